@@ -415,7 +415,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
     from vegasmodel.engines.fluid.sampled.law import DRIFTS
 
-    runs = _runs(scenario, group)
+    runs, smooth = _runs(scenario, group), papers_only(scenario)
     rules = _law(group, runs)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
@@ -434,6 +434,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "most_holes": _most_holes(rules, runs),
         "halves_in_slow_start": runs.halves_in_slow_start
         and not (rules.overdue_checks or rules.is_cubic or rules.cut is not None),
+        "first_rto": 0.0 if smooth or runs.handshake else runs.first_rto,
         "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "slow_start": _SLOW_STARTS.index(rules.slow_start),

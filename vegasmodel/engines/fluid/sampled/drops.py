@@ -103,6 +103,21 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
 
 
 @rare
+def first_window_arrives(flow: Sender, now: LinkState, link: Bottleneck) -> None:
+    """Let the first window of a flow arrive at the queue, and drop what finds the buffer full.
+
+    The queue of this model is a real number. If there is room for a part f of a packet, one more
+    packet is accepted with the probability f.
+    """
+    over = flow.in_flight - max(link.room - link.capacity * now.delay, 0.0)
+    if over > 0.0:
+        lost = np.floor(over)
+        lost += draw(now) < over - lost
+        if lost > 0.0:
+            lose(flow, now, lost, now.step)
+
+
+@rare
 def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     """The flow that sent the last additional packet in this step; -1 if no flow sent one.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
 from vegasmodel.engines.fluid.records import Tally
-from vegasmodel.engines.fluid.sampled.drops import overflow
+from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.law import drift
 from vegasmodel.engines.fluid.sampled.queue import delay, train_part
@@ -35,7 +35,7 @@ FALL = 1.0 - 1e-9  # packets: by which a window falls at least
 
 
 @rare
-def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
+def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = now.time, np.inf
     for i in range(len(flows)):
@@ -57,7 +57,10 @@ def admit(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
             flow.bunch, flow.bunch_left = 0.0, 0.0
-            begin_train(flow, now, c)
+            flow.heard = False
+            begin_train(flow, now, link.capacity)
+            if flow.first_rto > 0.0:
+                first_window_arrives(flow, now, link)
         elif flow.active and not active:
             flow.cwnd = flow.in_flight = flow.undetected = 0.0
             flow.arriving = False
@@ -206,7 +209,7 @@ def march(
         k = 0
         while k < grid.size and grid[k] < now.time:
             k += 1
-        due = admit(flows, now, link.capacity)
+        due = admit(flows, now, link)
         now.delay = delay(flows, now, link.capacity)
     now.paused = False
     steps = 1 + PAUSE // len(flows)
@@ -252,6 +255,6 @@ def march(
                 out.losses[i] += on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
                 fell = fell or flow.cwnd <= before - FALL
         if later >= due:
-            due = admit(flows, now, link.capacity)
+            due = admit(flows, now, link)
             now.delay = delay(flows, now, link.capacity)
     return FELL if until_fall and fell else DONE

@@ -37,6 +37,7 @@ class Sender:
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     partial_deflates: bool
     restarts_rounds: bool
+    first_rto: float  # timeout before the first ACK, seconds; 0: a handshake has measured the RTT
     sack_exit_rests: bool
     halves_in_slow_start: bool
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
@@ -66,6 +67,7 @@ class Sender:
     holes: float  # round trips in which this recovery sends lost packets again
     later_hole: float  # round trips from the second of several losses to the detection of the first
     flight_later: float  # packets in flight in a recovery: round trip 1 with SACK, 2 without
+    heard: bool  # an ACK has come
     timeout_ends: float  # time until which it waits for its retransmission timer
     timeouts: float  # number of timeouts so far after more than one loss
     backoff: float  # factor on the next timeout

@@ -86,7 +86,9 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
         if before > lost:  # the ACK of a packet that arrived has ended the backoff (Karn)
             flow.backoff = 1.0
-        pause = flow.backoff * (flow.rtt + now.delay + TIMER_TICKS * TIMER_TICK)
+        flow.heard = flow.heard or before > lost
+        pause = flow.rtt + now.delay + TIMER_TICKS * TIMER_TICK
+        pause = flow.backoff * (pause if flow.heard or flow.first_rto == 0.0 else flow.first_rto)
         flow.timeouts += lost > 1.0
         flow.timeout_ends = now.time + min(pause, LONGEST_TIMEOUT)
         flow.backoff = min(2.0 * flow.backoff, LONGEST_TIMEOUT)

@@ -93,9 +93,10 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     capacity.
     """
     s, before = flow.acked_delay, flow.cwnd
+    flow.heard = flow.heard or flow.in_flight > flow.undetected
     if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
         flow.backoff = 1.0
-    if flow.measures_base and not flow.untimed:
+    if flow.measures_base and flow.heard and not flow.untimed:
         flow.over_estimate = min(flow.over_estimate, s)
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
     if not busy and flow.in_slow_start and flow.slow_start == GAMMA:
@@ -108,7 +109,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         flow.acked_delay = flow.least_delay if flow.least_of_round else mean
-    if flow.untimed:
+    if flow.untimed and flow.heard:
         flow.acked_delay, flow.untimed = now.delay, False
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
