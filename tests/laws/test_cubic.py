@@ -104,6 +104,21 @@ def test_windows_of_linux_cubic_are_whole_packets(before, target):
     assert cubic.kernel_drift(1.875, True)(seen) == target - 25.0
 
 
+def test_at_the_first_ack_of_a_train_linux_cubic_grows_by_whole_packets():
+    """tcp_cubic.c: Reno's window grows by a whole packet per 15/8 windows of ACKs.
+
+    The recovery takes the first round trip, and the count begins then, at 14 packets. At an RTT of
+    1 ms CUBIC's own target stays at 15 packets.
+    """
+    from vegasmodel.laws import Source, cubic
+
+    rule = cubic.kernel_drift(1.875, True, True)
+    seen = Source(15.0, 1e-3, 1e-3, 0.0, 0.0, 20.0, 1.0, 3.0)
+    grown = [rule(seen._replace(elapsed=1e-3 * t, round_trips=1.0 * t)) for t in range(1, 17)]
+    reno = [14, 14, 15, 15, 16, 16, 17, 17, 18, 18, 19, 19, 20, 20, 21, 22]  # 8 in 15 round trips
+    assert grown == [max(W, 15) - 15 for W in reno]
+
+
 @pytest.mark.parametrize("loss", [0.002, 0.006, 0.02])
 def test_cubic_at_random_loss_gets_in_the_fluid_what_it_gets_in_rounds(loss):
     """`rounds` counts ACKs as ns-2 does; by RFC 9438 the flow gets over a third more than that."""

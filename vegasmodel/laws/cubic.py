@@ -78,7 +78,7 @@ def drift(f: Source) -> float:
 
 
 @functools.cache  # the simulator compiles each function that it gets
-def kernel_drift(reno_windows: float, whole_window: bool) -> Rule:
+def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False) -> Rule:
     """Return the function ``drift`` of the CUBIC of Linux or ns-2 (``tcp_cubic.c``).
 
     It differs from RFC 9438 in the growth of the window that Reno would have. This window always
@@ -92,6 +92,9 @@ def kernel_drift(reno_windows: float, whole_window: bool) -> Rule:
     - While the window does not change, it is compared with Reno's at most once per 1/32 s. The ACKs
       of a round trip usually arrive together, within less time. So the windows are compared at the
       first of these ACKs, half a round trip late on average (``COMPARED_LATE``).
+
+    If all RTTs are equal (``together``), the simulator ``fluid`` knows when these first ACKs
+    arrive, and calls the function only then. Reno's window then counts in whole packets.
     """
 
     def drift(f: Source) -> float:
@@ -108,7 +111,10 @@ def kernel_drift(reno_windows: float, whole_window: bool) -> Rule:
         moved = np.floor(C * abs(offset) ** 3)
         target = highest + moved if offset > 0.0 else highest - moved
         window = np.floor(f.window + SLACK)
-        reno = begin + max(f.round_trips - COMPARED_LATE, COMPARED_LATE) / reno_windows
+        if together:
+            reno = begin + np.floor(max(f.round_trips - 1.0, 0.0) / reno_windows + SLACK)
+        else:
+            reno = begin + max(f.round_trips - COMPARED_LATE, COMPARED_LATE) / reno_windows
         growth: float = max(min(target, 1.5 * window) - window, reno - f.window, 0.0)
         return growth
 

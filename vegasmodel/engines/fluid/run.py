@@ -200,7 +200,7 @@ def sound(scenario: Scenario) -> None:
     The functions of all other laws are compiled into the simulator and are not checked.
     """
     flows = [group for group in scenario.flows if foreign((group.law,))]
-    laws = {_law(group, _runs(scenario, group)) for group in flows}
+    laws = {_law(scenario, group) for group in flows}
     for law in sorted(laws, key=lambda law: law.name):
         from vegasmodel.engines.outside import sound
 
@@ -372,7 +372,19 @@ def _runs(scenario: Scenario, group: Flow) -> Stack:
     return STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
 
 
-def _law(group: Flow, runs: Stack) -> Law:
+def _in_line(scenario: Scenario) -> bool:
+    """Whether the order is known in which packets of Linux senders pass a full queue (``line.py``).
+
+    All RTTs must be equal, and each packet must be acknowledged at once. If receivers delay ACKs,
+    an ACK releases several packets. If all laws are such as Vegas, the queue seldom fills.
+    """
+    flows = scenario.flows
+    fills = not all(find(group.law).delay_based for group in flows)
+    alike = len({member.rtt for member in scenario.members}) == 1
+    return fills and alike and not any(group.delayed_ack for group in flows)
+
+
+def _law(scenario: Scenario, group: Flow, runs: Stack) -> Law:
     """The congestion control law of ``group``, for senders with the TCP implementation ``runs``.
 
     If this implementation has a CUBIC of its own, the growth of CUBIC's window (the law's function
@@ -381,7 +393,8 @@ def _law(group: Flow, runs: Stack) -> Law:
     law = find(group.law)
     if law.kernel_drift is None or not runs.bictcp:
         return law
-    return replace(law, drift=law.kernel_drift(runs.reno_windows, runs.whole_window))
+    known = runs.reno_windows, runs.whole_window, _in_line(scenario)
+    return replace(law, drift=law.kernel_drift(*known))
 
 
 def _grows_by_acks(law: Law, runs: Stack) -> bool:
@@ -416,7 +429,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     from vegasmodel.engines.fluid.sampled.law import DRIFTS
 
     runs, smooth = _runs(scenario, group), papers_only(scenario)
-    rules = _law(group, runs)
+    rules = _law(scenario, group, runs)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
     probed = group.law in runs.own_packets and runs.probes_base
@@ -492,5 +505,8 @@ def senders(scenario: Scenario) -> np.ndarray:
     decides = flows["once_a_round"] & ~flows["whole_window"]
     together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
     flows["in_train"] = together
+    flows["in_line"] = flows["whole_window"] & _in_line(scenario)
+    cubic = [find(member.flow.law).is_cubic for member in scenario.members]
+    flows["compares"] = flows["in_line"] & cubic
     flows["samples_train"] = decides & (together and fills and not smooth)
     return flows

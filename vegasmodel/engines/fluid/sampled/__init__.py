@@ -37,7 +37,8 @@ time when its packet was sent. The ACK that ends a recovery ends a round trip, t
 
 When W_i reaches the next whole number, the sender sends an additional packet. If this packet finds
 the buffer full, one packet is lost: this packet, or one of another flow (the module ``loser``). The
-sender whose packet is lost learns of it a round trip later.
+sender whose packet is lost learns of it a round trip later. For Linux senders of equal RTTs the
+module ``line`` gives the order of the packets at the full queue.
 
 A step is a fraction of the shortest round trip. Events within a step are handled in the order of
 their times. Their effect on the queue begins at the end of the step.

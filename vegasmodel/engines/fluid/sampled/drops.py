@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
+from vegasmodel.engines.fluid.sampled.line import silence
 from vegasmodel.engines.fluid.sampled.loser import loser
 from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate
 from vegasmodel.engines.fluid.sampled.records import (
@@ -20,12 +21,14 @@ MOST_AT_ONCE = 1e6  # packets that a flow sends in a step in addition to one per
 
 
 @rare
-def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
+def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
     ``flow.detection_in`` is set to one round trip: after this time the function ``on_acks`` lets
-    the sender detect the loss. A second loss before then is detected together with the first.
-    ``flow.later_hole`` is the time from the second loss to this detection, in round trips.
+    the sender detect the loss. A Linux sender must hear of later packets first, which takes
+    ``flow.silence`` more round trips (``line.py``). A second loss before the detection is detected
+    together with the first. ``flow.later_hole`` is the time from the second loss to this
+    detection, in round trips.
 
     If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
     round trip: the sender cuts its window at the end of this step. A loss at the full buffer then
@@ -34,7 +37,8 @@ def lose(flow: Sender, now: LinkState, packets: float, ago: float) -> None:
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
-        flow.detection_in = 1.0 + passed
+        flow.silence = silence(flow, now, passed, link.capacity) if flow.in_line else 0.0
+        flow.detection_in = 1.0 + passed + flow.silence
         flow.later_hole = flow.detection_in - passed if packets > 1.0 else 0.0
     elif flow.later_hole == 0.0:
         flow.later_hole = flow.detection_in - passed
@@ -67,7 +71,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
         if over > 0.0:
             flow.at_once -= over
-            lose(flow, now, over, 0.0)
+            lose(flow, now, link, over, 0.0)
     elif flow.burst > 0.0 and flow.extra > 0.0:
         over = link.capacity * now.delay + burst(flow, now, link.capacity) - link.room
         over = min(np.ceil(over - WINDOW_ERROR), flow.extra)
@@ -77,7 +81,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.burst -= over
             flow.at_once = max(flow.at_once - over, 0.0)
             flow.lost_of_pairs = flow.in_slow_start
-            lose(flow, now, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
+            lose(flow, now, link, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
 
 
 @rare
@@ -99,7 +103,7 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
         flows[i].extra = 0.0
         other = victim(flows, now)
         if free < 1.0 and other != i:
-            lose(flows[other], now, 1.0, 0.0)
+            lose(flows[other], now, link, 1.0, 0.0)
 
 
 @rare
@@ -114,7 +118,7 @@ def first_window_arrives(flow: Sender, now: LinkState, link: Bottleneck) -> None
         lost = np.floor(over)
         lost += draw(now) < over - lost
         if lost > 0.0:
-            lose(flow, now, lost, now.step)
+            lose(flow, now, link, lost, now.step)
 
 
 @rare
@@ -157,7 +161,7 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
             return
         flow.extra -= 1.0
         flow.extra_lost += 1.0
-        lose(flows[loses], now, 1.0, ago - delayed)
+        lose(flows[loses], now, link, 1.0, ago - delayed)
 
 
 @jit
@@ -209,7 +213,7 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
             loses, delayed = loser(flows, which, now, link, over * (flow.rtt + s_max), ago)
             if loses < 0:
                 break
-            lose(flows[loses], now, 1.0, ago - delayed)
+            lose(flows[loses], now, link, 1.0, ago - delayed)
             over -= 1.0 / (flows[loses].rtt + s_max)
 
 
@@ -260,5 +264,5 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             flow = flows[i]
             # a window that moves to and fro about a threshold slides there and does not grow
             if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
-                lose(flow, now, 0.0, 0.0)
+                lose(flow, now, link, 0.0, 0.0)
     return True

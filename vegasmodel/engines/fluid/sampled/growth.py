@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift
+from vegasmodel.engines.fluid.sampled.line import end_recovery_in_line
 from vegasmodel.engines.fluid.sampled.queue import train_part
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
@@ -76,10 +77,14 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
       ACK that does so is the one that ends the recovery. In ns-2 this ACK does not enlarge the
       window if the sender has SACK (``sack_exit_rests``). The first round trip then brings one ACK
       too few, so the window reaches the next whole packet only after two round trips.
+    - Linux senders of equal RTTs: ``line.end_recovery_in_line``.
     """
     decides = flow.once_a_round and not flow.restarts_rounds
     flow.round_part = after + (train_part(flow, now, c) if decides else 0.0)
     flow.burst, flow.round_delay = 0.0, now.delay
+    if flow.in_line:
+        end_recovery_in_line(flow, now, c)
+        return
     flow.spare_acks, flow.rest = 1.0, 0.0
     if flow.sack_exit_rests:
         flow.spare_acks, flow.rest = np.floor(flow.cwnd), 1.0
@@ -102,7 +107,8 @@ def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
         if acked >= idle:
             end_recovery(flow, now, g - acked, c)
     if flow.detection_in > 0.0:
-        counted = max(min(g, flow.detection_in - 1.0 / max(flow.in_flight, 1.0)), 0.0)
+        last = flow.detection_in - flow.silence - 1.0 / max(flow.in_flight, 1.0)
+        counted = max(min(g, last), 0.0)
         flow.still += (g - counted) * (flow.rtt + now.delay)
         g = counted
     return g
@@ -219,6 +225,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
         moving = min(g, max(part - flow.round_part, 0.0))
         after = g - moving
         flow.cwnd = W + flow.round_drift * moving / part
+    elif flow.compares:  # ``on_acks`` lets it grow
+        moving, after = 0.0, g
     elif flow.grows_by_acks and not smooth:
         moving, after = grow_by_acks(flow, drift(flow, now, smooth), g)
     else:

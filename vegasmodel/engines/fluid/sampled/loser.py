@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
+from vegasmodel.engines.fluid.sampled.line import line_up, since_begin
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
@@ -22,6 +23,34 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     arrival. It shows which of two packets arrives later (``later``).
     """
     return (flow.rtt - flow.wait) * link.capacity + link.max_wait * draw(now)
+
+
+@jit
+def late_packets(late: float, now: LinkState) -> float:
+    """How many packets in a row are late, at random; ``late`` is the probability of each."""
+    packets: float = np.floor(np.log(1.0 - draw(now)) / np.log(late))
+    return packets
+
+
+@jit
+def next_train(
+    flows: Table[Sender], grew: int, now: LinkState, passed: float, total: float, ago: float
+) -> int:
+    """The flow whose train the packet belongs to that comes ``passed`` packets after two others.
+
+    One ACK to flow ``grew`` has released these two packets. They arrive ``ago`` seconds before the
+    end of this step. ``total`` is the number of packets in flight of all flows.
+    """
+    since = since_begin(flows[grew], now, ago)
+    which, least = grew, np.inf
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and i != grew and flow.in_flight > 0.0:
+            begun = flow.place + since if flows[grew].in_line else flow.round_part
+            place = (begun * total + passed) % total - flow.in_flight  # < 0: in its train
+            if place < least:
+                which, least = i, place
+    return which
 
 
 @rare
@@ -50,11 +79,17 @@ def follower(
     A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
     if a flow detects an earlier loss before the first packet that is not late arrives.
 
+    A Linux sender's wait differs from that of ns-2's: each packet waits for a time of its own. So
+    the second of the two packets may be late although the first is not. Which packets follow is
+    known from the trains' places in line (``line.py``).
+
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
+    flow = flows[grew]
+    if flow.in_line:
+        line_up(flows, grew, now, link.capacity, ago)
     if link.max_wait == 0.0:
         return grew, 0.0
-    flow = flows[grew]
     after = (flow.rtt - flow.wait) * link.capacity + WINDOW_ERROR
     after = max(after % 1.0 - WINDOW_ERROR, 0.0)
     late = (after + link.max_wait - 1.0) / link.max_wait
@@ -66,23 +101,20 @@ def follower(
             total += flows[i].in_flight
             if flows[i].detection_in > 0.0:
                 until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
-    passed = np.floor(np.log(1.0 - draw(now)) / np.log(late))
+    passed = late_packets(late, now)
+    if flow.in_line and passed == 0.0 and draw(now) < late:
+        passed = 1.0 + late_packets(late, now)
     if passed > total:
         return (-1 if over < 1.0 else grew), 0.0
     if passed >= link.capacity * (until - now.step + ago):
         return -1, 0.0
     behind = max(flow.spare_acks, 0.0)
-    if not (flow.grows_by_acks or flow.once_a_round):  # the place of its growth is unknown
+    known = flow.grows_by_acks or flow.once_a_round or flow.in_line
+    if not known:  # the place of its growth
         behind = flow.in_flight * draw(now)
     if passed <= behind:
         return grew, passed / link.capacity
-    which, least = grew, np.inf
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active and i != grew and flow.in_flight > 0.0:
-            place = (flow.round_part * total + passed) % total - flow.in_flight  # < 0: in its train
-            if place < least:
-                which, least = i, place
+    which = next_train(flows, grew, now, passed, total, ago)
     return which, passed / link.capacity
 
 

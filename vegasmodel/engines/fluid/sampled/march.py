@@ -13,6 +13,7 @@ from vegasmodel.engines.fluid.records import Tally
 from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.law import drift
+from vegasmodel.engines.fluid.sampled.line import to_comparison
 from vegasmodel.engines.fluid.sampled.queue import delay, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
@@ -54,6 +55,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.undetected, flow.detection_in = 0.0, 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.spare_acks, flow.rest = 0.0, 0.0
+            flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
             flow.bunch, flow.bunch_left = 0.0, 0.0
@@ -109,6 +111,7 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
 
     - the sender detects a loss, or its recovery ends;
     - a round trip of Vegas ends, or the last of its packets in flight passes the queue;
+    - CUBIC of Linux compares its window (``line.py``);
     - the window reaches the next whole number of packets.
 
     Events that are nearer than ``WINDOW_ERROR`` do not count.
@@ -125,12 +128,15 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     if flow.samples_train:
         passes = train_part(flow, now, c) - flow.round_part
         after = min(after, passes) if passes > WINDOW_ERROR else after
-    if 0.0 < flow.detection_in <= 1.0 / max(flow.in_flight, 1.0):
+    if 0.0 < flow.detection_in <= flow.silence + 1.0 / max(flow.in_flight, 1.0):
         return after  # no ACK moves the window before the loss is detected (``growing``)
     growth = 0.0  # packets per round trip
     if flow.once_a_round:
         part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
         growth = flow.round_drift / part if flow.round_part < part else 0.0
+    elif flow.compares and not flow.in_slow_start:
+        compares_in = to_comparison(flow, now, c)
+        after = min(after, compares_in) if compares_in > WINDOW_ERROR else after
     elif not flow.in_slow_start:
         growth = drift(flow, now, False)
     if growth > 0.0:

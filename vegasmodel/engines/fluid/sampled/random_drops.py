@@ -31,7 +31,7 @@ def drop_at_random(
         now.loss_gap -= packets * link.loss
         while now.loss_gap <= 0.0:
             now.loss_gap += -np.log(1.0 - draw(now))
-            lose(flows[victim(flows, now)], now, 1.0, 0.5 * now.step)
+            lose(flows[victim(flows, now)], now, link, 1.0, 0.5 * now.step)
     if link.red:
         arrive_at_red(flows, now, link, packets, s)
 
@@ -89,7 +89,7 @@ def one_by_one(
     each = served / max(packets, 1.0)
     for k in range(int(arrive)):
         if dropped(now, link, queue):
-            lose(flows[victim(flows, now)], now, 1.0, now.step * (1.0 - k / arrive))
+            lose(flows[victim(flows, now)], now, link, 1.0, now.step * (1.0 - k / arrive))
         else:
             queue += 1.0
         queue = after_service(now, link, queue - each)
@@ -105,7 +105,7 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
     flow.bunch, flow.bunch_left = 0.0, 1.0
     for _ in range(int(flow.at_once)):
         if dropped(now, link, queue):
-            lose(flow, now, 1.0, 0.0)
+            lose(flow, now, link, 1.0, 0.0)
         else:
             queue += 1.0
             flow.bunch += 1.0

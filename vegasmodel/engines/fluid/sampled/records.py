@@ -33,6 +33,8 @@ class Sender:
     once_a_round: bool  # its law decides once per round trip
     samples_train: bool  # it samples the delay, and grows, only while its train passes
     in_train: bool  # all RTTs are equal, so its packets follow one another
+    in_line: bool  # Linux: the places of all packets of a round trip are known (``line.py``)
+    compares: bool  # Linux's CUBIC in line: it compares its window at certain ACKs
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     partial_deflates: bool
@@ -81,6 +83,9 @@ class Sender:
     round_part: float  # part of the present round that is over
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
+    place: float  # in line: part of a round trip since the first packet of its train arrived
+    silence: float  # in line: round trips by which it hears of a loss later than after one
+    rests_for: float  # seconds for which CUBIC does not compare its window
     over_estimate: float  # over-estimate of the propagation delay, x
     untimed: bool  # the ACKs of this round trip give no RTT sample
     delay_sum: float  # sum of the queueing delays of the packets sent in this round
@@ -110,6 +115,7 @@ class Sender:
     extra: float  # packets sent in addition to one per ACK
     extra_lost: float  # those of them that found the buffer full
     decided: bool  # its law has decided in this step (``decide_within``)
+    in_place: bool  # ``line.line_up`` has set its place
     freed: float  # packets by which this decision has lowered the number in flight
     freed_ago: float  # seconds from the decision to the end of the step
     interval: float  # seconds per packet of growth while ACKs move the window

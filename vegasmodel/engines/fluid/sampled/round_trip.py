@@ -9,6 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.law import decide, source
+from vegasmodel.engines.fluid.sampled.line import (
+    begin_recovery,
+    compare,
+    grow_here,
+    to_comparison,
+)
 from vegasmodel.engines.fluid.sampled.queue import burst, train_part
 from vegasmodel.engines.fluid.sampled.records import GAMMA, WINDOW_ERROR, LinkState, Sender
 from vegasmodel.engines.fluid.sampled.recovery import forget_losses, on_loss, silent, too_few
@@ -103,6 +109,8 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         _decide_in_slow_start(flow, now, smooth)
     elif not (busy or flow.in_slow_start or smooth or flow.decided) and flow.once_a_round:
         decide(flow, now)
+        if flow.in_line:
+            grow_here(flow, now, flow.round_part, c)
     if not flow.decided:
         still = not busy and flow.cwnd == before and flow.round_drift == 0.0
         flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
@@ -116,6 +124,13 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
 
 @jit
+def hears_nothing(flow: Sender, now: LinkState) -> bool:
+    """Whether no ACK that arrives now may enlarge the sender's window, because of a loss."""
+    waits = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
+    return waits or 0.0 < flow.detection_in <= flow.silence
+
+
+@jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
     """Process the ACKs that reach a sender in a step of ``g`` round trips.
 
@@ -126,6 +141,8 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     capacity.
     """
     losses = 0
+    compares_in = to_comparison(flow, now, c) if flow.compares else np.inf
+    flow.place = (flow.place + g) % 1.0
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
     if flow.detection_in > 0.0:
@@ -136,13 +153,18 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         if left <= 0.0 and flow.timeout_ends > now.time:
             forget_losses(flow)
         elif smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
-            flow.detection_in = left
+            flow.detection_in, before = left, flow.in_flight
             on_loss(flow, now, smooth)
+            if flow.in_line:
+                begin_recovery(flow, now, before, left, c)
             losses = 1
             if flow.in_slow_start:  # a new round trip has begun
                 flow.round_part = -left - g
                 flow.burst, flow.next_burst = 0.0, 0.0
     flow.trips += g
+    flow.rests_for = max(flow.rests_for - now.step, 0.0)
+    if compares_in <= g and not (flow.in_slow_start or hears_nothing(flow, now)):
+        compare(flow, now, g - compares_in, c)
     flow.round_part += g
     if flow.round_part >= 1.0:
         flow.round_part -= np.floor(flow.round_part)

@@ -26,7 +26,8 @@ TRAINS = (  # ... that say where the flows' trains are
     "arriving", "front", "end", "train", "train_rate", "phase",
 )  # fmt: skip
 WITHIN_A_STEP = (  # ... and made anew in each step
-    "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "freed", "freed_ago",
+    "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "in_place", "freed",
+    "freed_ago",
     "interval", "still", "growth_before", "delivery_rate",
 )  # fmt: skip
 _NAMES = list(FLOW.names or ())

@@ -118,7 +118,7 @@ def drop_where_trains_meet(
         if j >= 0 and place(flows[j], now, link) > place(flows[i], now, link):
             i = j
         if flows[i].in_flight - flows[i].undetected >= 1.0:
-            lose(flows[i], now, 1.0, ago)
+            lose(flows[i], now, link, 1.0, ago)
 
 
 @rare

@@ -1,0 +1,141 @@
+"""The order in which the packets of Linux senders pass the full queue, if all RTTs are equal.
+
+The packets of a sender then follow one another as a train (Jacobson 1988, self-clocking), and at a
+full queue each train follows another without a gap. So all packets of a round trip stand in line.
+The place of a packet in the line decides which packets come behind it: the rest of its own train
+first, and then the next train.
+
+In Linux a window grows by a whole packet at one ACK of a round trip. Where in its train is it?
+
+- Reno's window W grows after W ACKs (``tcp_cong_avoid_ai``), and then the count begins anew. So in
+  each round trip it grows at the same distance from the end of the train. This distance depends on
+  the ACK that ended the last recovery, because the count began there.
+- CUBIC's window, while it rests, is compared with Reno's and with CUBIC's target at most once per
+  1/32 s (``bictcp_update``). So it grows at the first ACK of its train, or at the first one that
+  comes 1/32 s after the last comparison.
+- Vegas's window grows at the end of a round trip, at the ACK of the packet that began it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.fluid.sampled.law import decide
+from vegasmodel.engines.fluid.sampled.records import DUPLICATES, LinkState, Sender
+from vegasmodel.engines.tables import Table, jit, rare
+
+SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: so long CUBIC does not compare an unchanged window
+
+
+@jit
+def length(flow: Sender, now: LinkState, c: float) -> float:
+    """The number of packets in line: how many packets the link sends in a round trip."""
+    return c * (flow.rtt + now.delay)
+
+
+@jit
+def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
+    """The part of this step up to ``ago`` seconds before its end, in round trips."""
+    return max(now.step - ago, 0.0) / (flow.rtt + now.delay)
+
+
+@rare
+def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: float) -> None:
+    """Let all trains follow one another without gaps, in their present order.
+
+    One ACK to flow ``grew`` has released two packets. They arrive ``ago`` seconds before the end of
+    this step, with ``spare_acks`` packets of the same train behind them. From there the function
+    counts the places of the other trains. The round trip of a Vegas sender ends at a certain packet
+    of its train, so it moves with the train.
+    """
+    first = flows[grew]
+    L = length(first, now, c)
+    first.place = max(first.in_flight - 1.0 - first.spare_acks, 0.0) / L
+    first.place -= since_begin(first, now, ago)
+    before = first.in_flight
+    for i in range(len(flows)):
+        flows[i].in_place = i == grew or not flows[i].active
+    while True:
+        which, least = -1, np.inf
+        for i in range(len(flows)):
+            behind = (first.place - flows[i].place) % 1.0
+            if not flows[i].in_place and behind < least:
+                which, least = i, behind
+        if which < 0:
+            return
+        flow = flows[which]
+        moved = first.place - before / L - flow.place
+        moved -= np.round(moved)
+        flow.place, flow.in_place = flow.place + moved, True
+        flow.round_part += moved
+        before += flow.in_flight
+
+
+@jit
+def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
+    """Round trips from the time when a lost packet's ACK would have come to the loss's detection.
+
+    The packet is lost ``lost_at`` round trips after this step begins. SACK must report three
+    packets sent later (``tcp_rack_detect_loss``). If fewer packets of the train follow, the first
+    packet of the sender's next train reveals the loss, because it is sent much later.
+    """
+    L = length(flow, now, c)
+    at = (flow.place + lost_at) % 1.0 * L
+    last = flow.in_flight - DUPLICATES - 1.0 < at < flow.in_flight
+    return (L - at + 0.5 if last else DUPLICATES) / L
+
+
+@jit
+def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: float) -> None:
+    """Set the place of a sender that has just detected a loss and cut its window.
+
+    It had ``before`` packets in flight, and detected the loss ``-left`` round trips before the end
+    of this step. During the recovery it sends fewer packets than ACKs arrive, evenly over a round
+    trip (``tcp_cwnd_reduction``). So its train gets shorter in front of the packet that it has just
+    sent as well as behind it. The ACK of this packet ends the recovery.
+    """
+    L = length(flow, now, c)
+    at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd
+    flow.place = at / max(L - before + flow.cwnd, c * flow.rtt) - left
+    flow.spare_acks = flow.cwnd - at if at >= 1.0 else 0.0
+
+
+@jit
+def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
+    """Let the sender begin to count ACKs.
+
+    The ACK that ends the recovery counts, too. So Reno's window grows one ACK earlier in the next
+    round trip. If it was the first ACK of the train, the window grows at the train's last ACK.
+    """
+    if not (flow.once_a_round or flow.compares):
+        L = length(flow, now, c)
+        earlier = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
+        flow.cwnd += earlier / L
+
+
+@jit
+def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
+    """Round trips until an ACK lets CUBIC compare its window again."""
+    at = flow.place + flow.rests_for / (flow.rtt + now.delay)
+    if at % 1.0 >= flow.in_flight / length(flow, now, c):
+        at = np.ceil(at)  # the next train
+    due: float = at - flow.place
+    return due
+
+
+@jit
+def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
+    """Note where in its train a window grows: ``ago`` round trips before the end of this step."""
+    at = (flow.place - ago) % 1.0 * length(flow, now, c)
+    flow.spare_acks = max(flow.in_flight - at, 0.0)
+
+
+@jit
+def compare(flow: Sender, now: LinkState, ago: float, c: float) -> None:
+    """Let CUBIC compare its window with its target, ``ago`` round trips before the end of the step.
+
+    If the window is smaller, it grows at once.
+    """
+    flow.rests_for = SAME_WINDOW
+    grow_here(flow, now, ago, c)
+    decide(flow, now)
