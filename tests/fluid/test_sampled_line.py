@@ -1,4 +1,4 @@
-"""The order of Linux's packets at a full queue, if all RTTs are equal: ``fluid``'s ``line``."""
+"""Linux's TCP in ``fluid``: the order of packets at a full queue, and round trips of few ACKs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from vegasmodel.engines.fluid.run import senders
 from vegasmodel.engines.fluid.sampled import line
 from vegasmodel.engines.fluid.sampled.records import LINK_STATE
 from vegasmodel.engines.tables import Table, jit
+from vegasmodel.packets import reference
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 CAPACITY = 500.0
@@ -108,3 +109,16 @@ def test_cubic_compares_its_window_at_an_ack(at: float, rests: float, due: float
     flows["in_flight"], flows["place"], flows["rests_for"] = 20.0, at / 60.0, rests / CAPACITY
     state["delay"] = 30.0 / CAPACITY
     assert _to_comparison(flows, state, CAPACITY) * 60.0 == pytest.approx(due, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["vegas-reno 1/4", "vegas-reno 1/6", "vegas-reno 2311/2"])
+def test_with_two_acks_a_round_trip_vegas_grows_as_reno_does(name: str) -> None:
+    """tcp_vegas_cong_avoid: cntRTT <= 2. Vegas beside Reno in the kernel, at small windows."""
+    [scenario] = [s for s in reference.stored(reference.FOLDER / "linux") if s.name == name]
+    measured = reference.lookup(scenario)
+    assert measured is not None
+    share, exact = (
+        one.throughput[0] / scenario.links[0].capacity
+        for one in (vm.predict(scenario, model="fluid"), measured)
+    )
+    assert share == pytest.approx(exact, abs=0.02)

@@ -443,6 +443,8 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         **{name: getattr(runs, name) for name in _MECHANISMS},
         "cut_rounds_up": own and rules.slow_start == "gamma",
         "once_a_round": rules.once_a_round,
+        "grows_if_few": runs.whole_window and rules.per_ack == "thresholds",
+        "acked_at_once": 2.0 if group.delayed_ack else 1.0,
         "grows_by_acks": _grows_by_acks(rules, runs),
         "most_holes": _most_holes(rules, runs),
         "halves_in_slow_start": runs.halves_in_slow_start

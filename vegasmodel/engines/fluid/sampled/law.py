@@ -14,6 +14,10 @@ from vegasmodel.laws import BUILT_IN, foreign
 from vegasmodel.laws.law import Source
 from vegasmodel.support.machine_code import part
 
+FEW_SAMPLES = (
+    2.0  # RTT samples in a round trip: with so few, Linux's Vegas does not use the backlog
+)
+
 
 def _chain(functions: list[Any]) -> Any:
     """Combine several functions into one compiled function, which calls number k of the list.
@@ -124,8 +128,15 @@ def decide(flow: Sender, now: LinkState) -> None:
     - In Linux the window changes at once.
     - In ns-2 it shrinks at once, but grows evenly over the next round trip.
     - In TCP as in the papers it shrinks and grows evenly over the next round trip.
+
+    If at most two ACKs arrive in a round trip, Linux's Vegas does not use the backlog
+    (``tcp_vegas_cong_avoid``: ``cntRTT``). It then counts the packets that the last ACK
+    acknowledges, and the window grows after as many of them as it has packets.
     """
-    m = drift(flow, now, False)
+    W = np.floor(flow.cwnd + WINDOW_ERROR)
+    samples = W / flow.acked_at_once
+    few = flow.grows_if_few and samples <= FEW_SAMPLES
+    m = 1.0 / samples if few else drift(flow, now, False)
     flow.round_drift = 0.0
     if flow.whole_window or (not flow.real_numbers and m < 0.0):
         flow.cwnd = min(max(flow.cwnd + m, flow.min_window), flow.max_window)

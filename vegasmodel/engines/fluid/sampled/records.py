@@ -31,6 +31,8 @@ class Sender:
     doubling: int
     cut_rounds_up: bool  # the window after a cut is rounded up to whole packets
     once_a_round: bool  # its law decides once per round trip
+    grows_if_few: bool  # Linux's Vegas: in a round trip of at most two ACKs it counts packets
+    acked_at_once: float  # packets that an ACK acknowledges
     samples_train: bool  # it samples the delay, and grows, only while its train passes
     in_train: bool  # all RTTs are equal, so its packets follow one another
     in_line: bool  # Linux: the places of all packets of a round trip are known (``line.py``)
