@@ -200,7 +200,7 @@ def sound(scenario: Scenario) -> None:
     The functions of all other laws are compiled into the simulator and are not checked.
     """
     flows = [group for group in scenario.flows if foreign((group.law,))]
-    laws = {_law(scenario, group) for group in flows}
+    laws = {_law(scenario, group, _runs(scenario, group)) for group in flows}
     for law in sorted(laws, key=lambda law: law.name):
         from vegasmodel.engines.outside import sound
 
