@@ -74,17 +74,19 @@ class Prediction(Shown):
     - ``throughput_range``: [n_flows, 2] pkt/s, the lower and the upper end, if the model predicts a
       range for each flow.
     - ``throughput_se``: standard error of ``throughput`` over runs, pkt/s.
-    - ``base_rtt``: the least round-trip time that a Vegas flow has seen, s; of several runs the
-      mean; NaN for other laws.
+    - ``base_rtt``: the flow's baseRTT, s: the least round-trip time that it has seen, or the value
+      that the scenario gives.  If there are several runs, it is the mean over them.  It is NaN for
+      loss-based flows, and if no baseRTT is known.
     - ``rtt_mean``: mean round-trip time, s.
     - ``loss_rate``: packets lost over packets sent.
     - ``acks``, ``retransmits``: numbers of ACKs and of packets that were sent again.
-    - ``delivered``: packets from the warm-up to the end of the run.
-    - ``delivered_time``: s, how long ``delivered`` was counted, if not during all of that time.
-    - ``queue_mean``: [n_links] packets that wait.
-    - ``utilization_links``: [n_links], if it does not follow from the throughputs.  Read
-      ``utilization`` instead, which is computed if need be.  It has one entry per link, so that of
-      the first link is ``utilization[0]``.
+    - ``delivered``: packets delivered from the end of the warm-up to the end of the run.
+    - ``delivered_time``: for how many seconds ``delivered`` was counted.  ``None`` means from the
+      end of the warm-up to the end of the run.
+    - ``queue_mean``: [n_links] mean number of packets that wait.
+    - ``utilization_links``: [n_links] the utilization of each link, if the model or the measurement
+      gives it.  Read ``utilization`` instead: if need be, it is computed from the throughputs.
+      The entry ``utilization[0]`` is for the first link.
     - ``assumptions``: each with ``name``, ``holds`` and ``detail``; ``broken`` has those that fail.
     - ``seconds``: computing time, s.
     - ``extra``: more figures, which depend on the model.

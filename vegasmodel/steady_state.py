@@ -33,8 +33,8 @@ class LimitCycle:
       fixed point and in a periodic motion, and it has a meaning only if neither was found.
     - ``window``: [n_flows] packets, mean over time.
     - ``rtt_mean``: [n_flows] mean round-trip time over the packets, s.
-    - ``base_rtt``: [n_flows] the least round-trip time that a Vegas flow has seen, s; NaN for other
-      laws.
+    - ``base_rtt``: [n_flows] the flow's baseRTT, s: the least round-trip time that it has seen, or
+      the value that the scenario gives.  It is NaN for loss-based flows.
     - ``queue_mean``: packets that wait.
     - ``losses``: [n_flows] in one period: in ``rounds`` the number of lost packets, in ``fluid``
       the number of times that a loss cuts the window.  0 at a fixed point; NaN if neither a period

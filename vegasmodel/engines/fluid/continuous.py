@@ -57,7 +57,7 @@ class ContinuousRun:
     queue: Floats  # [t, link] packets that wait
     lost: Floats  # [t, flow] packets lost so far; ``continuous.run``: one per flow and overflow
     throughput: Floats  # [flow] pkt/s
-    base_rtt: Floats  # [flow] s; NaN if not Vegas
+    base_rtt: Floats  # [flow] s; NaN if loss-based
     rtt_mean: Floats  # [flow] s, mean over the packets
     queue_mean: Floats  # [link] packets
     losses: Floats  # [flow] how often it reacted to a loss after warmup

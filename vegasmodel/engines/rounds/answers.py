@@ -114,7 +114,7 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
     not examined: some of their packets can be faster than the RTT of the empty path.
     """
     rtt = np.array([m.rtt if m.flow.delay_noise == 0.0 else 0.0 for m in scenario.members])
-    base = np.array([one.base for one in outcomes])  # NaN if not Vegas
+    base = np.array([one.base for one in outcomes])  # NaN if loss-based
     lost = np.less(base, BELOW_RTT * rtt)
     if not lost.any():
         return ()
