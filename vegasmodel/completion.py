@@ -190,11 +190,12 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
 
 
 def _warmup(trace: Trace) -> tuple[float, str]:
-    """When averages of a short trace should begin, s, and a text on how this was chosen.
+    """The time at which averages of a short trace should begin, s, and a text on how it was chosen.
 
-    They begin when a third of the time from the last flow's start to the end has passed.  If this
-    leaves less than ``LEAST`` of the trace, late starts are ignored.  If the trace has only one
-    interval, they begin at 0, because no part of the interval can be left out.
+    Usually a third of the time from the last flow's start to the end of the trace has then passed.
+    But the last flow may start so late that the averages would cover less than the fraction
+    ``LEAST`` of the trace.  Then they begin when a third of the whole trace has passed.  If the
+    trace has only one interval, they begin at 0, because no part of the interval can be left out.
     """
     if len(trace.edges) == 2:
         return 0.0, "the trace has one interval, of which no part can be left out"

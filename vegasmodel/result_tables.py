@@ -357,8 +357,9 @@ def notes(results: Sequence[Prediction]) -> list[str]:
 def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -> list[str]:
     """Sentences that explain figures in the tables, such as a standard error after ``±``.
 
-    Each sentence is left out if the tables have no such figure. ``shown`` are the results in the
-    tables. For each model that gives ranges, a sentence says which.
+    A sentence is left out if the tables have no figure that it explains. ``shown`` are the results
+    in the tables. If a model predicts ranges of throughputs, a sentence gives these ranges, since
+    the tables show only one throughput of each.
     """
     several = {group.name for group in scenario.flows if group.count > 1}
     scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
@@ -422,7 +423,7 @@ def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
 def print_estimates(filled: Sequence[Filled]) -> None:
     """Print a table of the keys that the scenario file leaves out, with estimates from a trace.
 
-    Below the table it says how each value was estimated.  Nothing is printed if ``filled`` is
+    Lines below the table say how each value was estimated.  Nothing is printed if ``filled`` is
     empty.
     """
     if filled:

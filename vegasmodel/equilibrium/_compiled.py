@@ -56,7 +56,11 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 @numba.njit  # type: ignore[untyped-decorator]  # Numba
 def _remainder(a: float, q: float, s: float) -> float:
-    """The exact remainder ``a - q s``, as ``kernel.remainder``, but by a fused multiply-add."""
+    """The remainder ``a - q s`` of the division of a by s, where q is the rounded quotient.
+
+    The compiled code uses this function in place of ``kernel.remainder``. Both give the exact
+    remainder; this one needs only a fused multiply-add, which computes a - q s and rounds once.
+    """
     return _fused(-q, s, a)  # type: ignore[no-any-return]  # Numba
 
 

@@ -328,10 +328,10 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
     but by at most one packet per round trip. So the next loss may come before the backlog is back
     at the limit.
 
-    In a steady cycle V is the same at both losses. This equation is solved between two bounds. A
-    cycle that begins with the lower bound, ``least``, ends with a larger V. The upper bound is the
-    V at a loss if Vegas never shrank. A cycle that begins with it ends with a smaller V. The result
-    is NaN if no solution is found.
+    A cycle begins with one loss and ends with the next. In a steady cycle V is the same at both.
+    The function searches for this V between two bounds. A cycle that begins with the lower bound,
+    ``least``, ends with a larger V. The upper bound is V at the loss if Vegas never has to shrink;
+    a cycle that begins with it ends with a smaller V. The result is NaN if no solution is found.
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 

@@ -31,12 +31,12 @@ class Mechanisms:
     second_packet_first: bool = False  # Vegas's window is 1 until its second packet is acknowledged
 
     # CUBIC
-    bictcp: bool = False  # CUBIC is tcp_cubic.c: it counts ACKs until the window grows by one
+    bictcp: bool = False  # CUBIC counts ACKs until the window grows by a packet, as in Linux
     hystart: bool = False  # CUBIC measures the least RTT, and HyStart may end its slow start
     reno_windows: float = 1.875  # windows of ACKs until CUBIC's Reno-like window grows by a packet
     packets_per_ack: float = 1.0  # CUBIC's estimate of the packets that an ACK acknowledges
     least_cnt: float = 2.0  # least number of ACKs per packet of growth
-    cnt_before_loss: float = 0.0  # ACKs per packet of growth while W_max is unknown; 0: as computed
+    cnt_before_loss: float = 0.0  # ACKs per packet of growth before a loss; 0: as CUBIC computes
     cnt_once_a_tick: bool = True  # ``cnt`` changes at most once per tick of CUBIC's clock
     acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
     passes_ssthresh: bool = False  # slow start goes on at cwnd = ssthresh, by one more packet

@@ -1,7 +1,8 @@
-"""Lists the assumptions of a model that do not hold in each case of a study, and counts the cases.
+"""For each case of a study, such as a point of a sweep, names the assumptions that do not hold.
 
-The cases are, for example, the points of a sweep. For each case there is one text: the names of the
-assumptions that do not hold, in alphabetical order, with spaces between them.
+The assumptions are those of the model that the study uses. For each case there is one text: the
+names of the assumptions that do not hold in it, in alphabetical order, with spaces between them.
+``counted`` says in how many cases each assumption does not hold.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes small tables as plain text, which Python's prompt and notebooks show line by line."""
+"""Makes small tables as plain text, which Python's prompt and notebooks show as ``print`` would."""
 
 from __future__ import annotations
 

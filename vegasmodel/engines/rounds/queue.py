@@ -144,8 +144,9 @@ def _waiting(link: Queue, area: float, busy: float) -> float:
     half a packet is subtracted for the ``busy`` seconds in which the queue is not empty.
 
     Packets that arrive evenly over time are added to the queue like a fluid, bit by bit. But a real
-    packet joins the queue as a whole. So the queue is half a packet too long for each flow whose
-    packets arrive evenly (``link.even`` flows). This half is also subtracted.
+    packet joins the queue only when the last of its bits is added here. So on average the simulated
+    queue is half a packet too long for each flow whose packets arrive evenly (``link.even`` flows).
+    This half is also subtracted.
     """
     return area - 0.5 * (1.0 + link.even) * busy
 

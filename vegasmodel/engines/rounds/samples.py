@@ -1,6 +1,8 @@
 """Takes samples of all flows and queues at given instants.
 
-At the end of the warm-up it also stores the totals so far, which are later subtracted.
+At the end of the warm-up it also stores the totals so far, such as the number of packets that a
+flow has delivered. Later they are subtracted from the totals at the end of the run, so that the
+results do not include the warm-up.
 
 The clock of each queue is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says
 why). A queue is sampled when its own clock reaches the instant. The flows whose path begins at this

@@ -283,10 +283,10 @@ class Hop:
     data: int  # 1: data of the flow cross the queue; 0: its ACKs
     last: int  # 1: the next stop is the sender
     work: float  # size of one of its packets here, in packets of the scenario
-    precedes: int  # 1: its arrivals come before a departure of the same instant, of equal size
-    wire: float  # seconds on the last wire before the queue; 0: nothing happens in step
+    precedes: int  # 1: an arrival comes before a departure of the same instant (equal sizes)
+    wire: float  # seconds on the last wire before the queue; 0 if events never coincide exactly
     lead: float  # of several events at one instant, the one with the greatest lead comes first
-    early: float  # seconds by which its events are handled earlier for this reason
+    early: float  # to give them this order, events are handled this many seconds earlier
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # index of its ring buffer's first place in ``Net.rings``
     room: int  # number of places in this ring buffer
