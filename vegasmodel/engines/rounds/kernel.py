@@ -130,12 +130,13 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
         # A packet's RTT counts from its timestamp, ``sent_at``. In ns-2 all packets of a burst
-        # have the time at which the burst begins as timestamp. They leave one by one, at the
-        # rate of the access link. So the RTT of a later packet includes its wait for the earlier
-        # ones. In Linux, too, the packets of a burst have equal timestamps (tcp_transmit_skb). But
-        # the Linux machines that we measured have no access links (``docs/linux.md``). There the
-        # whole burst enters the queue at the time of its timestamp. So the timestamp of a Linux
-        # packet is here the time at which it enters the queue.
+        # have the same timestamp, the time at which the burst begins. But they leave one by one,
+        # at the rate of the access link. So the RTT of a later packet includes its wait for the
+        # earlier ones. In Linux, too, the packets of a burst have the same timestamp
+        # (tcp_transmit_skb). But in our measurements of Linux the whole burst enters the queue at
+        # this time, because the sender's link has no rate limit (``docs/linux.md``). So the RTT
+        # includes no such wait. This simulator sends the packets of a Linux burst one by one, too.
+        # It leaves out the wait: a packet's timestamp is the time at which it enters the queue.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)

@@ -1,9 +1,9 @@
 """The sender while packets are missing: how it handles duplicate ACKs and ACKs that fill a hole.
 
-A hole is a range of consecutive packets that the receiver misses. The functions ``duplicate_acks``
-and ``acks_fill_hole`` each handle a group of such ACKs at once. ``laws.py`` changes the window.
-``repair.py`` decides what is sent in a recovery with SACK, and ``overdue.py`` has the rules of
-ns-2's Vegas.
+A hole is a range of consecutive packets that the receiver misses. ``duplicate_acks`` handles a
+group of duplicate ACKs at once, and ``acks_fill_hole`` a group of ACKs that fill a hole.
+``laws.py`` changes the window. ``repair.py`` decides what is sent in a recovery with SACK. For
+Vegas with the variants ``ns2`` and ``paper``, ``overdue.py`` decides what is retransmitted.
 """
 
 # mypy: disable-error-code="no-any-return"

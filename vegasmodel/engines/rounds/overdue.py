@@ -1,7 +1,8 @@
 """How ns-2's Vegas finds a lost packet: it compares the age of a packet with a fine timeout.
 
-It does so for the first missing packet, at duplicate ACKs and at the first two ACKs of new data
-after a retransmission. A packet older than the timeout is called overdue.
+At duplicate ACKs, and at the first two ACKs of new data after a retransmission, Vegas checks the
+first missing packet. If this packet is older than the timeout, it is called overdue, and Vegas
+retransmits it. Vegas with the variant ``paper`` does the same.
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ class Hop(NamedTuple):
     """One queue on the path of one flow, which the flow's data packets or its ACKs cross."""
 
     queue: int
+    # ``state.Hop`` explains the fields that have no comment here
     data: bool  # data cross it, not ACKs
     last: bool
     precedes: bool

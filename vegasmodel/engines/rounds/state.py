@@ -218,9 +218,9 @@ class Sender(Mechanisms):
     early_timers: float  # expiries of Linux's other timers (tail probe, reordering)
     arrived: float  # packets of data that have arrived in any order; each counts once
     delivered: float  # those of them that cumulative ACKs have acknowledged
-    ahead: float  # packets in ``delivered`` whose ACKs return between the next two times
-    ahead_since: float
-    ahead_until: float
+    ahead: float  # packets in ``delivered`` whose ACKs return only between these two times:
+    ahead_since: float  # seconds
+    ahead_until: float  # seconds
     mark_delivered: float  # ``delivered`` when warm-up ended; the next four likewise
     mark_sent: float
     mark_lost: float
@@ -283,10 +283,11 @@ class Hop:
     data: int  # 1: data of the flow cross the queue; 0: its ACKs
     last: int  # 1: the next stop is the sender
     work: float  # size of one of its packets here, in packets of the scenario
-    precedes: int  # 1: an arrival comes before a departure of the same instant (equal sizes)
-    wire: float  # seconds on the last wire before the queue; 0 if events never coincide exactly
-    lead: float  # of several events at one instant, the one with the greatest lead comes first
-    early: float  # to give them this order, events are handled this many seconds earlier
+    # the order of events at one instant (``queue.arrives_first``, ``route._leads``)
+    precedes: int  # 1: an arrival comes before a departure, if all packets have the same size
+    wire: float  # seconds on the last wire before the queue; 0: departures always come first
+    lead: float  # of several events, the one with the greatest lead comes first
+    early: float  # tiny time by which its events are handled earlier because of their lead, seconds
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # index of its ring buffer's first place in ``Net.rings``
     room: int  # number of places in this ring buffer

@@ -141,9 +141,10 @@ def _send_next(net: Net, e: int) -> bool:
 
 @jit
 def _end_transmission(link: Queue) -> None:
-    """End the transmission of a packet from queue ``link``, one class of a Rate-Delay link.
+    """End the transmission of a packet of one class of a Rate-Delay link.
 
-    Rounding errors may have left a tiny part of the packet in the queue. It is removed here.
+    ``link`` is the queue of this class. If no other packet waits in it, only rounding errors can
+    have left something there. This rest is removed.
     """
     link.queue -= link.unsent
     link.served += link.unsent
