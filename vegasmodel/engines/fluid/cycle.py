@@ -191,11 +191,12 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
 
 
 def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
-    """The steady state in which all windows are constant: averages and multipliers.
+    """The result for a steady state in which all windows are constant.
 
-    The averages are those over one round trip. A small disturbance of the windows is multiplied in
-    each round trip by the multipliers. They are the eigenvalues of the Jacobian matrix: the
-    derivatives of the windows one round trip later with respect to the windows now.
+    Its throughputs and other averages are taken over one round trip of the flow with the longest
+    RTT. Its multipliers are the factors by which a small disturbance of the windows grows or
+    shrinks in this time. They are the eigenvalues of a Jacobian matrix, which holds the derivatives
+    of the windows after the round trip with respect to the windows before it.
     """
     trip = motion.slowest(state)
 
@@ -286,7 +287,7 @@ def _map(
 def _periodic(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> LimitCycle:
-    """Averages over a cycle of k overflows, and the cycle's Floquet multipliers.
+    """The result for a cycle of k overflows: averages over the cycle, and Floquet multipliers.
 
     Floquet multipliers are the factors by which a small disturbance of the windows grows or shrinks
     in each cycle. ``state`` is the state just after an overflow of the cycle. ``to_next_overflow``
@@ -337,7 +338,7 @@ def _newton(
 def _average(
     motion: _Motion, state: State, to_next_overflow: Callable[[State, Tally], int], longest: float
 ) -> LimitCycle:
-    """Averages over many overflows, for a motion in which no cycle was found.
+    """The result for a motion in which no cycle was found: averages over many overflows.
 
     The simulated time is divided into blocks with equal numbers of overflows. The standard error of
     a flow's throughput follows from its scatter over the blocks. ``to_next_overflow`` simulates up

@@ -25,10 +25,11 @@ from vegasmodel.engines.fluid.windows import (
 )
 from vegasmodel.engines.tables import jit
 
-PROBE = 2.0**-30  # part of a step: long enough to show how all moves on after an event
-SLACK = 1e-11  # of a window: what it may pass a threshold by without an event
-TRIP, GAP = 2.0**-6, 2.0**-4  # parts of T + s and of s - x that a step of one trip may change
-AIM = -0.005 * SLACK  # of a window: where an event is stepped upon, just before it
+PROBE = 2.0**-30  # part of a step: length of the step that shows how windows move after an event
+SLACK = 1e-11  # part of a window by which it may pass a threshold without an event
+# A step with ``fraction`` = 1 may change s by these parts of T + s and of s - x (``horizon``).
+TRIP, GAP = 2.0**-6, 2.0**-4
+AIM = -0.005 * SLACK  # a step ends just before the event, where ``changed`` is about this
 
 
 @jit

@@ -1,9 +1,9 @@
 """The main loop of the simulator ``fluid``, for windows that change at every instant.
 
-``fluid/run.py`` says which scenarios have such windows, and which are left to ``sampled``. The
-equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a window
-reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events the
-usual length of a step is a fraction of the shortest round trip.
+``fluid/run.py`` says for which scenarios this loop is used. The package ``sampled`` simulates all
+others. The equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a
+window reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events
+the usual length of a step is a fraction of the shortest round trip.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from vegasmodel.status import Status
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
 # why a march ended: plain integers for Numba
 DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
-STALL = 2.0**-20  # part of a step: events that follow so soon are a stall
-MAX_STALLS = 8  # stalls in a row before the longest step is taken, events or not
+STALL = 2.0**-20  # part of a step: an event that comes so soon after the last one is a stall
+MAX_STALLS = 8  # after more stalls in a row, one step is not ended by an event
 
 
 class Workspace(NamedTuple):
@@ -38,14 +38,14 @@ class Workspace(NamedTuple):
     The last entry of ``moves`` and ``last`` says whether there is a queue.
     """
 
-    on: np.ndarray  # bool: active
-    new: Floats  # windows at the end of the step
-    moves: np.ndarray  # how they move in it,
-    last: np.ndarray  # ... and moved in the last one
-    mark: State  # after the last overflow,
-    before: Tally  # ... and the integrals then
-    earlier: np.ndarray  # losses up to then
-    trail: Floats  # [instant, (t, W .., s)] since then
+    on: np.ndarray  # bool: which flows are active
+    new: Floats  # windows at the end of this step
+    moves: np.ndarray  # how each window moves in this step
+    last: np.ndarray  # how each window moved in the step before
+    mark: State  # the state just after the last overflow
+    before: Tally  # the time integrals up to the last overflow
+    earlier: np.ndarray  # each flow's number of losses up to the last overflow
+    trail: Floats  # [instant, (time, windows, queueing delay)] since the last overflow
     kept: Floats  # [9] where ``march`` goes on; ``kept[0]`` is 0 unless it has paused
 
 

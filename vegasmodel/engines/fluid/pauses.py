@@ -16,7 +16,7 @@ from vegasmodel.support import progress, threads
 
 __all__ = ["PAUSE", "PAUSED", "running", "whole"]
 
-PAUSE = 1 << 18  # steps and drops, counted for each flow, in a piece: a fraction of a second
+PAUSE = 1 << 18  # steps and drops in a piece, times the number of flows: a fraction of a second
 PAUSED = int(Status.PAUSED)  # a plain integer for Numba
 
 

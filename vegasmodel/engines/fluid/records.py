@@ -17,21 +17,21 @@ from vegasmodel.metrics import Floats
 class Flows(NamedTuple):
     """The properties of the flows, as arrays with one entry per flow, in seconds and packets."""
 
-    rtt: Floats  # T_i, empty network
+    rtt: Floats  # T_i, round-trip time in the empty network
     keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
     backlog_over_base: np.ndarray  # bool: Diff over baseRTT instead of RTT
     lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
     upper: Floats  # window shrinks while Diff is above, infinite if loss-based
     gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
-    slow_start_growth: Floats  # slow start: d ln W a round trip; 0: no slow start
+    slow_start_growth: Floats  # growth of ln W per round trip in slow start; 0: no slow start
     growth: Floats  # packets per round trip by which a growing window grows
     decrease: Floats  # factor on the window at a loss
     min_window: Floats  # smallest window
     max_window: Floats  # largest window
     initial_window: Floats  # window at the start
     recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
-    measures_base: np.ndarray  # bool: x_i is the least delay seen; else it is fixed
-    over_estimate: Floats  # the fixed x_i
+    measures_base: np.ndarray  # bool: the over-estimate x_i is the least queueing delay measured
+    over_estimate: Floats  # x_i if it is not measured but given
     start: Floats
     stop: Floats
 

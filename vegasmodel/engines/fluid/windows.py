@@ -137,9 +137,9 @@ def delay_after(
 ) -> float:
     """Queueing delay s1 at the end of a step of length h.
 
-    It is the root of the function ``excess``, which falls as s1 grows, or 0 if there is no queue.
-    The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
-    overflows.
+    It is 0 if there is no queue. Otherwise the flows' rates then add up to the capacity c, so s1 is
+    the root of ``excess``, the sum of the rates minus c, which falls as s1 grows. The delay of a
+    full buffer is ``s_max``. A result above ``s_max`` means that the buffer overflows.
 
     Newton's method starts at ``guess``. It may oscillate, because the slope of ``excess`` jumps at
     some values of s1. So a bracket around the root is kept. If a Newton step leaves it, a secant
@@ -178,7 +178,9 @@ def time_to(
 ) -> float:
     """Time within a step of length h at which the queueing delay reaches ``s_max`` (a full buffer).
 
-    It is the length of a step at whose end the delay is ``s_max`` and the function ``excess`` is 0.
+    The step begins with the queueing delay ``s``. When the delay is ``s_max``, the flows' rates
+    still add up to the capacity c. So the time is a root of ``excess``, the sum of the rates minus
+    c, as a function of the step's length.
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
