@@ -150,11 +150,12 @@ def _one_by_one(
     variant: str,
     each: Callable[[Floats, Floats, Floats], None] | None,
 ) -> Arrivals:
-    """The equilibria of ``arrive``, each computed from the one before it.
+    """The equilibrium after each arrival of a Vegas flow, computed from the one before it.
 
     A flow holds its window while its backlog is between ``lower`` and ``upper`` [..., n], both in
     packets. ``d`` [..., n] are the propagation delays in s, and ``x`` [..., n] the over-estimates
-    of them. If ``x`` is None, each flow's over-estimate is the queueing delay that it finds.
+    of them. If ``x`` is None, each flow's over-estimate is the queueing delay that it finds. ``c``
+    [...] is the capacity in pkt/s. ``arrive`` explains ``variant`` and ``each``.
     """
     shape, n = lower.shape[:-1], lower.shape[-1]
     x_all, delays = np.empty(lower.shape) if x is None else np.array(x), np.empty(lower.shape)

@@ -101,11 +101,11 @@ class Course:
     The fields give the queue, its growth, and the sum of the Vegas windows in each phase.
     """
 
-    fill: Floats  # mini-cycles with an empty queue, after the first
-    queue: Floats  # [..., 6] q at the start of phases 2.. and at the end, B + 1
-    slope: Floats  # [..., 5] packets that q grows by in a mini-cycle, phases 2..
-    V: Floats  # [..., 7] at the phase edges
-    misfit: Floats  # V at the end of the course minus the V at which it was to end
+    fill: Floats  # number of mini-cycles with an empty queue, without the first mini-cycle
+    queue: Floats  # [..., 6] q at the start of each phase but the first, and at the end
+    slope: Floats  # [..., 5] packets by which q grows per mini-cycle in each phase but the first
+    V: Floats  # [..., 7] V at the start of each phase, and at the end
+    misfit: Floats  # V at the loss that ends the cycle, minus V at the loss that begins it
 
 
 @dataclass(frozen=True)
@@ -290,14 +290,14 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # V is the sum of the n_V Vegas windows, q the number of packets in the queue. If Vegas's
-    # backlog is at its upper threshold, V = h + X/q with constants h and X (equation (17) of the
-    # paper by De Vendictis et al.). As Reno fills the queue, V should fall along this curve.
-    # But V falls by at most n_V packets per round trip. The n_R Reno windows grow by one packet
-    # each, so q then grows by n_R - n_V packets. If n_R > n_V, V may fall too slowly and stay above
-    # the curve for `lag` round trips. It is on the curve again when
+    # For `lag` round trips Vegas may shrink too slowly. V is the sum of the n_V Vegas windows, q is
+    # the number of packets in the queue. If Vegas's backlog is at its upper threshold, V = h + X/q
+    # with constants h and X (equation (17) of De Vendictis and Baiocchi). As Reno fills the queue,
+    # V should fall along this curve. But V falls by at most n_V packets per round trip. The n_R
+    # Reno windows grow by one packet each, so q then grows by n_R - n_V packets. If n_R > n_V, V
+    # may therefore stay above the curve for a while. V is on the curve again when
     # (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X.
-    # Here V_b and q_c are V and q at the start of the lag. If V is on the curve at this time,
+    # Here V_b and q_c are V and q at the start of the lag. If V is on the curve at the start,
     # (V_b - h) q_c = X, and the solution is lag = (V_b - h)/n_V - q_c/(n_R - n_V).
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)

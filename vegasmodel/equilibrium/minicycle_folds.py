@@ -92,7 +92,10 @@ class _Equation:
         return min(B + self.behind, B)
 
     def window(self, B: float, p: float) -> float:
-        """V(p), packets: the sum of the Vegas windows at an overflow, if Vegas always grows."""
+        """V(p), packets: the sum of the Vegas windows at an overflow, if Vegas always grows.
+
+        A fraction p of the overflows cuts the Vegas windows. B is the buffer in packets.
+        """
         return float(loss_limited_window(
             np.array(self.M), np.array(B), np.array(self.lam**p), np.array(self.n_vegas),
             np.array(self.n_reno),

@@ -441,8 +441,9 @@ def _turn(loop: Loop, start: complex, end: complex, apart: float) -> float | Non
     line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
     function is evaluated at more points. The result is None if it changes too fast to be followed.
 
-    ``apart`` is the distance of the line from the imaginary axis. The first points are nearer to
-    one another than this, so the angle makes no full turn unseen as the line passes a pole.
+    The function has poles on the imaginary axis. ``apart`` is the distance of the rectangle's left
+    side from this axis. The first points of a line are nearer to one another than ``apart``, so the
+    angle makes no full turn unseen as the left side passes a pole.
     """
     first = 4.0 * abs(end - start) / apart
     at = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)

@@ -337,20 +337,24 @@ class _Run:
     def _step(
         self, t: float, y: Floats, h: float, last_error: float
     ) -> tuple[Piece, Floats, float, int | None, float] | None:
-        """Try shorter and shorter steps from time t until the error of a step is small enough.
+        """Make one step from time t and state y: try length h, then shorter ones if needed.
+
+        A step is too long if its error is too large.  It is also too long if one of the delayed
+        times, t minus a delay, passes a break within the step.  A break of order n is a time at
+        which the n-th derivative of the solution jumps.
 
         Returns five values:
 
         - the polynomial that gives the solution within the step,
         - the state at the end of the step,
         - the error divided by the tolerance,
-        - the order of the break that a delayed time reaches at the end of the step, or None,
+        - the order of the break that a delayed time reaches at the end of the step; None if no
+          delayed time does,
         - the length to try for the next step.
 
-        A break of order n is a time at which the n-th derivative of the solution jumps.  Returns
-        None if the step would become too short.  If a negative delay is the reason for that, the
-        function raises ``NegativeDelayError`` instead.  ``last_error`` is the error of the step
-        before, divided by the tolerance.
+        Returns None if the step would become too short.  If a negative delay is the reason for
+        that, the function raises ``NegativeDelayError`` instead.  ``last_error`` is the error of
+        the step before, divided by the tolerance.
         """
         remaining, negative = self.end - t, None
         while True:
