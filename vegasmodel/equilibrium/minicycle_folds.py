@@ -88,7 +88,10 @@ class _Equation:
     behind: float  # the queue that Vegas sees is B + behind, but at most B
 
     def seen(self, B: float) -> float:
-        """The queue that Vegas sees when the buffer overflows, packets; none if 0 or less."""
+        """The queue in packets that Vegas sees when a buffer of B packets overflows.
+
+        If the result is 0 or less, Vegas sees no queue.
+        """
         return min(B + self.behind, B)
 
     def window(self, B: float, p: float) -> float:

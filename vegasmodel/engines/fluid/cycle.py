@@ -65,10 +65,10 @@ CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
 KINK = 1e-2  # nudges: by more than this the map's second difference shows a kink or a jump
 LONGEST = 8  # overflows in a cycle, at most
-OVERFLOWS = 64  # before Newton's method is first tried, and in each block of an average
-LONGEST_WAIT = 1e4  # round trips until an overflow or rest
+OVERFLOWS = 64  # overflows before Newton's method is first tried, and in each block of an average
+LONGEST_WAIT = 1e4  # round trips to wait for an overflow, or for windows to come to rest
 LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
-INSTANT = 1e-6  # of a round trip: overflows so soon after one another would never end
+INSTANT = 1e-6  # part of a round trip: overflows that follow one another so soon never end
 
 
 class _Motion:

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Tally
     from vegasmodel.scenario import Scenario
 
-CLOSE = 1e-6  # packets: states nearer than this are one
-LIKE = 8  # earlier states that are remembered for the same windows, in whole packets
-FIRST = 1280.0  # round trips of the first average; the next, if any, are twice as long
-LONGEST = 20_480.0  # round trips of the last
-REST = 16.0  # round trips in which no window moves
-BLOCKS = 16  # of an average
-SURE = 0.005  # standard error over mean, at which an average is long enough
+CLOSE = 1e-6  # packets: states that differ by at most this count as equal
+LIKE = 8  # number of earlier states that are kept for the same windows, in whole packets
+FIRST = 1280.0  # round trips of the first average; each further one is twice as long
+LONGEST = 20_480.0  # round trips of the longest average
+REST = 16.0  # round trips: if no window moves for so long, the windows are at rest
+BLOCKS = 16  # number of equal parts of the time of an average
+SURE = 0.005  # standard error over mean up to which an average is long enough
 
 
 class _Motion:
@@ -193,7 +193,7 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
 
 
 def _rest(motion: _Motion) -> LimitCycle:
-    """The steady state in which no window moves: averages over one round trip."""
+    """The result if no window moves: averages over one round trip of the longest RTT."""
     tally, window = empty_tally(motion.n), motion.flows["cwnd"].copy()
     motion.integrate(motion.time + motion.trip, tally)
     moved = float(np.abs(motion.flows["cwnd"] - window).max())
@@ -201,7 +201,7 @@ def _rest(motion: _Motion) -> LimitCycle:
 
 
 def _average(motion: _Motion, span: float) -> LimitCycle:
-    """The steady state if windows and queue never repeat: averages over the next ``span`` seconds.
+    """The result if windows and queue never repeat: averages over the next ``span`` seconds.
 
     The time is divided into equal parts.  The standard error of an average follows from the scatter
     of the averages over the parts.

@@ -52,7 +52,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     def rounded(delays: Floats) -> Floats:
         """The ``delays``, in seconds, with the enlarged rounding errors of ns-2's clock.
 
-        Row k of the result is for the same period of time as row k of the table.
+        Row k of the result is for the same period of time as row k of the table of ``roundings``.
         """
         found: Floats = delays + scale * (np.rint(delays / units) * units - delays)
         return found

@@ -179,7 +179,7 @@ def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
 
 @jit
 def later(flows: Table[Sender], i: int, j: int, now: LinkState, link: Bottleneck) -> int:
-    """Which of two flows' packets arrives later, if both arrive between the same departures."""
+    """Which of two flows' packets arrives later, if both arrive between the same two departures."""
     a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
     return i if a % 1.0 > b % 1.0 else j
 
