@@ -12,9 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
+import numba
 import numpy as np
 import pytest
 from numba.core import types
+from numba.core.codegen import JITCodeLibrary
 from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
@@ -156,6 +158,65 @@ def test_a_call_writes_no_zeros_where_the_result_will_be() -> None:
     caller = re.findall(r"define [^\n]*i32 @[^\n]*lambda.*?\n}", code, re.DOTALL)[0]
     assert len(re.findall(r"call [^\n]*middle", caller)) == 2
     assert re.findall(r"store \S+ (?:null|zeroinitializer|0)", caller) == []
+
+
+def test_an_exception_in_a_part_reaches_python() -> None:
+    options = {"error_model": "numpy", "_nrt": False}
+
+    def steps(n: int) -> int:
+        total = 0
+        for k in range(0, 6, n):
+            total += k
+        return total
+
+    part = WholeProgram(steps, options)
+    program = WholeProgram(lambda n: part(n) + part(n - 1), options)
+    assert program(3) == steps(3) + steps(2)
+    with pytest.raises(ValueError, match="must not be zero"):
+        program(1)
+
+
+def test_after_a_call_that_cannot_fail_nothing_is_tested() -> None:
+    options = {"error_model": "numpy", "_nrt": False}
+
+    def loops(n: int) -> int:
+        total = 0
+        for k in range(n):
+            if k % 3 == 1:
+                continue
+            total += k
+        return total
+
+    def calls(n: int) -> int:
+        return alone(n) + alone(n + 1)
+
+    alone = WholeProgram(loops, options, marks=Marks(apart=True))
+    program = WholeProgram(calls, options)
+    assert program(7) == calls(7) == loops(7) + loops(8)
+    code = program.inspect_llvm(program.signatures[0])
+    caller = re.findall(r"define [^\n]*i32 @[^\n]*calls.*?\n}", code, re.DOTALL)[0]
+    assert len(re.findall(r"call [^\n]*loops", caller)) == 2
+    assert re.findall(r" (?:icmp|br) ", caller) == []
+
+
+def test_a_function_that_numba_writes_in_python_is_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    plain = JITCodeLibrary._finalize_specific
+
+    def counted(library: Any) -> None:
+        made.append(library.name)
+        plain(library)
+
+    def several(x: float, n: int) -> float:
+        most = max(x, 1.0, 2.0, n, 3.0, 4.0, 5.0)  # no other test has so many
+        return min(most, x, 1.0, 2.0, n, 3.0, 4.0, 5.0) + (n, n + 1, n)[1]
+
+    monkeypatch.setattr(JITCodeLibrary, "_finalize_specific", counted)
+    program = WholeProgram(several, {"error_model": "numpy", "_nrt": False})
+    assert program(2.345, 2) == several(2.345, 2)
+    assert len(made) == 1
+    monkeypatch.undo()
+    assert numba.njit(several)(2.345, 2) == several(2.345, 2)
 
 
 def test_arrays_that_a_program_makes_are_freed() -> None:

@@ -22,6 +22,7 @@ import copy
 import functools
 import gc
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import BuiltinFunctionType, NoneType
@@ -30,7 +31,7 @@ from typing import Any, NamedTuple
 import llvmlite.binding as llvm
 from numba.core import cgutils, ir, sigutils, types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, _LowerResult
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.funcdesc import PythonFunctionDescriptor
@@ -45,8 +46,8 @@ from numba.core.typed_passes import (
     NopythonTypeInference,
     PreLowerStripPhis,
 )
-from numba.core.types.misc import Optional, unliteral
-from numba.core.typing.templates import ConcreteTemplate
+from numba.core.types.misc import unliteral
+from numba.core.typing.templates import ConcreteTemplate, _OverloadFunctionTemplate
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
 
 __all__ = ["Marks", "WholeProgram"]
@@ -62,7 +63,12 @@ class Marks(NamedTuple):
 
 
 NO_MARKS = Marks()
+# as LLVM writes them: a status that a function returns, a value by branches, a value of these
+_STATUS = re.compile(r"^  ret i32 (\S+)$", re.MULTILINE)
+_PHI = re.compile(r"^  (%\S+) = phi i32 (.*)$", re.MULTILINE)
+_VALUE = re.compile(r"\[ (\S+),")
 _NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
+_CALLED_BY_CODE = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 SMALL = 300  # LLVM instructions: a function of at most so many is inlined
 
 
@@ -103,7 +109,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
             _without_lock_events(),
             _with_shortcuts(),
             _with_short_indexing(),
-            _without_zeros(),
+            _with_numbas_functions_as_parts(),
             nullcontext() if self._negative_indices else _without_negative_indices(),
         ):
             return super().compile(sig)
@@ -132,9 +138,10 @@ class Part(CPUDispatcher):  # type: ignore[misc]
         function: Callable[..., Any],
         options: dict[str, Any],
         marks: Marks = NO_MARKS,
+        passes: type[CompilerBase] | None = None,
     ) -> None:
         super().__init__(
-            function, targetoptions=options, pipeline_class=_marked(_PartPasses, marks)
+            function, targetoptions=options, pipeline_class=passes or _marked(_PartPasses, marks)
         )
 
     def compile(self, sig: Any) -> Any:
@@ -266,40 +273,25 @@ def _with_short_indexing() -> Iterator[None]:
 
 
 @contextmanager
-def _without_zeros() -> Iterator[None]:
-    """Make Numba leave out zeros that it would write to memory at each call of a compiled function.
+def _with_numbas_functions_as_parts() -> Iterator[None]:
+    """Treat functions of Numba's own, such as ``min`` and ``round``, as parts of the program.
 
-    A call has a place in memory for the function's result, and one for an exception. Numba sets the
-    first to 0 twice, the second once. But the function writes a result or an exception there before
-    anything reads it. If the function is not inlined, LLVM cannot remove the zeros.
-
-    Calls with attributes of their own stay as they are, and so do those that may return ``None``
-    instead of a value.
+    Numba writes many of Python's and NumPy's functions in Python.  Otherwise each of them would be
+    translated to machine code of its own first.
     """
-    from numba.core.callconv import CPUCallConv, excinfo_t
+    template: Any = _OverloadFunctionTemplate
+    plain = template._get_jit_decorator
 
-    convention: Any = CPUCallConv
-    plain = convention.call_function
+    def decorator(_: Any) -> Any:
+        return lambda **options: functools.partial(
+            Part, options={**options, **_CALLED_BY_CODE}, passes=_NumbasPasses
+        )
 
-    def call(
-        self: Any, builder: Any, callee: Any, kind: Any, kinds: Any, arguments: Any,
-        attrs: Any = None,
-    ) -> Any:  # fmt: skip
-        if attrs is not None or isinstance(kind, Optional):
-            return plain(self, builder, callee, kind, kinds, arguments, attrs)
-        with builder.goto_entry_block():
-            result = builder.alloca(self.get_return_type(kind).pointee)
-            raised = builder.alloca(excinfo_t.as_pointer())
-        packed = self._get_arg_packer(kinds).as_arguments(builder, arguments)
-        code = builder.call(callee, [result, raised, *packed])
-        status = self._get_return_status(builder, code, builder.load(raised))
-        return status, self.context.get_returned_value(builder, kind, builder.load(result))
-
-    convention.call_function = call
+    template._get_jit_decorator = decorator
     try:
         yield
     finally:
-        convention.call_function = plain
+        template._get_jit_decorator = plain
 
 
 @contextmanager
@@ -368,14 +360,12 @@ def _with_shortcuts() -> Iterator[None]:
 class _Simplified(JITCodeLibrary):  # type: ignore[misc]
     """Code in LLVM's intermediate language.
 
-    Each function of the code is simplified before the code is linked, unless it is ``quick``.
+    Each function of the code is simplified before the code is linked.
     """
 
     marks = NO_MARKS
 
     def _optimize_functions(self, module: Any) -> None:
-        if self.marks.quick:
-            return
         if not _passes_can_be_chosen():
             super()._optimize_functions(module)
             return
@@ -411,6 +401,17 @@ class _Unfinished(_Simplified):
                 if instruction.opname == "call" and instruction.callee.name in parts:
                     instruction.attributes.add("noinline")
         super().add_ir_module(module)
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether the function may return anything but the status 0.
+
+        Another status means that it has raised an exception, or that its result is ``None``.
+        """
+        code = str(self._final_module)
+        statuses = _STATUS.findall(code)
+        phis = dict(_PHI.findall(code))
+        return any(set(_VALUE.findall(phis.get(one, f"[ {one},"))) != {"0"} for one in statuses)
 
     def finalize(self) -> None:
         self._finalized = True
@@ -584,6 +585,27 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
         return super().run_pass(state)
 
 
+def _caller(description: Any, library: _Unfinished) -> Callable[..., Any]:
+    """What writes the calls, in LLVM's language, of a ``Part`` that raises no exceptions.
+
+    Numba would test after each call whether there was an exception.  Before the call it would write
+    zeros where the function then writes its result.
+    """
+
+    def call(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001 - Numba's
+        convention, result = context.call_conv, description.restype
+        with builder.goto_entry_block():
+            place = builder.alloca(convention.get_return_type(result).pointee)
+        error = convention._get_excinfo_argument(builder.function)
+        packed = context.get_arg_packer(description.argtypes).as_arguments(builder, values)
+        callee = context.declare_function(builder.module, description)
+        builder.call(callee, [place, error, *packed])
+        return context.get_returned_value(builder, result, builder.load(place))
+
+    setattr(call, "libs", (library,))  # noqa: B010 - a type checker knows no attribute of a function
+    return call
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _LowerPart(NativeLowering):  # type: ignore[misc]
     """The compiler pass that translates a function to LLVM's intermediate language.
@@ -613,7 +635,10 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
             )
             lower.lower()
         name = object()  # a key instead of the function that Python would call
-        context.insert_user_function(name, description, [library])
+        if library.may_raise:
+            context.insert_user_function(name, description, [library])
+        else:
+            context.insert_func_defn([(_caller(description, library), name, description.argtypes)])
         state["cr"] = _LowerResult(description, lower.call_helper, cfunc=name, env=lower.env)
         return True
 
@@ -657,6 +682,20 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]
 
 class _PartPasses(_WholePasses):
     lowering = _LowerPart
+
+
+class _NumbasPasses(CompilerBase):  # type: ignore[misc]
+    """All of Numba's compiler passes, which its own functions need, but the last one is ours."""
+
+    marks = NO_MARKS
+
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [
+            (_LowerPart if one is NativeLowering else one, told) for one, told in passes.passes
+        ]
+        passes.finalize()
+        return [passes]
 
 
 @functools.cache
