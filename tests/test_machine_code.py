@@ -191,7 +191,16 @@ def test_a_file_that_is_not_imported_does_not_matter(package: Path, answer: Answ
 
 @pytest.mark.parametrize(
     "line",
-    ["from pkg.deep import constants", "from . import constants", "from .constants import *"],
+    [
+        "from pkg.deep import constants",
+        "from . import constants",
+        "from .constants import *",
+        "from pkg.deep import (  # (a remark)\n    constants,\n)",
+        "from pkg.deep import \\\n    constants",
+        "if True: import pkg.deep.constants",
+        "ONE = 1; import pkg.deep.constants",
+        '"""\nimport of constants\n"""\nfrom . import constants',
+    ],
 )
 def test_whatever_way_a_file_is_imported(package: Path, line: str) -> None:
     code = (

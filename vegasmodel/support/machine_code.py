@@ -29,6 +29,10 @@ __all__ = ["compiled", "compiling", "part"]
 
 ROOT = Path(__file__).parents[1]
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
+_IMPORT = re.compile(
+    r"(?:^|[:;])[ \t]*((?:from[ \t]*[\w.]+[ \t]*)?import\b[ \t]*(?:\([^)]*\)|[^\n;#]*))",
+    re.MULTILINE,
+)
 MARK = ".of-"  # in a cached file's name, before the digest
 _OTHER = r"\w+" + re.escape(MARK) + r"[0-9a-f]{16}\."  # Python's version, then any digest
 
@@ -207,7 +211,7 @@ def _imports(path: Path) -> frozenset[Path] | None:
     if _ANYTHING.search(text) and path != Path(__file__):
         return None
     found = set()
-    for node in _statements(ast.parse(text).body):
+    for node in _import_statements(text):
         if isinstance(node, ast.Import):
             found |= {_file(alias.name) for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -217,6 +221,19 @@ def _imports(path: Path) -> frozenset[Path] | None:
             start = ".".join(filter(None, (inside, node.module)))
             found |= {_file(f"{start}.{alias.name}") or _file(start) for alias in node.names}
     return frozenset(filter(None, found))
+
+
+def _import_statements(text: str) -> Iterator[ast.AST]:
+    """Yield the import statements of a Python program; others may be among them.
+
+    Only what looks like an import statement is parsed, which takes less time than to parse all. If
+    something else, such as a sentence, looks like one and cannot be parsed, the program is parsed.
+    """
+    statements = (found[1] for found in _IMPORT.finditer(text.replace("\\\n", " ")))
+    try:
+        yield from ast.parse("\n".join(statements)).body
+    except SyntaxError:
+        yield from _statements(ast.parse(text).body)
 
 
 def _statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
