@@ -34,6 +34,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.cpu import CPUContext
 from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.itanium_mangler import mangle
 from numba.core.postproc import PostProcessor
@@ -316,7 +317,7 @@ def _without_lifetimes() -> Iterator[None]:
 
 @contextmanager
 def _with_shortcuts() -> Iterator[None]:
-    """Replace three functions of Numba by faster ones while it compiles.
+    """Replace four functions of Numba by faster ones while it compiles.
 
     The compiled code stays the same.
 
@@ -326,12 +327,14 @@ def _with_shortcuts() -> Iterator[None]:
       keeps each signature, and returns it when the same function is called with the same types.
     - One function writes the type of a record as text, with all its fields.  The faster one returns
       the type's name, which is a text that exists already.
+    - One function asks LLVM for the size of a type, for each variable.  The faster one keeps sizes.
     """
     instruction: Any = ir.Inst
     function: Any = types.BaseFunction
     record: Any = types.Record
     in_parts, signature_of = instruction._rec_list_vars, function.get_call_type
-    text = record.__repr__
+    text, size_of = record.__repr__, CPUContext.get_abi_sizeof
+    sizes: dict[Any, int] = {}
     known: dict[tuple[Any, ...], Any] = {}
 
     def variables(self: Any, part: Any) -> Any:
@@ -348,13 +351,19 @@ def _with_shortcuts() -> Iterator[None]:
             known[key] = self, signature_of(self, context, arguments, named)
         return known[key][1]
 
+    def size(self: Any, kind: Any) -> int:
+        if kind not in sizes:
+            sizes[kind] = size_of(self, kind)
+        return sizes[kind]
+
+    context: Any = CPUContext
     instruction._rec_list_vars, function.get_call_type = variables, signature
-    record.__repr__ = types.Type.__repr__
+    record.__repr__, context.get_abi_sizeof = types.Type.__repr__, size
     try:
         yield
     finally:
         instruction._rec_list_vars, function.get_call_type = in_parts, signature_of
-        record.__repr__ = text
+        record.__repr__, context.get_abi_sizeof = text, size_of
 
 
 class _Simplified(JITCodeLibrary):  # type: ignore[misc]
