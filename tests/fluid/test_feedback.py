@@ -338,6 +338,15 @@ def test_trajectories_with_delay():
     assert np.all(ahead <= data["window"].max("time") + 1)
 
 
+@pytest.mark.parametrize(("variant", "said"), [("paper", ""), ("ns2", "whole-stack")])
+def test_trajectories_with_delay_say_that_windows_change_continuously(
+    variant: str, said: str
+) -> None:
+    """In ns-2 Vegas changes its window once per round trip; this simulator ignores that."""
+    case = scenario([vegas(variant=variant), reno(variant=variant)], duration=20.0, warmup=5.0)
+    assert simulate(case, "delayed", samples=50).attrs["left_out"] == said
+
+
 @pytest.mark.parametrize("model", ["rounds", "fluid", "delayed"])
 @pytest.mark.parametrize("variant", ["paper", "ns2"])
 def test_trajectories_show_the_base_rtt_that_the_scenario_fixes(model: str, variant: str) -> None:
