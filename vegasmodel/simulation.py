@@ -15,7 +15,7 @@ from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quant
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import implementation
+from vegasmodel.placement import implementation, stack
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.status import Status
 from vegasmodel.steady_state import LimitCycle
@@ -209,7 +209,7 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
         )
     run = feedback.run(scenario, samples)
     # windows change continuously here, also those of a stack that changes them once per round trip
-    whole = all(group.variant == "paper" for group in scenario.flows)
+    whole = all(stack(scenario, group).real_numbers for group in scenario.flows)
     return {
         "time": run.time,
         "window": run.window,

@@ -269,7 +269,8 @@ def _hypotheses(
     """The assumptions of the mini-cycle model.
 
     Among them are hypotheses 1 to 5 of De Vendictis and Baiocchi (section 3). Others are, for
-    example, that each law has one source, and that the run is long enough.
+    example, that the link has only one Vegas flow and one Reno flow, and that the run lasts for
+    enough mini-cycles.
     """
     link, (n_vegas, n_reno) = scenario.links[0], counts(scenario)
     rows = told(cycle, setting(scenario, at))

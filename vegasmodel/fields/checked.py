@@ -81,13 +81,15 @@ class Tables:
 class OneOf:
     """Reads, checks and writes a field whose value may be a number, a word or a TOML table.
 
+    A form for which no rule is given is not allowed.
+
     - ``plain``: the rule for a number.
     - ``word``: the only word that is allowed.
     - ``table``: the rule for a table.
     - ``tagged``: for tables with a single key, such as ``{ pareto = {...} }``. It maps each allowed
       key to the rule for the key's value.
-    - ``for_list``: a text for the error if the value is a list. A list is never allowed; the text
-      says what is.
+    - ``for_list``: the text of the error if the value is a list, which is never allowed. The text
+      says which values are allowed.
     """
 
     plain: Rule | None = None

@@ -49,7 +49,10 @@ class Unresolved(str):
 
 
 def known(*values: object) -> bool:
-    """Whether all values are known: none is text that is still to be converted."""
+    """Whether all values can be compared: none is a text with a unit that waits for its conversion.
+
+    Such a text (``Unresolved``) is, for example, a buffer in BDP, as long as no RTT is known.
+    """
     return not any(isinstance(value, Unresolved) for value in values)
 
 

@@ -168,9 +168,9 @@ def decide_whole(f: Window, acked: float) -> None:
         if f.cwnd >= f.ssthresh:
             count_acked(f, packets, acked)
         return
-    # Linux measures RTTs in whole microseconds and adds 1, so that none is 0. In the steady state
-    # the backlog is often nearly a whole number. Then this rounding decides whether the backlog
-    # passes a threshold.
+    # Linux rounds each RTT down to whole microseconds and adds 1 us, so that no RTT is 0. This
+    # matters: in the steady state the backlog is often nearly a whole number, and then the rounding
+    # of the RTTs decides on which side of a threshold the backlog is.
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
     diff = np.floor(packets * (rtt - base) / base)
     if f.cwnd < f.ssthresh:

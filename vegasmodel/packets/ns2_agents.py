@@ -1,4 +1,4 @@
-"""The TCP senders of ns-2 (agents), one for each congestion control (law) that ns-2 simulates."""
+"""The TCP senders of ns-2 (agents): one for each of our congestion controls that ns-2 has."""
 
 from __future__ import annotations
 

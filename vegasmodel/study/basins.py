@@ -62,7 +62,10 @@ class Outcome:
     example: int  # index of the start whose throughputs are nearest to the mean
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as an entry of the list ``outcomes`` in the JSON document of ``basins``."""
+        """The outcome as an entry of the list ``outcomes`` in the JSON of the command ``basins``.
+
+        An outcome is a group of random starts that lead to similar throughputs.
+        """
         return {
             "throughput_pps": self.throughput.tolist(),
             "throughput_range_pps": np.stack([self.low, self.high], axis=-1).tolist(),

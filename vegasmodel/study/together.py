@@ -35,12 +35,14 @@ __all__ = ["by_fluid", "by_minicycle", "columns", "continuous"]
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
-    """The values of the varied fields at all points, as input of the model ``minicycle``.
+    """The values of a sweep's varied fields, as input of ``minicycle`` for all points in one call.
 
-    The result maps each field's key, such as ``rtt``, to an array.  If ``alpha`` varies without
-    ``beta``, and all Vegas flows have beta = alpha, ``beta`` gets the values of ``alpha``.
+    The result maps the key of each varied field, such as ``rtt``, to an array with one value per
+    point.  If all Vegas flows of the scenario have beta = alpha, and ``alpha`` varies without
+    ``beta``, then ``beta`` follows ``alpha``.
 
-    Returns ``None`` if the model cannot compute all points at once.
+    Returns ``None`` if the model cannot compute all points in one call, for example if ``alpha``
+    varies and only some of the Vegas flows have beta = alpha.
     """
     scenario, values = points.scenario, {}
     for field, column in zip(points.fields, points.columns, strict=True):

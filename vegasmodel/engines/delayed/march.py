@@ -346,8 +346,8 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     # adds up `tossed`, and multiplies W by `decrease` when the sum reaches 1. Slow start then ends.
     # Outside slow start the drops reduce W smoothly, by the factor exp(-(1 - decrease) tossed)
     # (Misra, Gong and Towsley 2000). In the same step ACKs change W, too. To keep the error small,
-    # half of the reduction comes before the change by ACKs, and half after it (Strang splitting).
-    # Each time W is multiplied by `yields`, the square root of the factor above.
+    # W is multiplied by the square root of this exponential factor (`yields`) twice: once before
+    # the change by ACKs, and once after it (Strang splitting).
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

@@ -101,13 +101,19 @@ def _before_new_data(f: Sender) -> None:
 
 @jit
 def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: bool) -> float:
-    """How many of the next ``acks`` ACKs of new data the simulator processes together.
+    """How many of the next ``acks`` ACKs of new data the simulator processes in one step.
 
-    The last of them is at the latest the ACK at which the window reaches its next whole number of
-    packets, or the ACK before the one that ends the round trip. Either all of them give RTT samples
-    or none does. Each ACK acknowledges ``each`` packets. ``once`` is True if the first ACK gives an
-    RTT sample, because its packet was sent only once. If it is False, ACKs of packets below number
-    ``untimed`` give none.
+    To process several ACKs in one step saves time, but it is exact only if all have the same
+    effect. So a step ends at the latest at the first of these ACKs:
+
+    - The ACK at which the window reaches its next whole number of packets.
+    - The ACK before the one that ends the round trip.
+    - The ACK that ends a reduction in CWR. A flow with ``halves_rate`` then takes one ACK a step.
+    - The last ACK before RTT samples begin or end.
+
+    Each ACK acknowledges ``each`` packets. ``once`` is True if the packet of the first ACK was sent
+    only once, so that this ACK gives an RTT sample. If it is False, no ACK of a packet with a
+    number below ``untimed`` gives a sample.
     """
     alike = acks_to_change(f)
     if each > 1.0 and f.counts_packets:
