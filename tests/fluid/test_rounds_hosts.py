@@ -289,3 +289,27 @@ def test_noise_before_the_queue_moves_vegas_as_in_ns2(
     short = dataclasses.replace(scenario, run=Run(10.0, 4.0))
     rates = answer(short, runs=100).extra["throughput_runs"]
     assert np.mean(rates < 352.0) == pytest.approx(still / 300.0, abs=0.12)  # 2.5 errors
+
+
+@pytest.mark.parametrize(
+    ("law", "keys"),
+    [
+        ("vegas", {"delayed_ack": True}),
+        ("vegas", {"send_jitter": 2e-3}),
+        ("cubic", {"access": 5000.0}),
+    ],
+)
+def test_little_noise_changes_little_where_bursts_of_linux_overlap(
+    law: str, keys: dict[str, Any]
+) -> None:
+    """Noise of 0.1 ms is a tenth of a packet's time at the link, so the rate is that without noise.
+
+    A burst begins before the last packet of the burst before it has left. The rate was 0 in these
+    cases, because the delay of such a packet was NaN.
+    """
+    flow, span = Flow(law, 0.06, variant="linux", **keys), Run(60.0, 20.0, runs=3)
+    plain = Scenario((Link(1000.0, buffer=20.0),), (flow,), run=span)
+    noisy = dataclasses.replace(plain, flows=(dataclasses.replace(flow, delay_noise=1e-4),))
+    rates = [answer(one).throughput[0] for one in (plain, noisy)]
+    assert rates[0] > 950.0
+    assert rates[1] == pytest.approx(rates[0], rel=0.02)

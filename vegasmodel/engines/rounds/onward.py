@@ -177,6 +177,9 @@ def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
     draws a delay when a packet reaches the access link. But each packet gets the delay that was
     drawn last before its transmission begins (``delay_`` in delay.cc).
 
+    Each packet of a Linux sender sets out at a time of its own (``stamps_departure``), so it has a
+    delay of its own. Its next burst may set out before the last packet of the one before it.
+
     In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
     simulator delays the packet's ACK by this time instead, so that the round trip takes as long. No
     ACK overtakes the one before it.
@@ -186,7 +189,7 @@ def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
     else:
         second = sent_at == h.burst_at and math.isnan(h.burst_noise)
         late = h.burst_noise
-        if sent_at > h.burst_at or second:
+        if sent_at != h.burst_at or second:
             late = max(f.noise * np.random.normal(), -f.slack)
             h.burst_at, h.burst_noise = sent_at, late if second else math.nan
         arrival = back + late
