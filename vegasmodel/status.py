@@ -35,6 +35,8 @@ class Status(IntEnum):
     STUCK = 6
     UNSETTLED = 7
     # the simulator ``rounds``; ``fluid`` has the last two, too
+    STALLED = 16
+    NOT_A_NUMBER = 17
     FULL_RING = 8
     TOO_MANY_EVENTS = 9
     FALL = 10
@@ -60,6 +62,8 @@ _REASONS = {
     Status.OVERFLOW: "overflow",
     Status.STUCK: "the buffer overflows although no window can shrink further",
     Status.UNSETTLED: "neither an overflow nor rest in the time allowed",
+    Status.STALLED: "a sender has data left, but waits for nothing (a fault of the simulator)",
+    Status.NOT_A_NUMBER: "a count is not a number (a fault of the simulator)",
     Status.FULL_RING: "more packets are under way than the simulator has room for",
     Status.TOO_MANY_EVENTS: "too many events",
     Status.FALL: "it stopped where a window fell, as it was asked to",

@@ -16,6 +16,7 @@ from vegasmodel.engines.rounds import run as simulator
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.cycle import steady
 from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.tables import array
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.status import Status
 
@@ -279,3 +280,19 @@ def test_a_run_has_a_greatest_number_of_events(monkeypatch: pytest.MonkeyPatch) 
     found = simulator.run(_pair())
     assert found.status == Status.TOO_MANY_EVENTS
     assert 1000 < found.events <= 1100
+
+
+def test_a_run_fails_if_a_count_is_not_a_number() -> None:
+    simulation = simulator.Simulation(_pair())
+    assert simulation.proceed()[0] == Status.DONE
+    simulation = simulator.Simulation(_pair())
+    simulation.routes.links["queue"] = np.nan
+    assert simulation.proceed()[0] == Status.NOT_A_NUMBER
+
+
+def test_a_run_fails_if_a_sender_waits_for_nothing() -> None:
+    """Half a packet is left, which no sender sends.  (The sizes of scenarios are whole packets.)"""
+    for left, status in ((0.0, Status.DONE), (0.5, Status.STALLED)):
+        simulation = simulator.Simulation(_pair(max_window=1.0))
+        array(simulation.net.flows)["size"] = 10.0 + left
+        assert simulation.proceed()[0] == status

@@ -44,7 +44,7 @@ _NOT_YET = (  # times that have not come yet, and minima without a sample
     "rtt_min", "min_rtt", "epoch_start", "delay_min", "train_rtt", "deadline", "wait_ends",
     "delack_expires",
 )  # fmt: skip
-_SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
+SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:
@@ -289,7 +289,7 @@ def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
         return flows.view(_BYTES)[np.argsort(flows["member"])].view(FLOW)
     out = np.zeros(n, FLOW)
     out.view(_BYTES)[flows["member"][::-1]] = flows[::-1].view(_BYTES)
-    for key in _SUMS:
+    for key in SUMS:
         out[key] = np.bincount(flows["member"], flows[key], n)
     np.minimum.at(out["base"], flows["member"], flows["base"])
     return out

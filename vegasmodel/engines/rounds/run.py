@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.rounds.flows import Alike, receivers, records, sum_by_member
+from vegasmodel.engines.rounds.flows import SUMS, Alike, receivers, records, sum_by_member
 from vegasmodel.engines.rounds.rounding import roundings
 from vegasmodel.engines.rounds.route import Routes, finite_buffers, routes
 from vegasmodel.engines.rounds.state import (
@@ -60,6 +60,7 @@ MAX_PARTS = 1_000_000  # events of a flow and round trip: more would not change 
 _RING = 2**16  # groups of packets of one flow on their way, at most
 _PARCELS = 2**22  # groups of all flows on their way, if this is enough
 _PER_PACKET = 4.0  # groups on their way for each packet that pipe and buffer hold, at most
+QUEUE_SUMS = ("arrived", "lost", "served", "area")  # totals in the record of a queue
 SEED_STRIDE = 2654435761  # odd, so that different seeds of scenarios give different seeds of runs
 
 
@@ -372,8 +373,9 @@ class Simulation:
     def proceed(self, falls: float = math.inf) -> tuple[int, float]:
         """Continue the run to its end; returns the status and the simulated time in seconds.
 
-        The run ends early if it fails; the status (``Status``) says why. ``LawFault`` is raised
-        if a function of a user's law has returned an unusable number.
+        The run ends early if it fails; the status (``Status``) says why. A run that has reached its
+        end fails, too, if its state shows a fault of the simulator (``_fault``). ``LawFault`` is
+        raised if a function of a user's law has returned an unusable number.
 
         ``falls`` is a time in seconds. From then on, the run also stops after each event that
         reduces the number of whole packets in a flow's window. The next call continues the run. By
@@ -409,7 +411,23 @@ class Simulation:
             from vegasmodel.engines.outside import sound
 
             sound(law)
-        return int(status), float(time)
+        return int(self._fault() if status == Status.DONE else status), float(time)
+
+    def _fault(self) -> Status:
+        """The fault of the simulator that the state at the run's end shows; ``DONE`` if none.
+
+        A sender has stalled if it has data left to send, but no packet in flight and no random wait
+        in progress, and if this has lasted for longer than its retransmission timeout. (The timer
+        is restarted at each ACK of new data, but it does not expire without packets in flight.)
+        """
+        flows, links = array(self.net.flows), array(self.net.links)
+        sums = [flows[name] for name in SUMS] + [links[name] for name in QUEUE_SUMS]
+        if np.isnan(np.concatenate(sums)).any():
+            return Status.NOT_A_NUMBER
+        idle = (flows["high"] <= flows["acked"]) & (flows["wait_ends"] == NEVER)
+        late = flows["deadline"] < np.minimum(flows["stop"], self.duration)
+        stalled = idle & late & (flows["next"] < flows["size"])
+        return Status.STALLED if stalled.any() else Status.DONE
 
     def with_progress(self) -> AbstractContextManager[None]:
         """A context in which the progress of the run is shown on the terminal."""
