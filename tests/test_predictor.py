@@ -122,6 +122,14 @@ def test_red_without_a_mean_queue_leaves_the_other_models_their_answers(
     assert vm.predict(scenario({**VEGAS, **flow}, RENO, **marks), "red").applicable
 
 
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+def test_red_knows_that_linux_grows_by_packets_and_ns2_by_acks(variant: str) -> None:
+    plain = HOME["red"].replace({"flow.reno.variant": variant, "flow.vegas.variant": variant})
+    late = plain.replace({"flow.reno.delayed_ack": True})
+    rates = [vm.predict(case, "red").throughput for case in (plain, late)]
+    assert np.allclose(*rates, rtol=1e-9) == (variant == "linux")
+
+
 @pytest.mark.parametrize(("variant", "backlog"), [("paper", 3.0), ("ns2", 3.0), ("linux", 3.5)])
 def test_red_takes_the_middle_of_the_band_in_which_a_window_rests(
     variant: str, backlog: float

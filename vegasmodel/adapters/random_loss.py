@@ -14,6 +14,7 @@ from vegasmodel.adapters.common import CYCLES, left_out, one_link, paper_equatio
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
+from vegasmodel.placement import stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.status import Status
@@ -52,6 +53,7 @@ def answer(scenario: Scenario) -> Prediction:
             decrease=m.flow.decrease,
             max_window=m.flow.max_window,
             ack_every=2.0 if m.flow.delayed_ack else 1.0,
+            counts_packets=stack(scenario, m.flow).counts_packets,
         )
         for m in scenario.members
     ]

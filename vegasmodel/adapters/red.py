@@ -22,9 +22,9 @@ from vegasmodel.adapters.common import (
 from vegasmodel.adapters.secular import threshold
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.laws import find
-from vegasmodel.placement import held_by_receiver
+from vegasmodel.placement import held_by_receiver, stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Red, Scenario
+from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.stacks import dead_zone
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def answer(scenario: Scenario) -> Prediction:
         max_window=np.array(
             [m.flow.max_window - held_by_receiver(scenario, m) for m in scenario.members]
         ),
-        ack_every=column(scenario, lambda f: 2.0 if f.delayed_ack else 1.0),
+        ack_every=column(scenario, lambda f: _counted_every(scenario, f)),
     )
     roots = red.equilibria(flows, curve, link.capacity)
     if not roots:
@@ -94,6 +94,11 @@ def answer(scenario: Scenario) -> Prediction:
             *_rest(scenario),
         ),
     )
+
+
+def _counted_every(scenario: Scenario, flow: Flow) -> float:
+    """The number of packets for which the flow's window grows as much as for one ACK."""
+    return 2.0 if flow.delayed_ack and not stack(scenario, flow).counts_packets else 1.0
 
 
 def _undefined(scenario: Scenario, queue: Red) -> str | None:

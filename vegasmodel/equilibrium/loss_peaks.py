@@ -41,7 +41,7 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
     sum of the flows' variances, because each flow has its own losses.
 
     The variance of one window follows from its balance. A window grows by 1/b packets in a round
-    trip, where b is the number of packets per ACK. In the same time p W packets are lost, and each
+    trip, where b is the flow's ``counted_every``. In the same time p W packets are lost, and each
     loss takes (1 - d) W from the window, where d is the flow's ``decrease``. So on average
 
         p (1 - d) E[W^2] = 1/b.
@@ -141,7 +141,7 @@ def _window_at_loss(flow: Sender, p: float, capacity: float) -> float:
     """
     product = math.prod(1.0 / (1.0 - 4.0**-k) for k in range(1, 30))
     v = math.log(product / SELDOM)
-    return min(math.sqrt(2.0 * v / (flow.ack_every * p)), _limit(flow, 0.0, capacity))
+    return min(math.sqrt(2.0 * v / (flow.counted_every * p)), _limit(flow, 0.0, capacity))
 
 
 def _is_vegas(flow: Sender) -> bool:

@@ -4,8 +4,9 @@ Every packet is lost with probability p, independently. The state of the chain i
 which a loss occurs. The source behaves as in ns-2:
 
 * Growth. The window grows by about one packet every b round trips, where b is the number of packets
-  per ACK. If b is above 1, the last packets of a window wait for the next window before they are
-  acknowledged. Vegas does not grow in the round trip after a recovery.
+  per ACK. (Linux counts the acknowledged packets instead of the ACKs. Its window grows by a packet
+  every round trip, whatever b is.) If b is above 1, the last packets of a window wait for the next
+  window before they are acknowledged. Vegas does not grow in the round trip after a recovery.
 * Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
   one, the source waits for its coarse timer. Vegas also has a fine timer, so one or two duplicate
   ACKs may be enough.
@@ -110,6 +111,8 @@ class Source:
     - ``hold``: the window at which growth stops. The receiver or Vegas's backlog threshold sets it.
     - ``overflow``: the window at which the buffer overflows and drops a packet.
     - ``ack_every``: the number of packets per ACK.
+    - ``counts_packets``: the window grows by the packets that ACKs acknowledge, as in Linux, and
+      not by the ACKs.
 
     Raises ``FieldError`` for values out of range.
     """
@@ -121,6 +124,7 @@ class Source:
     hold: float = math.inf
     overflow: float = math.inf
     ack_every: float = 1.0
+    counts_packets: bool = False
 
     def __post_init__(self) -> None:
         numbers("loss", self.loss, high=1.0)
@@ -129,6 +133,11 @@ class Source:
         for name in ("capacity", "hold", "overflow"):
             numbers(name, getattr(self, name), above=True, infinite=True)
         positive("ack_every", self.ack_every)
+
+    @property
+    def counted_every(self) -> float:
+        """The number of packets for which the window grows as much as for one ACK."""
+        return 1.0 if self.counts_packets else self.ack_every
 
 
 @kinds.checked
@@ -144,7 +153,7 @@ def goodput(source: Source, law: Recovery) -> float:
         return 0.0
     reach = math.inf
     if source.loss > 0:
-        reach = REACH / math.sqrt(source.ack_every * source.loss)
+        reach = REACH / math.sqrt(source.counted_every * source.loss)
     top = max(2.0, min(source.hold, source.overflow, reach))
     if math.isinf(top):
         return source.capacity
@@ -157,7 +166,7 @@ def goodput(source: Source, law: Recovery) -> float:
     overflows = source.overflow <= min(source.hold, reach)
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            chain = _chain(law, source.loss, source.ack_every, top, overflows, needed)
+            chain = _chain(law, source.loss, source.counted_every, top, overflows, needed)
             return chain.packets / chain.seconds(source)
     except ArithmeticError:
         return math.nan
@@ -165,10 +174,10 @@ def goodput(source: Source, law: Recovery) -> float:
 
 @functools.lru_cache(maxsize=32)
 def _chain(
-    law: Recovery, loss: float, ack_every: float, top: float, overflows: bool, needed: float
+    law: Recovery, loss: float, counted_every: float, top: float, overflows: bool, needed: float
 ) -> _Chain:
     """The Markov chain of loss events (``_Chain``), cached for calls with the same arguments."""
-    return _Chain(law, loss, ack_every, top, overflows, needed)
+    return _Chain(law, loss, counted_every, top, overflows, needed)
 
 
 class _Chain:
@@ -178,20 +187,21 @@ class _Chain:
     that reaches ``top`` overflows the buffer, and a packet is dropped. If it is false, the window
     stays at ``top`` until a packet is lost at random.
 
-    ``needed`` is the mean number of duplicate ACKs that start a fast retransmit. ``packets`` is the
-    mean number of packets that are delivered from one loss event to the next.
+    ``counted_every`` is that of ``Source``. ``needed`` is the mean number of duplicate ACKs that
+    start a fast retransmit. ``packets`` is the mean number of packets that are delivered from one
+    loss event to the next.
     """
 
     def __init__(
         self,
         law: Recovery,
         loss: float,
-        ack_every: float,
+        counted_every: float,
         top: float,
         overflows: bool,
         needed: float,
     ) -> None:
-        self.law, self.loss, self.ack_every = law, loss, ack_every
+        self.law, self.loss, self.counted_every = law, loss, counted_every
         self.overflows, self.needed = overflows, needed
         self.step = max(1.0, top / GRID)
         below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
@@ -203,7 +213,7 @@ class _Chain:
         slow = self._slow_start(growth)
         to_t, packets_t = self._start(slow, self.w / 2.0, 3.0)
         packets_t = (
-            packets_t + 3.0 * ack_every - 1
+            packets_t + 3.0 * counted_every - 1
         )  # windows 1, 2, ... until 4; one is the lost one
         if law.restarts:
             to_f, packets_f = to_t, packets_t
@@ -225,7 +235,7 @@ class _Chain:
         growth = self.alive @ (self.sent * self._apart(source))
         slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
         [slow] = self._start((slow,), self.w / 2.0, 3.0)
-        slow = slow + math.log(4.0) / math.log1p(1.0 / self.ack_every) * source.rtt
+        slow = slow + math.log(4.0) / math.log1p(1.0 / self.counted_every) * source.rtt
         if self.law.restarts:
             recovered = slow
         else:
@@ -245,9 +255,9 @@ class _Chain:
         its rate is lower. On average (b - 1)/2 packets wait in this way. If the window stays
         constant, the number of waiting packets is the remainder when the window is divided by b.
         """
-        waiting = np.full_like(self.w, max(self.ack_every - 1.0, 0.0) / 2.0)
+        waiting = np.full_like(self.w, max(source.ack_every - 1.0, 0.0) / 2.0)
         if not self.overflows and self.w[-1] == source.hold and source.hold % 1.0 == 0.0:
-            waiting[-1] = source.hold % self.ack_every
+            waiting[-1] = source.hold % source.ack_every
         moving = self.middle - waiting * min(1.0, ACK_PAUSE / source.rtt)
         return np.asarray(np.maximum(source.rtt / moving, 1.0 / source.capacity))
 
@@ -300,7 +310,7 @@ class _Chain:
         w = self.w
         width = np.append(np.diff(w), 1.0)
         self.middle = w + np.maximum(width - 1, 0) / 2  # mean of the whole windows in a step
-        packets = self.ack_every * width * (self.middle + self.law.ack_lag)
+        packets = self.counted_every * width * (self.middle + self.law.ack_lag)
         before = np.concatenate([[0.0], np.cumsum(packets)[:-1]])
         self.alive = np.triu(
             np.exp(np.minimum(self.keep * (before[None, :] - before[:, None]), 0.0))
@@ -326,7 +336,7 @@ class _Chain:
         ``survive`` is the probability that slow start ends without a loss.
         """
         w = self.w
-        factor = 1.0 + 1.0 / self.ack_every  # each ACK adds a packet
+        factor = 1.0 + 1.0 / self.counted_every  # each ACK, or each packet, adds a packet
         steps = max(0, math.ceil(math.log(w[-1] / 4.0) / math.log(factor)))
         self.slow_windows = np.array([4.0 * factor**i for i in range(steps)])
         self.slow_rounds = np.zeros((w.size, self.slow_windows.size))

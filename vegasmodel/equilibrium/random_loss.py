@@ -216,9 +216,10 @@ class Sender:
     """One TCP sender on a lossy link: its congestion control ``law`` and its parameters.
 
     ``rtt`` and ``timeout`` are in s, without queueing. ``ack_every`` is the number of packets per
-    ACK: 2 with delayed ACKs. Only Vegas uses ``alpha`` and ``over_estimate``. By default
-    ``timeout`` is computed by ``coarse_timeout``, and ``decrease`` is the usual window factor of
-    the law at a loss. Raises ``FieldError`` for values out of range.
+    ACK: 2 with delayed ACKs. With ``counts_packets`` the window grows by the packets that ACKs
+    acknowledge, as in Linux; otherwise it grows by the ACKs. Only Vegas uses ``alpha`` and
+    ``over_estimate``. By default ``timeout`` is computed by ``coarse_timeout``, and ``decrease`` is
+    the usual window factor of the law at a loss. Raises ``FieldError`` for values out of range.
     """
 
     law: str
@@ -229,10 +230,16 @@ class Sender:
     max_window: float = math.inf
     ack_every: float = 1.0
     timeout: float | None = None
+    counts_packets: bool = False
 
     def __post_init__(self) -> None:
         word("law", self.law, tuple(LAWS))
         sender(self, cut=False)
+
+    @property
+    def counted_every(self) -> float:
+        """The number of packets for which the window grows as much as for one ACK."""
+        return 1.0 if self.counts_packets else self.ack_every
 
 
 @kinds.checked
@@ -276,11 +283,12 @@ def throughput(
         hold = min(hold, float(own))
     if method == "rounds":
         overflow = capacity * flow.rtt + buffer + 1  # one more is in transmission
-        return loss_rounds.goodput(Source(p, R, T_0, capacity, hold, overflow, flow.ack_every), law)
+        per_ack = flow.ack_every, flow.counts_packets
+        return loss_rounds.goodput(Source(p, R, T_0, capacity, hold, overflow, *per_ack), law)
     if method == "pftk":
-        rate = pftk(p, R, T_0, flow.ack_every, hold, law.decrease)
+        rate = pftk(p, R, T_0, flow.counted_every, hold, law.decrease)
     else:
-        rate = np.minimum(square_root(p, R, flow.ack_every, law.decrease), hold / R)
+        rate = np.minimum(square_root(p, R, flow.counted_every, law.decrease), hold / R)
     return min(float(rate), capacity)
 
 

@@ -106,7 +106,8 @@ class Flows:
     - ``decrease``: the factor by which a lost packet multiplies the window. The default is 0.75 for
       Vegas and 0.5 for all other flows. If RED marks packets (ECN), the factor is always 0.5.
     - ``max_window``: the largest window, packets.
-    - ``ack_every``: the number of packets that one ACK acknowledges.
+    - ``ack_every``: the number of packets that one ACK acknowledges; 1 if windows grow by the
+      acknowledged packets and not by the ACKs, as in Linux.
     - ``timeout``: the retransmission timeout without queueing, s. The model adds the queueing
       delay. The default is computed from ``rtt`` (``coarse_timeout``).
 
