@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.adapters.warm_up import settles
+from vegasmodel.adapters import rest
+from vegasmodel.adapters.warm_up import _slow_start_reaches, settles
 
 
 def test_a_run_that_ends_before_windows_have_grown_is_named():
@@ -103,3 +105,46 @@ def test_short_flows_that_bring_more_than_the_link_sends_never_settle(rate, hold
     )
     assert slip.holds is holds
     assert ("bring 840 packets per second" in slip.detail) is not holds
+
+
+FAST = vm.Scenario(
+    [vm.Link("100 Mbit/s", buffer=200)], [vm.Flow("vegas", "200 ms", alpha=3, beta=3, gamma=1)]
+)
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
+def test_a_vegas_window_that_still_grows_when_the_averages_begin_is_named(variant):
+    """2500 packets fill the link, and slow start ends far below, at 100 to 520 packets.
+
+    ns-2 delivers about 10,000 packets/s from 200 s to 600 s, and the closed forms say 12,500.
+    """
+    case = FAST.replace({"flow.vegas.variant": variant})
+    slip = settles(case)
+    assert slip.holds is False
+    assert "has 1000 round trips until the end of the warm-up" in slip.detail
+    for model in ("equilibrium", "bands"):
+        if (found := vm.predict(case, model)).applicable:
+            assert "settles-in-time" in [a.name for a in found.broken]
+    assert settles(case.replace({"run.duration": "900 s", "run.warmup": "600 s"})).holds is True
+    for known in (
+        {"link.loss": 0.001},  # it may keep windows small
+        {"flow.vegas.max_window": 1000},
+        {"flow.vegas.initial_window": 2000},
+        {"flow.vegas.send_jitter": "50 ms"},  # waits spread the bursts that end slow start
+    ):
+        assert settles(case.replace(known)).holds is not False
+    both = vm.Scenario(FAST.links, [*case.flows, vm.Flow("vegas", "200 ms", name="few", alpha=1)])
+    assert settles(both).holds is not False  # their shares are not equal
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2", "linux"])
+@pytest.mark.parametrize("buffer", [20, 60, 200])
+def test_slow_start_of_vegas_ends_between_the_bounds(variant, buffer):
+    """``rounds`` simulates the packets of slow start; then a window grows by 5 packets a second."""
+    changes = {"flow.vegas.variant": variant, "link.buffer": buffer}
+    case = FAST.replace(changes | {"run.duration": "15 s", "run.warmup": "5 s"})
+    window = float(vm.simulate(case, "rounds").window.values.ravel()[-1])
+    [member] = case.members
+    least = rest._first_windows(case, np.array([2500.0]))[0]
+    most = _slow_start_reaches(case, member, case.links[0])
+    assert least < window < most + 15.0 / 0.2

@@ -198,8 +198,20 @@ def skips_slow_start(flow: Flow, runs: Stack) -> bool:
     return runs.probes_base and flow.over_estimate != "measured"
 
 
+def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
+    """The least window, packets, at which a backlog of gamma ends slow start of a flow alone.
+
+    It is infinite if slow start ends only when the link is full. ``bandwidth_delay`` is the
+    bandwidth-delay product of the flow's path, packets, and ``runs`` its TCP implementation.
+    """
+    if runs.least_of_round:  # the first packet of a train finds an empty queue
+        return math.inf
+    gamma = np.array([flow.gamma + runs.above_beta])  # ns-2 rounds the backlog
+    return float(settling.slow_start_ends(gamma, np.array([max(bandwidth_delay, 0.0)]))[0])
+
+
 def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
-    """The window of each flow, packets, at the end of its slow start if it starts alone.
+    """The least window of each flow, packets, at the end of its slow start if it starts alone.
 
     It is infinite if slow start ends only when the link is full. ``bandwidth_delay`` [n] is the
     bandwidth-delay product of each flow's path in packets.
@@ -209,10 +221,11 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
         flow, runs = member.flow, stack(scenario, member.flow)
         if skips_slow_start(flow, runs):
             return runs.least_window
-        if runs.least_of_round:  # the first packet of a train finds an empty queue
-            return math.inf
-        gamma = np.array([flow.gamma + runs.above_beta])  # ns-2 rounds the backlog
-        return float(settling.slow_start_ends(gamma, np.array([max(product, 0.0)]))[0])
+        buffer = min(room(scenario, link, flow.direction) for link in scenario.path(flow))
+        ends = slow_start_ends(flow, runs, product)
+        if 2.0 * buffer < min(product, 2.0 * ends):  # half of a burst overflows the buffer
+            return runs.least_window  # after several losses and a timeout
+        return ends
 
     pairs = zip(scenario.members, bandwidth_delay.tolist(), strict=True)
     return np.array([first(member, product) for member, product in pairs])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 
+from vegasmodel.adapters import rest
+from vegasmodel.equilibrium import settling
 from vegasmodel.laws import cubic, find, registered
 from vegasmodel.placement import room, stack
 from vegasmodel.prediction import Assumption
@@ -26,6 +28,9 @@ def settles(scenario: Scenario) -> Assumption:
     - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
     - the flow grows until it loses a packet, and no buffer on its path can be full by the end of
       the warm-up (``_fills_late``), or
+    - all flows keep the same backlog, as Vegas does, and n is less than W less the window that slow
+      start can reach (``_slow_start_reaches``): from there a window grows by a packet per round
+      trip, or
     - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has cut
       cannot grow back in time.
 
@@ -35,7 +40,7 @@ def settles(scenario: Scenario) -> Assumption:
     packet per round trip takes up to W round trips.
 
     For a flow that starts after the warm-up, n counts the round trips until its stop, and the last
-    of the three tests is left out. If the other two do not fail, the result is ``None``.
+    of the four tests is left out. If the others do not fail, the result is ``None``.
     """
     if said := _overloaded(scenario):
         return Assumption(NAME, False, said)
@@ -86,6 +91,14 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
         said = (
             f"{member.name} grows until it loses a packet; the buffer of {deep.name}, "
             f"{deep.buffer:.4g} packets, cannot be full by {until}"
+        )
+        return Assumption(NAME, False, said)
+    reached = _slow_start_reaches(scenario, member, narrow)
+    if trips < window - reached:
+        said = (
+            f"slow start of {member.name} ends at a window of at most {reached:.4g} packets; then "
+            f"it grows by a packet a round trip, and has {trips:.4g} round trips until {until}; "
+            f"for a fair share it needs {window:.4g} packets"
         )
         return Assumption(NAME, False, said)
     back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
@@ -144,6 +157,34 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
     first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in flows)
     most = first + link.capacity * end / smallest
     return link if most < rooms[link] < math.inf else None
+
+
+def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> float:
+    """The greatest window, packets, with which a flow's slow start can end; infinite if not known.
+
+    It is known only if all flows are long-lived and keep the same backlog, no packet waits longer
+    than usual before it is sent, and all queues on the path are drop-tail without random loss.
+    ``narrow`` is the link of the path on which the flow has the least share.
+
+    The window at which a backlog of gamma ends slow start (``rest.slow_start_ends``) is passed by
+    at most one doubling. An overflow of a buffer can end slow start earlier
+    (``settling.slow_start_overflows``). Other flows in the queue only make it end earlier still.
+    """
+    group, path, runs = member.flow, scenario.path(member.flow), stack(scenario, member.flow)
+    kinds = {(g.keeps_backlog, g.alpha, g.beta, g.over_estimate) for g in scenario.flows}
+    lasting = all(g.size == math.inf and g.arrivals == "once" for g in scenario.flows)
+    usual = scenario.jitter(group) <= scenario.usual_jitter(group)
+    plain = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
+    if not (group.keeps_backlog and len(kinds) == 1 and lasting and usual and plain):
+        return math.inf
+    first = group.initial_window or runs.first_window
+    if rest.skips_slow_start(group, runs):
+        return max(first, runs.least_window)
+    per_packet = scenario.packet_size / scenario.size_of(group)
+    product = narrow.capacity * per_packet * member.rtt
+    smallest = min(room(scenario, link, group.direction) for link in path)
+    overflow = settling.slow_start_overflows(smallest, group.decrease)
+    return max(first, min(2.0 * rest.slow_start_ends(group, runs, product), overflow))
 
 
 def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:

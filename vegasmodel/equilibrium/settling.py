@@ -17,7 +17,17 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 
-__all__ = ["alone", "first_peak", "lag", "later", "overstep", "peak", "slow_start_ends", "together"]
+__all__ = [
+    "alone",
+    "first_peak",
+    "lag",
+    "later",
+    "overstep",
+    "peak",
+    "slow_start_ends",
+    "slow_start_overflows",
+    "together",
+]
 
 POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
@@ -73,6 +83,25 @@ def slow_start_ends(gamma: Floats, bandwidth_delay: Floats) -> Floats:
     _expect(gamma=gamma, bandwidth_delay=bandwidth_delay)
     g, B = (np.asarray(values, dtype=np.float64) for values in (gamma, bandwidth_delay))
     return np.asarray(LEFT * (g + np.sqrt(g * g + 16.0 * g * B)) / 2.0)
+
+
+@kinds.checked
+def slow_start_overflows(buffer: float, decrease: float) -> float:
+    """The greatest window, packets, after a buffer overflow that ends slow start.
+
+    Each ACK of slow start releases two packets. So if a window grows from w to w + n packets within
+    a round trip, n of them have to wait in the queue of ``buffer`` packets, b. In the round trips
+    before the overflow the window has grown to at most 2 b. In the next one the buffer overflows
+    when the window has grown by b packets, to at most 3 b. The sender learns of the loss a round
+    trip later. Until then its window may double. It then multiplies the window by ``decrease``, d.
+    So the result is 6 d b.
+
+    The result is valid only if the window does not fill the link before. ``buffer`` may be
+    infinite.
+    """
+    b = float(numbers("buffer", buffer, infinite=True))
+    d = float(numbers("decrease", decrease, high=1.0))
+    return 6.0 * d * b if d else 0.0
 
 
 @kinds.checked
