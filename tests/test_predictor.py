@@ -240,6 +240,24 @@ def test_the_delay_queue_needs_room_for_bursts(buffer: int, share: float, holds:
     assert simulated / said.throughput[0] == pytest.approx(share, abs=0.08)
 
 
+@pytest.mark.parametrize(
+    ("vegas", "reno", "buffer", "there"), [(0, 1, 15, 779.1), (1, 1, 40, 440.6), (2, 1, 100, None)]
+)
+def test_the_rate_class_needs_a_buffer_to_fill_its_part(vegas, reno, buffer, there) -> None:
+    """``there``: packets/s of a NewReno flow of class R in ns-2; ``None``: it fills its part."""
+    flows = [vm.Flow("newreno", "200 ms", count=reno, variant="ns2")]
+    if vegas:
+        flows.append(vm.Flow("vegas", "200 ms", count=vegas, variant="ns2", alpha=2, beta=2))
+    queue = vm.RateDelay(delay_buffer=0.4)
+    case = vm.Scenario([vm.Link("1000 pkt/s", buffer=buffer, queue=queue)], flows)
+    said = vm.predict(case, "rate-delay")
+    (row,) = [a for a in said.assumptions if a.name == "windows-fill-the-link"]
+    assert row.holds is (there is None)
+    if there is not None:
+        part = int(row.detail.split("only ")[1].split("%")[0])
+        assert part == pytest.approx(100 * there / said.throughput[0], abs=1.0)
+
+
 def test_only_flows_of_the_delay_class_need_its_buffer() -> None:
     """One Vegas of five keeps 3 packets in the D queue of 7; the others are marked as class R."""
     flows = [{**VEGAS, "name": "d"}, {**VEGAS, "name": "r", "count": 4, "class": "rate"}]

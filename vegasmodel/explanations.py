@@ -241,6 +241,7 @@ EXPLANATIONS = MappingProxyType(
             _meanings(
                 "proper-marking",
                 "delay-buffer-large-enough",
+                "windows-fill-the-link",
                 "alike-in-class",
                 "single-threshold",
                 *_without("fifo-queue"),

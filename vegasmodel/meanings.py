@@ -102,7 +102,8 @@ ASSUMPTIONS = MappingProxyType(
         "to lose",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
-        "windows-fill-the-link": "loss-based windows fill the link most of the time",
+        "windows-fill-the-link": "loss-based windows fill the link most of the time; `rate-delay` "
+        "tests whether those of class R fill the part of the link that is theirs",
         "window-not-limited": "no flow has a receiver's limit, `max_window`; the model leaves "
         "such limits out",
         "whole-laws": "the model includes every mechanism of the flows' laws",

@@ -15,6 +15,7 @@ from vegasmodel.placement import link_stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import RateDelay, Scenario
 
+MOST_IDLE = 0.05  # of the rate of class R: if more is idle, the answer is too high
 BURST = 4.0  # packets beyond alpha; one flow of alpha = 1 to 3 loses some with less, in ns-2, too
 
 
@@ -63,9 +64,37 @@ def _hypotheses(
             if room >= needed
             else f"the D queue holds {room:g} pkt, its flows want {wanted:g}: {losses}",
         ),
+        _fills(scenario, queue, int((~delayed).sum()), int(delayed.sum())),
         _alike(scenario),
         _one_backlog(scenario),
     ]
+
+
+def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumption:
+    """The assumption that loss-based flows of class R use almost all of the rate of their class.
+
+    A loss cuts a window. If queue R is much shorter than the bandwidth-delay product at the rate of
+    class R, the queue then runs empty. The windows need some time to grow back, and class D or
+    nobody gets the rest of the rate. ``rate_delay.rate_utilization`` gives the part that the flows
+    use if they all lose packets at the same time. The assumption fails if more than ``MOST_IDLE``
+    is idle. ``n_R`` and ``n_D`` are the numbers of flows of the classes.
+    """
+    name, link = "windows-fill-the-link", scenario.links[0]
+    S_R, _ = rate_delay.service_rates(n_R, n_D, link.capacity, queue.k)
+    room = queue.room(link.buffer, link_stack(scenario), "rate")
+    for m in scenario.members:
+        flow = m.flow
+        if flow.service == "delay" or flow.keeps_backlog or flow.decrease == 1.0:
+            continue
+        used = float(rate_delay.rate_utilization(m.rtt, room, float(S_R), flow.decrease))
+        if used < 1.0 - MOST_IDLE:
+            detail = (
+                f"the R queue has room for {room:g} packets, and {float(S_R) * m.rtt:.4g} are on "
+                "their way at the rate of its class; after losses the windows may use only "
+                f"{used:.0%} of it"
+            )
+            return Assumption(name, False, detail)
+    return Assumption(name, True)
 
 
 def _alike(scenario: Scenario) -> Assumption:
