@@ -78,6 +78,25 @@ def test_a_period_is_one_in_the_trajectory_too(variant, capacity, near):
     assert answer.throughput.sum() < capacity * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(("rtt", "buffer"), [(0.06, 40.0), (0.04, 35.0)])
+def test_a_recovery_is_no_rest(rtt, buffer):
+    """NewReno repairs one loss in each round trip: for dozens of them its window does not move."""
+    flows = [Flow("newreno", rtt, variant="ns2"), vegas(3.0, rtt=rtt, variant="ns2")]
+    pair = waitless(*flows, capacity=1000.0, buffer=buffer, duration=100.0, warmup=30.0)
+    answer = limit_cycle(pair)
+    assert (answer.kind, answer.status) == ("periodic", "done")
+    assert answer.residual < 1e-6
+    np.testing.assert_allclose(answer.throughput, run.run(pair).throughput, rtol=0.02)
+
+
+def test_a_window_that_moves_after_a_long_wait_was_not_at_rest():
+    """For one of these waits the window begins to grow just after the search has looked at it."""
+    for wait in np.arange(1.5, 3.0, 0.04):
+        vm.register_law("waits", lambda f, wait=wait: 1.0 if f.elapsed > wait else 0.0)
+        answer = limit_cycle(waitless(Flow("waits", 0.06), capacity=1000.0, buffer=40.0))
+        assert not answer.residual > 1e-6, wait
+
+
 def test_the_stack_counts():
     """ns-2's Vegas has other edges than the papers' rule, because it rounds the backlog."""
     by_stack = [

@@ -110,11 +110,14 @@ class _Motion:
         """Whether all windows still equal ``window``, an array [flow], and no loss can move them.
 
         The result is False if the link has random loss, if RED may drop a packet, or if a sender
-        has not yet detected a loss.
+        has not yet detected a loss. It is also False if a sender repairs losses or waits for its
+        retransmission timer: its window will grow again.
         """
         moved = np.abs(self.flows["cwnd"] - window).max()
         drops = self.link.loss > 0.0 or self.state["red_count"][0] >= 0.0
-        return bool(moved <= CLOSE) and not drops and not self.flows["undetected"].any()
+        undetected = self.flows["undetected"].any()
+        repairs = (self.flows["recovery_left"] > 0.0) | (self.flows["timeout_ends"] > self.time)
+        return bool(moved <= CLOSE) and not (drops or undetected or repairs.any())
 
 
 class _State(NamedTuple):
@@ -173,8 +176,9 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
         window = motion.flows["cwnd"].copy()
         if not motion.integrate(motion.time + REST * motion.trip, tally, until_fall=True):
             sizes.append(float(motion.flows["cwnd"].sum()))
-            if motion.rested(window):
-                return _rest(motion)
+            found = _rest(motion) if motion.rested(window) else None
+            if found is not None:
+                return found
             continue
         section += 1
         state, key = motion.now(), np.floor(motion.flows["cwnd"] + CLOSE).tobytes()
@@ -192,11 +196,16 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     return None
 
 
-def _rest(motion: _Motion) -> LimitCycle:
-    """The result if no window moves: averages over one round trip of the longest RTT."""
+def _rest(motion: _Motion) -> LimitCycle | None:
+    """The result if no window moves: averages over one round trip of the longest RTT.
+
+    Returns None if a window moves in this round trip after all.
+    """
     tally, window = empty_tally(motion.n), motion.flows["cwnd"].copy()
     motion.integrate(motion.time + motion.trip, tally)
     moved = float(np.abs(motion.flows["cwnd"] - window).max())
+    if moved > CLOSE:
+        return None
     return _answer(motion, "fixed point", 0.0, 0, tally, residual=moved)
 
 
