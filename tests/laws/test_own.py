@@ -43,6 +43,24 @@ def test_rules_of_a_loss_see_what_they_ask_for():
     np.testing.assert_allclose(rates("half", "reno"), rates("own-reno", "reno"), rtol=1e-12)
 
 
+@pytest.mark.parametrize("buffer", [20.0, 40.0, 80.0])
+def test_a_cut_sees_the_round_trip_time_of_the_full_queue(buffer):
+    """Recoveries end with so many packets that the queue fills at once. ``rounds`` sends each."""
+    vm.register_law(
+        "westwood",
+        lambda _: 1.0,
+        cut=lambda f: max(2.0, f.window * f.base_rtt / f.rtt),
+        recovery="hole by hole",
+    )
+    flows = [
+        vm.Flow("westwood", 0.06, variant="ns2", send_jitter=0.0),
+        vm.Flow("vegas", 0.06, variant="ns2", alpha=3.0, send_jitter=0.0),
+    ]
+    pair = Scenario([Link(1000.0, buffer=buffer)], flows, run=Run(100.0, 30.0, 1))
+    expected = vm.predict(pair, "rounds").throughput
+    np.testing.assert_allclose(vm.predict(pair, "fluid").throughput, expected, atol=10.0)
+
+
 def test_a_window_that_a_law_lowers_does_not_start_slowly_again_by_rounds():
     """Linux's tcp_vegas lowers ssthresh with the window, so slow start does not begin again."""
     vm.register_law("modest", lambda f: 4.0 - f.window, once_a_round=True)

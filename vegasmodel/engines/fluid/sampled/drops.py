@@ -28,7 +28,8 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     the sender detect the loss. A Linux sender must hear of later packets first, which takes
     ``flow.silence`` more round trips (``line.py``). A second loss before the detection is detected
     together with the first. ``flow.later_hole`` is the time from the second loss to this
-    detection, in round trips.
+    detection, in round trips. ``on_acks`` stores in ``flow.later_delay`` the delay that the
+    duplicate ACKs will report then.
 
     If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
     round trip: the sender cuts its window at the end of this step. A loss at the full buffer then
@@ -38,7 +39,7 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
         flow.silence = silence(flow, now, passed, link.capacity) if flow.in_line else 0.0
-        flow.detection_in = 1.0 + passed + flow.silence
+        flow.detection_in, flow.later_delay = 1.0 + passed + flow.silence, NEVER
         flow.later_hole = flow.detection_in - passed if packets > 1.0 else 0.0
     elif flow.later_hole == 0.0:
         flow.later_hole = flow.detection_in - passed

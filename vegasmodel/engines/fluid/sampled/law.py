@@ -51,7 +51,12 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
     and the sender knows the present queueing delay at once. Otherwise the window is rounded down,
     and the sender knows the delay that ACKs report.
     """
-    s = now.delay if smooth else flow.acked_delay
+    return source_at(flow, now, smooth, now.delay if smooth else flow.acked_delay)
+
+
+@jit
+def source_at(flow: Sender, now: LinkState, smooth: bool, s: float) -> Source:
+    """The sender's state as its law sees it if the sender measures the queueing delay ``s``."""
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
     T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its wait
     rtt, base = T + s, T + flow.over_estimate
@@ -98,6 +103,8 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
 
     A law's function ``cut`` gives this window. If the law has no such function, the window is
     multiplied by the factor ``decrease``, and rounded to whole packets unless ``smooth`` is True.
+    Unless ``smooth``, the law sees the RTT that the duplicate ACKs report: that of the packets sent
+    after the lost one.
 
     The function stores the time of the cut (``last_loss``), and ``trips`` begins to count round
     trips from there. It also stores in the flow's field ``memory`` the result of the law's function
@@ -106,7 +113,7 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     W = allowed_in_flight(flow, smooth)
     if flow.whole_window:  # it counts ACKs, not parts of a packet
         flow.cwnd = W
-    f = source(flow, now, smooth)
+    f = source_at(flow, now, smooth, now.delay if smooth else flow.later_delay)
     if flow.remember_at != 0:
         flow.memory = call(flow.remember_at, f)
     else:

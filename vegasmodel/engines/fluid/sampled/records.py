@@ -69,6 +69,7 @@ class Sender:
     detection_in: float  # round trips until it hears of them; 0: there are none
     recovery_left: float  # round trips that the recovery still takes
     holes: float  # round trips in which this recovery sends lost packets again
+    later_delay: float  # queueing delay of the packets sent after the lost one; NEVER: not known
     later_hole: float  # round trips from the second of several losses to the detection of the first
     flight_later: float  # packets in flight in a recovery: round trip 1 with SACK, 2 without
     heard: bool  # an ACK has come

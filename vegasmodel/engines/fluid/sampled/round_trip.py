@@ -16,7 +16,13 @@ from vegasmodel.engines.fluid.sampled.line import (
     to_comparison,
 )
 from vegasmodel.engines.fluid.sampled.queue import burst, train_part
-from vegasmodel.engines.fluid.sampled.records import GAMMA, WINDOW_ERROR, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import (
+    GAMMA,
+    NEVER,
+    WINDOW_ERROR,
+    LinkState,
+    Sender,
+)
 from vegasmodel.engines.fluid.sampled.recovery import forget_losses, on_loss, silent, too_few
 from vegasmodel.engines.tables import Table, jit
 
@@ -146,6 +152,8 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
     if flow.detection_in > 0.0:
+        if flow.later_delay == NEVER:  # a packet was lost in this step
+            flow.later_delay = now.delay
         left = flow.detection_in - g
         flow.detection_in = max(left, WINDOW_ERROR)  # a recovery under way goes first
         if left <= 0.0 < flow.recovery_left and too_few(flow):  # duplicate ACKs of later packets
