@@ -15,7 +15,7 @@ from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quant
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import implementation, stack
+from vegasmodel.placement import implementation
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.status import Status
 from vegasmodel.steady_state import LimitCycle
@@ -200,6 +200,7 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
     from vegasmodel.engines.delayed import feedback
+    from vegasmodel.engines.fluid.continuous import in_packets
 
     anew = [group.law for group in scenario.flows if find(group.law).recovery == "slow start"]
     if anew:
@@ -209,7 +210,7 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
         )
     run = feedback.run(scenario, samples)
     # windows change continuously here, also those of a stack that changes them once per round trip
-    whole = all(stack(scenario, group).real_numbers for group in scenario.flows)
+    left_out = "whole-stack" if in_packets(scenario, None) else ""
     return {
         "time": run.time,
         "window": run.window,
@@ -220,7 +221,7 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
         "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
-        "attrs": {"status": "done", "left_out": "" if whole else "whole-stack"},
+        "attrs": {"status": "done", "left_out": left_out},
     }
 
 
