@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+import vegasmodel as vm
 from tests.helpers import exact
 from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
@@ -322,3 +323,19 @@ def test_ranges_move_to_the_front_when_the_last_row_is_in_use() -> None:
     found = holes[record["first_hole"][0] : record["holes"][0]]
     assert found[:, :3].tolist() == [[20.0, 25.0, 20.0], [30.0, 35.0, 30.0], [40.0, 45.0, 40.0]]
     assert (record["acked"][0], record["missing"][0]) == (20.0, 15.0)
+
+
+@pytest.mark.parametrize(("variant", "same"), [("paper", True), ("ns2", False)])
+def test_only_ns2s_vegas_forgets_packets_where_the_receivers_window_is_small(variant, same):
+    """Vegas's window has a mean of 11 packets, so no ``max_window`` of 40 or more holds it back.
+
+    ns-2 stores the sending times of packets in a ring of ``max_window`` places (docs/ns2.md).
+    """
+    flow = vm.Flow("vegas", 0.1, variant=variant, alpha=2, beta=2, send_jitter=0.0)
+    link = vm.Link(100.0, buffer=100.0, loss=0.01)
+    case = vm.Scenario([link], [flow], run=vm.Run(400.0, 20.0, runs=1))
+    small, large = (
+        vm.predict(case.replace({"flow.vegas.max_window": most}), "rounds").throughput[0]
+        for most in (40, 10_000)
+    )
+    assert bool(small == large) is same

@@ -333,3 +333,19 @@ def test_a_flow_that_has_a_throughput_in_some_runs_only_needs_more_of_them() -> 
     never = np.where(np.isnan(rates).any(axis=0), np.nan, rates)  # ``sends-after-warm-up`` says so
     assert scatter.enough_runs(scenario, never, chance=True).holds
     assert scatter.certain(never)
+
+
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_a_receivers_window_below_twice_vegas_own_limits_its_recoveries(variant: str) -> None:
+    """Two Vegas get 150 and 161 pkt/s in ns-2 with ``max_window`` 35; windows have a mean of 23.
+
+    Without a limit each gets about 240. ``fluid`` has neither the limit in recoveries nor ns-2's
+    memory of ``max_window`` packets, and says 245 to 250 with either limit.
+    """
+    flow = Flow("vegas", 0.08, count=2, variant=variant, alpha=6, beta=8, max_window=35)
+    link = Link(500.0, loss=0.002, buffer=15.0, queue=Red(5.0, 25.0, gentle=True))
+    scenario = Scenario((link,), (flow,), run=Run(150.0, 50.0, runs=1))
+    assert _held(predict(scenario, "fluid"))["whole-stack"] is False
+    lossless = Scenario((Link(500.0, buffer=1000.0),), (flow,), run=scenario.run)
+    for harmless in (scenario.replace({"flow.vegas.max_window": 60}), lossless):
+        assert "whole-stack" not in _held(predict(harmless, "fluid"))

@@ -91,7 +91,7 @@ def of_run(scenario: Scenario, run: ContinuousRun) -> Prediction:
             settles(scenario),
             whole_thresholds(scenario),
             rest.together(scenario),
-            *_of_hosts(scenario, run.losses),
+            *_of_hosts(scenario, run),
             *_of_chance(scenario, run),
             *_of_own_laws(scenario, run),
             *own_laws_repair(scenario, run.loss_rate),
@@ -134,22 +134,25 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     return one_recovery(scenario, taken, lost=lost)
 
 
-def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
-    """Check the assumption ``whole-stack``, about mechanisms of a real TCP stack such as Linux's.
+def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
+    """Check the assumption ``whole-stack``, about mechanisms of the flows' TCP implementations.
 
-    The equations do not contain these mechanisms. The assumption fails in two cases:
+    The equations do not contain these mechanisms. The assumption fails in three cases:
 
-    - A flow with such a stack loses packets. The stack's probes, timers and recovery then matter.
-    - A Vegas flow with such a stack starts later than another flow, or may do so because of
+    - A flow with a real stack, such as Linux's, loses packets. The stack's probes, timers and
+      recovery then matter.
+    - A Vegas flow with a real stack starts later than another flow, or may do so because of
       ``start_jitter``. The burst with which it begins (the handshake and the first window) then
       changes the baseRTT that it measures.
+    - A receiver's window limits the recoveries of a Vegas flow (``_limited_recovery``).
 
-    The result is a list with this one assumption. The list is empty if no flow runs a real stack.
-    ``losses`` [n] are the flows' numbers of losses.
+    The result is a list with this one assumption. The list is empty if no flow runs a real stack
+    and no recovery is limited.
     """
-    members = scenario.members
+    members, losses = scenario.members, run.losses
+    limited = _limited_recovery(scenario, run)
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
-    if not hosts.any():
+    if not hosts.any() and not limited:
         return []
     starts = np.array([member.start for member in members])
     delay_based = np.array([find(member.flow.law).delay_based for member in members])
@@ -158,9 +161,30 @@ def _of_hosts(scenario: Scenario, losses: Floats) -> list[Assumption]:
     said = [
         *(["the probes, timers and recovery of the flows' TCP"] if losses[hosts].any() else []),
         *(["the burst with which a Vegas flow begins beside others"] if late.any() else []),
+        *limited,
     ]
     detail = f"the equations lack {' and '.join(said)}" if said else ""
     return [Assumption("whole-stack", not said, detail)]
+
+
+def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
+    """A text on a Vegas flow whose recoveries the receiver's window limits; empty if there is none.
+
+    In a recovery without SACK, each duplicate ACK after the third adds a packet to Vegas's window,
+    so the window may double. A ``max_window`` below twice the mean window then holds packets back.
+    In ns-2 it has a second effect in such cases: packets may count as sent twice
+    (``Stack.stale_ring``, docs/ns2.md).
+    """
+    windows = np.nan_to_num(run.throughput) * np.nan_to_num(run.rtt_mean, posinf=0.0)
+    for member, losses, window in zip(scenario.members, run.losses, windows, strict=True):
+        flow, runs = member.flow, stack(scenario, member.flow)
+        inflates = find(flow.law).overdue_checks and runs.overdue_checks
+        if inflates and losses > 0.0 and flow.max_window < 2.0 * window:
+            return [
+                f"the limit of {flow.max_window:g} packets (max_window) on the recoveries of "
+                f"{member.name}, whose mean window is {window:.3g}"
+            ]
+    return []
 
 
 def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:

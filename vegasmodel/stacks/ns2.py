@@ -21,6 +21,7 @@ NS2 = Stack(
     plain_sums=True,  # tcp-vegas.cc: cwnd_ += v_incr_
     resets_base=True,  # tcp-vegas.cc: rtt < v_baseRTT_ || rttLen <= 1
     untimed_first=True,  # its clock starts at 0 with them, and a send time of 0 means "not sent"
+    stale_ring=True,  # tcp-vegas.cc: v_sendtime_, v_transmits_; k <= seqno % v_maxwnd_
     probes_base=True,  # our scripts; the timer expires in the pause that follows
     overdue_checks=True,  # tcp-vegas.cc: vegastimeout_
     bictcp=True,  # tcp-linux.cc, with the tcp_cubic.c of Linux 2.6

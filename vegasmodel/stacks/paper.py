@@ -24,6 +24,7 @@ PAPER = replace(
     plain_sums=False,
     resets_base=False,  # the least RTT seen, and only a sample is one
     untimed_first=False,
+    stale_ring=False,
     probes_base=False,
     receiver_ssthresh=False,
     own_packets=(),

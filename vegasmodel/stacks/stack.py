@@ -117,6 +117,7 @@ class Stack(Mechanisms):
     least_window: float  # least window of Vegas, packets
     least_of_round: bool = False  # it decides on the least RTT of a round, not the mean
     untimed_first: bool = False  # packets of the first window give no RTT sample
+    stale_ring: bool = False  # Vegas may not clear the ring of ``max_window`` sending times
     probes_base: bool = False  # a flow with a given baseRTT first measures it by probes
 
     # its host

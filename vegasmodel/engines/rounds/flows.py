@@ -97,8 +97,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["decrease"] = round(1024 * group.decrease) / 1024
     measured = group.over_estimate == "measured"
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
-    checks = runs.overdue_checks and law.overdue_checks
-    record["places"] = np.floor(group.max_window) if checks else math.inf
+    ring = runs.stale_ring and law.overdue_checks
+    record["places"] = np.floor(group.max_window) if ring else math.inf
     record["ecn_capable"] = not own
     if runs.handshake and not own and not _syn_in_window(law, runs):
         size = scenario.ack_size if runs.syn_is_ack else runs.header
