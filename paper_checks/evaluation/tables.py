@@ -508,15 +508,17 @@ def _too_large(where: str, printed: int, other: int) -> Record:
         "packets, the most by which another row's sum falls short of the link.",
         erratum="8858 is too large by 276 or more: 11105 + 8858 = 19963, and the link carries "
         "19687.5 packets in 105 s. What was meant cannot be told. The other seven rows add up to "
-        "19664 to 19687. Two counts with nearly the same digits are possible: 8582 gives the sum "
-        "19687 and the ratio 1.29, and 8558 gives 19663 and 1.30; the printed ratio is 1.3.",
+        "19664 to 19687. Two counts with nearly the same digits give about such a sum: 8582 gives "
+        "19687 and the ratio 1.29, and 8558 gives 19663 and 1.30. The printed ratio is 1.3, that "
+        "is 1.30, which only 8558 gives.",
         statement=TOO_LARGE,
     )
 
 
 _OTHER_COUNT = (
     "11105/8858 is 1.25. The printed 1.3, 1.30 with the zero that the column drops, is the ratio "
-    "of a count between 8510 and 8575: the 8858 beside it is the error of the record before."
+    "of a count between 8510 and 8575, such as 8558: the 8858 beside it is the error of the record "
+    "before."
 )
 
 RECORDS = (*table_1(), *table_2(), *table_3(), *table_3_claims(), *table_4())
