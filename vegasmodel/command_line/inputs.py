@@ -98,7 +98,8 @@ uncertain = click.option(
     "--uncertain",
     multiple=True,
     metavar="FIELD=ERROR",
-    help="Standard deviation of rtt, capacity, over_estimate or a field: rtt=5%, link.buffer=2pkt.",
+    help="Standard deviation of rtt, capacity, over_estimate or a field: rtt=5%, link.buffer=2pkt. "
+    "For closed forms only.",
 )
 timeout = click.option(
     "--timeout",
