@@ -565,3 +565,16 @@ def test_an_error_about_an_option_calls_a_number_a_number(
     assert said == (
         "vegasmodel: Invalid value for '--rate-flows' / '--rate': 'abc' is not a valid number.\n"
     )
+
+
+def test_simulate_says_for_which_flow_an_assumption_does_not_hold(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """It named the assumption only; ``predict`` names the flow, too."""
+    path = tmp_path / "slow.toml"
+    flows = [vm.Flow("reno", "50 ms", access="800 kbit/s", name="modem"), vm.Flow("vegas", "50 ms")]
+    path.write_text(vm.Scenario([vm.Link("1 Mbit/s", buffer=20)], flows).to_toml())
+    for command in (["simulate", str(path)], ["predict", str(path), "--model", "rounds"]):
+        assert run([*command]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert "rounds: bottleneck-is-the-link does not hold: modem." in out

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ def simulate(
         raise FieldError(str(scenario), case.name, str(error)) from None
     if data.attrs["status"] != "done":
         if json:  # null for each figure
-            _print(data.where(False), json=True)
+            _print(data.where(False), [], json=True)
         raise Shortfall(_ended_early(case, data))
     if out is not None:
         trajectories.to_trace(data).write(out)
@@ -85,7 +86,23 @@ def simulate(
         from vegasmodel import plots
 
         plots.save(plots.windows(data), plot)
-    _print(data, json=json)
+    _print(data, _not_held(case, data), json=json)
+
+
+def _not_held(scenario: Scenario, data: xr.Dataset) -> list[str]:
+    """A sentence for each assumption of the simulator that does not hold in this scenario.
+
+    Their names are in the attribute ``left_out`` of ``data``, which only ``rounds`` writes.
+    """
+    if not data.attrs.get("left_out"):
+        return []
+    from vegasmodel.engines.rounds.answers import left_out
+
+    lacking = [a for a in left_out(scenario) if a.holds is False]
+    return [
+        f"{data.attrs['model']}: {a.name} does not hold{': ' if a.detail else ''}{a.detail}."
+        for a in lacking
+    ]
 
 
 def _ended_early(scenario: Scenario, data: xr.Dataset) -> str:
@@ -99,12 +116,12 @@ def _ended_early(scenario: Scenario, data: xr.Dataset) -> str:
     )
 
 
-def _print(data: xr.Dataset, *, json: bool) -> None:
+def _print(data: xr.Dataset, not_held: Sequence[str], *, json: bool) -> None:
     """Print means over the second half of a simulation, as a table or, with ``json``, as JSON.
 
     These are the mean window, rate and RTT of each flow, and the mean queue of each link. The
-    attribute ``left_out`` of ``data`` names the simulator's assumptions that do not hold in this
-    scenario. They are printed below the table; in JSON they are in ``provenance``.
+    sentences ``not_held`` are about the simulator's assumptions that do not hold. They are printed
+    below the table; in JSON the names of these assumptions are in ``provenance``.
     """
     from vegasmodel import console
 
@@ -145,8 +162,7 @@ def _print(data: xr.Dataset, *, json: bool) -> None:
     console.paragraphs(
         [f"Queue at {x['name']}: {console.number(x['queue_pkt'])} packets." for x in links]
     )
-    if data.attrs.get("left_out"):
-        console.paragraphs([f"{data.attrs['model']}: {data.attrs['left_out']} does not hold."])
+    console.paragraphs(not_held)
 
 
 def _json_number(value: Any) -> float | None:
