@@ -92,16 +92,19 @@ def simulate(
 def _not_held(scenario: Scenario, data: xr.Dataset) -> list[str]:
     """A sentence for each assumption of the simulator that does not hold in this scenario.
 
-    Their names are in the attribute ``left_out`` of ``data``, which only ``rounds`` writes.
+    Their names are in the attribute ``left_out`` of ``data``, which ``fluid`` does not write.
     """
     if not data.attrs.get("left_out"):
         return []
     from vegasmodel.engines.rounds.answers import left_out
 
-    lacking = [a for a in left_out(scenario) if a.holds is False]
+    details = {each.name: each.detail for each in left_out(scenario)}
+    # the only one of `delayed`
+    details["whole-stack"] = "windows change at every instant, as in the papers' equations"
     return [
-        f"{data.attrs['model']}: {a.name} does not hold{': ' if a.detail else ''}{a.detail}."
-        for a in lacking
+        f"{data.attrs['model']}: {name} does not hold{f': {why}' if why else ''}."
+        for name in data.attrs["left_out"].split(", ")
+        for why in [details[name]]
     ]
 
 
