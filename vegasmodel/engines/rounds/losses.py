@@ -91,9 +91,9 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
 
 
 @jit
-def _sack_seconds(f: Sender, holes: Floats) -> float:
+def sack_seconds(f: Sender, holes: Floats) -> float:
     """Seconds by which the SACK blocks in an ACK lengthen the transmission of this ACK."""
-    return blocks(f, holes) * f.block
+    return blocks(f, holes) * f.block if f.holes > 0 else 0.0
 
 
 @rare
@@ -205,7 +205,8 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     them arrives, none of them is processed, and the result is the time at which the timer expires.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
-    end = now + max(p.back - now, 0.0) * acks / p.count
+    bare = now + (p.back - now) * acks / p.count  # when the last would arrive without SACK blocks
+    end = max(bare, now)
     if f.deadline < end:
         f.event = TIMER
         return max(now, f.deadline)
@@ -215,7 +216,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     new = _receive(f, holes, first, acks, p.sent_at)
     f.arrived += new
     count_flight(f, holes)
-    end += _sack_seconds(f, holes) + hold_duplicate(f, acks)
+    end = max(bare + sack_seconds(f, holes), now) + hold_duplicate(f, acks)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     f.dupacks += acks
@@ -335,21 +336,22 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         acks = min(acks, acks_to_change(f))
     if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)) or delays:
         acks = 1.0
-    end = now + max(p.back - now, 0.0) * acks / p.count
+    bare = now + (p.back - now) * acks / p.count
+    end = max(bare, now)
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
     hear(f, acks, end, end)
-    return fill(f, holes, acks, acks + f.delack_packets, p.sent_at, now, end)
+    return fill(f, holes, acks, acks + f.delack_packets, p.sent_at, now, bare)
 
 
 @rare
 def fill(
-    f: Sender, holes: Floats, acks: float, packets: float, sent_at: float, now: float, end: float
+    f: Sender, holes: Floats, acks: float, packets: float, sent_at: float, now: float, bare: float
 ) -> float:
     """Process ``acks`` ACKs of ``packets`` packets that fill the first hole or follow it.
 
     A hole is a range of missing packets. The last of the packets was sent at the time ``sent_at``.
-    Returns the time at which the last ACK arrives. This is ``end``, or later if SACK blocks make
-    the ACK longer.
+    Returns the time at which the last ACK arrives. Without SACK blocks, which make the ACK longer,
+    this would be ``bare``. The result is at least ``now``.
     """
     alone = in_flight(f) <= packets
     again, before = min(f.resent, f.next), f.acked
@@ -359,7 +361,7 @@ def fill(
         f.arrived -= 1.0  # the SYN carries no data
     f.delivered = max(f.delivered, f.arrived - received_beyond(f))
     count_flight(f, holes)
-    end += _sack_seconds(f, holes)
+    end = max(bare + sack_seconds(f, holes), now)
     f.next = max(f.next, f.acked)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)

@@ -52,6 +52,7 @@ from vegasmodel.engines.rounds.losses import (
     duplicate_waits,
     duplicates_alike,
     fill,
+    sack_seconds,
 )
 from vegasmodel.engines.rounds.repair import retransmission_lost
 from vegasmodel.engines.rounds.scoreboard import count_flight
@@ -393,10 +394,12 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     their ACKs: the sender's random wait (``send_jitter``) ends, the receiver's timer for delayed
     ACKs expires, or the retransmission timer expires. The function then handles only this event.
     """
-    first = now + for_each(max(p.back - now, 0.0), p.count)
-    if _next_wait_end(f) < min(first, f.deadline):
+    bare = now + for_each(p.back - now, p.count)
+    first = max(bare, now)
+    whole = max(bare + sack_seconds(f, holes), now)  # SACK blocks make the ACK longer
+    if _next_wait_end(f) < min(whole, f.deadline):
         _end_first_wait(f, holes, now)
-    elif f.deadline < first:
+    elif f.deadline < whole:
         f.event, f.time = TIMER, max(now, f.deadline)
     else:
         alone = f.duplicate_held
