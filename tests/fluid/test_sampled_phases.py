@@ -269,3 +269,42 @@ def test_a_window_that_stands_waits_for_the_news_of_a_loss(law: str, variant: st
     assert _next_event(flows, state) == pytest.approx(0.097)
     one["detection_in"] = 0.0  # without a loss the window reaches 11 very soon
     assert _next_event(flows, state) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("law", "each", "late"),  # ns-2 2.35, five runs: packets per second
+    [("reno", 367.7, 107.9), ("newreno", 331.0, 159.5), ("sack", 365.6, 121.0)],
+)
+def test_a_receiver_that_holds_back_a_packet_lets_its_flow_lose_as_in_ns2(
+    law: str, each: float, late: float
+) -> None:
+    """The queue is longer by a packet where the train of an odd window with delayed ACKs passes.
+
+    If both flows lost only where they grow, their windows would be equal.
+    """
+    flows = [
+        Flow(law, 0.06, name="each", variant="ns2"),
+        Flow(law, 0.06, name="late", variant="ns2", delayed_ack=True),
+    ]
+    pair = Scenario((Link(500.0, buffer=20.0),), flows, run=Run(150.0, 50.0, 2, 5, 0.1))
+    rates = run(pair).throughput
+    assert rates[1] / rates.sum() == pytest.approx(late / (each + late), abs=0.1)
+
+
+@pytest.mark.parametrize(("buffer", "loses"), [(50.0, True), (51.0, False)])
+def test_packets_at_the_receivers_leave_room_in_the_queue(buffer: float, loses: bool) -> None:
+    """Three windows grow to 27 packets. When the last does, two receivers hold back a packet each.
+
+    While the train of one of these flows passes the queue, one of the 81 packets is at a receiver.
+    The link holds 30 packets, and the packet in transmission takes one of the buffer's places. So
+    with a buffer of 51 packets the other 80 fit, and with 50 they do not. ``rounds`` moves each
+    packet and agrees.
+    """
+    vm.register_law("to-size", lambda f: 1.0 if f.window < 27.0 else 0.0)
+    flow = Flow("to-size", 0.06, count=3, variant="ns2", delayed_ack=True, send_jitter=0.0)
+    case = Scenario((Link(500.0, buffer=buffer),), (flow,), run=Run(100.0, 50.0))
+    for model in ("fluid", "rounds"):
+        found = vm.simulate(case, model)
+        half = found.sizes["time"] // 2
+        assert ((found.lost[-1] - found.lost[half]).sum() > 0) == loses
+        assert found.queue.max() <= buffer

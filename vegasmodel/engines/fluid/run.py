@@ -136,14 +136,14 @@ def run(
     averages = [name for name in found[0] if name not in ("record", "draws", "timeouts")]
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}
     propagation = np.array([member.rtt for member in scenario.members])
-    n = propagation.size
+    n, room = propagation.size, _bottleneck(scenario, papers_only(scenario)).room
     queueing = record[:, n : n + 1]
     return ContinuousRun(
         time=time,
         window=record[:, :n],
         rate=record[:, :n] / (fresh["rtt"] + queueing),
         rtt=propagation + queueing,
-        queue=scenario.links[0].capacity * queueing,
+        queue=np.minimum(scenario.links[0].capacity * queueing, room),
         lost=record[:, n + 1 :],
         status=Status.DONE.reason,
         throughput_runs=np.array([each["throughput"] for each in found]),
@@ -457,6 +457,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
         "gamma": group.gamma,
         "drift_factor": 0.5 if late and not runs.counts_packets else 1.0,
+        "delays_acks": group.delayed_ack and not runs.real_numbers,
         "decrease": group.decrease,
         "min_window": runs.least_window if rules.delay_based else 1.0,
         "max_window": group.max_window,

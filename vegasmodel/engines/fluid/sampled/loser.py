@@ -53,6 +53,58 @@ def next_train(
     return which
 
 
+@jit
+def holds(flow: Sender, grown: float) -> bool:
+    """Whether the flow's receiver holds back the ACK of the last packet of each train.
+
+    ``grown`` is the number of packets that the sender has added just now; the train that the
+    receiver gets at present does not contain them.
+
+    A receiver that delays its ACKs acknowledges every second packet. If the window is odd, the last
+    packet of a train waits at the receiver for the first packet of the next train, or for the
+    receiver's timer. After a loss the receiver acknowledges each packet at once.
+    """
+    whole = flow.undetected <= 0.0 and flow.recovery_left <= 0.0
+    return flow.active and flow.delays_acks and whole and (flow.in_flight - grown) % 2.0 == 1.0
+
+
+@rare
+def held_back(
+    flows: Table[Sender], grew: int, link: Bottleneck, over: float
+) -> tuple[bool, int, float]:
+    """Whether packets held back by receivers decide who loses if all RTTs are equal; and who does.
+
+    Let H flows have a packet at their receiver, which neither waits in the queue nor moves
+    (``holds``). While the train of such a flow passes the queue, its own packet is not held: its
+    first packet has released two packets at once. So the queue is longer by one packet there than
+    while the other trains pass. ``over`` is the number of packets in flight for which link and
+    buffer have no room; it includes the H packets.
+
+    - If it exceeds H, or if ``grew`` itself holds a packet and it exceeds H - 1, the queue
+      overflows in the train of ``grew``, and the function ``follower`` decides.
+    - Otherwise, if it exceeds H - 1, the next train of a flow that holds a packet loses one.
+    - Otherwise no packet is lost. The queueing delay of the model then includes the time that
+      packets spend at their receivers, and may exceed that of a full buffer.
+
+    Returns whether this function decides, the flow (-1: none) and the time in seconds to the loss.
+    """
+    held, which, total, least = 0.0, -1, 0.0, np.inf
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active:
+            total += flow.in_flight
+        if holds(flow, 1.0 if i == grew else 0.0):
+            held += 1.0
+            if 1.0 - flow.round_part < least:
+                which, least = i, 1.0 - flow.round_part
+    first = held - 1.0 if holds(flows[grew], 1.0) else held
+    if which < 0 or over > first + WINDOW_ERROR:
+        return False, grew, 0.0
+    if over > held - 1.0 + WINDOW_ERROR:
+        return True, which, least * total / link.capacity
+    return True, -1, 0.0
+
+
 @rare
 def follower(
     flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
@@ -85,6 +137,9 @@ def follower(
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
+    decided, which, after = held_back(flows, grew, link, over)
+    if decided:
+        return which, after
     flow = flows[grew]
     if flow.in_line:
         line_up(flows, grew, now, link.capacity, ago)
@@ -202,8 +257,8 @@ def loser(
       lost.
 
     If all RTTs are equal, packets released by different ACKs arrive about one transmission time
-    apart. The function ``follower`` then decides. If RTTs differ, a random draw decides between the
-    two cases:
+    apart. The functions ``held_back`` and ``follower`` then decide. If RTTs differ, a random draw
+    decides between the two cases:
 
     - If there are two different RTTs, and the packets are well mixed (``mixing``), the packets of
       the two kinds of flows depart from the queue in a nearly regular order. Let d be the

@@ -209,7 +209,7 @@ def march(
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
     ``grid``: the windows, the queueing delay, and the packets lost so far.
     """
-    now, fell = state[0], False
+    now, fell, c = state[0], False, link.capacity
     k, due = now.sampled, now.due
     if not now.paused:
         k = 0
@@ -247,7 +247,7 @@ def march(
         if link.drop_at != 0:
             call(link.drop_at, (flows, now, link, arrivals, s))
             now.delay = delay(flows, now, link.capacity)
-        out.queue[0] += 0.5 * h * link.capacity * (s + now.delay)
+        out.queue[0] += 0.5 * h * (min(s * c, link.room) + min(now.delay * c, link.room))
         out.queue[1] += h
         for i in range(len(flows)):
             flow = flows[i]

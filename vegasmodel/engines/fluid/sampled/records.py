@@ -50,6 +50,7 @@ class Sender:
     upper: float  # upper edge of Vegas's dead zone (beta of a user's law)
     gamma: float
     drift_factor: float  # factor on the law's drift: 1/2 with delayed ACKs
+    delays_acks: bool  # its receiver acknowledges every second packet
     decrease: float
     min_window: float
     max_window: float
