@@ -281,6 +281,7 @@ EXPLANATIONS = MappingProxyType(
                 "windows-fill-the-link",
                 "packets-spread-evenly",
                 "narrow-band",
+                "vegas-acks-undelayed",
                 "fast-retransmit",
                 "short-waits",
                 "first-windows-fit",

@@ -100,6 +100,8 @@ ASSUMPTIONS = MappingProxyType(
         "synchronised-losses": "both flows lose packets when the buffer overflows, as the paper "
         "`devendictis` assumes; for ns-2's and Linux's Vegas `minicycle` takes only the other flow "
         "to lose",
+        "vegas-acks-undelayed": "at equal RTTs, no Vegas flow with delayed ACKs shares a full "
+        "queue with a loss-based flow without them",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time; `rate-delay` "

@@ -308,3 +308,22 @@ def test_packets_at_the_receivers_leave_room_in_the_queue(buffer: float, loses: 
         half = found.sizes["time"] // 2
         assert ((found.lost[-1] - found.lost[half]).sum() > 0) == loses
         assert found.queue.max() <= buffer
+
+
+@pytest.mark.parametrize(
+    ("law", "late", "holds"),
+    [("vegas", True, False), ("vegas", False, True), ("newreno", True, True)],
+)
+def test_a_vegas_flow_that_alone_has_delayed_acks_is_named(
+    law: str, late: bool, holds: bool
+) -> None:
+    """ns-2 gives this Vegas half of what ``fluid`` does. ``rounds`` stands for ns-2 here."""
+    flows = [
+        Flow(law, 0.06, name="first", variant="ns2", delayed_ack=late),
+        Flow("reno", 0.06, name="second", variant="ns2"),
+    ]
+    pair = Scenario((Link(500.0, buffer=20.0),), flows, run=Run(150.0, 50.0, 2, 5, 0.1))
+    fluid, rounds = vm.predict(pair, "fluid"), vm.predict(pair, "rounds")
+    [acks] = [a for a in fluid.assumptions if a.name == "vegas-acks-undelayed"]
+    assert acks.holds is holds
+    assert (np.abs(fluid.throughput - rounds.throughput).max() < 50.0) == holds

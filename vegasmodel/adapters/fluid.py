@@ -234,6 +234,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
       drop-tail queue, and some of them lose packets.
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
     - Vegas flows of different RTTs rest at nearly equal backlogs (``_narrow_band``).
+    - No Vegas flow with delayed ACKs shares a full queue with others without (``_vegas_acks``).
     - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
     """
@@ -252,6 +253,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         Assumption("windows-fill-the-link", not rough, said),
         _spread(scenario, run),
         _narrow_band(scenario),
+        _vegas_acks(scenario, run),
         _base_kept(scenario, run),
         _timers(scenario, run),
     ]
@@ -297,6 +299,27 @@ def _narrow_band(scenario: Scenario) -> Assumption:
             wide.append(f"{g.name} rests at a backlog of {low:g} to {high:g} packets")
     said = "; which of them it keeps depends on trains of packets, which the equations lack"
     return Assumption("narrow-band", not wide, wide[0] + said if wide else "")
+
+
+def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that no Vegas flow's receiver holds back ACKs beside loss-based flows' ACKs.
+
+    If all RTTs are equal, a flow whose receiver holds back a packet loses one at a full queue
+    (``engines/fluid/sampled/loser.py``). The receiver does so if the window is odd. Vegas changes
+    its window just before the queue is full, so the equations err about when it is odd. The
+    assumption fails if a loss-based flow without delayed ACKs loses packets beside such a Vegas.
+    """
+    late = [g.name for g in scenario.flows if g.delayed_ack and find(g.law).delay_based]
+    prompt = [
+        member.name
+        for member, losses in zip(scenario.members, run.losses, strict=True)
+        if losses > 0.0 and not (member.flow.delayed_ack or find(member.flow.law).delay_based)
+    ]
+    alike = len({member.rtt for member in scenario.members}) == 1
+    holds = papers_only(scenario) or not (late and prompt and alike)
+    said = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
+    said += "; how often Vegas then loses packets is known only roughly" if said else ""
+    return Assumption("vegas-acks-undelayed", holds, said)
 
 
 def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
