@@ -376,12 +376,14 @@ def _in_line(scenario: Scenario) -> bool:
     """Whether the order is known in which packets of Linux senders pass a full queue (``line.py``).
 
     All RTTs must be equal, and each packet must be acknowledged at once. If receivers delay ACKs,
-    an ACK releases several packets. If all laws are such as Vegas, the queue seldom fills.
+    an ACK releases several packets. If all laws are such as Vegas, the queue seldom fills. Random
+    loss and RED drop packets elsewhere, and their repairs split the trains.
     """
-    flows = scenario.flows
+    flows, link = scenario.flows, scenario.links[0]
     fills = not all(find(group.law).delay_based for group in flows)
     alike = len({member.rtt for member in scenario.members}) == 1
-    return fills and alike and not any(group.delayed_ack for group in flows)
+    elsewhere = link.loss > 0.0 or isinstance(link.queue, Red)
+    return fills and alike and not elsewhere and not any(group.delayed_ack for group in flows)
 
 
 def _law(scenario: Scenario, group: Flow, runs: Stack) -> Law:
