@@ -22,7 +22,8 @@ from vegasmodel.engines.rounds import answers
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scatter import MIN_RUNS
-from vegasmodel.study import fields, models, points, ranges, scatter, search, targets
+from vegasmodel.study import design, fields, models, points, ranges, scatter, targets
+from vegasmodel.study.search import tried
 
 FAR = """
 [[flow]]
@@ -189,7 +190,7 @@ def test_chance_does_not_split_an_interval(monkeypatch: pytest.MonkeyPatch) -> N
             )
         return points.collected(asked, made), made
 
-    monkeypatch.setattr(search, "answered", runs)
+    monkeypatch.setattr(tried, "answered", runs)
     found = vm.design(
         mixed(), "link.buffer", "share:vegas>=0.3", "rounds", between=(1, 8), verify=()
     )
@@ -325,7 +326,7 @@ def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> 
     def ask(_: object, x: Floats, *, whole: bool = False) -> Floats:
         return np.where(x == 3, -0.004, np.where(whole, 0.2, 0.21))
 
-    monkeypatch.setattr(search.Search, "_ask", ask)
+    monkeypatch.setattr(tried.Tried, "_ask", ask)
     (solution,) = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "rounds").solutions
     assert solution.value == 3
     assert "at 2 pkt, above the target, to 0.296 at 3 pkt, below it and from" in solution.note
@@ -372,18 +373,15 @@ def test_a_place_where_chance_may_hide_a_solution_is_named(
     error = dict.fromkeys(share, 0.005) | {3.0: 0.03}
     made = vm.predict(mixed(SHORT), "minicycle")
 
-    def answered(self: search.Search) -> tuple[list[Any], list[str]]:
-        self.x = np.array(list(share))
-        self.y = np.array(list(share.values())) - 0.3
-        self.made = dict.fromkeys(share, made)
-        return [self._at(4)], []
+    def scan(values: tried.Tried) -> None:
+        values.x = np.array(list(share))
+        values.y = np.array(list(share.values())) - 0.3
+        values.made = dict.fromkeys(share, made)
+        values.halves = {buffer: 2.0 * error[buffer] for buffer in share}
 
-    def half(self: search.Search, i: int) -> float:
-        return 2.0 * error[float(self.x[i])]
-
-    monkeypatch.setattr(search.Search, "solutions", answered)
-    monkeypatch.setattr(search.Search, "_half", half)
+    monkeypatch.setattr(design, "scan", scan)
     found = vm.design(mixed(SHORT), "link.buffer", "share:vegas=0.3", verify=())
+    assert [each.value for each in found.solutions] == [23.0]
     (note,) = [each for each in found.notes if "chance may hide a solution" in each]
     assert "at 3 pkt" in note
     assert found.tried == 7

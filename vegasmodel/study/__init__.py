@@ -1,7 +1,7 @@
 """Studies that evaluate a model (a closed form or a simulator) many times for one scenario.
 
 - ``sweep`` evaluates a model over a grid of values of the scenario's fields.
-- ``design`` finds the value of a field that meets a target.
+- ``design`` finds the value of a field that meets a target. ``search`` has its search.
 - ``basins`` runs the scenario from many random starts, to find its different outcomes. A start is a
   choice of start times, initial windows and a seed. Runs with nearly the same throughputs have the
   same outcome.

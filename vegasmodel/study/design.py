@@ -19,7 +19,9 @@ from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields, models, points, targets
 from vegasmodel.study.ranges import of_field
 from vegasmodel.study.scatter import answered, run_rates, standard_error
-from vegasmodel.study.search import Search, counted
+from vegasmodel.study.search import outcome, texts
+from vegasmodel.study.search.scan import scan
+from vegasmodel.study.search.tried import Tried, counted
 from vegasmodel.study.solutions import Design, Interval, Solution
 from vegasmodel.support import progress
 
@@ -105,25 +107,24 @@ def design(
         raise FieldError("within", within, "a part of the target, at least 0 and less than 1")
     span = of_field(scenario, where, between)
     with progress.counting(0) as count:
-        search = Search(scenario, where, aim, model, span, within, count)
+        tried = Tried(scenario, where, aim, model, span, within, count)
+        scan(tried)
         notes: list[str] = []
         intervals: list[Interval] = []
         if aim.sense == "=":
-            solutions, notes = search.solutions()
+            solutions, notes = outcome.solutions(tried)
         else:
-            solutions, intervals = search.intervals()
-        verified = tuple(_verified(search, _in_phase(search, each), others) for each in solutions)
-    reason = None if solutions else search.why_none(notes)
-    ends = (search.range.low, search.range.high)
+            solutions, intervals = outcome.intervals(tried)
+        verified = tuple(_verified(tried, _in_phase(tried, each), others) for each in solutions)
+    reason = None if solutions else texts.why_none(tried, notes)
     if solutions:
-        found = [each.value for each in solutions]
+        hidden = texts.hidden(tried, [each.value for each in solutions])
         vegas = same_case.other_vegas(scenario, (model, *others))
-        notes = [*notes, *search.gaps(), *search.hidden(found), *_broken(search, verified), *vegas]
+        notes = [*notes, *texts.gaps(tried), *hidden, *_broken(tried, verified), *vegas]
     said = (*aim.notes(scenario), *(notes if solutions else ()))
-    tried = search.x.size
     return Design(
-        solve, aim.name, aim.value, model, ends, verified, reason, said, tried, aim.sense,
-        tuple(intervals),
+        solve, aim.name, aim.value, model, (span.low, span.high), verified, reason, said,
+        tried.x.size, aim.sense, tuple(intervals),
     )  # fmt: skip
 
 
@@ -139,24 +140,24 @@ def _often(scenario: Scenario, runs: int) -> Scenario:
     return scenario.replace({"run.runs": max(runs, few)})
 
 
-def _broken(search: Search, solutions: Sequence[Solution]) -> list[str]:
+def _broken(tried: Tried, solutions: Sequence[Solution]) -> list[str]:
     """A note for each solution at which some assumptions of the model do not hold."""
     return [
-        f"{f'{each.value:.6g} {each.unit}'.strip()}: these assumptions of {search.model} do not "
+        f"{f'{each.value:.6g} {each.unit}'.strip()}: these assumptions of {tried.model} do not "
         f"hold: {', '.join(each.broken)}"
         for each in solutions
         if each.broken
     ]
 
 
-def _in_phase(search: Search, solution: Solution) -> Solution:
+def _in_phase(tried: Tried, solution: Solution) -> Solution:
     """The solution, with ``phase-effects`` among its broken assumptions if it does not hold there.
 
     The search itself does not test this assumption of ``rounds``, because the test simulates the
     scenario again.
     """
-    made = search.made.get(solution.value)
-    if search.model != "rounds" or made is None:
+    made = tried.made.get(solution.value)
+    if tried.model != "rounds" or made is None:
         return solution
     from vegasmodel.engines.rounds import phases  # loads its machine code
 
@@ -165,7 +166,7 @@ def _in_phase(search: Search, solution: Solution) -> Solution:
     return dataclasses.replace(solution, broken=broken)
 
 
-def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solution:
+def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Solution:
     """Evaluate other models at a solution that one model has found, and add their results to it.
 
     ``others`` are the names of the other models. For each, the target's quantity, such as a share,
@@ -179,29 +180,28 @@ def _verified(search: Search, solution: Solution, others: Sequence[str]) -> Solu
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []
-    runs = len(run_rates(search.made.get(solution.value)))
-    doubts = search.unsure(search.model, solution.achieved_se, runs)
+    runs = len(run_rates(tried.made.get(solution.value)))
+    doubts = texts.doubts(tried, tried.model, solution.achieved_se, runs)
     for name in others:
         value = solution.value
-        if counted(search.scenario, search.field, name) and not value.is_integer():
+        if counted(tried.scenario, tried.field, name) and not value.is_integer():
             value = max(float(round(value)), 1.0)
-            notes.append(
-                f"{name} was evaluated at {search.text(value)}, because it takes only whole numbers"
-            )
-        scenario = search.scenario
+            there = texts.with_unit(tried, value)
+            notes.append(f"{name} was evaluated at {there}, because it takes only whole numbers")
+        scenario = tried.scenario
         if name in measurement.ENGINES:
             scenario = _often(scenario, runs)
-        asked = points.Points(scenario, (search.field,), (np.array([value]),))
-        found, (made,) = answered(asked, name, search.count)
+        asked = points.Points(scenario, (tried.field,), (np.array([value]),))
+        found, (made,) = answered(asked, name, tried.count)
         runs = max(runs, len(run_rates(made)))
-        figure = float(search.aim.of(found, search.scenario)[0])
+        figure = float(tried.aim.of(found, tried.scenario)[0])
         figures[name] = figure if math.isfinite(figure) else None
-        errors[name] = standard_error(search.aim, made)
-        doubts = doubts or search.unsure(name, errors[name], len(run_rates(made)))
+        errors[name] = standard_error(tried.aim, made)
+        doubts = doubts or texts.doubts(tried, name, errors[name], len(run_rates(made)))
         if figures[name] is None:
             notes.append(f"{name} has no answer: {found.reasons[0] or 'not this figure'}")
-        elif abs(figure - solution.achieved) > max(search.within, MOST_APART) * search.aim.value:
-            both = search.aim.text(figure, 3), search.aim.text(solution.achieved, 3)
-            notes.append(f"{name} disagrees with {search.model}: {both[0]}, not {both[1]}")
+        elif abs(figure - solution.achieved) > max(tried.within, MOST_APART) * tried.aim.value:
+            both = tried.aim.text(figure, 3), tried.aim.text(solution.achieved, 3)
+            notes.append(f"{name} disagrees with {tried.model}: {both[0]}, not {both[1]}")
     note = "; ".join(notes + doubts)
     return dataclasses.replace(solution, verified=figures, verified_se=errors, note=note)

@@ -1,0 +1,149 @@
+"""The solutions that a search has found, or the intervals of values that meet a bound."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from vegasmodel.study import fields
+from vegasmodel.study.scatter import run_rates, standard_error
+from vegasmodel.study.search import sides, texts
+from vegasmodel.study.search.tried import Tried
+from vegasmodel.study.solutions import Interval, Solution
+
+__all__ = ["intervals", "solutions"]
+
+
+def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
+    """The solutions among the tried values, in the order of their values, and notes.
+
+    A note tells of a jump without a solution: at two neighbouring values the model's quantity lies
+    on different sides of the target, but at neither near enough to be a solution.
+    """
+    found: dict[int, Solution] = {}  # by the index of the value
+    notes = []
+    for low, high in sides.met(tried):
+        one = _solution(tried, low, high)
+        found[int(np.searchsorted(tried.x, one.value))] = one
+    steps: dict[int, list[str]] = {}  # jumps past the target, by the nearest value
+    for left, right in sides.crossings(tried):
+        near = sides.nearer(tried, left, right)
+        if abs(tried.y[near]) <= tried.within * tried.aim.value:
+            steps.setdefault(near, []).append(texts.step(tried, left, right))
+        else:
+            notes.append(f"{tried.aim.name} jumps {texts.step(tried, left, right)}")
+    found |= {near: _nearest(tried, near, said) for near, said in steps.items()}
+    across = set(found)
+    for i in np.flatnonzero(sides.by_chance(tried)).tolist():
+        note = f"the 95 % interval of its {len(run_rates(tried.made.get(tried.x[i])))} runs "
+        note += "contains the target"
+        found.setdefault(i, dataclasses.replace(_at(tried, i), note=note))
+    places = _places(tried, sorted(found))
+    return [_merged(tried, found, place, across) for place in places], notes
+
+
+def intervals(tried: Tried) -> tuple[list[Solution], list[Interval]]:
+    """The intervals of tried values that meet a target such as ``share:vegas>=0.3``.
+
+    Returns the ends of the intervals, and the intervals.
+    """
+    chance, last = sides.by_chance(tried), tried.x.size - 1
+    held = sides.held(tried)
+    found = [
+        Interval(
+            float(tried.x[low]),
+            float(tried.x[high]),
+            float(tried.x[low - 1]) if low > 0 else None,
+            float(tried.x[high + 1]) if high < last else None,
+            int(chance[low : high + 1].sum()),
+        )
+        for low, high in held
+    ]
+    ends = dict.fromkeys(i for pair in held for i in pair)
+    return [_at(tried, i) for i in ends], found
+
+
+def _solution(tried: Tried, low: int, high: int) -> Solution:
+    """One solution for successive tried values that all meet the target.
+
+    ``low`` and ``high`` are the indices of the first and the last of these values. The solution is
+    the value at which the quantity is nearest to the target. If the values span a wide interval,
+    the solution also has this interval and a note. It is then the scenario's own value of the
+    field, if this is one of the values.
+    """
+    inside = range(low, high + 1)
+    own = tried.field.of(tried.scenario)
+    best = min(inside, key=lambda i: (abs(tried.y[i]), tried.x[i]))
+    wide = tried.x[high] - tried.x[low] > 1e-3 * abs(tried.x[high])
+    if not wide:
+        return _at(tried, best)
+    kept = [i for i in inside if tried.x[i] == own]
+    text = texts.with_unit(tried, tried.x[low]), texts.with_unit(tried, tried.x[high])
+    note = f"every value tried from {text[0]} to {text[1]} meets the target"
+    ends = (float(tried.x[low]), float(tried.x[high]))
+    return dataclasses.replace(_at(tried, kept[0] if kept else best), note=note, interval=ends)
+
+
+def _at(tried: Tried, i: int) -> Solution:
+    value = float(tried.x[i])
+    made = tried.made.get(value)
+    return Solution(
+        value,
+        tried.field.unit,
+        float(tried.y[i] + tried.aim.value),
+        bool(sides.exact(tried)[i]),
+        fields.put(tried.scenario, {tried.field: tried.field.check(value)}),
+        achieved_se=standard_error(tried.aim, made),
+        broken=tried.broken.get(value, ()),
+    )
+
+
+def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
+    """The solution at the value nearest to the target, past which the quantity jumps."""
+    what = "no whole number meets it exactly" if tried.whole else "the result changes in steps"
+    if tried.half[near] > 0 and not tried.whole:
+        what = "the runs scatter"
+    note = f"{what}: {tried.aim.name} goes {' and '.join(steps)}"
+    return dataclasses.replace(_at(tried, near), note=note)
+
+
+def _places(tried: Tried, found: list[int]) -> list[list[int]]:
+    """Group the indices of solutions; those that chance alone keeps apart are one place.
+
+    Chance keeps two solutions apart if at no value between them the quantity is surely farther from
+    the target than at the two.
+    """
+    half = tried.half
+    places: list[list[int]] = []
+    for i in found:
+        if places and half[i] > 0:
+            before, between = places[-1][-1], slice(places[-1][-1] + 1, i)
+            most = max(abs(tried.y[k]) + half[k] for k in (before, i))
+            with np.errstate(invalid="ignore"):  # a value without an answer is no solution
+                sure = np.isnan(tried.y) | (np.abs(tried.y) - half > most)
+            if half[before] > 0 and not sure[between].any():
+                places[-1].append(i)
+                continue
+        places.append([i])
+    return places
+
+
+def _merged(
+    tried: Tried, found: dict[int, Solution], place: list[int], across: set[int]
+) -> Solution:
+    """One solution for a place with several; it has the interval of their values.
+
+    It is the one nearest to the target among those at which the quantity crosses the target
+    (``across``), or among all if there are none.
+    """
+    best = min(place, key=lambda i: (i not in across, abs(tried.y[i])))
+    if len(place) == 1:
+        return found[best]
+    ends = (float(tried.x[place[0]]), float(tried.x[place[-1]]))
+    note = f"{found[best].note}; " if found[best].note else ""
+    note += (
+        f"chance decides which of {len(place)} values from {texts.with_unit(tried, ends[0])} to "
+    )
+    note += f"{texts.with_unit(tried, ends[1])} is the best: their 95 % intervals overlap"
+    return dataclasses.replace(found[best], note=note, interval=ends)

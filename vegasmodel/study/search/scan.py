@@ -1,0 +1,124 @@
+"""Which values a search tries: some over the whole range, then more near the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel import measurement
+from vegasmodel.metrics import Floats
+from vegasmodel.study.search import sides
+from vegasmodel.study.search.tried import Tried
+
+__all__ = ["scan"]
+
+SCAN = {  # values tried first; with other models SCAN_POINTS
+    "rounds": 13,
+    "fluid": 33,
+    **dict.fromkeys(measurement.ENGINES, 9),
+}
+SCAN_POINTS = 65
+TURNS = 4  # times that more values are tried around turns (not for ``rounds``: once)
+
+
+def scan(tried: Tried) -> None:
+    """Evaluate the model over the range, and near each place where it crosses the target."""
+    tried.miss(tried.range.values(SCAN.get(tried.model, SCAN_POINTS), tried.whole))
+    if tried.model not in measurement.ENGINES:
+        for _ in range(1 if tried.model == "rounds" or any(tried.halves.values()) else TURNS):
+            tried.miss(_turns(tried))
+    _follow(tried)
+    while _settle(tried):
+        _follow(tried)
+
+
+def _turns(tried: Tried) -> Floats:
+    """New values to try where the model's quantity comes near the target without crossing it.
+
+    In such a place, the quantity at three neighbouring values lies on the same side of the target.
+    At the middle value it is at least as near to the target as at the other two, and nearer than at
+    one of them. The new values lie between the middle value and its neighbours, because the
+    quantity may reach the target there.
+    """
+    x, y = tried.x, tried.y
+    new: list[float] = []
+    for i in range(1, x.size - 1):
+        a, b, c = np.sign(y[i]) * y[i - 1 : i + 2]
+        if np.isfinite([a, b, c]).all() and 0 < b <= min(a, c) and b < max(a, c):
+            for low, high in ((x[i - 1], x[i]), (x[i], x[i + 1])):
+                new += np.linspace(low, high, 6)[1:-1].tolist()
+    return tried.range.rounded(np.array(new), tried.whole)
+
+
+def _follow(tried: Tried) -> None:
+    """Narrow the interval around each place where the model's quantity crosses the target."""
+    if tried.whole:
+        _follow_integers(tried)
+        return
+    there = sides.by_chance(tried)
+    pairs = [pair for pair in sides.crossings(tried) if not there[list(pair)].any()]
+    if not pairs:
+        return
+    from scipy.optimize import elementwise
+
+    def side(x: NDArray[Any]) -> Floats:
+        """Like ``tried.miss``, but 0 where chance decides on which side of the target it is."""
+        miss = tried.miss(x)
+        there = np.isin(x, tried.x[sides.by_chance(tried)])
+        return np.where(there, 0.0, miss)
+
+    a = np.array([tried.x[i] for i, _ in pairs])
+    b = np.array([tried.x[j] for _, j in pairs])
+    rough = tried.model in ("rounds", *measurement.ENGINES) or any(tried.halves.values())
+    width = 1e-4 if rough else 4e-16
+    root = elementwise.find_root(
+        side,
+        (a, b),
+        tolerances={"xatol": 0.0, "xrtol": width, "fatol": 0.0, "frtol": 0.0},
+        maxiter=100,
+    )
+    good = np.isfinite(root.x)
+    tried.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
+
+
+def _follow_integers(tried: Tried) -> None:
+    """Search for neighbouring whole numbers between which the quantity crosses the target.
+
+    At first, the tried numbers have gaps between them. Each gap over which the quantity crosses the
+    target is narrowed in steps. In each step the model is evaluated at two numbers inside the gap.
+    In the first step, interpolation estimates the place of the crossing, and the two numbers are
+    the whole numbers beside this place. In later steps, they divide the gap into thirds.
+    """
+    guessed = False
+    while gaps := [(a, b) for a, b in sides.crossings(tried) if tried.x[b] - tried.x[a] > 1]:
+        ask: list[float] = []
+        for left, right in gaps:
+            a, b = tried.x[left], tried.x[right]
+            if guessed:
+                ask += [a + (b - a) / 3, b - (b - a) / 3]
+                continue
+            part = tried.y[left] / (tried.y[left] - tried.y[right])
+            root = a * (b / a) ** part if tried.range.log else a + (b - a) * part
+            ask += [min(max(whole, a + 1), b - 1) for whole in (np.floor(root), np.ceil(root))]
+        guessed = True
+        tried.miss(tried.range.rounded(np.array(ask), whole=True), whole=True)
+
+
+def _settle(tried: Tried) -> bool:
+    """Make all runs of ``rounds`` at each value that may be a solution.
+
+    At some values ``rounds`` made only a few runs, because they showed on which side of the target
+    the mean lies. A solution needs the mean of all runs. Returns whether any of the values had too
+    few runs.
+    """
+    if tried.aim.sense == "=":
+        ends = [i for pair in sides.met(tried) for i in pair]
+        ends += [sides.nearer(tried, *pair) for pair in sides.crossings(tried)]
+    else:
+        ends = [i for pair in sides.held(tried) for i in pair]
+    few = np.array([i for i in dict.fromkeys(ends) if tried.x[i] in tried.rough], np.intp)
+    if few.size:
+        tried.complete(few)
+    return bool(few.size)

@@ -1,0 +1,75 @@
+"""Which of the tried values meet the target, and between which the quantity crosses it.
+
+The functions give the values by their indices in ``Tried.x``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.study.search.tried import Tried
+
+__all__ = ["EXACT", "by_chance", "crossings", "exact", "held", "met", "nearer"]
+
+EXACT = 1e-6  # of the target
+
+
+def exact(tried: Tried) -> NDArray[np.bool_]:
+    """At which values the quantity equals the target."""
+    return np.abs(tried.y) <= EXACT * tried.aim.value
+
+
+def by_chance(tried: Tried) -> NDArray[np.bool_]:
+    """At which values the quantity is near the target, and chance decides on which side."""
+    half = tried.half
+    near = np.minimum(half, tried.within * tried.aim.value)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((half > 0) & (np.abs(tried.y) <= near))
+
+
+def met(tried: Tried) -> list[tuple[int, int]]:
+    """The ranges of neighbouring tried values that all meet the target.
+
+    A range is given by the indices of its first and last value.
+    """
+    return _runs(exact(tried))
+
+
+def held(tried: Tried) -> list[tuple[int, int]]:
+    """The ranges of neighbouring tried values that meet a bound such as ``share:vegas>=0.3``.
+
+    A range is given by the indices of its first and last value.  A value at which chance decides on
+    which side of the target the quantity is does not split a range.
+    """
+    slack = EXACT * tried.aim.value
+    with np.errstate(invalid="ignore"):
+        meets = tried.y >= -slack if tried.aim.sense == ">=" else tried.y <= slack
+    ranges = []
+    for low, high in _runs(meets | by_chance(tried)):
+        inside = low + np.flatnonzero(meets[low : high + 1])
+        ranges += [(int(inside[0]), int(inside[-1]))] if inside.size else []
+    return ranges
+
+
+def crossings(tried: Tried) -> list[tuple[int, int]]:
+    """The pairs of neighbouring tried values between which the quantity crosses the target.
+
+    A pair holds the indices of the two values. Neither of the two meets the target itself.
+    """
+    y, close = tried.y, exact(tried)
+    with np.errstate(invalid="ignore"):
+        across = (y[:-1] * y[1:] < 0) & ~close[:-1] & ~close[1:]
+    return [(int(i), int(i) + 1) for i in np.flatnonzero(across)]
+
+
+def nearer(tried: Tried, left: int, right: int) -> int:
+    """That of two values at which the quantity is nearer to the target."""
+    return left if abs(tried.y[left]) <= abs(tried.y[right]) else right
+
+
+def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The indices of the first and the last entry of each run of entries that are true."""
+    inside = np.concatenate([[False], mask, [False]])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]

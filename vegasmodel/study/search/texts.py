@@ -1,0 +1,140 @@
+"""What is said of a search: its values, jumps across the target, doubts, and why it found none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from vegasmodel.study.scatter import half_interval, run_rates, standard_error
+from vegasmodel.study.search import sides
+from vegasmodel.study.search.tried import Tried
+
+__all__ = ["doubts", "gaps", "hidden", "step", "why_none", "with_unit"]
+
+
+def with_unit(tried: Tried, value: float) -> str:
+    """A value of the searched field as text, with its unit."""
+    digits = 12 if tried.whole else 9
+    return f"{value:.{digits}g} {tried.field.unit}".strip()
+
+
+def step(tried: Tried, left: int, right: int) -> str:
+    """A text on the jump across the target between two neighbouring values, given by indices."""
+
+    def at(i: int) -> str:
+        digits = 2 if tried.x[i] in tried.rough else 6
+        figure = tried.aim.text(tried.y[i] + tried.aim.value, digits)
+        return f"{figure} at {with_unit(tried, tried.x[i])}"
+
+    here, there = ("below", "above") if tried.y[left] < 0 else ("above", "below")
+    return f"from {at(left)}, {here} the target, to {at(right)}, {there} it"
+
+
+def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str]:
+    """A list with a note if ``runs`` runs are too few to tell whether the target is met.
+
+    They are too few if the 95 % confidence interval is too wide: half its width is more than
+    ``tried.within`` times the target. ``error`` is the standard error of the target's quantity, and
+    ``model`` the name of the model for the note.
+
+    The list is empty if the runs suffice, or if ``error`` is ``None``.
+    """
+    if error is None or half_interval(error, runs) <= tried.within * tried.aim.value:
+        return []
+    half = tried.aim.text(half_interval(error, runs), 2)
+    return [
+        f"doubtful: the 95 % interval of {runs} runs of {model} is {half} to either side, "
+        f"more than {100 * tried.within:g} % of the target"
+    ]
+
+
+def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
+    """A text for each value that may be a further solution, hidden by the scatter of the runs.
+
+    ``found`` are the values of the known solutions. At a hidden solution, the 95 % confidence
+    interval of the model's quantity contains the target. A value near a known solution, or near a
+    jump across the target, is not listed: at some value between the two, the quantity must be
+    clearly farther from the target.
+    """
+    half = tried.half
+    miss = np.abs(tried.y)
+    known = [*np.flatnonzero(np.isin(tried.x, found)).tolist()]
+    known += [i for pair in sides.crossings(tried) for i in pair]
+    places: list[int] = []
+    with np.errstate(invalid="ignore"):
+        unsure = np.flatnonzero((miss <= half) & (half > 0))
+    for i in sorted(unsure.tolist(), key=lambda i: float(miss[i])):
+        between = [slice(min(i, k) + 1, max(i, k)) for k in (*known, *places)]
+        farther = [np.any(miss[gap] - half[gap] > miss[i] + half[i]) for gap in between]
+        if all(farther):
+            places.append(i)
+    return [
+        f"{tried.aim.name} is {_answer(tried, i)}: the 95 % interval of these runs contains the "
+        "target, so chance may hide a solution there; look with a larger run.runs, and with a "
+        "narrower range around it"
+        for i in sorted(places)
+    ]
+
+
+def why_none(tried: Tried, jumps: list[str]) -> str:
+    """A sentence that says why no value in the searched range meets the target.
+
+    ``jumps`` are texts about places where the model's quantity jumps across the target.
+    """
+    aim, ends = tried.aim, (tried.range.low, tried.range.high)
+    span = f"{tried.field.name} from {with_unit(tried, ends[0])} to {with_unit(tried, ends[1])}"
+    known = tried.y[np.isfinite(tried.y)] + aim.value
+    if not known.size:
+        return f"{tried.model} has no answer at any value of {span}: {_reason(tried)}"
+    low, high = (aim.text(float(end)) for end in (known.min(), known.max()))
+    said = f"{tried.model} was evaluated at {tried.y.size} values of {span}"
+    if known.size == 1:
+        said += f" and has a result at one, with {aim.name} {low}"
+    elif np.ptp(known) <= sides.EXACT * abs(known.max()):
+        said += f": {aim.name} is {low} and does not depend on it"
+    else:
+        said += f": {aim.name} goes from {low} to {high}; {_almost(tried)}"
+    if jumps:
+        said += f"; {'; '.join(jumps)}"
+    return "; ".join([said, *gaps(tried)])
+
+
+def gaps(tried: Tried) -> list[str]:
+    """A text on the values at which the model has no answer, with a reason; none if it has."""
+    missing = int(np.isnan(tried.y).sum())
+    said = f"{tried.model} has no answer at {missing} of {tried.y.size} values: {_reason(tried)}"
+    return [said] if missing else []
+
+
+def _reason(tried: Tried) -> str:
+    """The first reason why the model has no answer at a value."""
+    return next(iter(tried.reasons), "it does not give this figure")
+
+
+def _almost(tried: Tried) -> str:
+    """A text that says how near to the target the model came, if no value meets the target.
+
+    The text names the tried value at which the target's quantity, such as a share, is nearest. If
+    the 95 % confidence interval of the quantity at this value contains the target, the text says
+    that chance may have hidden a solution.
+    """
+    near = int(np.nanargmin(np.abs(tried.y)))
+    said, half = f"nearest is {_answer(tried, near)}", float(tried.half[near])
+    if abs(tried.y[near]) <= half:
+        runs = len(run_rates(tried.made.get(float(tried.x[near]))))
+        half_text, wanted = tried.aim.text(half, 2), tried.aim.text(tried.aim.value)
+        said += (
+            f": the 95 % interval of its {runs} runs ({half_text} to either side) contains the "
+            f"target {wanted}, so chance may hide a solution: a larger run.runs measures more "
+            "exactly, a larger `within` takes a rougher solution"
+        )
+    return said
+
+
+def _answer(tried: Tried, i: int) -> str:
+    """The quantity at a tried value, with its standard error: ``0.38 ± 0.02 at 3 pkt``."""
+    error = standard_error(tried.aim, tried.made.get(float(tried.x[i])))
+    said = tried.aim.text(tried.y[i] + tried.aim.value)
+    said += f" ± {tried.aim.text(error, 2)}" if error else ""
+    return f"{said} at {with_unit(tried, tried.x[i])}"
