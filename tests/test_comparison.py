@@ -276,24 +276,49 @@ def test_a_trace_without_queues_tells_how_long_its_rtts_are() -> None:
     assert "has no queue" not in vm.compare(scenario, waiting, models=["fluid"]).table()
 
 
-def test_the_error_of_base_rtt_is_a_time_too(
+def test_the_error_of_base_rtt_is_a_time(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """0.01 ms above the RTT is measured: 1 ms is 100 times as much, and still only 1 ms.
+    """1 ms is 100 times the measured excess of 0.01 ms, and still only 1 ms.
 
-    Below the RTT there is no relative error.
+    ns-2 tells only the least RTT. The table says so where a model differs from it.
     """
     case, rate = pair("ns2"), np.array([300.0, 700.0])
     model = Prediction("rounds", case, rate, base_rtt=np.array([0.06101, np.nan]))
-    for true, said in ((0.06001, "10000 % (1 ms)"), (0.05999, " 1.02 ms")):
-        found = Prediction("ns2", case, rate, base_rtt=np.array([true, np.nan]))
-        for columns in ("80", "60"):
-            monkeypatch.setenv("COLUMNS", columns)
-            vm.Comparison(case, found, (model,)).print_table()
-            out = capsys.readouterr().out
-            assert max(map(len, out.splitlines())) <= int(columns)
-            for part in said.split(" ("):
-                assert part in out
+    least = "baseRTT differs from the least RTT in ns2."
+    for true, said in ((0.06001, " 1 ms"), (0.05999, " 1.02 ms"), (0.06101, " 0 s")):
+        for engine in ("ns2", "linux"):
+            found = Prediction(engine, case, rate, base_rtt=np.array([true, np.nan]))
+            for columns in ("80", "60"):
+                monkeypatch.setenv("COLUMNS", columns)
+                vm.Comparison(case, found, (model,)).print_table()
+                out = capsys.readouterr().out
+                assert max(map(len, out.splitlines())) <= int(columns)
+                assert said in out
+                assert "10000 %" not in out
+                assert (least in " ".join(out.split())) == (engine == "ns2" and true < 0.061)
+
+
+@pytest.mark.parametrize(
+    ("figure", "source", "least"),
+    [
+        ("base_rtt", "vegas_baseRTT_us", False),
+        ("base_rtt", "minrtt_us", True),
+        ("base_rtt", "smallest RTT of the flow so far", True),
+        ("rtt_min", "", True),
+    ],
+)
+def test_a_comparison_knows_whose_base_rtt_a_trace_has(
+    figure: str, source: str, least: bool
+) -> None:
+    rates, rtts = np.tile([300.0, 700.0], (60, 1)), np.tile([0.09, np.nan], (60, 1))
+    trace = make(
+        "linux", np.arange(1.0, 61.0), ["vegas", "reno"], {"throughput": rates, figure: rtts},
+        provenance={"base_rtt": source},
+    )  # fmt: skip
+    case = pair("ns2").replace({"run.duration": 60.0, "run.warmup": 10.0})
+    text = " ".join(vm.compare(case, trace, models=["minicycle"]).table().split())
+    assert ("differs from the least RTT in trace." in text) == least
 
 
 def test_no_model_is_named_the_nearest_if_chance_may_decide() -> None:

@@ -65,10 +65,10 @@ def test_assumptions_on_laws_and_stacks_are_explained() -> None:
 
 
 def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["explain", "nrmse"]) == 0
+    assert run(["explain", "error"]) == 0
     shown = capsys.readouterr().out
-    assert "throughput NRMSE: root mean square error" in shown
-    assert "baseRTT NRMSE:" in shown
+    assert "ln ratio error: ln(model / measured)" in shown
+    assert "baseRTT error:" in shown
     assert run(["explain", "jain"]) == 0
     assert "Jain's fairness index" in capsys.readouterr().out
 

@@ -203,21 +203,24 @@ class Comparison:
                 name,
                 _percent(e["throughput_nrmse"]),
                 f"{console.number(e['ratio'], 3)}{self._pair(name)}",
-                _with_time(e["base_rtt"], self._base_rtt_error(name)),
+                _time(self._base_rtt_error(name)),
             ]
             for name, e in self.errors.items()
         ]
-        columns = ["model", "throughput NRMSE", "ln ratio error", "baseRTT NRMSE"]
+        columns = ["model", "throughput NRMSE", "ln ratio error", "baseRTT error"]
         out = console.console()
         if console.width(console.table(columns, rows)) > out.width:  # break lines
-            columns = ["model", "throughput\nNRMSE", "ln ratio\nerror", "baseRTT\nNRMSE"]
+            columns = ["model", "throughput\nNRMSE", "ln ratio\nerror", "baseRTT\nerror"]
             for row in rows:
                 row[2] = row[2].replace(" (", "\n(").replace("/", "\n/")
-                row[3] = row[3].replace(" (", "\n(")
         out.print()
         name, runs, scatter = self.measured.model, self.runs, self.scatter()
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
         out.print(console.stacked(columns, rows, f"Errors against {name}{many}"))
+        wrong = any(self._base_rtt_error(model) for model in self.errors)
+        if wrong and measurement.has_least_rtts(self.measured):
+            said = "baseRTT error: by how much a model's baseRTT differs from the least RTT"
+            console.paragraphs([f"{said} in {name}. Vegas's own baseRTT in {name} is not known."])
         of_ranges = [rate_ranges.beside(p, self.measured) for p in self.models]
         console.paragraphs([line for line in of_ranges if line])
         if scatter:
@@ -238,11 +241,14 @@ class Comparison:
         return next(p for p in self.models if p.model == model)
 
     def _base_rtt_error(self, model: str) -> float | None:
-        """The root mean square error of the Vegas flows' baseRTTs, s; ``None`` if it is unknown."""
+        """The root mean square error of the Vegas flows' baseRTTs, s; ``None`` if it is unknown.
+
+        It is rounded to whole nanoseconds, so a rounding error of the arithmetic is 0.
+        """
         known = _over_estimates(self._of(model), self.measured)
         if known is None:
             return None
-        return float(np.sqrt(np.mean((known[0] - known[1]) ** 2)))
+        return round(float(np.sqrt(np.mean((known[0] - known[1]) ** 2))), 9)
 
     def _pair(self, model: str) -> str:
         """The two groups whose throughput ratio the model predicts worst, as text: `` (a/b)``.
@@ -281,12 +287,8 @@ def _percent(error: float | None) -> str:
     return "-" if error is None else percent(error)
 
 
-def _with_time(error: float | None, seconds: float | None) -> str:
-    """A relative error and the same error as a time, such as ``8.1 % (0.3 ms)``."""
-    if seconds is None:
-        return "-"
-    time = format_time(round(seconds, 9))  # a rounding error of the arithmetic is 0
-    return time if error is None else f"{percent(error)} ({time})"
+def _time(seconds: float | None) -> str:
+    return "-" if seconds is None else format_time(seconds)
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:
@@ -300,7 +302,8 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
     - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
       the RTT of the empty path. The error of this excess is computed as for the throughputs: its
       root mean square over the Vegas flows with both baseRTTs known, divided by the mean measured
-      excess.
+      excess. A measurement by ns-2 or ns-3, or a capture, has each flow's least RTT in place of
+      Vegas's own baseRTT.
 
     An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """

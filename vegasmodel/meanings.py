@@ -194,9 +194,9 @@ COLUMNS = MappingProxyType(
         "mean measured throughput",
         "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "
         "pair that errs most; above 0, a gets too much",
-        "baseRTT NRMSE": "the NRMSE of the over-estimate of baseRTT (baseRTT less the true "
-        "RTT without queueing), over the Vegas flows; in parentheses the root mean square error "
-        "itself, which alone counts if the measured over-estimate is nearly 0",
+        "baseRTT error": "the root mean square error of baseRTT over the Vegas flows; ns-2, ns-3 "
+        "and captures do not tell Vegas's own baseRTT, so the least RTT of each flow is taken "
+        "instead",
         "window": "packets that a sender may have in flight; `rounds` includes what fast recovery "
         "without SACK adds until the lost packets are repaired, one packet per duplicate ACK",
         "overflows": "of a steady state (`limit_cycle`): in one period, how often the buffer "

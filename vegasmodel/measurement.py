@@ -172,6 +172,14 @@ def _from_traces(traces: list[tuple[str, Trace]], scenario: Scenario) -> Predict
     return replace(result, assumptions=(*result.assumptions, several))
 
 
+def has_least_rtts(measured: Prediction) -> bool:
+    """Whether the measurement's baseRTTs are least RTTs of flows, and not Vegas's own baseRTTs.
+
+    Only the Linux kernel reports Vegas's own baseRTT.
+    """
+    return measured.model in ENGINES or measured.extra.get("base_rtt") == "least RTT"
+
+
 def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
     """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
 

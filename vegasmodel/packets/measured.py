@@ -43,6 +43,7 @@ def to_prediction(
     - ``rtt_mean``: the mean RTT of the delivered packets, s.
     - ``base_rtt``, for Vegas only, s: the source's own value at the end of the measured time.  If
       the trace has no such values for any flow, it is the flow's smallest RTT until then.
+      ``extra["base_rtt"]`` says which of the two it is.
     - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
       retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.
     - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
@@ -97,6 +98,7 @@ def to_prediction(
             "engine": trace.engine,
             "scenario": trace.scenario,
             "pairing": pairing.to_json(),
+            "base_rtt": "least RTT" if _has_least_rtts(trace) else "Vegas's own",
             "loss_rate": how,
         },
     )
@@ -303,6 +305,12 @@ def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Float
         elif smallest is not None and inside.size:
             result[k] = np.fmin.reduce(smallest[: inside[-1] + 1, order[k]])
     return result
+
+
+def _has_least_rtts(trace: Trace) -> bool:
+    """Whether the trace lacks Vegas's own baseRTTs; ``_base_rtt`` then gives least RTTs."""
+    said = trace.provenance.get("base_rtt", "")  # what the reader of the file took as baseRTT
+    return trace.known("base_rtt") is None or "minrtt" in said or "smallest RTT" in said
 
 
 def _loss(
