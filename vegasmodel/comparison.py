@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 class Comparison:
     """Predictions of several models, a measurement of the same scenario, and each model's errors.
 
-    ``compare`` returns one.
+    The function ``compare`` returns an object of this class.
     """
 
     scenario: Scenario

@@ -122,9 +122,9 @@ def stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = 
 def fitting(
     columns: Sequence[str], rows: Sequence[Sequence[str]], keep: int, title: str = ""
 ) -> tuple[Table, int]:
-    """A table without the last columns, if these do not fit the terminal; and how many these are.
+    """A table that fits the terminal, and the number of columns that are left out of it.
 
-    The first ``keep`` columns are never left out.
+    The last columns are left out, but never the first ``keep`` ones.
     """
     shown = len(columns)
     while True:
@@ -186,8 +186,8 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
 def left_out(number: int, where: str, what: str = "flow") -> list[str]:
     """The line below a table that says how many flows or groups (``what``) are not in it.
 
-    ``where`` is the end of this line, and says where the user finds them.  If the table has all,
-    the list is empty.
+    ``number`` is how many are left out.  ``where`` is the end of the line, and says where the user
+    finds the others.  If ``number`` is 0, the list is empty.
     """
     are = f"{what} is" if number == 1 else f"{what}s are"
     return [f"{number} more {are} not in the table; {where}."] if number else []

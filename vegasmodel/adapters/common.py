@@ -83,7 +83,7 @@ def _measures_base(scenario: Scenario) -> bool:
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:
-    """The assumptions that the scenario lacks the features that the closed forms do not model.
+    """The closed forms' assumptions about features of a scenario that they do not model.
 
     Such features are, for example, delayed ACKs, a receiver's window, and flows that stop. There is
     one assumption for each feature. It holds if the scenario lacks the feature, or if the feature

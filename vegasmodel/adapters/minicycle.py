@@ -94,9 +94,10 @@ def given(scenario: Scenario) -> dict[str, Floats]:
 
 
 def losing(scenario: Scenario) -> minicycle.Losers:
-    """The argument ``losers`` of ``minicycle.solve``: "both" with the variant ``paper``.
+    """Which sources lose packets when the buffer overflows (``losers`` of ``minicycle.solve``).
 
-    With ``ns2`` and ``linux`` it is "growing".
+    With the variant ``paper`` both sources do ("both"). With ``ns2`` and ``linux`` those sources do
+    whose windows grow at that moment ("growing").
     """
     return "both" if STACKS[_vegas(scenario).variant].real_numbers else "growing"
 
@@ -111,14 +112,17 @@ def room(scenario: Scenario, buffer: ArrayLike) -> Floats:
     """How many packets can wait at the scenario's link if it has this ``buffer``.
 
     At a drop-tail link that behaves as in ns-2, one packet fewer than ``buffer`` can wait. The
-    buffer is not rounded down to whole packets, as simulators do: the closed form is a smooth
-    function of it, so that it has a slope (``sensitivity``).
+    simulators round the buffer down to whole packets; this function does not. So the closed form is
+    a smooth function of the buffer, and has a derivative by it (``sensitivity``).
     """
     return scenario.links[0].queue.waiting(buffer, link_stack(scenario))
 
 
 def setting(scenario: Scenario, at: Mapping[str, Floats]) -> Setting:
-    """What the hypotheses of the model are about, with the values ``at`` of the fields."""
+    """The values that the tests of the model's hypotheses need (``minicycle_hypotheses.held``).
+
+    ``at`` has the values of the scenario's fields, as ``given`` returns them.
+    """
     n_vegas, n_reno = counts(scenario)
     return Setting(
         M=at["capacity"] * at["rtt"],
@@ -137,8 +141,9 @@ def steady(
 ) -> minicycle.Cycle:
     """The steady cycle of the scenario with the values ``at`` of its fields, arrays of one shape.
 
-    Where a whole range of windows is steady, Vegas's first window decides. It is computed only
-    there, because this takes long.
+    At some values a whole range of Vegas's windows is steady. Vegas's window at the start then
+    decides which of these windows the cycle has. Only for such values is the window at the start
+    computed, because this takes long.
     """
     cycle = _from_start(scenario, at, losers, np.asarray(1.0))
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
@@ -352,8 +357,9 @@ def _known_base(scenario: Scenario, empties: bool) -> Assumption:
 def known_base(scenario: Scenario, empties: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether every Vegas flow knows its true baseRTT, the RTT without queueing.
 
-    A flow that measures its baseRTT does so if the queue empties in every cycle (``empties``), or
-    if no flow starts before it. A flow whose over-estimate the scenario gives does so if it is 0.
+    A flow that measures its baseRTT finds the true one if the queue empties in every cycle
+    (``empties``), or if no other flow starts earlier. For a flow that does not measure it, the
+    scenario gives the over-estimate, which must be 0.
     """
     vegas = [m for m in scenario.members if m.flow.keeps_backlog]
     first = min(m.start for m in scenario.members)

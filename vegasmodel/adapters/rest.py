@@ -65,11 +65,13 @@ def given(scenario: Scenario) -> Floats:
 def together(scenario: Scenario) -> Assumption:
     """The assumption ``queue-empties-at-start``, for flows that start at the same time.
 
-    ``follow`` assumes that such newcomers measure only the queueing delay that earlier flows cause.
-    So at some time a newcomer's packet must find no packets of other newcomers in the queue.
+    Let us call these flows newcomers. ``follow`` assumes that a newcomer measures only the queueing
+    delay that earlier flows cause. So at some time a packet of the newcomer must find no packets of
+    other newcomers in the queue.
 
     - Slow start of ns-2 sends few packets at first, so the queue is empty at times in the first
-      round trips. A larger first window keeps it filled only sometimes, and only if RTTs differ.
+      round trips. With a larger first window the queue may stay filled, but only if the RTTs
+      differ. Then it is not known whether the assumption holds.
     - Linux's first window is 10 packets, and its slow start ends only when it has filled the queue.
       From then on the queue is never empty. If the newcomers have the same RTT, only one of them
       measures its true baseRTT. Each of the others finds first windows of other newcomers in the
@@ -138,13 +140,14 @@ def follow(
 def many_packets(scenario: Scenario, solve: Solve, c: Floats, rates: Floats) -> Assumption:
     """The assumption that one packet more or less in the queue hardly changes the rates.
 
-    The baseRTT of a flow is the least RTT that it measures.  The equations take it for the mean RTT
-    at the flow's start.  But a queue of whole packets varies by about a packet, most of all if
-    senders wait at random.  The assumption fails if some flow's rate changes by more than
-    ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet less.
+    The baseRTT of a flow is the least RTT that it measures.  In the equations it is the mean RTT at
+    the flow's start.  But a queue of whole packets varies by about a packet, most of all if senders
+    wait at random before they send.  The assumption fails if some flow's rate changes by more than
+    ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet less in
+    the queue.
 
     ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s, and ``rates`` [n] are
-    the rates.  ``solve`` is that of ``follow``.
+    the rates.  ``solve`` computes a steady state, as for ``follow``.
     """
     _, found = follow(scenario, solve, 1.0 / c)
     with np.errstate(invalid="ignore"):
@@ -199,10 +202,10 @@ def skips_slow_start(flow: Flow, runs: Stack) -> bool:
 
 
 def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
-    """The least window, packets, at which a backlog of gamma ends slow start of a flow alone.
+    """The least window, packets, at which a flow without rivals leaves slow start because of gamma.
 
-    It is infinite if slow start ends only when the link is full. ``bandwidth_delay`` is the
-    bandwidth-delay product of the flow's path, packets, and ``runs`` its TCP implementation.
+    The result is infinite if slow start ends only when the link is full. ``bandwidth_delay`` is the
+    bandwidth-delay product of the flow's path, packets. ``runs`` is the flow's TCP implementation.
     """
     if runs.least_of_round:  # the first packet of a train finds an empty queue
         return math.inf

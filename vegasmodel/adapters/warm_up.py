@@ -20,16 +20,16 @@ def settles(scenario: Scenario) -> Assumption:
 
     Every long-lived flow with a built-in law is tested. Let w be its first window. Let W be the
     window at which it gets its fair share of the capacity, or the receiver's window if that is
-    smaller. (The share is that on the link of its path where it is least.) Let n be the number of
-    the flow's round trips from its start to the end of the warm-up.
+    smaller. (If the links of its path give it different shares, the smallest one counts.) Let n be
+    the number of the flow's round trips from its start to the end of the warm-up.
 
     The assumption fails if, for some flow,
 
     - n < log2(W/w): slow start at most doubles the window per round trip, so it cannot reach W, or
     - the flow grows until it loses a packet, and no buffer on its path can be full by the end of
       the warm-up (``_fills_late``), or
-    - all flows keep the same backlog, as Vegas does, and n is less than W less the window that slow
-      start can reach (``_slow_start_reaches``): from there a window grows by a packet per round
+    - all flows keep the same backlog, as Vegas does, and n < W - s, where s is the window that slow
+      start can reach (``_slow_start_reaches``): from s on, a window grows by a packet per round
       trip, or
     - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has cut
       cannot grow back in time.
@@ -39,8 +39,9 @@ def settles(scenario: Scenario) -> Assumption:
     If it does not fail, but n < W for some flow, the result is ``None`` (not known): growth by one
     packet per round trip takes up to W round trips.
 
-    For a flow that starts after the warm-up, n counts the round trips until its stop, and the last
-    of the four tests is left out. If the others do not fail, the result is ``None``.
+    For a flow that starts after the warm-up, the tests look at the time until the flow's stop
+    instead, and the last of the four tests is left out. If the assumption does not fail by the
+    other tests, the result is ``None``.
     """
     if said := _overloaded(scenario):
         return Assumption(NAME, False, said)

@@ -21,7 +21,10 @@ FILE = click.Path(path_type=Path)
 
 
 class Number(click.types.FloatParamType):
-    """An option's number. Click's own type calls it a float, in errors and in the help."""
+    """The type of an option whose value is a number; errors and the help call it a number.
+
+    Click's own type calls it a float.
+    """
 
     name = "number"
 
