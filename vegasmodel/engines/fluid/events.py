@@ -106,12 +106,12 @@ def time_to_change(
 ) -> float:  # fmt: skip
     """The time within a step at which a window or the queue begins to move in another way.
 
-    The step has length h. The function ``changed`` is 0 at the time sought, and ``f_high`` at h.
-    The secant method finds the zero. It uses only points before the zero, because windows move in
-    other ways after it. Where the secant fails, bisection or a chord between points on both sides
-    takes its place. ``trend`` holds approximate first and second time derivatives of the queueing
-    delay, ``s_max`` is the delay of a full buffer, and ``last`` says how each window moved in the
-    step before.
+    The step has length h. The function ``changed`` is 0 at the time sought. At the end of the step
+    it has the value ``f_high``. The secant method finds the zero. It uses only points before the
+    zero, because windows move in other ways after it. Where the secant fails, bisection or a chord
+    between points on both sides takes its place. ``trend`` holds approximate first and second time
+    derivatives of the queueing delay, ``s_max`` is the delay of a full buffer, and ``last`` says
+    how each window moved in the step before.
     """
     low, high = 0.0, h
     f_low = changed(p, y, on, 0.0, y.clock[1], c, last)

@@ -78,6 +78,6 @@ class Samples(NamedTuple):
     times: Floats  # [sample], seconds
     values: Floats  # [2 n + 1, sample]: windows, queueing delay in seconds, losses so far
     following: np.ndarray  # [1]: index of the first time that is still to come
-    # addresses of compiled steps (``engines.on_demand``); 0: there are no samples
+    # addresses of compiled functions (``engines.on_demand``); 0: there are no samples
     record_at: int  # ``tally.record_samples``
     replay_at: int  # ``repeats.replay``

@@ -59,8 +59,8 @@ def limit_flight(f: Sender) -> None:
 def note_flight(f: Sender, before: float) -> None:
     """After ns-2's CUBIC has sent packets, lower its limit on packets in flight (``flight_limit``).
 
-    The limit falls to ``before``, the number of packets that were in flight before they were sent,
-    but not below 1. ``limit_flight`` explains the limit.
+    The limit falls to ``before``, but not below 1. This is the number of packets that were in
+    flight before the sender sent the new ones. ``limit_flight`` explains the limit.
     """
     if outstanding(f) > before:
         f.flight_limit = min(f.flight_limit, max(before, 1.0))
@@ -91,7 +91,8 @@ def add_hole(
     are not recorded again. A hole is a range of consecutive missing packets. For ns-2's Vegas each
     missing packet is a hole of its own, because this sender stores the time at which each packet
     was sent. If ``holes`` has no free row, the last hole is extended to the new packets. Packets
-    between them that have arrived then count as missing. The row of a hole has six numbers:
+    between that hole and the new packets then count as missing, even if they have arrived. The row
+    of a hole has six numbers:
 
     - the number of its first packet;
     - the number of the first packet after it;

@@ -29,8 +29,8 @@ def class_record(
     names the class, and ``k`` is the rate of a flow of the first class over that of a flow of the
     second. In ns-2's class-based queueing, a class that was idle may later send more than its share
     of the capacity. The idle time that counts for this is limited. ns-queue.tcl computes the limit
-    (automaxidle) when it makes the class. At that time each class has half of the capacity
-    (``IDLE_LIMIT``), and both classes together have all of it (``IDLE_LIMIT_OF_ALL``).
+    (automaxidle) when it makes the class. At that time each class has half of the capacity, which
+    gives ``IDLE_LIMIT``. Both classes together have all of it, which gives ``IDLE_LIMIT_OF_ALL``.
     """
     record["class_weight"] = k if key[2] == "rate" else 1.0
     record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1

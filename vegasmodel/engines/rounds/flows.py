@@ -251,9 +251,9 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
 
     They are needed only if ACKs cross a queue; otherwise the result is empty. If the field
     ``delayed_ack`` is set, only the ACKs that the receiver really sends join the queue. Otherwise
-    an ACK joins the queue for each packet. The field is set if the receiver delays ACKs, and these
-    cross a queue that data packets also cross or some link is slow for ACKs. Any other queue of
-    ACKs is never full, so the number of ACKs in it hardly matters.
+    an ACK joins the queue for each packet. The field is set only for a receiver that delays ACKs.
+    In addition, its ACKs must cross a queue that data packets also cross, or some link must be slow
+    for ACKs. Any other queue of ACKs is never full, so the number of ACKs in it hardly matters.
     """
     hops = way.hops[way.first[0] :]
     mixed = np.isin(hops["link"], hops["link"][hops["data"] == 1])

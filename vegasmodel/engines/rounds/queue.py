@@ -478,7 +478,7 @@ def enqueue_handshake(link: Queue, work: float) -> None:
     """Add a packet of a TCP handshake to the queue; ``work`` is its size in data packets.
 
     This packet is smaller than a data packet. But the buffer counts packets, whatever their sizes.
-    So it takes as much room in the buffer as a data packet.
+    So the handshake packet takes as much room in the buffer as a data packet.
     """
     link.arrived += work
     if link.mixed:

@@ -67,7 +67,7 @@ class Routes:
     hops: NDArray[np.void]  # ``state.HOP``: those of Rate-Delay classes, then each flow's in a row
     first: NDArray[np.int64]  # [flow] index of its first hop
     shares: Floats  # ``state.Net.shares``
-    longest: float  # seconds that a stretch of arrivals may last
+    longest: float  # seconds that an interval of arrivals may last (``_clocks``)
 
     @property
     def data_queues(self) -> int:

@@ -13,7 +13,7 @@ from vegasmodel.engines.tables import Table, jit, rare
 
 @jit
 def seed(number: int) -> None:
-    """Seed the random numbers of this thread's simulation; other threads draw others."""
+    """Seed the random numbers that this thread draws; those of other threads are not affected."""
     np.random.seed(number)
 
 
@@ -33,7 +33,11 @@ def draw_normal(now: LinkState) -> float:
 
 @jit
 def arrival_rate(flow: Sender, s: float) -> float:
-    """The rate at which ACKs make the flow's packets arrive, in pkt/s, if ``s`` is the delay."""
+    """The rate at which ACKs release packets of the flow, in pkt/s, at a queueing delay of ``s`` s.
+
+    The rate leaves out lost packets, for which no ACKs come (``undetected``), and the packets of
+    the flow's last burst (``bunch``).
+    """
     return max(flow.in_flight - flow.undetected - flow.bunch, 0.0) / (flow.rtt + s)
 
 

@@ -51,10 +51,11 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """When the window began to grow by its last ``packets`` packets, in s before the step's end.
+    """The time in which the window has grown by its last ``packets`` packets, in seconds.
 
-    In the last ``flow.still`` seconds of the step the window does not grow. Before, it grows by one
-    packet in ``flow.interval`` seconds. If it does not grow in the step, the result is ``NEVER``.
+    The time ends with the step. In the last ``flow.still`` seconds of the step the window does not
+    grow. Before that, it grows by one packet in ``flow.interval`` seconds. If it does not grow in
+    the step, the result is ``NEVER``.
     """
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
 

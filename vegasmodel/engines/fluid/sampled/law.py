@@ -137,8 +137,9 @@ def decide(flow: Sender, now: LinkState) -> None:
     - In TCP as in the papers it shrinks and grows evenly over the next round trip.
 
     If at most two ACKs arrive in a round trip, Linux's Vegas does not use the backlog
-    (``tcp_vegas_cong_avoid``: ``cntRTT``). It then counts the packets that the last ACK
-    acknowledges, and the window grows after as many of them as it has packets.
+    (``tcp_vegas_cong_avoid``: ``cntRTT``). The window W then grows as Reno's does, by one packet
+    for W acknowledged packets. But only the packets count that the last ACK of each round trip
+    acknowledges.
     """
     W = np.floor(flow.cwnd + WINDOW_ERROR)
     samples = W / flow.acked_at_once

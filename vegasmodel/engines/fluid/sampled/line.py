@@ -46,7 +46,7 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
     One ACK to flow ``grew`` has released two packets. They arrive ``ago`` seconds before the end of
     this step, with ``spare_acks`` packets of the same train behind them. From there the function
     counts the places of the other trains. The round trip of a Vegas sender ends at a certain packet
-    of its train, so it moves with the train.
+    of its train. So when the train moves, the end of the round trip moves with it.
     """
     first = flows[grew]
     L = length(first, now, c)
@@ -73,9 +73,10 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
 
 @jit
 def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
-    """Round trips from the time when a lost packet's ACK would have come to the loss's detection.
+    """How long after the time of a lost packet's missing ACK the sender detects the loss.
 
-    The packet is lost ``lost_at`` round trips after this step begins. SACK must report three
+    The result is in round trips. The packet is lost ``lost_at`` round trips after this step begins.
+    SACK must report three
     packets sent later (``tcp_rack_detect_loss``). If fewer packets of the train follow, the first
     packet of the sender's next train reveals the loss, because it is sent much later.
     """
@@ -89,10 +90,11 @@ def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
 def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: float) -> None:
     """Set the place of a sender that has just detected a loss and cut its window.
 
-    It had ``before`` packets in flight, and detected the loss ``-left`` round trips before the end
-    of this step. During the recovery it sends fewer packets than ACKs arrive, evenly over a round
-    trip (``tcp_cwnd_reduction``). So its train gets shorter in front of the packet that it has just
-    sent as well as behind it. The ACK of this packet ends the recovery.
+    The sender had ``before`` packets in flight. It detected the loss ``-left`` round trips before
+    the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than
+    ACKs arrive, evenly over a round trip (``tcp_cwnd_reduction``). Its last packet before the
+    recovery stands somewhere in its train. The train gets shorter both before this packet and
+    behind it. The ACK of this packet ends the recovery.
     """
     L = length(flow, now, c)
     at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd
@@ -102,10 +104,10 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
 
 @jit
 def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
-    """Let the sender begin to count ACKs.
+    """Let the sender begin to count ACKs at the end of a recovery, if its law counts them.
 
     The ACK that ends the recovery counts, too. So Reno's window grows one ACK earlier in the next
-    round trip. If it was the first ACK of the train, the window grows at the train's last ACK.
+    round trip. If this ACK is the first of its train, the window grows at the train's last ACK.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
@@ -115,7 +117,7 @@ def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
 
 @jit
 def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
-    """Round trips until an ACK lets CUBIC compare its window again."""
+    """Round trips until the next ACK at which CUBIC compares its window with its target."""
     at = flow.place + flow.rests_for / (flow.rtt + now.delay)
     if at % 1.0 >= flow.in_flight / length(flow, now, c):
         at = np.ceil(at)  # the next train
@@ -125,7 +127,10 @@ def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
-    """Note where in its train a window grows: ``ago`` round trips before the end of this step."""
+    """Store at which ACK of its train a window grows, in ``spare_acks``.
+
+    The window grows ``ago`` round trips before the end of this step.
+    """
     at = (flow.place - ago) % 1.0 * length(flow, now, c)
     flow.spare_acks = max(flow.in_flight - at, 0.0)
 

@@ -27,7 +27,10 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 
 @jit
 def late_packets(late: float, now: LinkState) -> float:
-    """How many packets in a row are late, at random; ``late`` is the probability of each."""
+    """Draw at random how many packets in a row are late (``follower``).
+
+    ``late`` is the probability that a packet is late.
+    """
     packets: float = np.floor(np.log(1.0 - draw(now)) / np.log(late))
     return packets
 
@@ -36,10 +39,11 @@ def late_packets(late: float, now: LinkState) -> float:
 def next_train(
     flows: Table[Sender], grew: int, now: LinkState, passed: float, total: float, ago: float
 ) -> int:
-    """The flow whose train the packet belongs to that comes ``passed`` packets after two others.
+    """Find the flow whose train is at the queue when ``passed`` more packets have arrived.
 
-    One ACK to flow ``grew`` has released these two packets. They arrive ``ago`` seconds before the
-    end of this step. ``total`` is the number of packets in flight of all flows.
+    The packets are counted from two packets that one ACK to flow ``grew`` has released. These two
+    arrive ``ago`` seconds before the end of this step. ``total`` is the number of packets in flight
+    of all flows.
     """
     since = since_begin(flows[grew], now, ago)
     which, least = grew, np.inf
@@ -72,17 +76,18 @@ def holds(flow: Sender, grown: float) -> bool:
 def held_back(
     flows: Table[Sender], grew: int, link: Bottleneck, over: float
 ) -> tuple[bool, int, float]:
-    """Whether packets held back by receivers decide who loses if all RTTs are equal; and who does.
+    """Find the flow that loses a packet, if packets that receivers hold back decide this.
 
+    This is for flows of equal RTTs, some of whose receivers delay ACKs.
     Let H flows have a packet at their receiver, which neither waits in the queue nor moves
     (``holds``). While the train of such a flow passes the queue, its own packet is not held: its
     first packet has released two packets at once. So the queue is longer by one packet there than
     while the other trains pass. ``over`` is the number of packets in flight for which link and
     buffer have no room; it includes the H packets.
 
-    - If it exceeds H, or if ``grew`` itself holds a packet and it exceeds H - 1, the queue
+    - If ``over`` exceeds H, or if it exceeds H - 1 and ``grew`` itself holds a packet, the queue
       overflows in the train of ``grew``, and the function ``follower`` decides.
-    - Otherwise, if it exceeds H - 1, the next train of a flow that holds a packet loses one.
+    - Otherwise, if ``over`` exceeds H - 1, the next train of a flow that holds a packet loses one.
     - Otherwise no packet is lost. The queueing delay of the model then includes the time that
       packets spend at their receivers, and may exceed that of a full buffer.
 
@@ -131,9 +136,9 @@ def follower(
     A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
     if a flow detects an earlier loss before the first packet that is not late arrives.
 
-    A Linux sender's wait differs from that of ns-2's: each packet waits for a time of its own. So
-    the second of the two packets may be late although the first is not. Which packets follow is
-    known from the trains' places in line (``line.py``).
+    A Linux sender waits in another way than an ns-2 sender: each packet waits for a time of its
+    own. So the second of the two packets may be late although the first is not. The trains' places
+    in line tell which packets follow (``line.py``).
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
@@ -249,8 +254,9 @@ def loser(
     occurs. The flow is -1 if there is room after all. ``follower`` explains when this is so, and
     what ``over`` and ``ago`` mean.
 
-    Each departure from the queue makes room for one packet. If two packets arrive between two
-    departures, the later one is lost (Floyd and Jacobson 1992, on phase effects).
+    Each departure from the queue makes room for one packet. If two packets meet, that is, arrive
+    between the same two departures, the later one is lost (Floyd and Jacobson 1992, on phase
+    effects).
 
     - If one ACK to flow ``grew`` released both packets, ``grew`` loses the second one.
     - If two ACKs released them, the function draws two packets at random, and the later one is

@@ -152,8 +152,8 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
     Steps end at fixed fractions of the first sender's round trip. So if windows and queue repeat a
     cycle, each cycle has the same steps. While the buffer is nearly full, the order of events
     within a round trip decides which flow loses a packet. Then a step also ends right after the
-    next event of any sender (``next_event``). So it does while RED may drop packets: a sender that
-    heard of a loss late would let more packets be dropped.
+    next event of any sender (``next_event``). The same holds while RED may drop packets. Otherwise
+    a sender would detect a loss late, and RED would drop more packets in the meantime.
     """
     part, first = fraction, True
     nears = now.red_count >= 0.0 or overflow_nears(flows, now, link, fraction)

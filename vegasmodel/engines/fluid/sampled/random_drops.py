@@ -114,10 +114,10 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
 
 @jit
 def after_service(now: LinkState, link: Bottleneck, queue: float) -> float:
-    """The number of waiting packets, which is at least 0, if ``queue`` is computed for it.
+    """Correct the number of waiting packets, ``queue``, if it has become negative; returns it.
 
-    If ``queue`` is below 0, the link has been idle. RED's average then falls as if packets had
-    arrived at the rate of the link.
+    If ``queue`` is below 0, the link has been idle, and the result is 0. RED's average then falls
+    as if packets had arrived at the rate of the link.
     """
     if queue < 0.0:
         now.red_average *= (1.0 - link.weight) ** -queue
@@ -129,9 +129,10 @@ def dropped(now: LinkState, link: Bottleneck, queue: float) -> bool:
     """Let a packet arrive that finds ``queue`` packets waiting; returns whether it is dropped.
 
     It is dropped if the buffer is full, or by RED. RED drops packets only while more than one
-    waits. Let n be the number of packets since the last drop. The packet at which p rises above 0
-    passes, and the count begins with it. As in ns-2 with ``wait_`` (``modify_p`` in red.cc), a
-    packet passes if n p < 1, and is dropped with the probability p/(2 - n p) if 1 <= n p < 2.
+    waits. Let p be RED's base probability (``red_probability``), and n the number of packets since
+    the last drop. The packet at which p rises above 0 passes, and the count begins with it. As in
+    ns-2 with ``wait_`` (``modify_p`` in red.cc), a packet passes if n p < 1, and is dropped with
+    the probability p/(2 - n p) if 1 <= n p < 2.
     """
     now.red_average += link.weight * (queue - now.red_average)
     if queue >= link.room:

@@ -88,7 +88,7 @@ class Sender:
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
     place: float  # in line: part of a round trip since the first packet of its train arrived
-    silence: float  # in line: round trips by which it hears of a loss later than after one
+    silence: float  # in line: round trips from a lost packet's missing ACK to the detection
     rests_for: float  # seconds for which CUBIC does not compare its window
     over_estimate: float  # over-estimate of the propagation delay, x
     untimed: bool  # the ACKs of this round trip give no RTT sample
@@ -174,6 +174,6 @@ class Bottleneck(NamedTuple):
     weight: float
     gentle: int
     max_wait: float  # longest random wait of a sender before it sends, in transmission times
-    # addresses of compiled steps (``engines.on_demand``); 0: the scenario does not need them
+    # addresses of compiled functions (``engines.on_demand``); 0: the scenario does not need them
     meet_at: int  # ``trains.meet``
     drop_at: int  # ``random_drops.drop_at_random``

@@ -37,11 +37,11 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     packets, or longer if the queue is long. Packets that the flow adds in its own slow start are
     left out here, because ``queue.burst`` counts them.
 
-    Vegas takes the arrival of its train's first packet as the beginning of its round trip. So its
-    samples are the queueing delays in the part of the round trip in which the train passes
-    (``train_part``).
+    A round trip of Vegas begins when the first packet of its train arrives at the queue. So Vegas's
+    samples are the queueing delays in the part of the round trip in which the train passes the
+    queue (``train_part``).
 
-    Returns the number of packets of all flows in the step.
+    Returns the number of packets that all flows send in the step.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(len(flows)):
