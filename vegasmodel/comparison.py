@@ -301,9 +301,9 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
       ln(predicted r / measured r). The pair whose error has the largest magnitude counts.
     - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
       the RTT of the empty path. The error of this excess is computed as for the throughputs: its
-      root mean square over the Vegas flows with both baseRTTs known, divided by the mean measured
-      excess. A measurement by ns-2 or ns-3, or a capture, has each flow's least RTT in place of
-      Vegas's own baseRTT.
+      root mean square over the Vegas flows whose predicted and measured baseRTTs are known, divided
+      by the mean measured excess. A measurement by ns-2 or ns-3, or a capture, has each flow's
+      least RTT in place of Vegas's own baseRTT.
 
     An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """

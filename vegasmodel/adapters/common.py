@@ -42,7 +42,7 @@ NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the 
 def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
     """For each flow, the number that ``value`` returns for the flow's entry in ``scenario.flows``.
 
-    The result is an array. Such an entry may stand for several equal flows.
+    An entry may stand for several equal flows. The result is an array, [n_flows].
     """
     return np.array([value(member.flow) for member in scenario.members], dtype=np.float64)
 
@@ -214,8 +214,8 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
 
     - The flow has unlimited data to send.
     - No receiver's window limits it.
-    - No link on its path loses packets: the buffers are infinite, the queues are drop-tail, and
-      there is no random loss.
+    - No link on its path loses packets: the buffers are infinite, no queue is RED, and there is no
+      random loss. (Packets that a link drops on purpose do not count, see ``Link.drops``.)
     """
     endless = [
         group.name
@@ -276,9 +276,9 @@ def services_isolated(scenario: Scenario) -> bool:
 def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]:
     """The assumption that flows with user-defined laws repair their losses.
 
-    ``loss`` [n_flows] is the part of each flow's packets that is lost. The assumption fails if it
-    exceeds ``MOST_LOST`` for such a flow. Flows over links with random loss are not tested. The
-    list is empty without a user-defined law.
+    ``loss`` [n_flows] is the part of each flow's packets that is lost. The assumption fails if more
+    than the part ``MOST_LOST`` of such a flow's packets is lost. Flows over links with random loss
+    are not tested. The list is empty if no flow has a user-defined law, or if ``loss`` is ``None``.
     """
     own = {law.name: law for law in registered(group.law for group in scenario.flows)}
     if not own or loss is None:

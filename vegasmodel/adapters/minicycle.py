@@ -334,7 +334,7 @@ def enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) -> NDAr
 
 
 def least_limit(scenario: Scenario) -> float:
-    """The smallest ``max_window`` of a flow, in packets."""
+    """The smallest ``max_window`` of all flows, in packets."""
     return min(g.max_window for g in scenario.flows)
 
 

@@ -20,7 +20,11 @@ BURST = 4.0  # packets beyond alpha; one flow of alpha = 1 to 3 loses some with 
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Each flow's rate: an equal part of the service rate of its class."""
+    """Each flow's rate at a link with Rate-Delay services.
+
+    Such a link has two classes of flows: one for a high rate, and one for a short delay. The model
+    gives the share of the capacity for each class. Flows of one class get equal parts of its share.
+    """
     queue = scenario.links[0].queue
     reason = one_link(scenario)
     if not isinstance(queue, RateDelay):

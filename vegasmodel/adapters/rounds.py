@@ -43,8 +43,9 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     """The simulator's prediction for a scenario, without the test for phase effects.
 
     The prediction has no throughputs if the simulation ends early, or if no flow sends after the
-    warm-up. After each run from the second on, the function ``enough`` is called with the
-    predictions of all runs so far. If it returns True, no further run is made.
+    warm-up. If the outcome of a run is random and the scenario does not give the number of runs,
+    the function ``enough`` is called after each run from the second on. Its argument is a list of
+    the predictions of all runs so far. If it returns True, no further run is made.
     """
     found = answers.answer(scenario, enough=enough)
     growth = losses_end_growth(scenario)

@@ -185,9 +185,9 @@ def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
 def sound(law: Law) -> None:
     """Raise ``LawFault`` if a function of the law returned an unusable number in the last run.
 
-    This is the last run that the present thread began. A number is unusable if it is NaN, too
-    large, or a negative window after a loss (``cut``). During the run such a result counted as 0,
-    so that the run could end.
+    This is the last run that the present thread began. A number is unusable if it is NaN, if its
+    magnitude is too large, or if it is a negative window after a loss (``cut``). An error in the
+    function counts as NaN. During the run such a result counted as 0, so that the run could end.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)

@@ -138,12 +138,14 @@ def run(
 
     - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios whose
       windows do not change continuously are simulated one by one, and ignore ``step``.
-    - ``engine`` is "threads" or "jax".  With "jax" all windows have to change continuously.
+    - ``engine`` is "threads" or "jax".  With "jax" all windows have to change continuously, and
+      start times may be random only where they are ignored.
     - ``threads`` is the number of threads of the engine "threads" (default: one per core).
     - ``chunk`` is the number of scenarios that the engine "jax" simulates together (default: all of
       them on a GPU, 64 on a CPU).
 
-    Raises ``ValueError`` for wrong arguments, or if a scenario cannot be simulated.
+    Raises ``ValueError`` for wrong arguments, or if a scenario cannot be simulated.  Raises
+    ``ExtraMissing`` if "jax" is asked for and not installed.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers

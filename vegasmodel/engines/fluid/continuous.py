@@ -65,7 +65,7 @@ class ContinuousRun:
     delivered: Floats | None = None  # [flow] packets after warmup; None from ``continuous.run``
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
     queue_runs: Floats | None = None  # [run, link] packets, likewise
-    loss_rate: Floats | None = None  # [flow] lost part of the packets; None from ``continuous.run``
+    loss_rate: Floats | None = None  # [flow] fraction of packets lost; None from ``continuous.run``
     by_chance: bool = False  # whether runs differ by chance
     timeouts: Floats | None = None  # [flow] timeouts after more than one loss, sum over all runs
 

@@ -143,7 +143,8 @@ def limit_cycle(
     ``longest`` round trips (default ``LONGEST_WAIT``), the search fails. In ``steady.steady``,
     ``longest`` has another meaning and another default.
 
-    Raises ``ValueError`` for a wrong argument, or if the model cannot simulate the scenario.
+    Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario, or if a
+    function of a user's law returns an unusable number.
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)

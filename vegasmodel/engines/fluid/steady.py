@@ -140,7 +140,8 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     grow, the averages are NaN, and ``status`` says why.
 
     ``longest`` (default ``LONGEST``) is a number of round trips. Neither the search for a cycle nor
-    an average takes longer. Raises ``ValueError`` if the model cannot simulate the scenario.
+    an average takes longer. Raises ``ValueError`` if the model cannot simulate the scenario, or if
+    a function of a user's law returns an unusable number.
     """
     reason = fluid_run.unsupported(scenario)
     if reason is not None:

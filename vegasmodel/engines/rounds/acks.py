@@ -206,7 +206,7 @@ def received_beyond(f: Sender | Receiver) -> float:
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """Number of SACK blocks in the next ACK, at most three (RFC 2018)."""
+    """Number of SACK blocks in the next ACK, at most three, as beside timestamps (RFC 2018)."""
     beyond = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole

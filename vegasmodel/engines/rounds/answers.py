@@ -217,11 +217,11 @@ def answer(
     """Predict a scenario's throughputs with the simulator ``rounds``.
 
     A flow's throughput is the number of packets delivered per second after warm-up, [n_flows]. The
-    outcome of a run may be random: start or sending times are random, RED or random loss drops
-    packets, or the random start of a host's clock affects the run (``_random_ticks_count``). Then
-    the prediction is the mean over several runs, with its standard error. Otherwise there is one
-    run, unless ``runs`` asks for more. If short flows arrive at random, the scenario can also ask
-    for more.
+    outcome of a run may be random: start times, sending times or delays are random, RED or random
+    loss drops packets, or the random start of a host's clock affects the run
+    (``_random_ticks_count``). Then the prediction is the mean over several runs, with its standard
+    error. Otherwise there is one run, unless ``runs`` asks for more. If short flows arrive at
+    random, the scenario can also ask for more.
 
     If the outcome is random, ``runs`` is the number of runs. If it is not given, the scenario gives
     the number (``run.runs``). If neither is given, there are 3 to 5. After 3 runs, another run is
@@ -238,8 +238,9 @@ def answer(
     ``extra["overflowed"]`` is True if a packet has found a buffer full in one of the runs. Packets
     during warm-up count, too.
 
-    ``enough`` can end the runs earlier. It is a function of a list with one prediction for each run
-    so far. Once there are two runs and it returns True, no further run is made.
+    ``enough`` can end the runs earlier, if neither ``runs`` nor the scenario gives their number. It
+    is a function of a list with one prediction for each run so far. It is called after the second
+    run and each later one. If it returns True, no further run is made.
 
     ``parts``, ``synchronised`` and ``without`` are passed on to ``rounds.run``. If the simulator
     cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails,

@@ -157,8 +157,10 @@ def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: flo
 
     They arrive at time ``at``, and the first of them has the number ``first``. The receiver answers
     a packet at once if it misses a packet with a lower number, if it has a packet with a higher
-    number, or if the ACK of a packet is being delayed. Otherwise it delays the ACK and waits for a
-    second packet (``DelAckSink::recv`` in tcp-sink.cc).
+    number, or if the ACK of a packet is being delayed. It also does so while it sends its ACKs
+    without delay (``use_quick_acks``), and for a packet that it has already (ns-2's receiver may
+    delay this ACK, ``delay_duplicate``). Otherwise it delays the ACK and waits for a second packet
+    (``DelAckSink::recv`` in tcp-sink.cc).
 
     ``r`` is what the receiver knows before these packets arrive. ``f`` is the sender's record, from
     which the longest delay of an ACK follows. (Linux adapts it to the flow.)

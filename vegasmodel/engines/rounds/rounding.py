@@ -31,8 +31,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     one queue on one flow's path. The row contains, in this order:
 
     - the capacity of each queue, in packets/s;
-    - ``Queue.instant`` of each queue: two moments between which the link can serve less than this,
-      in packets, count as one instant;
+    - ``Queue.instant`` of each queue, in packets: two moments count as one instant if the link can
+      serve fewer packets than this between them;
     - the size of a packet at each hop, changed so that its transmission time is rounded as in ns-2;
     - the delay from each hop to the next queue, in seconds.
 

@@ -45,7 +45,8 @@ def arrive_at_red(
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which
     the sender has repaired losses hole by hole. The queue is then longer than the queueing delay s
     of equation (S1) says, which spreads the packets in flight evenly over the round trip. In the
-    next round trip ACKs release fewer packets, because those of the burst still wait for theirs.
+    next round trip ACKs release fewer packets, because the ACKs of the burst come only at the end
+    of that round trip.
     """
     c, bursts = link.capacity, now.red_waiting > 0.0
     for i in range(len(flows)):
@@ -81,7 +82,7 @@ def one_by_one(
     """Let the ``packets`` of a step arrive one by one; returns how many packets then wait.
 
     ``queue`` packets wait when the step begins, and in the step the link can send ``served``
-    packets. A part of a packet arrives in a later step.
+    packets. Only whole packets arrive. The rest of ``packets`` is kept for later steps.
     """
     now.red_part += packets
     arrive = np.floor(now.red_part)
@@ -100,7 +101,7 @@ def one_by_one(
 def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) -> float:
     """Let a burst of the flow arrive at once; returns how many packets then wait.
 
-    ``queue`` packets wait before.
+    ``queue`` is the number of packets that wait before the burst arrives.
     """
     flow.bunch, flow.bunch_left = 0.0, 1.0
     for _ in range(int(flow.at_once)):
