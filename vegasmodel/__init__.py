@@ -1,4 +1,4 @@
-"""Predicts how TCP Vegas and its rivals share a bottleneck, and compares this with measurements.
+"""Predicts how TCP Vegas and its rivals share a bottleneck; compares predictions with measurements.
 
 The documentation writes ``import vegasmodel as vm``.  This import is fast, because each module is
 loaded only when one of its names is first used.

@@ -39,7 +39,7 @@ from vegasmodel.stacks import STACKS
 __all__ = ["DEFAULT", "EstimateError", "Filled", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders; they fit any other key
-LEAST = 0.2  # of a trace, which averages should cover
+LEAST = 0.2  # averages should cover at least this part of a trace
 DEFAULT = "the trace cannot tell: the default"
 
 

@@ -1,4 +1,4 @@
-"""Evaluates each model (a closed form or a simulator) for a scenario, in a module of its own.
+"""Evaluates models (closed forms and simulators) for a scenario; most modules are for one model.
 
 A scenario describes links, flows and the length of a run. The result also says which assumptions of
 the model hold in this scenario.

@@ -1,6 +1,6 @@
 """Functions that adapters share; most test whether a scenario meets an assumption of a model.
 
-Each module of this folder (an adapter) evaluates a model for a scenario and returns a
+An adapter is a module of this folder that evaluates a model for a scenario and returns a
 ``Prediction``. The prediction's field ``assumptions`` says whether the scenario meets each
 assumption of the model. Even if the scenario breaks one, the prediction has throughputs. They are
 missing only if the equations of the model cannot be evaluated for the scenario; the prediction then

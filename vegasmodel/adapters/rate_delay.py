@@ -16,7 +16,7 @@ from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import RateDelay, Scenario
 
 MOST_IDLE = 0.05  # of the rate of class R: if more is idle, the answer is too high
-BURST = 4.0  # packets beyond alpha; one flow of alpha = 1 to 3 loses some with less, in ns-2, too
+BURST = 4.0  # packets of room beyond alpha; with less, one flow of alpha = 1 to 3 loses packets
 
 
 def answer(scenario: Scenario) -> Prediction:

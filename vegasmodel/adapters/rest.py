@@ -3,8 +3,8 @@
 A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. The
 function ``follow`` computes this delay from the steady state of the earlier flows.
 
-Other functions test the assumptions behind this. For example, ``settled`` tests whether the earlier
-flows have enough time to reach their steady state before the next flow starts.
+Other functions test the assumptions that ``follow`` makes. For example, ``settled`` tests whether
+the earlier flows have enough time to reach their steady state before the next flow starts.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.stacks import Stack
 
-FEW = 2.0  # packets: the first window of ns-2, after which the queue still runs empty
-NOTABLE = 0.1  # of the mean rate: the change of a rate that counts
+FEW = 2.0  # packets: after so small a first window, as in ns-2, the queue becomes empty again
+NOTABLE = 0.1  # of the mean rate: smaller changes of a rate do not count
 Mask = NDArray[np.bool_]
 
 

@@ -1,4 +1,4 @@
-"""The command ``basins``: it simulates a scenario from many random starts."""
+"""The command ``basins``: it simulates a scenario from many random starts, to find all outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``design``: it finds the value of a field that meets a target."""
+"""The command ``design``: it finds, for example, the buffer at which a flow gets a wanted share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``map``: it draws a ready-made picture."""
+"""The command ``map``: it draws a share or a ratio of throughputs over two fields of a scenario."""
 
 from __future__ import annotations
 

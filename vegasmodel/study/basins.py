@@ -1,4 +1,4 @@
-"""The different outcomes of one scenario, and the share of random starts that lead to each.
+"""Finds the different outcomes of a scenario, and the share of random starts that lead to each.
 
 The outcome of a run is given by the mean throughputs of all flows. Some scenarios have several
 outcomes, so the model is run from many random starts. A start is a choice of start times, initial

@@ -1,4 +1,4 @@
-"""The different steady states of one scenario, and the share of random starts that lead to each.
+"""Finds the different steady states of a scenario, and how many random starts lead to each.
 
 A start is a choice of start times, initial windows and a seed. From each start, a simulator looks
 for a fixed point or a periodic motion. If it finds neither, the averages of the motion count as the

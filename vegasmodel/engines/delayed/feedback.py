@@ -6,7 +6,8 @@ the queueing delay s. A_i(t) is the number of packets that flow i has sent by ti
 reaches the queue f_i seconds after it is sent.
 
 Random loss and RED drop the fraction p of the packets that reach the queue. The others join the
-queue, and the link sends c packets per second. The buffer is full at s = s_max:
+queue, and the link sends c packets per second. So the queueing delay changes as follows, up to
+s_max, the delay at a full buffer:
 
     c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c,   0 <= s <= s_max                        (D1)
 
@@ -81,10 +82,10 @@ from vegasmodel.support.threads import check
 
 __all__ = ["DelayedRun", "Rest", "run", "unsupported"]
 
-STEP = 1.0 / 32.0  # over the shortest round trip
-ROOM = 1 << 14  # steps of the past to begin with, counted for each flow
-LEAST_ROOM = 256  # steps of the past to begin with if there are many flows
-STEP_LIMIT = 3e9  # steps of a flow, which take half an hour
+STEP = 1.0 / 32.0  # length of a step, as a part of the shortest round trip
+ROOM = 1 << 14  # past steps that can be stored at first, summed over all flows
+LEAST_ROOM = 256  # past steps that can be stored at first, even if there are many flows
+STEP_LIMIT = 3e9  # steps, summed over all flows; so many take half an hour
 
 
 @kinds.checked

@@ -10,7 +10,7 @@ loss. Start times must not be random. The argument ``engine`` chooses how they a
 * ``jax`` advances all scenarios at the same time with JAX. This is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-When the cycles of a scenario's windows repeat, both ways skip whole cycles.
+When the cycles of a scenario's windows repeat, both engines skip whole cycles.
 
 All other scenarios, for example those with the TCP of ns-2 or Linux, are simulated in separate
 runs, on several threads.

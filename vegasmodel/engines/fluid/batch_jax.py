@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 STEP_ERROR = 1e-14  # relative tolerance of the equation of a step
 REPEATS = 1e-9  # of a window: cycles that differ by less are the same
-TRIP, GAP = 2.0**-6, 2.0**-5  # parts of T + s and of s - x that a step of one trip may change
+# A step with ``fraction`` = 1 may change s by these parts of T + s and of s - x (``_slowly``).
+TRIP, GAP = 2.0**-6, 2.0**-5
 ITERATIONS = 6
 CHUNK = 64  # scenarios that share a loop on a CPU
 PASSES = 256  # passes of such a loop, after which new scenarios replace those that have ended

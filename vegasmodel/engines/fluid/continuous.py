@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["ContinuousRun", "run", "unsupported"]
 LOSERS = ("growing", "all", "loss-based")
 BOOLEAN = ("keeps_backlog", "backlog_over_base", "measures_base")
-STEP = 0.5  # over the shortest round trip
+STEP = 0.5  # length of a step, as a part of the shortest round trip
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ so a disturbance that violates it is gone after one cycle.
 
 Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
 window that Vegas holds is disturbed within this range, the disturbance may last for ever. At an end
-of the range it lasts only to one side. The map then has a kink, and no multipliers.
+of the range, only a disturbance towards the inside lasts. The map then has a kink there, and no
+multipliers.
 
 If the buffer does not overflow, the windows become constant. The map then takes the windows at one
 time to the windows one round trip later (the longest round trip of all flows). The multipliers are
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-9  # packets: a return to within this closes the cycle
 NUDGE = 1e-4  # packets: for finite differences of the map
-KINK = 1e-2  # nudges: by more than this the map's second difference shows a kink or a jump
+KINK = 1e-2  # of a nudge: a larger second difference of the map shows a kink or a jump
 LONGEST = 8  # overflows in a cycle, at most
 OVERFLOWS = 64  # overflows before Newton's method is first tried, and in each block of an average
 LONGEST_WAIT = 1e4  # round trips to wait for an overflow, or for windows to come to rest

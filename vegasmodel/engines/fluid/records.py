@@ -19,7 +19,7 @@ class Flows(NamedTuple):
 
     rtt: Floats  # T_i, round-trip time in the empty network
     keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
-    backlog_over_base: np.ndarray  # bool: Diff over baseRTT instead of RTT
+    backlog_over_base: np.ndarray  # bool: Diff is divided by baseRTT, not by RTT
     lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
     upper: Floats  # window shrinks while Diff is above, infinite if loss-based
     gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based

@@ -39,8 +39,8 @@ from vegasmodel.support.progress import series
 
 __all__ = ["run", "unsupported"]
 
-CHECKS = 2.0  # ACKs after a retransmission that let Vegas send one more packet again
-STEP = 0.5  # length of a step of ``sampled`` over the shortest round trip
+CHECKS = 2.0  # ACKs after a retransmission at each of which Vegas may retransmit one more packet
+STEP = 0.5  # length of a step of ``sampled``, as a part of the shortest round trip
 CONTINUOUS_STEP = 1.0 / 64.0  # the same if windows change at every instant
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _SLOW_STARTS = get_args(SlowStart)

@@ -38,7 +38,8 @@ from vegasmodel.engines.fluid.records import Flows, State
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
-UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4  # how a window moves; on which threshold
+# how a window moves: it grows, shrinks, rests, or slides on alpha, on beta, or on both (if equal)
+UP, DOWN, REST, LOW, HIGH, BOTH = 1, -1, 0, 2, 3, 4
 STEP_ERROR = 1e-14  # relative tolerance of the equations of a step
 RATE_ERROR = 4.0 * 2.0**-52  # of the capacity: rounding error of a sum of rates
 

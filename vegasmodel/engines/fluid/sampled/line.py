@@ -5,7 +5,8 @@ full queue each train follows another without a gap. So all packets of a round t
 The place of a packet in the line decides which packets come behind it: the rest of its own train
 first, and then the next train.
 
-In Linux a window grows by a whole packet at one ACK of a round trip. Where in its train is it?
+In Linux a window grows by a whole packet at one ACK of a round trip. The place of this ACK in its
+train depends on the congestion control:
 
 - Reno's window W grows after W ACKs (``tcp_cong_avoid_ai``), and then the count begins anew. So in
   each round trip it grows at the same distance from the end of the train. This distance depends on

@@ -9,7 +9,7 @@ from vegasmodel.engines.fluid.sampled.line import line_up, since_begin
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
-LONGEST = 1.0 / 3.0  # part of the time in which the queue has the longest of three lengths
+LONGEST = 1.0 / 3.0  # part of the time in which the queue has the greatest of its three lengths
 TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit
 
-DELAY_ERROR = 1e-12  # relative tolerance of (S1),
-RATE_ERROR = 1e-12  # ... and of the rates in it, of the capacity
+DELAY_ERROR = 1e-12  # relative tolerance of the delay s that solves (S1)
+RATE_ERROR = 1e-12  # part of the capacity: tolerance of the sum of the rates in (S1)
 
 
 @jit

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from vegasmodel.engines.tables import layout
 
-SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # by the places of ``laws.law.Recovery``
-UNTIL_LOSS, GAMMA = range(2)  # slow start, by the places of ``laws.law.SlowStart``
+SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # in the order of ``laws.law.Recovery``
+UNTIL_LOSS, GAMMA = range(2)  # slow start, in the order of ``laws.law.SlowStart``
 NEVER = 1e300  # seconds
 DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
