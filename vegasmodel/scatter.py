@@ -18,10 +18,10 @@ from vegasmodel.metrics import (
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 
-STEADY = 0.02  # relative differences of halves up to this count as none
+STEADY = 0.02  # means over half and all of the measured time are equal if they differ by less
 SENSITIVE = 0.1  # a coefficient of variation above it shows that starts matter
-MIN_RUNS, MAX_RUNS = 3, 5  # runs, if chance has a part and the scenario does not say how many
-ADVISED_RUNS = 20  # ... if a message advises more runs; at least four times as many as there were
+MIN_RUNS, MAX_RUNS = 3, 5  # runs, if runs are random and the scenario does not say how many
+ADVISED_RUNS = 20  # runs that a message advises, or four times the present number if this is more
 PIECES = 12  # a run's measured time has so many equal pieces (half_suffices)
 
 

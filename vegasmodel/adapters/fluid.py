@@ -37,10 +37,10 @@ from vegasmodel.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Red, Scenario
 
 NAME = "fluid"
-STARVED = 0.01  # of the mean throughput
+STARVED = 0.01  # of the mean throughput: a flow with less starves
 MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
-MOST_GROWTH = 0.1  # of its window in a round trip: below this it changes little
+MOST_GROWTH = 0.1  # part of a window by which it grows in a round trip; less changes little
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
 WIDEST_BAND = 2.0  # greatest over least backlog at which a window rests; from there on rates err
 LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short

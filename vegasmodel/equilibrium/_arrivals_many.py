@@ -3,8 +3,8 @@
 ``arrivals.arrive`` uses this module for more than ``arrivals.FAR_FIELD`` flows.
 
 Flows arrive one after another at a link of capacity c. Flow i keeps its backlog at alpha_i packets,
-its threshold, and over-estimates baseRTT by x_i. The queueing delay Delta_i after its arrival
-solves
+its threshold, and over-estimates its propagation delay by x_i. The queueing delay Delta_i after its
+arrival solves
 
     sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1} and Delta_0 = 0.
 
@@ -34,7 +34,7 @@ from vegasmodel.support.machine_code import compiled
 Floats = NDArray[np.float64]
 
 BLOCK = 32  # flows of a block, and of the smallest clusters
-NODES = 20  # terms that replace a cluster: 5.8^-20 is below a rounding
+NODES = 20  # terms that replace a cluster: 5.8^-20 is a few rounding errors
 APART = 3.0  # least distance from a cluster's middle, in half-widths, at which they replace it
 TERMS = 28  # of the power series: 4^-28 is below a rounding
 REACH = 4.0  # R in ``_series``, divided by the greatest change of Delta for which it is used

@@ -36,7 +36,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
-FAR_FIELD = 1000  # only with more flows is ``_arrivals_many`` used, which loads a compiler
+FAR_FIELD = 1000  # flows; for more, ``_arrivals_many`` is faster, although it loads a compiler
 RANGE = 1e-12  # least ratio of the least to the greatest threshold for ``_arrivals_many``
 
 

@@ -32,7 +32,7 @@ from vegasmodel.status import Status
 __all__ = ["Branch", "Fold", "follow"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Equations = Callable[[Floats, float], Floats]  # x [n], p -> [n], of order 1
+Equations = Callable[[Floats, float], Floats]  # x [n], p -> F [n], whose values are of order 1
 Slopes = Callable[[Floats, float], Floats]  # x [n], p -> [n, n + 1]: by x, then by p
 
 EXACT = 1e-12  # greatest |F| on the branch

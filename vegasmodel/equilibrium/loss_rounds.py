@@ -40,7 +40,7 @@ from vegasmodel.metrics import Floats
 __all__ = ["LAWS", "Recovery", "Source", "goodput"]
 
 GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
-REACH = 9.6  # sqrt(-2 ln(1e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
+REACH = 9.6  # sqrt(-2 ln(2e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
 FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT

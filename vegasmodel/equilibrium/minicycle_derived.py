@@ -22,9 +22,10 @@ N. But N, the length of the cycle, need not be a whole number. So the sum is rep
 
     int_1^N f(i) di + (f(1) + f(N))/2.
 
-If N is whole and f is linear between whole i, this is equal to the sum. f is linear except while
-Vegas moves down along the upper curve. For one Vegas and one Reno source, this causes an error of
-at most 1/12 packet per cycle.
+If N is whole and f is linear between whole i, this is equal to the sum. Each phase of a cycle is
+linear, except that in which Vegas moves down along the upper curve. For one Vegas and one Reno
+source, this phase causes an error of at most 1/12 packet per cycle. A change of f's slope between
+two phases, if not at a whole i, causes an error of at most 1/8 packet.
 
 The buffer drops packet number M + B + 1. So Vegas never sees more than B queued packets, and V
 moves down along the upper curve only until q = B. In the last mini-cycle Reno grows until

@@ -23,7 +23,7 @@ from vegasmodel.stacks import STACKS, Variant, dead_zone, find
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
-# least window to which Vegas gives way
+# the least window to which Vegas shrinks when its backlog is above beta
 FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}
 INITIAL = {name: stack.least_window for name, stack in STACKS.items()}
 STEP = 1 / 64  # of a mini-cycle

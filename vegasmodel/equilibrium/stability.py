@@ -43,7 +43,7 @@ Complex = NDArray[np.complex128]
 
 TOLERANCE = 1e-10  # greatest |F| at a root, divided by the sum of the sizes of F's terms
 LIKE = 1e-9  # relative difference below which two RTTs count as one
-SMALL = 0.02  # greatest sum of the terms of F from losses, above the frequencies searched
+SMALL = 0.02  # above the frequencies searched, the terms of F from losses add up to less
 TURN = 0.7  # radians that F may turn from a point of the contour to the next
 MAX_CONTOUR_POINTS = 400_000  # points of a contour
 MAX_PERIODS = 2000  # in the longest RTT, at the highest frequency; more would take gigabytes

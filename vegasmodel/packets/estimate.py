@@ -21,7 +21,7 @@ __all__ = ["Estimate", "Estimates", "estimate", "first_windows", "lost_packets"]
 
 BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
 BLOCKS = (5, 100)  # least and greatest number of blocks
-RUN = 20  # least packets in a busy period, whose count is uncertain by one at its ends
+RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
 NEAR = 2  # packets by which the queues that two flows meet may differ
 
 

@@ -18,8 +18,8 @@ from vegasmodel.packets.trace import Floats, Trace
 
 __all__ = ["doubts", "inspect", "unlikely_units"]
 
-LONGEST_RTT = 100.0  # s; to the moon and back is 2.6 s
-MOST_BITS = 1e12  # per second and flow; the fastest network cards have 4e11
+LONGEST_RTT = 100.0  # s; a radio signal to the moon and back takes 2.6 s
+MOST_BITS = 1e12  # per second and flow; the fastest network cards have 8e11
 # By Little's law a flow that always has data to send delivers its window in a round trip.
 MOST_OF_WINDOW, LEAST_OF_WINDOW = 4.0, 0.02
 MORE = "bits were taken for bytes, or the RTT had another unit"

@@ -23,7 +23,7 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]
 
-COARSE = 0.1  # part of an interval or of the measured time that matters
+COARSE = 0.1  # a smaller part of an interval or of the measured time does not matter
 SAME_START = 1.0  # s: start times closer than this count as the same
 
 

@@ -1,7 +1,7 @@
 """Draws throughputs as bars per flow group, and throughputs and baseRTTs as curves.
 
-The x axis of the curves is the flows' order of arrival, the buffer, or the number of flows that
-want throughput per flow that wants low delay (the two classes of Rate-Delay services).
+The x axis of the curves is the flows' order of arrival, the buffer, or the number of rate-class
+flows divided by the number of delay-class flows (the two classes of Rate-Delay services).
 
 The functions that draw curves take two arguments. ``models`` are predictions, drawn as lines.
 ``measured`` are measurements, drawn as markers. Throughputs that are means over several runs have

@@ -1,4 +1,4 @@
-"""The base of results that are shown as a table: as text, and in a notebook."""
+"""The base class of results that are shown as a table: as text, and in a notebook."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
-GROWING, ALL, LOSS_BASED = 0, 1, 2  # who loses when the buffer overflows
+GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer overflows
 # why a march ended: plain integers for Numba
 DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
 STALL = 2.0**-20  # part of a step: an event that comes so soon after the last one is a stall

@@ -29,14 +29,14 @@ from vegasmodel.laws.packets import NEVER, SLACK
 CUBE_RTT_SCALE = 410.0  # bic_scale 41 in tenths: C is 410/1024 packets/s^3
 CUBE_FACTOR = 2**40 // 410  # 1/C, with seconds counted in 1024ths
 SECOND = 1024.0  # BICTCP_HZ: so many parts of a second
-# 64 times the cube root of x 2^18, at x = 0, 1, 2 ... (cubic_root)
+# about 64 times the cube root of x, at x = 0, 1, 2 ...: the kernel's table (cubic_root)
 ROOTS = (
     0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,
     157, 161, 164, 168, 170, 173, 176, 179, 181, 185, 187, 190, 192, 194, 197, 199,
     200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 )  # fmt: skip
-SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: for this time ``cnt`` stays if the window does
+SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: at a constant window ``cnt`` stays for this time
 CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
 WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet, at or above the target
 HYSTART_MIN_SAMPLES = 8.0  # ACKs

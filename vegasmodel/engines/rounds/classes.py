@@ -17,7 +17,8 @@ from vegasmodel.scenario import Link, Scenario
 
 Key = tuple[str, str, str]  # of a queue: its link, direction and class
 _GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
-IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375  # in durations of a turn
+# the limits that ``class_record`` explains, in units of the time that a class's turn takes
+IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375
 
 
 def class_record(

@@ -36,7 +36,7 @@ LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
 STATES_PER_KEY = 8  # remembered states that have the same whole numbers, at most
 MAX_STORED = 2**24  # numbers in all states that are remembered
 LEAST_TRIPS = 2500  # round trips that a long average needs, at least
-BLOCKS = (16, 8, 4)  # numbers of blocks; the largest standard error counts: short blocks correlate
+BLOCKS = (16, 8, 4)  # numbers of blocks; the largest standard error counts (blocks may correlate)
 ENOUGH_PRECISION = 0.005  # standard error over mean, at which a long average is long enough
 
 

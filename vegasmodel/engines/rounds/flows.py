@@ -31,12 +31,13 @@ from vegasmodel.placement import (
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 from vegasmodel.stacks import Stack
 
-MAX_ARRIVALS = 200_000  # short flows of one group, expected
+MAX_ARRIVALS = 200_000  # greatest expected number of short flows of one group
 _BYTES = np.dtype((np.void, FLOW.itemsize))  # a record as one block, which is copied faster
 _BLOCK = 8.0  # bytes of a SACK block in an ACK
 _LARGEST = 2.0**53  # packets; the largest size of a flow, as Pareto sizes have no limit
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
-_IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")  # behind Vegas (``_place``)
+# kinds of recovery, in the order in which ``_place`` sorts the laws other than Vegas
+_IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")
 _COUNTS = ("sent", "lost", "retransmits", "acks", "arrived", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
 _MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")

@@ -25,7 +25,7 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.laws.packets import NEVER
 
-TIE = 1e-10  # seconds; far less than the time of one instruction
+TIE = 1e-10  # seconds: longest random delay of an event, by which ties are broken at random
 
 
 @jit

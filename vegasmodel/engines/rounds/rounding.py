@@ -14,9 +14,9 @@ from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack
 from vegasmodel.scenario import Member, Scenario
 
-BINADES = 32  # periods in which the unit of the clock is the same, up to 2^19 s
-UNIT = 1e-7  # packets: size that a unit of the clock from 256 to 512 s has here
-OWN = 8.0  # units of the clock: the rounding errors of this simulator are smaller
+BINADES = 32  # periods, in each of which the clock has one unit; the last ends at 2^19 s
+UNIT = 1e-7  # packets: the clock's enlarged unit from 256 to 512 s, times the greatest capacity
+OWN = 8.0  # units of the clock: this simulator's own rounding errors are smaller
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:

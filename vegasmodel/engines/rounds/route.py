@@ -40,7 +40,7 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
 FEW_PACKETS = 256  # BDP plus buffer up to which it matters most which packet comes first
-INSTANT = 1e-8  # packets: moments between which a queue serves less count as one instant
+INSTANT = 1e-8  # packets: if a queue serves less between two moments, they count as one instant
 ACCESS = "access"  # in place of a direction: the access link of a flow with random delays
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 

@@ -2,9 +2,9 @@
 
 The simulator computes the sum of the sizes of the packets in a queue. But a buffer is limited to a
 number of packets, whatever their sizes. To find this number, the simulator must know the sizes of
-the packets in the queue, in their order. The table ``Queue.stock`` describes the queue.
-Each row stands for neighbouring packets of one size. It contains this size, the number of packets,
-and the sum of their sizes.
+the packets in the queue, in their order. The table ``Queue.stock`` describes the queue. Each row
+stands for neighbouring packets of one size. It contains this size, the number of packets, and the
+sum of their sizes.
 
 In some rows the packets have arrived one by one. Their number is rounded up, because a packet
 counts as one until its transmission ends. ``Queue.whole`` is the number of packets in all these

@@ -14,8 +14,8 @@ crossings.
 The quantity may be random: a mean over a few runs. Then a value of the field also counts as a
 solution if the quantity is within a tolerance of the target (``within``), and its 95 % confidence
 interval contains the target. The search does not go on near such a value, because chance alone
-would decide where the quantity crosses the target. Several such values are one solution if at no
-value between them the quantity is surely farther from the target.
+would decide where the quantity crosses the target. Two such values count as one solution, unless
+at a value between them the quantity is surely farther from the target than at both.
 
 The modules are
 

@@ -1,6 +1,6 @@
 """Draws random numbers for a run of ``fluid``.
 
-``victim`` also draws the flow whose packet is lost, if a packet is lost at random.
+``victim`` draws the flow to which an arriving packet belongs.
 """
 
 from __future__ import annotations

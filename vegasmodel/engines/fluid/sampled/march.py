@@ -29,10 +29,10 @@ from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
-ROUNDS_AT_REST = 4.0  # rounds in a row without a decision that moves a window: then none will come
+ROUNDS_AT_REST = 4.0  # round trips: if no decision moves a window for so long, none ever will
 # why a march ended: plain integers for Numba
 DONE, FELL, TOO_MANY = int(Status.DONE), int(Status.FALL), int(Status.TOO_MANY_EVENTS)
-FALL = 1.0 - 1e-9  # packets: by which a window falls at least
+FALL = 1.0 - 1e-9  # packets: the least decrease of a window that counts as a fall
 
 
 @rare

@@ -22,7 +22,7 @@ from vegasmodel.engines.fluid.sampled.records import (
 from vegasmodel.engines.tables import jit, rare
 
 TIMER_TICK = 0.1  # seconds: tick of the clock of BSD's timer
-TIMER_TICKS = 3.0  # by which this timer exceeds a steady RTT: its integer rttvar stays at 3
+TIMER_TICKS = 3.0  # ticks by which its timeout exceeds a steady RTT, as its integer rttvar stays 3
 LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 
 

@@ -18,14 +18,15 @@ from vegasmodel.engines.states import Kinds, Now, fields, memory, put, write
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 
-PAST = ("lost", "rounds_at_rest", "timeouts")  # columns that move no window,
-RED = ("bunch", "bunch_left")  # ... that matter under RED only,
-SINCE = ("trips",)  # ... that follow from the time since the last loss,
-INSTANTS = ("timeout_ends", "last_loss")  # ... that are times,
-TRAINS = (  # ... that say where the flows' trains are
+# the columns of a sender's record that ``_FIELDS`` leaves out
+PAST = ("lost", "rounds_at_rest", "timeouts")  # they do not affect the window
+RED = ("bunch", "bunch_left")  # they matter under RED only
+SINCE = ("trips",)  # it follows from the time since the last loss
+INSTANTS = ("timeout_ends", "last_loss")  # they are times; ``write_state`` writes them itself
+TRAINS = (  # they say where the flows' trains are
     "arriving", "front", "end", "train", "train_rate", "phase",
 )  # fmt: skip
-WITHIN_A_STEP = (  # ... and made anew in each step
+WITHIN_A_STEP = (  # they get new values in each step
     "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "in_place", "freed",
     "freed_ago",
     "interval", "still", "growth_before", "delivery_rate",

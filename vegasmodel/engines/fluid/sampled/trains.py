@@ -23,7 +23,7 @@ from vegasmodel.engines.fluid.sampled.records import GAMMA, Bottleneck, LinkStat
 from vegasmodel.engines.tables import Table, jit, rare
 
 LOOK = 0.1  # round trips after which a flow that had no packets in flight is looked at again
-FAR = 4.0  # standard deviations; farther from a full buffer chance does not matter
+FAR = 4.0  # standard deviations: chance does not matter if the buffer is this far from full
 MOST = 64  # flows; the trains of more flows overlap so often that their sum is nearly even
 
 
