@@ -12,8 +12,8 @@ loss. Start times must not be random. The argument ``engine`` chooses how they a
 
 When the cycles of a scenario's windows repeat, both engines skip whole cycles.
 
-All other scenarios, for example those with the TCP of ns-2 or Linux, are simulated in separate
-runs, on several threads.
+The engine ``threads`` simulates all other scenarios, for example those with the TCP of ns-2 or
+Linux, in separate runs. The engine ``jax`` refuses them.
 """
 
 from __future__ import annotations

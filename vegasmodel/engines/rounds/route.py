@@ -5,12 +5,13 @@ of Podlesny and Williamson it has two, one for each class of flows.) ACKs that c
 this direction pass through the same queue. If only ACKs cross the link in a direction, it has no
 queue there, and delays the ACKs by a constant time.
 
-There is an exception. If the links of the scenario behave as in ns-2, ACKs of two flows may often
-arrive at a link at the same time. One of them then has to wait, so the link has a queue for ACKs
-alone (``_ack_queues``).
+In two cases the link nevertheless has a queue, for ACKs alone (``_ack_queues``). Either ACKs may
+arrive faster than the link sends them. Or the links of the scenario behave as in ns-2, and ACKs of
+two flows often arrive at the link at the same time, so that one of them has to wait.
 
-The delay of a flow may have noise. Such a flow has a queue of its own before all others, that of
-its access link. Packets get their random delay between this queue and the next one.
+The delay of a flow may have noise. Such a flow crosses one more queue before all others, that of an
+access link, which all flows of its group (entry ``[[flow]]``) share. Packets get their random delay
+between this queue and the next one.
 """
 
 from __future__ import annotations

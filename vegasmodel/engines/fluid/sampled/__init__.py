@@ -19,7 +19,8 @@ grows a little more slowly (``grow_by_acks``).
 
 If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. In
 ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than by (S2), so that it
-grows by m_i in all (``queue.train_part``).
+grows by m_i in all (``queue.train_part``). The package simulates this only if some flow is
+loss-based.
 
 Senders may wait a random time before they send a packet, as in ns-2. If all flows are delay-based,
 T_i includes the mean of this time (``run.senders``). The RTT that Vegas measures does not include
