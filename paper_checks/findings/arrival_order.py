@@ -91,8 +91,8 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
 its propagation delay: it over-estimates its baseRTT. So the source gets more than the sources that
-started before it. The paper `boutremans` says how much more: the last of 20 sources gets "10 times
-more than the earlier connections".
+started before it. The paper `boutremans` (Boutremans and Le Boudec) says how much more: the last of
+20 sources gets "10 times more than the earlier connections".
 
 In the next table, 20 Vegas sources start one after another, one every 2 s. The table has the ratio
 of the last source's rate to the first one's. The column "ns-2" has the mean of 5 runs of ns-2 2.35,

@@ -91,10 +91,11 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
         for ratio, scenario in zip(BY_NS3["NewReno"], both, strict=True)
     ]
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, both[0], exact=True))
-    return f"""The paper `podlesny` proposes Rate-Delay (RD) services. A router has two queues: one
-for flows that want throughput, and one for flows that want low delay. The paper makes two claims.
-First, a NewReno flow in one queue and a Vegas flow in the other get the same throughput, for any
-mix of flows. Second, no flow gains by marking its packets for the wrong queue.
+    return f"""The paper `podlesny` (Podlesny and Williamson) proposes Rate-Delay (RD) services. A
+router has two queues: one for flows that want throughput, and one for flows that want low delay.
+The paper makes two claims. First, a NewReno flow in one queue and a Vegas flow in the other get the
+same throughput, for any mix of flows. Second, no flow gains by marking its packets for the wrong
+queue.
 
 We ran the experiments of the paper `podlesny` in ns-2 2.35 (mean of 5 runs). The numbers of flows,
 the capacity and the buffers are a fifth of the paper's. ns-2 does not have the router of the paper,

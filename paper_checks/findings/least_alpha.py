@@ -177,11 +177,12 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     three = [float(np.interp(3.0, rows[:, 1], rows[:, 0])) for rows in tables]
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
     return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
-source gets as much as Reno? Two papers have partial answers. In `devendictis`, Vegas gets less than
-Reno if the buffer is larger than B_th = alpha (3 - 2 lambda), where lambda is the factor by which a
-loss multiplies Vegas's window. `evaluation` finds that alpha = 3, beta = 6 is fair at a buffer of
-15 packets (section 3.3.3), and that alpha = 1, beta = 3 is fair at a buffer of "about 8" packets.
-Neither paper says how to find the fair alpha for a given buffer.
+source gets as much as Reno? Two papers have partial answers. In `devendictis` (De Vendictis and
+Baiocchi), Vegas gets less than Reno if the buffer is larger than B_th = alpha (3 - 2 lambda), where
+lambda is the factor by which a loss multiplies Vegas's window. The paper `evaluation` (a comparison
+of Reno, SACK and Vegas in ns-2) finds that alpha = 3, beta = 6 is fair at a buffer of 15 packets
+(section 3.3.3), and that alpha = 1, beta = 3 is fair at a buffer of "about 8" packets. Neither
+paper says how to find the fair alpha for a given buffer.
 
 This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
 source of equal delay get the same throughput. For ns-2 and for the simulator `rounds` we make

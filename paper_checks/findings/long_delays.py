@@ -121,10 +121,11 @@ def _text(rows: np.ndarray) -> str:
     spread = np.exp(np.abs(np.log(real)).mean(axis=0))
     swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in DELAYS[:-2])
     short, long = _backlogs().T
-    return f"""In the paper `tsang` two Vegas sources with different propagation delays share a
-link. The paper concludes from its table 3 that the source with the longer delay gets less. Equation
-(6) of the paper `boutremans` does not agree: in it the propagation delay has no influence on the
-rates. By this equation a source gets *more* if it over-estimates its baseRTT.
+    return f"""In the paper `tsang` (Tsang and Chang) two Vegas sources with different propagation
+delays share a link. The paper concludes from its table 3 that the source with the longer delay gets
+less. Equation (6) of the paper `boutremans` (Boutremans and Le Boudec) does not agree: in it the
+propagation delay has no influence on the rates. By this equation a source gets *more* if it
+over-estimates its baseRTT.
 
 The table has the ratio of the rate of the source with the shorter delay to that of the other
 source. The two paths share a link, and differ only in the delay of the link after it. This delay is

@@ -380,7 +380,8 @@ Floyd and Jacobson recommend. Everything else is as in each paper.
 Each row of the table is a conclusion of a paper. The words in parentheses say what the numbers in
 the row are. For example, "first over second" is the first flow's throughput divided by the
 second's. In rows that name a delay X, the second of two flows also crosses a link with this delay,
-so it has the longer round trip.
+so it has the longer round trip. "The longer" in a row means this flow. The rows name the papers by
+their keys (`docs/paper-checks.md` explains them).
 
 Beside the numbers that the papers print, the table has those of ns-2 2.35 with senders that do not
 wait, of ns-2 with senders that wait (median of {SEEDS} runs), and of the simulator `rounds` with

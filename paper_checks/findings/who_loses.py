@@ -105,10 +105,10 @@ def _text(rows: np.ndarray) -> str:
     buffers = [f"buffer of {r[0]:.0f}" for r in large]
     left = [float(errors[1:, k].mean()) for k in (2, 3, 4)]  # derived, its edges, its losers
     gain = [1 - after / before for before, after in itertools.pairwise(left)]
-    return f"""Hypothesis 5 of the paper `devendictis` says that one Vegas and one Reno source both
-lose a packet each time the buffer overflows. The formulas of the paper depend on this hypothesis.
-For example, Vegas multiplies its window by 3/4 after a loss. This factor has an effect only if
-Vegas loses packets.
+    return f"""Hypothesis 5 of the paper `devendictis` (De Vendictis and Baiocchi) says that one
+Vegas and one Reno source both lose a packet each time the buffer overflows. The formulas of the
+paper depend on this hypothesis. For example, Vegas multiplies its window by 3/4 after a loss. This
+factor has an effect only if Vegas loses packets.
 
 The table has the ratio of Vegas's throughput to Reno's at several buffers (in packets). It compares
 ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of the model of the paper
