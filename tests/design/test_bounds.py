@@ -1,0 +1,99 @@
+"""The values that meet a bound, such as ``share:vegas>=0.3``, form intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.design.scenes import SHORT, figure, mixed
+from vegasmodel.study import points
+from vegasmodel.study.search import tried
+
+
+@pytest.mark.parametrize(
+    ("target", "at_least", "bound"),
+    [("share:vegas>=0.3", True, 0.3), ("jain>=0.9", True, 0.9), ("delay<=0.01 s", False, 0.01)],
+)
+def test_the_values_that_meet_a_bound_form_intervals(
+    target: str, at_least: bool, bound: float
+) -> None:
+    found = vm.design(mixed(), "link.buffer", target, "minicycle", between=(1, 60), verify=())
+    assert found.reason is None
+    assert 0 < len(found.intervals) < 3
+    assert {end.value for end in found.solutions} == {
+        end for each in found.intervals for end in (each.low, each.high)
+    }
+    for buffer in np.geomspace(1.0, 60.0, 300)[1:-1]:
+        here = mixed().replace({"link.buffer": buffer})
+        value = figure(found.target, vm.predict(here, "minicycle"))
+        inside = any(each.low <= buffer <= each.high for each in found.intervals)
+        assert inside == (value >= bound if at_least else value <= bound)
+
+
+def test_an_interval_at_an_end_of_the_range_says_so() -> None:
+    """Beyond the range nothing is known; beyond another end the bound is not met."""
+    (low,) = vm.design(mixed(), "link.buffer", "delay<=5ms", "minicycle", verify=()).intervals
+    (high,) = vm.design(mixed(), "link.buffer", "delay>=5ms", "minicycle", verify=()).intervals
+    assert low.below is None
+    assert high.above is None
+    assert low.high == pytest.approx(high.low, rel=1e-5)
+    everywhere = vm.design(mixed(), "link.buffer", "delay<=9s", "minicycle", verify=())
+    assert (everywhere.status, everywhere.reason) == ("one", None)
+    assert (everywhere.intervals[0].low, everywhere.intervals[0].high) == everywhere.scanned
+    assert everywhere.where == "from 1 pkt (the range's end) to 260 pkt (the range's end)"
+    nowhere = vm.design(mixed(), "link.buffer", "delay>=9s", "minicycle", verify=())
+    assert (nowhere.status, nowhere.intervals, nowhere.solutions) == ("none", (), ())
+    assert "delay goes from 0 s to" in (nowhere.reason or "")
+
+
+def test_an_interval_ends_where_the_model_has_no_answer() -> None:
+    """Vegas's alpha cannot exceed its beta."""
+    base = mixed().replace({"flow.vegas.beta": 6.0})
+    found = vm.design(base, "flow.vegas.alpha", "delay>=1ms", "minicycle", verify=())
+    (one,) = found.intervals
+    assert one.high <= 6.0
+    assert one.above is not None
+    assert one.above > 6.0
+
+
+def test_an_interval_of_whole_numbers_ends_between_two_neighbours() -> None:
+    base = mixed(SHORT)
+    found = vm.design(base, "link.buffer", "share:vegas>=0.3", "rounds", between=(12, 60))
+    (one,) = found.intervals
+    assert (one.low, one.below, one.above) == (12.0, None, one.high + 1)
+    for buffer, meets in ((one.high, True), (one.high + 1, False)):
+        share = figure("share:vegas", vm.predict(base.replace({"link.buffer": buffer})))
+        assert (share >= 0.3) == meets
+    assert found.where.endswith(f"to {one.high:g} pkt (not at {one.high + 1:g} pkt)")
+
+
+SCATTER = (-0.002, 0.0, 0.002)  # of a share, over three runs: the 95 % interval is 0.005 each way
+
+
+def test_chance_does_not_split_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 3 packets the mean is just below the bound, and the interval of the runs contains it."""
+    shares = {1: 0.4, 2: 0.31, 3: 0.299, 4: 0.301, 5: 0.29, 6: 0.2, 7: 0.1, 8: 0.1}
+
+    def runs(asked: points.Points, *_: object) -> tuple[points.Figures, list[vm.Prediction]]:
+        made = []
+        for value in asked.columns[0]:
+            each = [[1080 * (shares[value] + e), 1080 * (1 - shares[value] - e)] for e in SCATTER]
+            base = mixed().replace({"link.buffer": float(value)})
+            one = vm.predict(base, "minicycle")
+            rates = np.array(each)
+            made.append(
+                dataclasses.replace(
+                    one, throughput=rates.mean(axis=0), extra={"throughput_runs": rates}
+                )
+            )
+        return points.collected(asked, made), made
+
+    monkeypatch.setattr(tried, "answered", runs)
+    found = vm.design(
+        mixed(), "link.buffer", "share:vegas>=0.3", "rounds", between=(1, 8), verify=()
+    )
+    (one,) = found.intervals
+    assert (one.low, one.high, one.above, one.unsure) == (1.0, 4.0, 5.0, 2)

@@ -1,0 +1,107 @@
+"""Targets: shares and ratios of groups and laws; wrong ones are refused in one line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.design.scenes import mixed
+from vegasmodel.fields.units import FieldError
+from vegasmodel.study import fields, models, points, targets
+
+FAR = """
+[[flow]]
+name = "far"
+law = "vegas"
+variant = "ns2"
+rtt = "60 ms"
+send_jitter = "0 s"
+alpha = 3
+beta = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("solve", "target", "says"),
+    [
+        ("link.bufer", "jain=0.9", "did you mean 'link.buffer'"),
+        ("flow.vega.alpha", "jain=0.9", "did you mean 'flow.vegas.alpha'"),
+        ("link.queue.k", "jain=0.9", "link.buffer"),
+        ("flow.vegas.law", "jain=0.9", "a number"),
+        ("link.buffer", "share:vega=0.3", "did you mean 'vegas'"),
+        ("link.buffer", "share:vegas+ren=0.3", "did you mean 'reno'"),
+        ("link.buffer", "share:law:vega=0.3", "laws of this scenario: reno, vegas; did you mean"),
+        ("link.buffer", "share:vegas=1.3", "at most 1"),
+        ("link.buffer", "ratio:vegas=1", "ratio:a/b"),
+        ("link.buffer", "jane=1", "did you mean 'jain'"),
+        ("link.buffer", "delay=20", "a unit is needed"),
+        ("link.buffer", "jain", "'jain' lacks =VALUE; jain=0.95"),
+        ("link.buffer", "share:vegas", "'share:vegas' lacks =VALUE; share:GROUP=0.3"),
+        ("link.buffer", "share:vegas>0.3", "lacks =VALUE.*>= or <= in place of ="),
+        ("link.buffer", "share:vega>=0.3", "did you mean 'vegas'"),
+        ("link.buffer", "share:vegas<>=0.3", "one of the groups of this scenario: vegas, reno"),
+    ],
+)
+def test_bad_questions(solve: str, target: str, says: str) -> None:
+    with pytest.raises(FieldError, match=says):
+        vm.design(mixed(), solve, target, "minicycle")
+
+
+@pytest.mark.parametrize("whom", ["law:vegas", "vegas+far", "law:vegas+far"])
+def test_a_share_of_several_groups(whom: str) -> None:
+    base = mixed(FAR)
+    (one,) = vm.design(base, "link.buffer", "share:reno=0.6", "minicycle", verify=()).solutions
+    found = vm.design(base, "link.buffer", f"share:{whom}=0.4", "minicycle", verify=())
+    assert found.target == f"share:{whom}"
+    assert not [note for note in found.notes if "not counted" in note]
+    assert [each.value for each in found.solutions] == pytest.approx([one.value], rel=1e-5)
+
+
+def test_a_ratio_of_several_groups() -> None:
+    """It divides the mean throughput of a flow on one side by that on the other."""
+    base = mixed(FAR).replace({"flow.far.count": 3, "flow.far.rtt": "90 ms"})
+    p = vm.predict(base.replace({"link.buffer": 25}), "fluid")
+    rates = np.asarray(p.throughput)  # vegas, reno, three of far
+    wanted = {
+        "law:vegas/law:reno": rates[[0, 2, 3, 4]].mean() / rates[1],
+        "vegas+far/reno": rates[[0, 2, 3, 4]].mean() / rates[1],
+        "far/vegas+reno": rates[2:].mean() / rates[:2].mean(),
+    }
+    field = fields.find(base, "link.buffer")
+    figures = models.answers(points.Points(base, (field,), (np.array([25.0]),)), "fluid")
+    counts = points.Points(base, (fields.find(base, "flow.far.count"),), (np.array([1, 3]),))
+    several = models.answers(counts, "fluid")
+    alone = np.asarray(vm.predict(base.replace({"flow.far.count": 1}), "fluid").throughput)
+    for whom, value in wanted.items():
+        aim = targets.read(f"ratio:{whom}={float(value)!r}", base)
+        assert aim.of(figures, base)[0] == pytest.approx(value, rel=1e-9)
+        assert not aim.notes(base)
+    aim = targets.read("ratio:law:vegas/reno=1", base)
+    assert aim.of(several, base)[0] == pytest.approx(alone[[0, 2]].mean() / alone[1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("whom", "said"),
+    [
+        ("law:vegas/vegas", "different groups on the two sides; vegas would be on both"),
+        ("law:vega/reno", "laws of this scenario: reno, vegas; did you mean 'vegas'"),
+        ("vegas/ren", "ratio:a/b=VALUE with one of the groups .* did you mean 'reno'"),
+    ],
+)
+def test_a_ratio_of_wrong_groups(whom: str, said: str) -> None:
+    with pytest.raises(FieldError, match=said):
+        targets.read(f"ratio:{whom}=1", mixed(FAR))
+
+
+def test_a_group_that_has_the_name_of_a_law_is_noted() -> None:
+    """The flow ``far`` is a Vegas flow, too: the user may have meant both."""
+    for text, said in (
+        ("share:vegas=0.2", "share:law:vegas has all"),
+        ("ratio:vegas/reno=1", "; law:vegas has all"),
+    ):
+        found = vm.design(mixed(FAR), "link.buffer", text, "minicycle", verify=())
+        (note,) = [each for each in found.notes if "not counted: far" in each]
+        assert said in note
+        alone = vm.design(mixed(), "link.buffer", text, "minicycle", verify=())
+        assert not [each for each in alone.notes if "not counted" in each]
