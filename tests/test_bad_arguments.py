@@ -12,92 +12,15 @@ BASE = vm.Scenario(
     [vm.Flow("vegas", 0.05, alpha=3.0, beta=3.0), vm.Flow("reno", 0.05)],
     run=vm.Run(30.0),
 )
-
-
-@pytest.mark.parametrize("changes", [{1: 2}, {True: 1}, "link.buffer", [("link.buffer", 3)], 0])
-def test_changes_of_a_scenario_map_text_to_values(changes: Any) -> None:
-    with pytest.raises(vm.FieldError, match=r"^changes: "):
-        BASE.replace(changes)
-
-
-def test_replace_keeps_alpha_equal_to_beta_as_sweep_does() -> None:
-    """A change of alpha alone was refused: "at least alpha"."""
-    for key in ("flow.vegas.alpha", "flow.alpha"):
-        changed = BASE.replace({key: 5.0})
-        assert (changed.flows[0].alpha, changed.flows[0].beta) == (5.0, 5.0)
-        assert changed.flows[1] == BASE.flows[1]  # Reno has no thresholds
-        point = vm.sweep(BASE, {key: [5.0]}, "minicycle").throughput.values[0]
-        assert np.array_equal(point, np.asarray(vm.predict(changed, "minicycle").throughput))
-    apart = BASE.replace({"flow.vegas.beta": 4.0})
-    assert apart.replace({"flow.vegas.alpha": 2.0}).flows[0].beta == 4.0
-    said = r"^flow.beta: 4.0 .* at least alpha, 9 pkt; if beta = alpha"
-    with pytest.raises(vm.FieldError, match=said):
-        apart.replace({"flow.vegas.alpha": 9.0})
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"flow.rtt": 0.1, "flow.vegas.rtt": 0.2},
-        {"link.buffer": 5.0, "link.bottleneck.buffer": 9.0},
-        {"flow.vegas.alpha": 7.0, "flow.vegas.beta": 8.0},
-        {"flow.alpha": 7.0, "flow.vegas.beta": 8.0},
-        {"run.duration": 5.0, "run.warmup": 4.0},
-    ],
-)
-def test_the_order_of_changes_does_not_matter(changes: dict[str, float]) -> None:
-    other = dict(reversed(changes.items()))
-    assert BASE.replace(changes).to_toml() == BASE.replace(other).to_toml()
-
-
-def test_a_change_of_one_group_comes_before_that_of_all() -> None:
-    changed = BASE.replace({"flow.vegas.rtt": 0.2, "flow.rtt": 0.1})
-    assert [group.rtt for group in changed.flows] == [0.2, 0.1]
-
-
-@pytest.mark.parametrize(
-    ("changes", "fields"),
-    [
-        ({"link.queue": vm.Red(1.0, 2.0), "link.queue.weight": 0.01}, {}),
-        ({"link": [vm.Link(5.0)], "link.buffer": 3.0}, {}),
-        ({"run.seed": 3}, {"run": vm.Run(9.0)}),
-        ({"name": "a"}, {"name": "b"}),
-    ],
-)
-def test_one_value_is_not_set_twice(changes: dict[str, Any], fields: dict[str, Any]) -> None:
-    """The one or the other was lost, or the error was Python's own."""
-    base = BASE.replace({"link.queue": vm.Red(5.0, 15.0)})
-    for given in (changes, dict(reversed(changes.items()))):
-        with pytest.raises(vm.FieldError, match=r"^changes: .* is given twice; .* sets it, too"):
-            base.replace(given, **fields)
-
-
-def test_a_change_may_be_a_table_as_in_a_file() -> None:
-    """A queue of another discipline was refused: its keys were taken for those of the old queue."""
-    changed = BASE.replace({"link.queue": {"discipline": "rd", "k": 2.0}})
-    assert changed.links[0].queue == vm.RateDelay(2.0)
+E = vm.equilibrium
+TWO, THREE = np.array([0.5, 0.6]), np.array([0.5, 0.6, 0.7])
+FLOW, CURVE = E.heterogeneous.Flows(["reno"], 0.1), E.heterogeneous.droptail(5.0)
 
 
 def test_a_key_that_is_no_text_is_an_unknown_key() -> None:
     table: Any = {"link": [{"capacity": 5.0}], "flow": [{"law": "vegas", "rtt": 0.05}], 3: 4}
     with pytest.raises(vm.FieldError, match=r"^3: 4 is not allowed; no such key"):
         vm.Scenario.from_dict(table)
-
-
-@pytest.mark.parametrize("other", ["link.bottleneck.buffer", "link.buffer"])
-def test_a_sweep_takes_each_key_once_whatever_its_name(other: str) -> None:
-    """The last values won, and the coordinates of the other name were wrong."""
-    with pytest.raises(vm.FieldError, match=r"is given twice; it sets the same key as link.buffer"):
-        vm.sweep(BASE, ["link.buffer=5,10", f"{other}=5,10"], "minicycle")
-
-
-def test_one_error_does_not_count_twice_under_two_names() -> None:
-    for first, second in (("rtt", "flow.rtt"), ("link.capacity", "capacity")):
-        with pytest.raises(vm.FieldError, match=rf"'{second}' is given twice; .* as {first}"):
-            vm.uncertainty(BASE, "minicycle", {first: "5 %", second: "5 %"})
-    # an error of all RTTs and one of a single RTT are two errors
-    both = vm.uncertainty(BASE, "minicycle", {"rtt": "5 %", "flow.reno.rtt": "5 %"})
-    assert len(both.fields) == 2
 
 
 def test_a_packet_simulator_refuses_settings_that_it_would_ignore() -> None:
@@ -195,127 +118,6 @@ def test_a_number_too_large_for_a_float_is_no_number() -> None:
     ):
         with pytest.raises(vm.FieldError, match=r"^(part|c|begin): .* a number$"):
             wrong()
-
-
-E = vm.equilibrium
-TWO, THREE = np.array([0.5, 0.6]), np.array([0.5, 0.6, 0.7])
-BAND = E.bands.equilibria([2.0, 2.0], 4.0, 0.0, 200.0, 0.1)
-LOOP = {"rate": TWO, "slope": TWO, "window": TWO, "climb": TWO}
-SOURCES = {
-    "edge": TWO,
-    "over_estimate": TWO,
-    "climb": TWO,
-    "decrease": TWO,
-    "least": TWO,
-    "most": TWO,
-}
-# a call, and the arguments that the error names; the shapes are (2,) and (3,)
-MISFITS: list[tuple[Any, str]] = [
-    (lambda: E.rates(TWO, THREE, 9.0), "alpha and x"),
-    (lambda: E.solve(TWO, 0.1, 9.0, rtt=THREE, variant="linux"), "alpha and rtt"),
-    (lambda: E.queueing_delay(np.ones((3, 1)), 0.0, TWO), "alpha and c"),
-    (lambda: E.arrivals.arrive(TWO, 9.0, rtt=THREE), "alpha and rtt"),
-    (lambda: E.arrivals.arrive(np.ones((3, 1)), TWO), "alpha and capacity"),
-    (lambda: E.bands.equilibria(TWO, THREE, 0.0, 9.0), "alpha and beta"),
-    (lambda: E.bands.equilibria(TWO, 1.0, 0.0, 9.0, rtt=THREE), "alpha and rtt"),
-    (lambda: BAND.backlog(THREE, 0.1), "rates and over_estimate"),
-    (lambda: E.minicycle.throughput(TWO, 0.1, THREE), "capacity and buffer"),
-    (lambda: E.minicycle.solve(9.0, TWO, 5.0, n_reno=THREE), "rtt and n_reno"),
-    (lambda: E.minicycle.solve(9.0, TWO, 5.0, start=THREE), "rtt and start"),
-    (lambda: E.minicycle.first_window(9.0, TWO, 5.0, gamma=THREE), "rtt and gamma"),
-    (lambda: E.minicycle.threshold(TWO, 0.1, THREE, 0.5), "capacity and alpha"),
-    (lambda: E.minicycle.window_alone(TWO, 0.1, THREE), "capacity and alpha"),
-    (lambda: E.network.certificate([TWO], 9.0, 1.0, 0.0, THREE, [0.1]), "rates"),
-    (lambda: E.network.solve([TWO], 9.0, THREE), "alpha"),
-    (lambda: E.heterogeneous.Flows(["reno", "reno"], THREE), "rtt"),
-    (lambda: E.phase_plane.reckoned(TWO, THREE, 9.0, 0.1), "windows and over_estimate"),
-    (lambda: E.phase_plane.drift(TWO, THREE, 9.0, 0.0, 9.0, 0.1), "windows and lower"),
-    (lambda: E.phase_plane.level(1.0, 0, THREE, 9.0, 0.1, TWO, "paper"), "over_estimate"),
-    (lambda: E.random_loss.square_root(TWO, THREE), "p and rtt"),
-    (lambda: E.random_loss.pftk(TWO, 0.1, THREE), "p and timeout"),
-    (lambda: E.random_loss.hold_window(TWO, THREE), "rtt and queueing"),
-    (lambda: E.red.simple_pftk(TWO, 0.1, THREE), "p and timeout"),
-    (lambda: E.red.Flows([True, False], THREE), "vegas and rtt"),
-    (lambda: E.red.Flows(True, TWO, decrease=THREE), "rtt and decrease"),
-    (lambda: E.rate_delay.service_rates(TWO, THREE, 9.0), "n_rate and n_delay"),
-    (lambda: E.rate_delay.delay_loss(TWO, 0.1, 9.0, THREE), "n_delay and S_D"),
-    (lambda: E.rate_delay.split_buffer(TWO, THREE), "buffer and delay_buffer"),
-    (lambda: E.rate_delay.needed_delay_buffer(TWO, 1.0, THREE), "n_delay and beta"),
-    (lambda: E.sensitivity.own(TWO, THREE, 9.0), "alpha and x"),
-    (lambda: E.settling.alone(TWO, THREE, TWO), "windows, trips and backlog"),
-    (lambda: E.settling.together(TWO, TWO, THREE), "windows, trips and c"),
-    (lambda: E.settling.later(TWO, TWO, THREE), "before, after and trips"),
-    (lambda: E.settling.peak(TWO, THREE, 9.0, (TWO, TWO)), "windows and rtt"),
-    (lambda: E.settling.peak(TWO, TWO, 9.0, (TWO, THREE)), r"new\[0\] and new\[1\]"),
-    (lambda: E.settling.first_peak(TWO, THREE, 9.0), "backlog and rtt"),
-    (lambda: E.stability.Loop(THREE, **LOOP), "rtt, rate, slope, window and climb"),
-    (
-        lambda: E.loop_rest.Sources(THREE, linux=np.array([False, True]), **SOURCES),
-        "rtt, edge, over_estimate, linux, climb, decrease, least and most",
-    ),
-    (lambda: vm.metrics.nrmse(TWO, THREE), "computed and measured"),
-    (lambda: vm.metrics.group_means(TWO, [0, 1, 0], ["a", "b"]), "throughput and groups"),
-    (lambda: vm.metrics.relative_uncertainty(TWO, THREE, 3), "mean and error"),
-]
-
-
-@pytest.mark.parametrize("i", range(len(MISFITS)))
-def test_shapes_that_do_not_fit_are_named(i: int) -> None:
-    """The errors were those of NumPy or JAX, and named no argument."""
-    wrong, names = MISFITS[i]
-    with pytest.raises(vm.FieldError, match=rf"^{names}: '(shapes?|2 and 3)[^']*[23]"):
-        wrong()
-
-
-def test_shapes_of_jax_arrays_that_do_not_fit_are_named() -> None:
-    jax = pytest.importorskip("jax")
-    with jax.enable_x64(True):
-        two, three = jax.numpy.array(TWO), jax.numpy.array(THREE)
-        for wrong, names in (
-            (lambda: E.rates(two, three, 9.0), "alpha and x"),
-            (lambda: E.rates(two[:, None], three, jax.numpy.ones((4,))), "alpha, x and c"),
-            (lambda: E.rate_delay.service_rates(two, three, 9.0), "n_rate and n_delay"),
-            (lambda: jax.jit(E.rates)(two, three, 9.0), "alpha and x"),
-        ):
-            with pytest.raises(vm.FieldError, match=rf"^{names}: 'shapes .*shapes that broadcast"):
-                wrong()
-
-
-def test_a_row_of_flows_is_no_number() -> None:
-    wrong: Any
-    for wrong, name in (
-        (lambda: E.settling.first_peak(1.0, 0.1, 9.0), "backlog and rtt"),
-        (lambda: E.settling.alone([], [], []), "windows, trips and backlog"),
-        (lambda: E.hopf.crossings(lambda x, y: None, 1.0, 1.0), "xs"),
-        (lambda: E.continuation.follow(lambda x, p: x - p, [], 0.5, (0.0, 1.0)), "x"),
-        (lambda: vm.metrics.standard_error(TWO[:1]), "rates"),
-        (lambda: E.heterogeneous.equilibria([[1]], 9.0, [[1.0]], FLOW), "curves"),
-        (lambda: E.heterogeneous.equilibria([[1]], TWO, [CURVE], FLOW), "capacity"),
-    ):
-        with pytest.raises(vm.FieldError, match=rf"^{name}: 'shape"):
-            wrong()
-    assert np.array_equal(np.isnan(E.sensitivity.cross_printed(3.0)), [[True]])  # one flow
-    assert E.phase_plane.level(1.0, 0, 0.0, 9.0, 0.1, 0.3, "paper").shape == (1, 2)
-
-
-FLOW, CURVE = E.heterogeneous.Flows(["reno"], 0.1), E.heterogeneous.droptail(5.0)
-
-
-def test_one_number_is_no_array() -> None:
-    e = vm.equilibrium
-    wrong: Any
-    for wrong, name in (
-        (lambda: e.bands.equilibria(2, 4, [0, 0], [100.0, 2]), "capacity"),
-        (lambda: e.phase_plane.reckoned([5, 5], 0, [100.0, 200], 0.05), "capacity"),
-        (lambda: e.minicycle.hypotheses(1080, 0.06, [20, 30]), "buffer"),
-        (lambda: e.minicycle.forgotten_after([0.5, 0.75]), "decrease"),
-        (lambda: e.arrivals.bonald(3, [1, 2], 4.0), "alpha"),
-        (lambda: e.arrivals.asymptotes(3, [1, 2], 4.0), "alpha"),
-        (lambda: e.heterogeneous.droptail([1, 2]), "buffer"),
-    ):
-        with pytest.raises(vm.FieldError, match=rf"^{name}: .* a number"):
-            wrong()
-    assert e.sensitivity.own_printed(3.0) == 0.0  # one flow: its rate is the capacity
 
 
 def test_a_queue_is_named_once() -> None:
