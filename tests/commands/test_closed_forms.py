@@ -1,0 +1,76 @@
+"""The commands ``equilibrium``, ``arrivals`` and ``rd``, each for one closed form."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.commands.scenes import document
+from vegasmodel.command_line.commands import run
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["equilibrium", "--capacity", "250pkt/s", "--over-estimate", "0ms,16.2ms"],
+        ["arrivals", "--n", "3"],
+        ["rd", "--rate", "10", "--delay", "0", "--capacity", "100 Mbit/s"],
+    ],
+)
+def test_closed_form_commands(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    document(capsys, [*arguments, "--json"])
+    assert run(arguments) == 0
+    out, _ = capsys.readouterr()
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_an_equilibrium_of_whole_packets_is_one_of_many(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In ns-2 each of the two backlogs may be from 2.5 to 3.5 packets, in Linux from 3 to 4."""
+    asked = ["equilibrium", "--capacity", "1000pkt/s", "--alpha", "3", "--rtt", "50ms"]
+    for variant, low, high in (("ns2", 2.5, 3.5), ("linux", 3.0, 4.0)):
+        told = document(capsys, [*asked, "--variant", variant, "--json"])
+        ends = [1000.0 * low / (low + high), 1000.0 * high / (low + high)]
+        np.testing.assert_allclose(told["rates_range_pps"], [ends, ends], rtol=1e-9)
+        if variant == "ns2":  # in Linux the queue also depends on the RTT
+            delays = [2.0 * low / 1000.0, 2.0 * high / 1000.0]
+            np.testing.assert_allclose(told["queueing_delay_range_s"], delays, rtol=1e-9)
+        assert run([*asked, "--variant", variant]) == 0
+        out, _ = capsys.readouterr()
+        assert f"{ends[0]:.1f} to {ends[1]:.1f}" in out
+        assert "one of many equilibria" in " ".join(out.split())
+        assert max(map(len, out.splitlines())) <= 80
+    assert "rates_range_pps" not in document(capsys, [*asked, "--json"])
+
+
+def test_a_delay_queue_without_room_is_said_to_pass_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A tenth of 4 packets is no whole packet; of 20 packets it is 2."""
+    asked = ["rd", "--rate", "1", "--delay", "1", "--capacity", "1000pkt/s"]
+    told = document(capsys, [*asked, "--buffer", "4", "--json"])
+    assert told["buffer_D_pkt"] == 0
+    assert "get nothing" in told["note"]
+    assert document(capsys, [*asked, "--buffer", "20", "--json"])["note"] is None
+    assert run([*asked, "--buffer", "4"]) == 0
+    assert "get nothing" in " ".join(capsys.readouterr().out.split())
+
+
+FAILING = ["equilibrium", "--capacity", "3pkt/s", "--alpha", "1e-80,1,1"]
+FAILING += ["--over-estimate", "1s,0.5s,0s"]  # 1/(1 - 0.5) + 1/(1 - 0) = 3: what is left is lost
+
+
+def test_a_solver_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(FAILING) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "failed" in err
+    assert run([*FAILING, "--json"]) == 1
+    out, _ = capsys.readouterr()
+    document = json.loads(out, parse_constant=pytest.fail)
+    assert document["rates_pps"] == [None] * 3
+    assert document["status"].startswith("failed")

@@ -1,0 +1,90 @@
+"""What holds for all commands: hostile names, wrong options, help, few imports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands.scenes import RATIO, document
+from vegasmodel.command_line.commands import run
+
+HOSTILE = ["[exec touch x]", "$env(HOME); touch x", "a;`touch x`", '"quoted" {brace', "[bold]b[/]"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_only_a_name(
+    name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    quoted = json.dumps(name)
+    path = tmp_path / f"{name.replace('/', '|')}.toml"
+    path.write_text(
+        f'name = {quoted}\n[[link]]\nname = {quoted}\ncapacity = "250 pkt/s"\nbuffer = "9 pkt"\n'
+        f'[[flow]]\nname = {quoted}\nlaw = "vegas"\nrtt = "40 ms"\n[[flow]]\nlaw = "reno"\n'
+        'rtt = "40 ms"\n'
+    )
+    doc = document(capsys, ["predict", str(path), "--json"])
+    assert doc["scenario"] == name
+    assert doc["results"][0]["flows"][0]["name"] == name
+    assert run(["predict", str(path)]) == 0
+    out, _ = capsys.readouterr()
+    assert name in out.replace("\n", " ")
+    picture = tmp_path / f"{name.replace('/', '|')}.png"
+    assert run(["predict", str(path), "--plot", str(picture)]) == 0
+    assert {p.name for p in tmp_path.iterdir()} == {path.name, picture.name}
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_command_without_an_example_is_not_documented() -> None:
+    from vegasmodel.command_line.commands import app
+
+    for name, command in app.commands.items():
+        assert f"Example: vegasmodel {name}" in (command.help or "")
+
+
+def test_help_and_no_heavy_imports() -> None:
+    code = (
+        "import sys, io, contextlib\n"
+        "from vegasmodel.command_line.commands import run\n"
+        "with contextlib.redirect_stdout(io.StringIO()):\n"
+        f"    assert run({[*RATIO, '--json']!r}) == 0\n"
+        "heavy = {'jax', 'numba', 'scipy.optimize', 'matplotlib', 'sympy', 'xarray', 'pandas'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("twice", [["--rtt", "1s", "--rtt", "2s"], ["--rtt=1s", "--rtt=1s"]])
+def test_an_option_of_one_value_is_not_given_twice(
+    capsys: pytest.CaptureFixture[str], twice: list[str]
+) -> None:
+    assert run(["ratio", "--capacity", "9pkt/s", "vegas", "reno", *twice]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "vegasmodel: Option '--rtt' is given more than once.\n")
+    assert run([*RATIO, "--json", "--json"]) == 0  # a flag has no value
+
+
+def test_explain_lists_the_names_of_assumptions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain"]) == 0
+    said = capsys.readouterr().out.replace("\n  ", "")
+    assert "phase-effects" in said
+    assert "own-law-repairs" in said
+
+
+def test_an_error_about_an_option_calls_a_number_a_number(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The message has no word that only programmers use, such as float."""
+    assert run(["rd", "--rate", "abc", "--delay", "3", "--capacity", "9pkt/s"]) == 2
+    said = capsys.readouterr().err
+    assert said == (
+        "vegasmodel: Invalid value for '--rate-flows' / '--rate': 'abc' is not a valid number.\n"
+    )

@@ -1,0 +1,111 @@
+"""The command ``predict``: every model for a scenario file, and hints where none answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import vegasmodel as vm
+from tests.commands.scenes import check_result, document
+from vegasmodel.command_line.commands import run
+
+
+def test_predict_lists_every_closed_form(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(
+        '[[link]]\ncapacity = "250 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\ncount = 2\n'
+        'start = { every = "20 s" }\n'
+    )
+    doc = document(capsys, ["predict", str(path), "--json"])
+    from vegasmodel.predictor import CLOSED_FORMS
+
+    assert [r["model"] for r in doc["results"]] == list(CLOSED_FORMS)
+    for result in doc["results"]:
+        check_result(result)
+        assert [f["name"] for f in result["flows"]] == ["vegas[0]", "vegas[1]"]
+    bands = doc["results"][1]
+    for flow in bands["flows"]:
+        low, high = flow["throughput_range_pps"]
+        assert low <= flow["throughput_pps"] <= high
+
+
+def test_no_model_has_an_answer(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text('[[link]]\ncapacity = "9 pkt/s"\n[[flow]]\nlaw = "reno"\nrtt = "1 s"\n')
+    assert run(["predict", str(path)]) == 0
+    out, _ = capsys.readouterr()
+    assert "minicycle has no answer: the equations need Vegas" in out
+
+
+def test_rates_of_a_flow_that_is_not_always_there_say_over_which_time_they_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "late.toml"
+    two = '[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\n[[flow]]\nname = "late"\nlaw = "vegas"\n'
+    for start, told in (("0 s", False), ("300 s", True)):
+        text = f'[[link]]\ncapacity = "250 pkt/s"\n{two}rtt = "40 ms"\nstart = "{start}"\n'
+        path.write_text(text)
+        assert run(["predict", str(path), "--model", "equilibrium"]) == 0
+        said = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
+        assert (said in capsys.readouterr().out) == told
+    assert run(["explain", "pkt/s"]) == 0
+    assert "over\n  the time in which it is active" in capsys.readouterr().out
+
+
+def test_a_hint_names_the_models_that_can_answer(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    alone = ["ratio", "--capacity", "1000pkt/s", "--buffer", "20pkt", "vegas", "cubic"]
+    assert run(alone) == 0
+    out = capsys.readouterr().out
+    assert "None of these models can answer. Others can: --model fluid, --model rounds." in out
+    assert "network have no answer: no closed form has the law cubic" in out
+    assert out.count("fluid") == out.count("rounds") == 1
+    path = tmp_path / "two.toml"  # two links, which fluid does not have
+    links = "".join(f'[[link]]\nname = "{x}"\ncapacity = "9 pkt/s"\n' for x in "ab")
+    path.write_text(f'{links}[[flow]]\nlaw = "reno"\nrtt = "3 s"\n')
+    assert run(["predict", str(path), "--model", "fluid"]) == 0
+    assert "can answer. Others can: --model rounds." in capsys.readouterr().out
+    path.write_text(f'{links}[[flow]]\nlaw = "cubic"\nrtt = "3 s"\n')
+    assert run(["predict", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "Others can: --model rounds." in out
+    assert "fluid" not in out
+    ended = '[[flow]]\nlaw = "reno"\nrtt = "3 s"\nstop = "5 s"\n[run]\nwarmup = "9 s"\n'
+    path.write_text(f'[[link]]\ncapacity = "9 pkt/s"\n{ended}')  # no simulator has an answer
+    assert run(["predict", str(path)]) == 0
+    assert "None of these models can answer.\n" in capsys.readouterr().out
+
+
+def test_predict_makes_as_many_runs_as_asked(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    flow = '[[flow]]\nlaw = "vegas"\nrtt = "1 s"\n[run]\nstart_jitter = "1 s"\n'
+    path.write_text(f'[[link]]\ncapacity = "9 pkt/s"\n{flow}')
+    for n in (2, 7):
+        asked = ["predict", str(path), "--model", "fluid", "--runs", str(n), "--json"]
+        (result,) = document(capsys, asked)["results"]
+        notes = {a["name"]: a["detail"] for a in result["assumptions"]}
+        assert notes["enough-runs"].startswith(f"{n} runs;")
+    assert run(["predict", str(path), "--runs", "0"]) == 2
+    assert "--runs: 0 is not allowed" in capsys.readouterr().err
+
+
+def test_a_single_run_that_depends_on_chance_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The throughputs stood there without a word, like those of a closed form."""
+    flows = (
+        vm.Flow("vegas", 0.06, variant="ns2"),
+        vm.Flow("reno", 0.06, name="web", size=30.0, arrivals=vm.Poisson(2.0)),
+    )
+    case = vm.Scenario((vm.Link(1000.0, buffer=20),), flows, run=vm.Run(60.0, 20.0))
+    (tmp_path / "web.toml").write_text(case.to_toml())
+    assert run(["predict", str(tmp_path / "web.toml"), "--model", "rounds"]) == 0
+    assert "rounds: enough-runs is not known: one run" in capsys.readouterr().out
+    assert run(["predict", str(tmp_path / "web.toml"), "--model", "rounds", "--runs", "3"]) == 0
+    assert "enough-runs is not known" not in capsys.readouterr().out

@@ -1,0 +1,121 @@
+"""The command ``ratio``: flows and models without a scenario file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands.scenes import RATIO, check_result, document
+from vegasmodel.command_line.commands import run
+
+
+def test_ratio_json(capsys: pytest.CaptureFixture[str]) -> None:
+    doc = document(capsys, [*RATIO, "--json"])
+    assert set(doc) == {"schema", "scenario", "results"}
+    by_name = {r["model"]: r for r in doc["results"]}
+    cycle = by_name["minicycle"]
+    check_result(cycle)
+    assert [f["name"] for f in cycle["flows"]] == ["vegas", "reno"]
+    vegas, reno = (f["throughput_pps"] for f in cycle["flows"])
+    assert cycle["ratios"]["vegas/reno"] == pytest.approx(vegas / reno)
+    assert cycle["ratios"]["reno/vegas"] == pytest.approx(reno / vegas)
+    assert cycle["flows"][0]["throughput_bps"] == pytest.approx(vegas * 8 * 1000)
+    assert vegas + reno <= 1080 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("flow", "key"),
+    [("vegas:alpha=3,alpha=5", "alpha"), ("vegas: beta=3, beta =3", "beta"), ("reno:law=x", "law")],
+)
+def test_a_key_of_a_flow_is_given_once(
+    flow: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ratio", "--capacity", "1080pkt/s", flow, "reno"]) == 2
+    said = f"flow: {flow!r} is not allowed; each key once; {key} is given twice"
+    assert capsys.readouterr() == ("", f"vegasmodel: {said}\n")
+
+
+def test_ratio_text_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(RATIO) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "minicycle" in out
+    assert "vegas/reno" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_no_closed_form_has_two_renos(capsys: pytest.CaptureFixture[str]) -> None:
+    """The message proposes a command that exists."""
+    assert run(["ratio", "--capacity", "250pkt/s", "reno", "reno"]) == 0
+    out, _ = capsys.readouterr()
+    assert "Others can: --model fluid, --model rounds." in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_ratio_asks_one_model_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """Two equal Reno flows: no closed form knows them, ``fluid`` gives each half of the link."""
+    asked = ["ratio", "--capacity", "250pkt/s", "--buffer", "20pkt", "reno", "reno:name=other"]
+    assert run([*asked, "--model", "fluid", "--json"]) == 0
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert result["model"] == "fluid"
+    assert result["ratios"]["reno/other"] == pytest.approx(1.0, abs=0.01)
+    assert run([*asked, "--model", "rounts"]) == 2
+    assert "did you mean 'rounds'?" in capsys.readouterr().err
+
+
+def test_several_models_are_asked_and_each_answers_or_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ["--model", "red", "--model", "fluid", "--model", "minicycle", "--model", "fluid"]
+    results = document(capsys, [*RATIO, *asked, "--json"])["results"]
+    assert [(r["model"], r["applicable"]) for r in results] == [
+        ("red", False), ("fluid", True), ("minicycle", True),
+    ]  # fmt: skip
+    assert run([*RATIO, *asked]) == 0
+    assert "red has no answer:" in capsys.readouterr().out
+    assert run([*RATIO, "--model", "fluid", "--model", "flud"]) == 2
+    assert "did you mean 'fluid'?" in capsys.readouterr().err
+
+
+def test_only_ratios_that_are_left_out_are_said_to_be_in_the_json(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    case = ["ratio", "--capacity", "1000pkt/s", "--model", "equilibrium"]
+    three = [f"vegas:name={name}" for name in ("a", "b", "c")]
+    many = [f"vegas:name=v{i}" for i in range(51)]
+    for flows, said in (
+        (three, None),
+        ([*three, "vegas:name=d"], "(the JSON output lists all ratios of the groups)"),
+        (many, "(the JSON output lists all 51 groups and their ratios)"),
+    ):
+        assert run([*case, *flows]) == 0
+        out = capsys.readouterr().out
+        assert "JSON" not in out if said is None else said in out
+
+
+def test_a_law_of_the_user_needs_no_scenario_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "own.py"
+    path.write_text("import vegasmodel\nvegasmodel.register_law('ratio-own', lambda f: 1.0)\n")
+    case = ["ratio", "--capacity", "1000pkt/s", "--buffer", "20pkt", "ratio-own", "reno"]
+    (result,) = document(capsys, [*case, "--laws", str(path), "--model", "fluid", "--json"])[
+        "results"
+    ]
+    assert [flow["law"] for flow in result["flows"]] == ["ratio-own", "reno"]
+    assert result["applicable"]
+
+
+def test_no_other_simulator_can_answer_for_a_law_that_fails(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "own.py"
+    rule = "lambda f: float('nan') if f.window > 25.0 else 1.0"
+    path.write_text(f"import vegasmodel\nvegasmodel.register_law('hint-own', {rule})\n")
+    case = ["ratio", "--capacity", "1000pkt/s", "--buffer", "20pkt", "hint-own", "reno"]
+    run([*case, "--laws", str(path), "--model", "fluid"])
+    out = " ".join(capsys.readouterr().out.split())
+    assert "law hint-own" in out
+    assert "Others can" not in out
