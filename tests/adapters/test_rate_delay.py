@@ -1,0 +1,79 @@
+"""The closed form ``rate-delay``: what its two classes need to get their rates."""
+
+from __future__ import annotations
+
+import pytest
+
+import vegasmodel as vm
+from tests.helpers import scenario
+from tests.homes import HOME, RENO, VEGAS
+
+
+@pytest.mark.parametrize(("buffer", "share", "holds"), [(50, 0.74, False), (80, 1.0, True)])
+def test_the_delay_queue_needs_room_for_bursts(buffer: int, share: float, holds: bool) -> None:
+    """``share``: of the rate that the closed form gives D, what its Vegas gets in ns-2 (3 runs).
+
+    Vegas keeps 3 packets queued. The queue of class D holds 5 packets, or 8.
+    """
+    flows = [{**flow, "variant": "ns2", "rtt": "50 ms"} for flow in (VEGAS, RENO)]
+    case = scenario(*flows, buffer=f"{buffer} pkt", queue={"discipline": "rd"})
+    case = case.replace({"link.capacity": 1000.0})
+    said = vm.predict(case, "rate-delay")
+    (row,) = [a for a in said.assumptions if a.name == "delay-buffer-large-enough"]
+    assert row.holds is holds
+    if not holds:
+        assert "holds 4 pkt, its flows want 3: bursts overflow it, below 7 pkt" in row.detail
+    simulated = vm.predict(case, "rounds").throughput[0]
+    assert simulated / said.throughput[0] == pytest.approx(share, abs=0.08)
+
+
+@pytest.mark.parametrize(
+    ("vegas", "reno", "buffer", "there"), [(0, 1, 15, 779.1), (1, 1, 40, 440.6), (2, 1, 100, None)]
+)
+def test_the_rate_class_needs_a_buffer_to_fill_its_part(vegas, reno, buffer, there) -> None:
+    """``there``: packets/s of a NewReno flow of class R in ns-2; ``None``: it fills its part."""
+    flows = [vm.Flow("newreno", "200 ms", count=reno, variant="ns2")]
+    if vegas:
+        flows.append(vm.Flow("vegas", "200 ms", count=vegas, variant="ns2", alpha=2, beta=2))
+    queue = vm.RateDelay(delay_buffer=0.4)
+    case = vm.Scenario([vm.Link("1000 pkt/s", buffer=buffer, queue=queue)], flows)
+    said = vm.predict(case, "rate-delay")
+    (row,) = [a for a in said.assumptions if a.name == "windows-fill-the-link"]
+    assert row.holds is (there is None)
+    if there is not None:
+        part = int(row.detail.split("only ")[1].split("%")[0])
+        assert part == pytest.approx(100 * there / said.throughput[0], abs=1.0)
+
+
+def test_only_flows_of_the_delay_class_need_its_buffer() -> None:
+    """One Vegas of five keeps 3 packets in the D queue of 7; the others are marked as class R."""
+    flows = [{**VEGAS, "name": "d"}, {**VEGAS, "name": "r", "count": 4, "class": "rate"}]
+    case = scenario(*flows, buffer="70 pkt", queue={"discipline": "rd"})
+    held = {a.name: a.holds for a in vm.predict(case, "rate-delay").assumptions}
+    assert held["delay-buffer-large-enough"] is True
+    assert held["proper-marking"] is False
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"flow.far.rtt": "200 ms"}, "alike-in-class"),
+        ({"flow.b.alpha": 6, "flow.b.beta": 6}, "alike-in-class"),
+        ({"flow.a.beta": 4, "flow.b.beta": 4}, "single-threshold"),
+    ],
+)
+def test_flows_of_a_class_divide_its_rate_equally_only_if_they_are_alike(change, name) -> None:
+    """In ns-2 RTTs of 20 and 200 ms get 577 and 47 packets/s, and alphas of 1 and 6 106 and 519."""
+    vegas = {"law": "vegas", "variant": "ns2", "alpha": 1, "beta": 1, "rtt": "20 ms"}
+    reno = {"law": "newreno", "variant": "ns2", "rtt": "20 ms"}
+    flows = [{**vegas, "name": "a"}, {**vegas, "name": "b"}]
+    flows += [{**reno, "name": "near"}, {**reno, "name": "far"}]
+    case = scenario(*flows, buffer="100 pkt", queue={"discipline": "rd", "delay_buffer": 0.3})
+    assert not vm.predict(case, "rate-delay").broken
+    assert name in [a.name for a in vm.predict(case.replace(change), "rate-delay").broken]
+
+
+def test_two_queues_are_not_one() -> None:
+    answer = vm.predict(HOME["rate-delay"], "minicycle")
+    assert not answer.applicable
+    assert "one queue" in str(answer.reason)

@@ -1,0 +1,102 @@
+"""Steady states of Vegas flows alone, as several models compute them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import vegasmodel as vm
+from tests.helpers import scenario
+from tests.homes import VEGAS
+
+
+def test_the_golden_section_of_two_arrivals() -> None:
+    # boutremans (6) with x_2 = Delta_1: last/first = (1 + sqrt 5)/2
+    s = scenario({**VEGAS, "count": 2, "start": {"every": "9 s"}})
+    for model in ("equilibrium", "arrivals"):
+        first, last = vm.predict(s, model).throughput
+        assert last / first == pytest.approx((1 + math.sqrt(5)) / 2, rel=1e-12)
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=2, max_size=5), st.integers(0, 5))
+def test_the_order_of_groups_does_not_matter(alphas: list[int], shift: int) -> None:
+    flows = [
+        {"law": "vegas", "name": f"v{i}", "alpha": a, "beta": a + i, "start": f"{3 * i} s"}
+        for i, a in enumerate(alphas)
+    ]
+    turned = flows[shift % len(flows) :] + flows[: shift % len(flows)]
+    for model in ("equilibrium", "arrivals", "bands", "network"):
+        here, there = (vm.predict(scenario(*order), model) for order in (flows, turned))
+        for name in here.groups:
+            assert there.groups[name] == pytest.approx(here.groups[name], rel=1e-9)
+
+
+@settings(max_examples=25, derandomize=True, deadline=None)
+@given(st.lists(st.floats(0.5, 9), min_size=2, max_size=6), st.floats(0, 0.02))
+def test_one_link_of_the_network_is_the_secular_equation(alphas: list[float], x: float) -> None:
+    flows = [
+        {"law": "vegas", "name": f"v{i}", "alpha": a, "beta": a, "over_estimate": f"{x * i!r} s"}
+        for i, a in enumerate(alphas)
+    ]
+    s = scenario(*flows)
+    one, other = vm.predict(s, "network"), vm.predict(s, "equilibrium")
+    np.testing.assert_allclose(one.throughput, other.throughput, rtol=1e-9)
+    band = vm.predict(s, "bands").throughput_range
+    np.testing.assert_allclose(band, other.throughput[:, None] * [1, 1], rtol=1e-9)
+
+
+def test_a_parking_lot_is_certified() -> None:
+    names = [f"L{i}" for i in range(5)]
+    s = vm.Scenario.from_dict(
+        {
+            "link": [{"name": n, "capacity": "12500 pkt/s"} for n in names],
+            "flow": [
+                {"law": "vegas", "name": "through", "count": 20, "rtt": "200 ms"},
+                *(
+                    {"law": "vegas", "name": n, "count": 20, "rtt": "60 ms", "path": [n]}
+                    for n in names
+                ),
+            ],
+        }
+    )
+    p = vm.predict(s, "network")
+    assert p.extra["kkt_residual"] < 1e-10
+    np.testing.assert_allclose(p.utilization, 1.0, rtol=1e-9)
+    # five links at one price each: the long flow's backlog is split over five queues
+    assert p.groups["L0"] / p.groups["through"] == pytest.approx(5.0, rel=1e-9)
+    assert not vm.predict(s, "equilibrium").applicable
+
+
+@pytest.mark.parametrize("every", ["0 s", "60 s"])
+def test_the_papers_fluid_settles_at_the_steady_state(every: str) -> None:
+    group = {**VEGAS, "count": 4, "start": {"every": every}}
+    s = scenario(group, run={"duration": "600 s", "warmup": "400 s"})
+    fluid, exact = vm.predict(s, "fluid"), vm.predict(s, "equilibrium")
+    np.testing.assert_allclose(fluid.throughput, exact.throughput, rtol=1e-6)
+    np.testing.assert_allclose(fluid.base_rtt, exact.base_rtt, rtol=1e-6)
+
+
+def test_many_arrivals_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vegasmodel.adapters import secular
+
+    group = {**VEGAS, "alpha": 2, "beta": 2, "count": 60, "start": {"every": "1 s"}}
+    s = scenario(group)
+    slow = vm.predict(s, "equilibrium")
+    monkeypatch.setattr(secular, "MAX_ORDER", 50)
+    for model in ("equilibrium", "arrivals"):
+        fast = vm.predict(s, model)
+        assert fast.applicable
+        np.testing.assert_allclose(fast.throughput, slow.throughput, rtol=1e-12)
+
+
+def test_bands_that_reach_below_an_empty_queue_are_none() -> None:
+    """In ns-2 the band begins at alpha - 1/2; an earlier version had this wrong."""
+    low = scenario({"law": "vegas", "alpha": 0.25, "beta": 0.8, "variant": "ns2"})
+    found = vm.predict(low, "bands")
+    assert not found.applicable
+    assert "queue" in str(found.reason)
