@@ -120,6 +120,17 @@ def test_a_number_too_large_for_a_float_is_no_number() -> None:
             wrong()
 
 
+def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
+    with pytest.raises(
+        vm.FieldError, match="Flow has no such argument; did you mean 'delayed_ack'"
+    ):
+        vm.Flow("vegas", "40 ms", delayed_acks=True)  # type: ignore[call-arg]
+    with pytest.raises(vm.FieldError, match="did you mean 'buffer'"):
+        vm.Link("10 Mbit/s", bufer="20 pkt")  # type: ignore[call-arg]
+    with pytest.raises(vm.FieldError, match="did you mean 'name'"):
+        vm.Scenario(BASE.links, BASE.flows, nam="x")  # type: ignore[call-arg]
+
+
 def test_a_queue_is_named_once() -> None:
     """It was link.queue.queue.max_threshold, and no file has such a key."""
     table = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "3 pkt"}

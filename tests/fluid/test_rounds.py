@@ -361,3 +361,15 @@ def test_a_queue_without_end_delivers_no_more_than_the_link_serves(rtt):
     held = replace(scenario.flows[0], max_window=50.0)  # now its receiver ends the growth
     notes = {a.name: a.holds for a in figures(replace(scenario, flows=(held,))).assumptions}
     assert notes["losses-end-growth"] is True
+
+
+def test_the_window_includes_what_duplicate_acks_add() -> None:
+    """As its docstring says.  80 packets fill the link, and 20 the buffer: SACK has no more."""
+    flow = Flow("reno", "80 ms", name="one", variant="ns2", send_jitter=0.0)
+    case = Scenario([Link(1000.0, buffer=20.0)], [flow], run=Run(60.0, 10.0))
+    most = {}
+    for law in ("reno", "sack"):
+        paths = simulate(case.replace({"flow.one.law": law}), "rounds", samples=6001)
+        most[law] = float(paths["window"].sel(time=slice(10.0, None)).max())
+    assert most["sack"] < 105.0
+    assert most["reno"] > 125.0

@@ -1,0 +1,116 @@
+"""What results hold as data: shares, runs, frames, datasets, plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.shown.scenes import C, P, S
+from vegasmodel.many_predictions import Predictions
+
+
+def test_the_arrays_of_an_answer_are_read_only() -> None:
+    """Ratios and shares are computed once, so they would not follow a change."""
+    mine = np.array([100.0, 200.0, 300.0])
+    given = dataclasses.replace(P, throughput=mine)
+    with pytest.raises(ValueError, match="read-only"):
+        given.throughput[0] = 7.0  # type: ignore[index]
+    mine *= 2.0  # the caller's own array stays writeable
+
+
+def test_a_share_is_of_bits_and_of_a_whole_group() -> None:
+    """300 packets of 500 B of Vegas and 300 of 1000 B of Reno: a third and two thirds."""
+    assert P.group_bps == {"vegas": 300 * 4000.0, "<b>": 300 * 8000.0}
+    assert P.shares == pytest.approx({"vegas": 1 / 3, "<b>": 2 / 3})
+    assert dataclasses.replace(P, throughput=np.zeros(3)).shares == {"vegas": None, "<b>": None}
+    assert vm.Prediction.not_applicable("x", S, "no").shares == {}
+
+
+def test_a_flow_without_throughput_has_no_share_but_the_others_have() -> None:
+    """A flow that is not active between warm-up and end has no rate, and delivers nothing."""
+    partly = dataclasses.replace(P, throughput=np.array([np.nan, np.nan, 300.0]))
+    assert partly.shares == {"vegas": 0.0, "<b>": 1.0}
+    assert partly.ratios == {"vegas/<b>": None, "<b>/vegas": None}
+    assert list(partly.to_dataframe()["share"]) == [0.0, 0.0, 1.0]
+    assert partly.utilization is not None
+    assert partly.utilization[0] == pytest.approx(0.6)  # 300 packets of 1000 B of 500 kB/s
+    nobody = dataclasses.replace(P, throughput=np.full(3, np.nan))
+    assert nobody.shares == {"vegas": None, "<b>": None}
+
+
+def test_a_sweep_gives_shares_where_a_flow_is_never_active() -> None:
+    short = S.replace({"flow.<b>.stop": "5 s", "run.duration": "60 s", "run.warmup": "20 s"})
+    data = vm.sweep(short, {"link.buffer": [10, 20]}, "rounds")
+    assert data["share"].sel(flow="<b>").values.tolist() == [0.0, 0.0]
+    assert data["share"].sum("flow").values == pytest.approx(1.0)
+
+
+def test_the_broken_assumptions_are_those_that_do_not_hold() -> None:
+    three = tuple(vm.Assumption(str(holds), holds) for holds in (True, False, None))
+    found = dataclasses.replace(P, assumptions=three)
+    assert [each.name for each in found.broken] == ["False"]
+    assert P.broken == ()
+
+
+def test_a_frame_has_a_row_for_every_flow() -> None:
+    frame = P.to_dataframe()
+    assert list(frame["flow"]) == ["vegas[0]", "vegas[1]", "<b>"]
+    assert list(frame["throughput_pps"]) == [100.0, 200.0, 300.0]
+    assert frame["share"].sum() == pytest.approx(1.0)
+    assert np.isnan(frame["base_rtt_s"][2])
+    assert frame["throughput_low_pps"][0] == 90.0
+    both = C.to_dataframe()
+    assert list(both["model"]) == ["rounds"] * 3 + ["ns2"] * 3
+    nothing = vm.Prediction.not_applicable("red", S, "no RED").to_dataframe()
+    assert nothing["throughput_pps"].isna().all()
+
+
+def test_a_dataset_has_names_and_units() -> None:
+    data = P.to_xarray()
+    assert float(data["throughput"].sel(flow="vegas[1]")) == 200.0
+    assert float(data["throughput_low"].sel(flow="vegas[0]")) == 90.0
+    bits = P.to_dataframe().set_index("flow")["throughput_bps"]
+    assert float(data["throughput_mbps"].sel(flow="<b>")) == pytest.approx(bits["<b>"] / 1e6)
+    assert float(data["queue_mean"].sel(link="bottleneck")) == 7.0
+    both = C.to_xarray()
+    assert both["throughput"].dims == ("model", "flow")
+    assert float(both["throughput"].sel(model="ns2", flow="<b>")) == pytest.approx(330.0)
+    error = float(both["error_throughput_nrmse"].sel(model="rounds"))
+    assert error == C.errors["rounds"]["throughput_nrmse"]
+    assert np.isnan(both["error_throughput_nrmse"].sel(model="ns2"))
+
+
+def test_a_dataset_has_the_names_and_units_of_a_sweep() -> None:
+    """So that one program can read both."""
+    grid = vm.sweep(S, {"link.buffer": [5.0, 6.0]}, "equilibrium")
+    data = P.to_xarray()
+    beside = set(data.data_vars) - {"acks", "retransmits", "throughput_low", "throughput_high"}
+    assert beside <= set(grid.data_vars)
+    for name in beside:
+        assert data[name].attrs["units"] == grid[name].attrs["units"]
+
+
+def test_flows_of_a_group_scatter_together() -> None:
+    """Two flows with a fixed sum: each scatters, their mean does not."""
+    runs = np.array([[100.0, 200.0, 290.0], [200.0, 100.0, 310.0]])
+    error = runs.std(axis=0, ddof=1) / 2**0.5
+    known = dataclasses.replace(P, throughput_se=error, extra={"throughput_runs": runs})
+    assert known.groups_se == pytest.approx({"vegas": 0.0, "<b>": 10.0})
+    assert dataclasses.replace(P, throughput_se=error).groups_se == pytest.approx({"<b>": 10.0})
+    assert P.groups_se == {}
+
+
+def test_a_stored_measurement_has_the_runs_of_its_scenario() -> None:
+    two = vm.Scenario([vm.Link(90.0)], [vm.Flow("reno", 0.1)], run=vm.Run(runs=7))
+    rates = np.array([8.0])
+    assert vm.Prediction("ns2", two, rates, throughput_se=np.array([0.1])).runs == 7
+    assert vm.Prediction("red", two, rates).runs == 1
+
+
+def test_the_results_of_several_models_as_plain_data() -> None:
+    data = json.loads(json.dumps(Predictions([P, P]).to_json(), allow_nan=False))
+    assert data == [P.to_json(), P.to_json()]

@@ -1,0 +1,243 @@
+"""The tables that commands print: rows, columns, widths, standard errors."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.shown.scenes import P, S
+from vegasmodel import console, result_tables
+from vegasmodel.many_predictions import Predictions
+
+
+def test_a_set_of_rates_is_not_shown_as_a_point(capsys: pytest.CaptureFixture[str]) -> None:
+    """Vegas's two flows have 90..110 and 180..220 pkt/s, so their mean has 135..165."""
+    result_tables.print_results(S, [P])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rounds gives ranges, not single rates" in said
+    assert "vegas 135..165, <b> 280..320" in said
+    assert "--flows" in said
+    result_tables.print_results(S, [dataclasses.replace(P, throughput_range=None)], per_flow=True)
+    assert "ranges" not in capsys.readouterr().out
+
+
+def test_one_flow_has_no_shares() -> None:
+    alone = vm.Scenario([vm.Link(100.0)], [vm.Flow("reno", 0.1)])
+    assert (
+        result_tables.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None
+    )
+
+
+def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each group's rate, Mbit/s and share are in the column of the model."""
+    laws = ("vegas", "reno", "newreno", "sack", "cubic")
+    many = vm.Scenario([vm.Link(1000.0)], [vm.Flow(law, 0.1) for law in laws], packet_size=1000)
+    rates = np.array([100.0, 300.0, 200.0, 250.0, 150.0])
+    results = [vm.Prediction(name, many, k * rates) for k, name in ((1, "rounds"), (0.5, "fluid"))]
+    result_tables.print_results(many, results)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["group", "pkt/s", "pkt/s"] in lines
+    assert ["sack", "250", "125"] in lines
+    assert ["sack", "2", "25.0", "%", "1", "25.0", "%"] in lines
+    assert ["Jain", "0.889", "0.889"] in lines  # 1000^2 / (5 * 225000)
+
+
+def test_a_table_shows_each_standard_error_that_is_known(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Three flows, long names and large errors fit 80 columns; a closed form has no error."""
+    flows = [vm.Flow(law, 0.1) for law in ("newreno", "vegas", "cubic")]
+    three = vm.Scenario([vm.Link(2e5)], flows, packet_size=1000)
+    rates = np.array([12345.6, 54321.0, 99999.0])
+    errors = np.array([1234.5, 0.0, 0.0123])
+    bare = vm.Prediction("arrivals-bonald", three, rates)
+    result_tables.print_results(
+        three, [bare, vm.Prediction("ns2", three, rates, throughput_se=errors)]
+    )
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "12346 ± 1200  54321  99999 ± 0.012" in printed
+    assert "standard error" in printed
+    result_tables.print_results(three, [bare])
+    assert "±" not in capsys.readouterr().out
+
+
+def test_the_error_of_a_group_is_said_to_be_that_of_its_mean(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The flows of the group scatter by 50 packets/s, their mean by 1: no flow has 150 ± 1."""
+    runs = np.array([[100.0, 200.0, 290.0], [202.0, 102.0, 310.0]])
+    means = runs.mean(axis=0)
+    answer = dataclasses.replace(P, throughput=means, extra={"throughput_runs": runs})
+    result_tables.print_results(S, [answer])
+    out = capsys.readouterr().out
+    assert out.splitlines()[3].split()[:4] == ["model", "mean", "pkt/s", "pkt/s"]
+    assert "151 ± 1" in out
+    assert result_tables.OF_GROUPS in out.replace("\n  ", " ")
+    single = vm.Scenario([vm.Link(1000.0)], [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1)])
+    error = np.array([2.0, 3.0])
+    answer = vm.Prediction("rounds", single, means[:2], throughput_se=error)
+    result_tables.print_results(single, [answer])
+    assert result_tables.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
+
+
+WIDE = """
+[[link]]
+capacity = "1080 pkt/s"
+[[flow]]
+law = "vegas"
+name = "vegas-far-away"
+rtt = "60 ms"
+[[flow]]
+law = "reno"
+name = "reno-far-away"
+rtt = "60 ms"
+[[flow]]
+law = "cubic"
+rtt = "60 ms"
+"""
+
+
+@pytest.mark.parametrize("columns", ["40", "60", "80"])
+def test_no_group_is_left_out_for_lack_of_width(
+    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = vm.Scenario.from_toml(WIDE)
+    rates = np.array([270.123, 330.234, 480.345])
+    answer = vm.Prediction("rounds", case, rates, throughput_se=rates / 30.0)
+    monkeypatch.setenv("COLUMNS", columns)
+    result_tables.print_results(case, [answer])
+    out, _ = capsys.readouterr()
+    for shown in ("270.1 ±", "330.2 ±", "480.3 ±", "25.0 %", "30.6 %", "44.4 %"):
+        assert shown in out
+    assert max(map(len, out.splitlines())) <= int(columns)
+
+
+def test_the_errors_of_models_fit_60_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = vm.Scenario.from_toml(WIDE)
+    answer = vm.Prediction("minicycle", case, np.array([270.0, 330.0, 480.0]))
+    measured = vm.Prediction("ns2", case, np.array([300.0, 320.0, 490.0]))
+    monkeypatch.setenv("COLUMNS", "60")
+    vm.Comparison(case, measured, (answer,)).print_table()
+    said = capsys.readouterr().out.split("Errors against")[1]
+    assert any(line.startswith(" minicycle ") for line in said.splitlines())
+    assert max(map(len, said.splitlines())) <= 60
+
+
+def test_the_queueing_delay_is_under_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """7 packets wait at 1000 packets/s: 4 Mbit/s, 500 B."""
+    result_tables.print_results(S, [P, dataclasses.replace(P, model="fluid", queue_mean=None)])
+    assert "Mean queueing delay at bottleneck: rounds 7 ms.\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("columns", "left_out"), [("80", 0), ("70", 1), ("50", 2), ("15", 2)])
+def test_columns_that_do_not_fit_are_left_out_and_counted(
+    columns: str, left_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each column takes 20 characters with the space around it; two columns always stay."""
+    monkeypatch.setenv("COLUMNS", columns)
+    heads = ["first", "second", "third", "fourth"]
+    grid, narrow = console.fitting(heads, [["123456789012345678"] * 4], 2)
+    assert (narrow, len(grid.columns)) == (left_out, 4 - left_out)
+
+
+def test_every_link_has_its_queue_and_load(capsys: pytest.CaptureFixture[str]) -> None:
+    """5 packets wait at 500 packets/s, and 2 at 400 packets/s."""
+    links = [
+        vm.Link(name="a", capacity=500.0),
+        vm.Link(name="b", capacity=400.0),
+    ]
+    flow = vm.Flow(law="reno", name="f", rtt="80 ms", path=["a", "b"])
+    case = vm.Scenario(links=links, flows=[flow])
+    rate, queue, load = np.array([300.0]), np.array([5.0, 2.0]), np.array([0.6, 0.75])
+    answer = vm.Prediction("rounds", case, rate, queue_mean=queue, utilization_links=load)
+    result_tables.print_results(case, [answer, vm.Prediction("fluid", case, rate)])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for row in (
+        ["a", "rounds", "0.6", "5", "10", "ms"],
+        ["a", "fluid", "0.6", "-", "-"],
+        ["b", "rounds", "0.75", "2", "5", "ms"],
+        ["b", "fluid", "0.75", "-", "-"],
+    ):
+        assert row in rows
+    assert ["model", "pkt/s", "Jain"] in rows  # without a load: of which link?
+
+
+def test_the_load_of_the_only_link_is_in_the_main_table(capsys: pytest.CaptureFixture[str]) -> None:
+    case = vm.Scenario([vm.Link(400.0)], [vm.Flow("reno", 0.08)])
+    result_tables.print_results(case, [vm.Prediction("rounds", case, np.array([300.0]))])
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["model", "pkt/s", "Jain", "load"] in rows
+    assert ["rounds", "300", "1", "0.75"] in rows
+
+
+def test_counts_of_packets_are_rounded(capsys: pytest.CaptureFixture[str]) -> None:
+    """Means over three runs: nobody needs the ten-thousandth part of an ACK."""
+    case = vm.Scenario([vm.Link(400.0)], [vm.Flow("reno", 0.08)])
+    acks, again = np.array([1234567.6667]), np.array([5 / 3])
+    answer = vm.Prediction("rounds", case, np.array([300.0]), acks=acks, retransmits=again)
+    result_tables.print_results(case, [answer], per_flow=True)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["reno", "300", "1234568", "1.67"] in rows
+
+
+@pytest.mark.parametrize("columns", ["30", "45", "60"])
+def test_a_table_of_flows_is_cut_into_several_where_it_is_too_wide(
+    columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No name, head or number is cut; each part has the names of the flows."""
+    case = vm.Scenario([vm.Link(400.0)], [vm.Flow("reno", 0.08, name="upload")])
+    answer = vm.Prediction(
+        "rounds", case, np.array([312.25]), throughput_se=np.array([1.5]),
+        rtt_mean=np.array([0.1234]), acks=np.array([1234567.0]), loss_rate=np.array([0.00123]),
+        retransmits=np.array([7.0]),
+    )  # fmt: skip
+    monkeypatch.setenv("COLUMNS", columns)
+    result_tables.print_results(case, [answer], per_flow=True)
+    out = capsys.readouterr().out
+    assert "…" not in out
+    lines = [line.split() for line in out.splitlines()]
+    heads = [line for line in lines if line[:1] == ["flow"]]
+    named = [name for line in heads for name in line[1:]]
+    assert named == ["pkt/s", "RTT", "loss", "ACKs", "rexmit"]
+    cells = [cell for line in lines if line[:1] == ["upload"] for cell in line[1:]]
+    assert cells == ["312.2", "±", "1.5", "123.4", "ms", "0.0012", "1234567", "7"]
+    assert (len(heads) > 1) == (int(columns) < 60)
+
+
+def _of_runs(scenario: vm.Scenario, model: str, *runs: list[float]) -> vm.Prediction:
+    rates = np.array(runs)
+    error = vm.metrics.standard_error(rates)
+    more = {"throughput_runs": rates}
+    return vm.Prediction(model, scenario, rates.mean(axis=0), throughput_se=error, extra=more)
+
+
+def test_a_standard_error_is_printed_with_the_number_of_runs_and_what_few_runs_tell(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The quantiles of Student's t with 2 and 4 degrees of freedom are 4.303 and 2.776."""
+    two = vm.Scenario([vm.Link(1000.0)], [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1)])
+    three = _of_runs(two, "rounds", [300.0, 600.0], [310.0, 610.0], [320.0, 620.0])
+    five = _of_runs(two, "fluid", *([300.0 + i, 600.0 + i] for i in range(5)))
+    assert (three.runs, five.runs, P.runs) == (3, 5, 1)
+
+    def legend(*results: vm.Prediction) -> str:
+        result_tables.print_results(two, results)
+        out = capsys.readouterr().out.replace("\n  ", " ")
+        return next((line for line in out.splitlines() if line.startswith("±")), "")
+
+    assert "over 3 runs. The 95 % interval (Student's t) reaches 4.3 times" in legend(three)
+    assert "Few runs may agree by chance: `predict --runs 20`, or `runs = 20`" in legend(three)
+    assert "over 5 runs. The 95 % interval (Student's t) reaches 2.8 times" in legend(five)
+    assert "Few runs" not in legend(five)
+    assert "over the runs (rounds 3, fluid 5)" in legend(three, five)
+    assert "4.3 times for 3 runs or 2.8 times for 5 runs" in legend(three, five)
+    assert three.table().splitlines()[0].endswith("mean over 3 runs")
+    title = Predictions([three, five]).table().splitlines()[0]
+    assert title.endswith("mean over the runs (rounds 3, fluid 5)")
+    assert "±" not in P.table()
