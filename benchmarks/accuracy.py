@@ -20,189 +20,20 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.accuracy_cases import CASES, FAMILIES, OTHER_DRAWS, SEED, case, with_seed
+from benchmarks.accuracy_runs import load, measure, spread_of
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
-from vegasmodel.scenario import Flow, Link, Red, Run, Scenario, Staggered
+from vegasmodel.scenario import Scenario
 
-SEED = 2004
-CASES = 20  # per family
-OTHER_DRAWS = 7  # run.seed of what the model is asked: its starts are not the measured runs'
-FOLDER = Path(__file__).parent / "reference"
-LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
-Rng = np.random.Generator
-
-
-def _capacity(rng: Rng) -> float:
-    return float(np.round(np.exp(rng.uniform(np.log(200), np.log(3000)))))
-
-
-def _time(rng: Rng, low: float, high: float) -> float:
-    return float(np.round(rng.uniform(low, high), 4))
-
-
-def _run(duration: float = 300.0, warmup: float = 100.0) -> Run:
-    return Run(duration, warmup, runs=5, start_jitter=0.5)
-
-
-def _against(rng: Rng, vegas: int, others: int) -> Scenario:
-    alpha, rtt = float(rng.integers(2, 6)), _time(rng, 0.03, 0.2)
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
-    law = str(rng.choice(LOSS_BASED))
-    groups = (
-        Flow("vegas", rtt, count=vegas, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0),
-        Flow(law, rtt, count=others, variant="ns2", send_jitter=0.0),
-    )
-    return Scenario((link,), groups, run=_run())
-
-
-def pair(rng: Rng) -> Scenario:
-    """One Vegas and one loss-based source at a drop-tail link."""
-    return _against(rng, 1, 1)
-
-
-def mixed(rng: Rng) -> Scenario:
-    """Two to eight sources, of both kinds."""
-    total = int(rng.integers(2, 9))
-    vegas = int(rng.integers(1, total))
-    return _against(rng, vegas, total - vegas)
-
-
-def arrivals(rng: Rng) -> Scenario:
-    """4 to 40 Vegas sources that start one after another, at a link with an infinite buffer."""
-    count, every = int(rng.integers(4, 41)), float(np.round(rng.uniform(2, 20), 2))
-    alpha, settled = float(rng.integers(2, 6)), count * every + 100.0
-    rtt, start = _time(rng, 0.05, 0.25), Staggered(0.0, every)
-    group = Flow(
-        "vegas",
-        rtt,
-        count=count,
-        start=start,
-        alpha=alpha,
-        beta=alpha,
-        variant="ns2",
-        send_jitter=0.0,
-    )
-    link = Link(float(np.round(rng.uniform(100, 600))))
-    return Scenario((link,), (group,), run=_run(settled + 200.0, settled))
-
-
-def bands(rng: Rng) -> Scenario:
-    """2 to 5 Vegas sources with alpha < beta and RTTs of their own."""
-    groups = []
-    for i in range(int(rng.integers(2, 6))):
-        alpha = float(rng.integers(1, 5))
-        beta, rtt = alpha + float(rng.integers(1, 4)), _time(rng, 0.03, 0.25)
-        groups.append(
-            Flow("vegas", rtt, name=f"v{i}", alpha=alpha, beta=beta, variant="ns2", send_jitter=0.0)
-        )
-    return Scenario((Link(_capacity(rng)),), tuple(groups), run=_run())
-
-
-def losses(rng: Rng) -> Scenario:
-    """2 to 4 loss-based sources with RTTs of their own at a drop-tail link."""
-    law = str(rng.choice(LOSS_BASED))
-    groups = tuple(
-        Flow(law, _time(rng, 0.03, 0.25), name=f"f{i}", variant="ns2", send_jitter=0.0)
-        for i in range(int(rng.integers(2, 5)))
-    )
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
-    return Scenario((link,), groups, run=_run())
-
-
-def red(rng: Rng) -> Scenario:
-    """One Vegas and one NewReno source under RED."""
-    low, alpha, rtt = float(rng.integers(5, 20)), float(rng.integers(2, 6)), _time(rng, 0.03, 0.2)
-    link = Link(_capacity(rng), buffer=100.0, queue=Red(low, 3.0 * low))
-    groups = (
-        Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="ns2", send_jitter=0.0),
-        Flow("newreno", rtt, variant="ns2", send_jitter=0.0),
-    )
-    return Scenario((link,), groups, run=_run())
-
-
-def crowd(rng: Rng) -> Scenario:
-    """2 to 8 sources of any law, Vegas first, each with thresholds and an RTT of its own."""
-    flows = []
-    for i in range(int(rng.integers(2, 9))):
-        vegas = i == 0 or (i > 1 and rng.random() < 0.5)
-        law = "vegas" if vegas else str(rng.choice(LOSS_BASED))
-        alpha = float(rng.integers(1, 5))
-        flow = Flow(law, _time(rng, 0.03, 0.2), name=f"{law}{i}", variant="ns2", send_jitter=0.0)
-        if vegas:
-            beta = alpha + float(rng.integers(0, 4))
-            flow = dataclasses.replace(flow, alpha=alpha, beta=beta)
-        flows.append(flow)
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
-    return Scenario((link,), tuple(flows), run=_run())
-
-
-def round_numbers(rng: Rng) -> Scenario:
-    """One Vegas and one loss-based source, with the round numbers that a user chooses.
-
-    The RTT is a whole number of transmission times, so that packets that do not wait arrive at the
-    very instants of departures.
-    """
-    while True:
-        capacity = float(rng.choice((1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 20.0))) * 1e6 / 8000.0
-        rtt = float(rng.choice((20, 30, 40, 50, 60, 80, 100, 120))) / 1000.0
-        pipe = round(capacity * rtt, 9)
-        buffer = round(pipe * float(rng.choice((0.25, 0.5, 1.0, 2.0))))
-        if pipe == round(pipe) and buffer >= 5:
-            break
-    groups = (
-        Flow("vegas", rtt, alpha=1.0, beta=3.0, variant="ns2", send_jitter=0.0),
-        Flow(str(rng.choice(LOSS_BASED)), rtt, variant="ns2", send_jitter=0.0),
-    )
-    return Scenario((Link(capacity, buffer=float(buffer)),), groups, run=_run())
-
-
-def wide(rng: Rng) -> Scenario:
-    """1 to 3 loss-based sources beside one whose RTT is 3 to 10 times theirs."""
-    law, short = str(rng.choice(LOSS_BASED)), _time(rng, 0.01, 0.05)
-    long = float(np.round(short * rng.uniform(3.0, 10.0), 4))
-    groups = (
-        Flow(law, short, name="short", count=int(rng.integers(1, 4)), variant="ns2", send_jitter=0),
-        Flow(law, long, name="long", variant="ns2", send_jitter=0),
-    )
-    link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
-    return Scenario((link,), groups, run=_run())
-
-
-FAMILIES: dict[str, Callable[[Rng], Scenario]] = {
-    f.__name__: f for f in (pair, mixed, arrivals, bands, losses, red, crowd, round_numbers, wide)
-}
-JITTER = "-jitter"  # ends the name of a family whose sources wait
-
-
-def _waiting(family: str) -> Callable[[Rng], Scenario]:
-    """A family's networks, with a random wait of the senders (``send_jitter``).
-
-    The longest wait of a case is drawn between 0.1 ms and one transmission time.
-    """
-
-    def draw(rng: Rng) -> Scenario:
-        drawn = FAMILIES[family](rng)
-        most = 1.0 / drawn.links[0].capacity
-        wait = float(np.round(rng.uniform(1e-4, most), 6))
-        flows = tuple(dataclasses.replace(flow, send_jitter=wait) for flow in drawn.flows)
-        return dataclasses.replace(drawn, flows=flows)
-
-    return draw
-
-
-LOCKED = tuple(FAMILIES)
-_WAITING = ("pair", "mixed", "losses", "round_numbers", "wide")
-FAMILIES |= {family + JITTER: _waiting(family) for family in _WAITING}
 RATIO = (
     "pair",
     "mixed",
@@ -243,75 +74,6 @@ BARS = {
 }
 
 
-def case(family: str, index: int, seed: int = SEED) -> Scenario:
-    """The ``index``-th case of a family, with the seed with which ns-2 ran it."""
-    number = LOCKED.index(family.removesuffix(JITTER))  # with and without waits: one network
-    drawn = FAMILIES[family](np.random.default_rng([seed, number, index]))
-    return _draws(drawn, 1 if seed == SEED else seed)
-
-
-def _draws(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with another seed, which draws other start times."""
-    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, seed=seed))
-
-
-def _store(seed: int) -> Path:
-    return FOLDER / ("accuracy.json" if seed == SEED else f"accuracy-{seed}.json")
-
-
-def _load(seed: int) -> dict[str, Any]:
-    return json.loads(_store(seed).read_text()) if _store(seed).exists() else {}
-
-
-def _keep(stored: dict[str, Any], seed: int) -> None:
-    lines = [f"{json.dumps(k)}: {json.dumps(stored[k])}" for k in sorted(stored)]
-    _store(seed).write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def _spread(runs: np.ndarray) -> float:
-    mean = runs.mean(axis=0)
-    return float(np.max(runs.std(axis=0, ddof=1) / np.maximum(mean, 1e-9)))
-
-
-def measure(
-    *, refine: bool, processes: int = 2, seed: int = SEED, families: Sequence[str] = tuple(FAMILIES)
-) -> None:
-    """Run ns-2 for the cases that are not stored; ``refine``: 20 seeds if 5 spread too much.
-
-    Under RED there are always 20: in about half the runs of some networks Vegas loses its baseRTT,
-    and five runs may all be of one kind by chance.
-    """
-    from vegasmodel.packets import ns2
-
-    stored = _load(seed)
-    for family in families:
-        for index in range(CASES):
-            scenario, key = case(family, index, seed), f"{family}/{index}"
-            known = stored.get(key)
-            runs = 5
-            if known and known["fingerprint"] == scenario.fingerprint():
-                spread = _spread(np.array(known["runs"])) > 0.02 or family == "red"
-                few = len(known["runs"]) < 20 and spread
-                if not (refine and few):
-                    continue
-                runs = 20
-            again = dataclasses.replace(scenario.run, runs=runs)
-            out = ns2.run(
-                dataclasses.replace(scenario, run=again),
-                processes=processes,
-                rtts=family == "arrivals",
-            )
-            base = None if out.base_rtt is None else np.round(out.base_rtt, 6).tolist()
-            stored[key] = {
-                "fingerprint": scenario.fingerprint(),
-                "ns": out.extra["version"],
-                "runs": np.round(out.extra["throughput_runs"], 4).tolist(),
-                "base": base,
-            }
-            _keep(stored, seed)
-            print(key, "measured", flush=True)
-
-
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """The result of one case: the model's error, and the measurement's standard error."""
@@ -348,7 +110,7 @@ def judge(
     """
     change = options.pop("change", None)
     scenario = case(family, index, seed)
-    asked = scenario if options.pop("same_draws", False) else _draws(scenario, OTHER_DRAWS)
+    asked = scenario if options.pop("same_draws", False) else with_seed(scenario, OTHER_DRAWS)
     # a mean over as many runs as the measurement has, so that both have the same noise
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=len(known["runs"])))
     began = time.process_time()
@@ -376,7 +138,7 @@ def judge(
         over = np.array(known["base"], dtype=float) - rtt
         found = np.asarray(prediction.base_rtt) - rtt
         base_error = float(np.sqrt(np.mean((found - over) ** 2)) / over.mean())
-    return Outcome(family, index, error, noise, _spread(runs), base_error, cpu)
+    return Outcome(family, index, error, noise, spread_of(runs), base_error, cpu)
 
 
 def _judge(job: tuple[str, int, dict[str, Any], dict[str, Any]]) -> Outcome:
@@ -390,7 +152,7 @@ def outcomes(
     **options: Any,
 ) -> list[Outcome]:
     """The results of every stored case of the families."""
-    stored = _load(seed)
+    stored = load(seed)
     jobs = [
         (family, index, stored[f"{family}/{index}"], {"seed": seed} | options)
         for family in families
@@ -499,7 +261,7 @@ def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
 
     for key in keys:
         family, index = key.split("/")
-        scenario = _draws(case(family, int(index), seed), OTHER_DRAWS)
+        scenario = with_seed(case(family, int(index), seed), OTHER_DRAWS)
         many = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=runs))
         measured = np.array(ns2.run(many, rtts=False).extra["throughput_runs"])
         model = answer(many, runs=runs)

@@ -17,7 +17,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.accuracy import CASES, OTHER_DRAWS, SEED, _draws, _load, case
+from benchmarks.accuracy_cases import CASES, OTHER_DRAWS, SEED, case, with_seed
+from benchmarks.accuracy_runs import load
 from benchmarks.fluid import cpu, pair
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
@@ -46,7 +47,7 @@ def one_by_one(scenario: Scenario, k: int) -> Scenario:
 
 def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
     """The error of the ratio of Vegas to loss-based means; the NRMSE if all flows are of a kind."""
-    asked = _draws(scenario, OTHER_DRAWS)
+    asked = with_seed(scenario, OTHER_DRAWS)
     model = np.mean([engine(one_by_one(asked, k)) for k in range(MIN_RUNS)], axis=0)
     vegas = np.array([m.flow.law == "vegas" for m in scenario.members])
     if vegas.all() or not vegas.any():
@@ -62,7 +63,7 @@ def main() -> None:
     parser.add_argument("--families", nargs="+", default=FAMILIES, choices=FAMILIES)
     parser.add_argument("--list", action="store_true", help="every case")
     options = parser.parse_args()
-    stored = _load(SEED)
+    stored = load(SEED)
     print(f"{'family':10s}{'cases':>6s}" + "".join(f"{name:>18s}" for name in ENGINES) + "  nearer")
     for family in options.families:
         errors = []

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.accuracy import FAMILIES, LOCKED, OTHER_DRAWS
+from benchmarks.accuracy_cases import FAMILIES, LOCKED, OTHER_DRAWS
 from vegasmodel.metrics import Floats, nrmse
 from vegasmodel.packets import ns2
 from vegasmodel.predictor import predict

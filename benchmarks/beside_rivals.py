@@ -16,7 +16,9 @@ import os
 
 import numpy as np
 
-from benchmarks.accuracy import CASES, _load, case, judge, outcomes
+from benchmarks.accuracy import judge, outcomes
+from benchmarks.accuracy_cases import CASES, case
+from benchmarks.accuracy_runs import load
 
 FAMILIES = {"pair": "one Vegas, one other", "mixed": "2 to 8, mixed"}
 MODELS = {"minicycle": "closed form `minicycle`", "fluid": "`fluid`", "rounds": "`rounds`"}
@@ -38,7 +40,7 @@ def main() -> None:
 
 def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
     """Texts for a table: mean error with standard error, cases answered, median CPU seconds."""
-    judge(family, 0, _load(seed)[f"{family}/0"], seed, model)  # compiles or loads once
+    judge(family, 0, load(seed)[f"{family}/0"], seed, model)  # compiles or loads once
     found = outcomes(1, seed, (family,), model=model)
     errors = np.array([abs(o.error) for o in found if not np.isnan(o.error)])
     se = errors.std(ddof=1) / np.sqrt(errors.size)

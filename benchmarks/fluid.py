@@ -43,7 +43,7 @@ def pair(
 
 
 def drawn(n: int, seed: int = 1) -> list[Scenario]:
-    """Random cases in the ranges of ``benchmarks.accuracy``."""
+    """Random cases in the ranges of ``benchmarks.accuracy_cases``."""
     rng = np.random.default_rng(seed)
     return [
         pair(

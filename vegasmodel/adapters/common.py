@@ -29,7 +29,9 @@ RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
     "sack": "SACK repairs several lost packets in a round trip",
     "tahoe": "Tahoe starts again from one packet",
 }
-LEAST_BUFFER = 12.0  # packets: the smallest of the accuracy campaigns (benchmarks/accuracy.py)
+LEAST_BUFFER = (
+    12.0  # packets: the smallest that was compared with ns-2 (benchmarks/accuracy_cases.py)
+)
 CYCLES = 10  # least number in an average, so that an unfinished cycle hardly changes the mean
 LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
 MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses

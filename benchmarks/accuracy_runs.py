@@ -1,0 +1,74 @@
+"""The stored ns-2 runs of the random cases: they are read, or measured where there are none."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy_cases import CASES, FAMILIES, SEED, case
+
+FOLDER = Path(__file__).parent / "reference"
+
+
+def _store(seed: int) -> Path:
+    return FOLDER / ("accuracy.json" if seed == SEED else f"accuracy-{seed}.json")
+
+
+def load(seed: int) -> dict[str, Any]:
+    """The stored runs of a seed's cases, by keys such as ``pair/3``; empty if there are none."""
+    return json.loads(_store(seed).read_text()) if _store(seed).exists() else {}
+
+
+def _keep(stored: dict[str, Any], seed: int) -> None:
+    lines = [f"{json.dumps(k)}: {json.dumps(stored[k])}" for k in sorted(stored)]
+    _store(seed).write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def spread_of(runs: np.ndarray) -> float:
+    """The largest coefficient of variation of a flow's throughput, over the runs [runs, flows]."""
+    mean = runs.mean(axis=0)
+    return float(np.max(runs.std(axis=0, ddof=1) / np.maximum(mean, 1e-9)))
+
+
+def measure(
+    *, refine: bool, processes: int = 2, seed: int = SEED, families: Sequence[str] = tuple(FAMILIES)
+) -> None:
+    """Run ns-2 for the cases that are not stored; ``refine``: 20 seeds if 5 spread too much.
+
+    Under RED there are always 20: in about half the runs of some networks Vegas loses its baseRTT,
+    and five runs may all be of one kind by chance.
+    """
+    from vegasmodel.packets import ns2
+
+    stored = load(seed)
+    for family in families:
+        for index in range(CASES):
+            scenario, key = case(family, index, seed), f"{family}/{index}"
+            known = stored.get(key)
+            runs = 5
+            if known and known["fingerprint"] == scenario.fingerprint():
+                spread = spread_of(np.array(known["runs"])) > 0.02 or family == "red"
+                few = len(known["runs"]) < 20 and spread
+                if not (refine and few):
+                    continue
+                runs = 20
+            again = dataclasses.replace(scenario.run, runs=runs)
+            out = ns2.run(
+                dataclasses.replace(scenario, run=again),
+                processes=processes,
+                rtts=family == "arrivals",
+            )
+            base = None if out.base_rtt is None else np.round(out.base_rtt, 6).tolist()
+            stored[key] = {
+                "fingerprint": scenario.fingerprint(),
+                "ns": out.extra["version"],
+                "runs": np.round(out.extra["throughput_runs"], 4).tolist(),
+                "base": base,
+            }
+            _keep(stored, seed)
+            print(key, "measured", flush=True)
