@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import implementation
+from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.status import Status
 from vegasmodel.steady_state import LimitCycle
@@ -24,7 +26,15 @@ from vegasmodel.support.progress import series
 if TYPE_CHECKING:
     import xarray
 
+    from vegasmodel.engines.fluid.continuous import ContinuousRun
+
 SIMULATORS = ("rounds", "fluid", "delayed")
+OF_AVERAGES = (  # assumptions about means over the time after the warm-up, or over several runs
+    "enough-runs",
+    "insensitive-to-starts",
+    "sends-after-warm-up",
+    "settles-in-time",
+)
 STEADY = ("rounds", "fluid")  # those that find a limit cycle
 
 
@@ -61,9 +71,9 @@ def simulate(
     Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario's
     name and fingerprint, the version of this package, and how the simulation ended (``status``).
     If it ended early, the values after that time are NaN.  With ``rounds``, ``attrs`` also hold
-    ``parts`` (see below) and the number of simulated ``events``.  With ``rounds`` and ``delayed``,
-    they hold ``left_out``: the names of assumptions that do not hold, because the simulator leaves
-    something out; empty if there are none.
+    ``parts`` (see below) and the number of simulated ``events``.  ``left_out`` has the names of
+    assumptions that do not hold, because the simulator leaves something out; it is empty if there
+    are none.  ``left_out_reasons`` has a line for each of them, which says why.
     The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) describe each flow.
 
     ``rounds`` may simulate several successive packets of a flow as one event.  ``parts`` is the
@@ -94,12 +104,15 @@ def simulate(
         found = _fluid(scenario, samples)
     else:
         found = _rounds(scenario, samples, parts)
+    left_out = [each for each in found.pop("assumptions") if each.holds is False]
     attrs = {
         "model": model,
         "scenario": scenario.name,
         "fingerprint": scenario.fingerprint(),
         "version": vegasmodel.__version__,
         **found.pop("attrs"),
+        "left_out": ", ".join(each.name for each in left_out),
+        "left_out_reasons": "\n".join(each.detail for each in left_out),
     }
     units = {"rate": "packets/s", "rtt": "s", "base_rtt": "s"}
     times, links = found.pop("time"), found.pop("link")
@@ -168,12 +181,11 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "lost": lost,
         "queue": totals.of_links(totals.queues, links),
         "link": links,
+        "assumptions": answers.left_out(scenario),
         "attrs": {
             "parts": resolution(scenario)[0] if parts is None else parts,
             "status": Status(totals.status).reason,
             "events": totals.events,
-            # names of the assumptions that do not hold
-            "left_out": ", ".join(a.name for a in answers.left_out(scenario) if not a.holds),
         },
     }
 
@@ -194,13 +206,13 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
         "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
+        "assumptions": _of_fluid(scenario, run),
         "attrs": {"status": run.status},
     }
 
 
 def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
     from vegasmodel.engines.delayed import feedback
-    from vegasmodel.engines.fluid.continuous import in_packets
 
     anew = [group.law for group in scenario.flows if find(group.law).recovery == "slow start"]
     if anew:
@@ -209,8 +221,6 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
             f"{anew[0]} starts again from one packet"
         )
     run = feedback.run(scenario, samples)
-    # windows change continuously here, also those of a stack that changes them once per round trip
-    left_out = "whole-stack" if in_packets(scenario, None) else ""
     return {
         "time": run.time,
         "window": run.window,
@@ -221,8 +231,35 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
         "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],
-        "attrs": {"status": "done", "left_out": left_out},
+        "assumptions": _of_delayed(scenario, run.lost[-1]),
+        "attrs": {"status": "done"},
     }
+
+
+def _of_fluid(scenario: Scenario, run: ContinuousRun) -> Sequence[Assumption]:
+    """The assumptions of ``fluid`` about its equations; none if the run has no averages."""
+    from vegasmodel.adapters import fluid
+
+    if run.status != "done" or np.isnan(run.throughput).all():
+        return ()
+    known = fluid.of_run(scenario, run).assumptions
+    return [each for each in known if each.name not in OF_AVERAGES]
+
+
+def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
+    """The assumptions of ``delayed`` about its equations; ``lost`` [flow] are its losses."""
+    from vegasmodel.adapters import common, fluid
+    from vegasmodel.engines.fluid.continuous import in_packets
+
+    losers = lost[[not find(member.flow.law).delay_based for member in scenario.members]]
+    smooth = "windows change at every instant, as in the papers' equations"
+    taken = "every sender recovers from a loss within a round trip"
+    known = common.left_out(scenario, random_loss=True)
+    return [
+        Assumption("whole-stack", not in_packets(scenario, None), smooth),
+        common.one_recovery(scenario, taken, lost=bool(losers.any())),
+        *(each for each in known if each.name not in fluid.KNOWN),
+    ]
 
 
 def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:

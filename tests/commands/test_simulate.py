@@ -100,6 +100,11 @@ def test_simulate_convert_and_read_back(capsys: pytest.CaptureFixture[str], tmp_
     assert picture.read_bytes().startswith(b"\x89PNG")
     late = document(capsys, ["simulate", str(scenario), "--model", "delayed", "--json"])
     assert late["provenance"]["model"] == "delayed"
+    with scenario.open("a") as file:
+        file.write('[[flow]]\nlaw = "tahoe"\nrtt = "40 ms"\n')
+    assert run(["simulate", str(scenario), "--model", "fluid"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "fluid: losses-end-growth does not hold: " in said  # the buffer is infinite
     doc = document(capsys, ["convert", str(first), "--out", str(second), "--json"])
     assert doc["flows"] == ["vegas[0]", "vegas[1]"]
     from vegasmodel import packets

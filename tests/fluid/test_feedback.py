@@ -343,8 +343,27 @@ def test_trajectories_with_delay_say_that_windows_change_continuously(
     variant: str, said: str
 ) -> None:
     """In ns-2 Vegas changes its window once per round trip; this simulator ignores that."""
-    case = scenario([vegas(variant=variant), reno(variant=variant)], duration=20.0, warmup=5.0)
+    case = scenario([vegas(variant=variant)], duration=20.0, warmup=5.0)
     assert simulate(case, "delayed", samples=50).attrs["left_out"] == said
+
+
+@pytest.mark.parametrize(
+    ("model", "law", "variant", "reason"),
+    [
+        ("fluid", "tahoe", "paper", "Tahoe starts again from one packet"),
+        ("fluid", "tahoe", "ns2", ""),  # this form of fluid includes each law's recovery
+        ("delayed", "newreno", "paper", "NewReno repairs one lost packet a round trip"),
+    ],
+)
+def test_trajectories_say_whose_recovery_the_equations_lack(
+    model: str, law: str, variant: str, reason: str
+) -> None:
+    flows = [vegas(variant=variant), Flow(law, 0.08, variant=variant)]
+    data = simulate(scenario(flows, duration=20.0, warmup=5.0), model, samples=50)
+    assert data["lost"][-1, 1] > 0
+    assert data.attrs["left_out"] == ("recovery-as-taken" if reason else "")
+    assert data.attrs["left_out_reasons"].endswith(reason)
+    assert bool(data.attrs["left_out_reasons"]) == bool(reason)
 
 
 @pytest.mark.parametrize("model", ["rounds", "fluid", "delayed"])

@@ -86,25 +86,17 @@ def simulate(
         from vegasmodel import plots
 
         plots.save(plots.windows(data), plot)
-    _print(data, _not_held(case, data), json=json)
+    _print(data, _not_held(data), json=json)
 
 
-def _not_held(scenario: Scenario, data: xr.Dataset) -> list[str]:
-    """A sentence for each assumption of the simulator that does not hold in this scenario.
-
-    Their names are in the attribute ``left_out`` of ``data``, which ``fluid`` does not write.
-    """
-    if not data.attrs.get("left_out"):
+def _not_held(data: xr.Dataset) -> list[str]:
+    """A sentence for each assumption of the simulator that does not hold in the scenario."""
+    if not data.attrs["left_out"]:
         return []
-    from vegasmodel.engines.rounds.answers import left_out
-
-    details = {each.name: each.detail for each in left_out(scenario)}
-    # the only one of `delayed`
-    details["whole-stack"] = "windows change at every instant, as in the papers' equations"
+    names, reasons = data.attrs["left_out"].split(", "), data.attrs["left_out_reasons"].split("\n")
     return [
         f"{data.attrs['model']}: {name} does not hold{f': {why}' if why else ''}."
-        for name in data.attrs["left_out"].split(", ")
-        for why in [details[name]]
+        for name, why in zip(names, reasons, strict=True)
     ]
 
 
