@@ -121,7 +121,7 @@ def test_the_fields_of_a_steady_state_are_explained() -> None:
 def test_every_model_and_law_is_documented() -> None:
     models = (ROOT / "docs/models.md").read_text(encoding="utf-8")
     scenario = (ROOT / "docs/scenario.md").read_text(encoding="utf-8")
-    assert set(vm.MODELS) == set(EXPLANATIONS)
+    assert set(EXPLANATIONS) - {"delayed"} == set(vm.MODELS)  # only simulate knows delayed
     assert all(f"`{name}`" in models for name in vm.MODELS)
     assert all(re.search(rf"\b{law.name}\b", scenario) for law in laws.BUILT_IN)
     assert all(f"`{variant}`" in scenario for variant in VARIANTS)

@@ -14,6 +14,7 @@ from tests.helpers import scenario
 from tests.homes import HOME
 from vegasmodel.command_line.commands import run
 from vegasmodel.explanations import EXPLANATIONS, keys
+from vegasmodel.simulation import SIMULATORS
 from vegasmodel.testing import strategies
 
 OWN = ("own-law-grows", "own-law-grows-slowly", "own-law-repairs")  # of user-defined laws
@@ -100,7 +101,7 @@ def test_keys_of_a_scenario_are_explained(capsys: pytest.CaptureFixture[str]) ->
     assert vm.explain("flow.delayed_ack").startswith(
         "delayed_ack, in the table [[flow]] of a scenario file: whether the receiver delays ACKs"
     )
-    assert vm.explain("delayed") == vm.explain("delayed_ack") == vm.explain("flow.delayed_ack")
+    assert vm.explain("delayed_ack") == vm.explain("flow.delayed_ack")
     assert len(vm.explain("name").splitlines()) == 2  # of a link, and of a flow
     assert vm.explain("delay").startswith("delay, in the table [[link]]")
     assert vm.explain("send_jitter").count("\n") == 0
@@ -175,9 +176,24 @@ def test_a_law_of_the_user_is_explained(
 
 
 def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(EXPLANATIONS) == set(vm.MODELS)
+    assert set(EXPLANATIONS) == {*vm.MODELS, *SIMULATORS}
     assert run(["explain"]) == 0
     text = capsys.readouterr().out
     assert all(f"\n{model} " in f"\n{text}" for model in vm.MODELS)
     assert run(["explain", "minicycel"]) == 2
     assert "did you mean 'minicycle'" in capsys.readouterr().err
+
+
+def test_a_simulator_s_name_wins_over_a_key_of_which_it_is_a_part() -> None:
+    """``delayed`` was explained as the key ``delayed_ack``."""
+    assert vm.explain("delayed").startswith("delayed: the equations of fluid with feedback delay")
+    case = vm.Scenario.from_dict(
+        {
+            "link": [{"capacity": "300 pkt/s", "buffer": "20 pkt"}],
+            "flow": [{"law": "reno", "rtt": "60 ms", "variant": "ns2", "access": "400 pkt/s"}],
+            "run": {"duration": "20 s", "warmup": "5 s"},
+        }
+    )
+    left_out = vm.simulate(case, "delayed", samples=2).attrs["left_out"].split(", ")
+    assert {"whole-stack", "recovery-as-taken"} <= set(left_out)
+    assert set(left_out) <= set(EXPLANATIONS["delayed"].hypotheses)

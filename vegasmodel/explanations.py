@@ -329,9 +329,30 @@ EXPLANATIONS = MappingProxyType(
             "docs/architecture.md, Two simulators; docs/ns2.md",
             "docs/accuracy.md; python -m benchmarks.accuracy measures it",
         ),
+        "delayed": Explanation(
+            "the equations of fluid with feedback delay; only for the command simulate",
+            (
+                "A_i(t) = max over v <= t of N_i(v) + W_i(v)                            (D3)",
+                "W_i dW_i = m_i dN_i                                                    (D4)",
+                "A_i: packets sent, N_i: packets whose fate the sender knows, W_i: window,",
+                "m_i: change of the window in a round trip, by the law",
+            ),
+            _meanings(
+                "whole-stack",
+                "recovery-as-taken",
+                "long-lived-flows",
+                "no-delay-noise",
+                "bottleneck-is-the-link",
+                "no-queueing-of-acks",
+                "no-forced-drops",
+            ),
+            "docs/architecture.md, Two simulators; vegasmodel/engines/delayed/feedback.py has all "
+            "equations",
+            "docs/architecture.md; python -m benchmarks.accuracy_feedback measures it",
+        ),
     }
 )
-"""The explanation of every model, by the model's name."""
+"""The explanation of every model, and of the simulator ``delayed``, by the model's name."""
 
 
 def explain(name: str) -> str:
@@ -339,8 +360,8 @@ def explain(name: str) -> str:
 
     For example, ``explain("phase-effects")`` says when this assumption holds, and which models make
     it.  Columns are those of printed tables, keys those of a scenario file.  A part of their name
-    is enough: ``explain("nrmse")`` explains all columns with this word, and ``explain("delayed")``
-    the key ``delayed_ack`` of a flow.
+    is enough: ``explain("error")`` explains all columns with this word, and
+    ``explain("jitter")`` the keys ``send_jitter`` and ``start_jitter``.
 
     Raises ``FieldError``, which gives the nearest name, if there is no such name.
     """

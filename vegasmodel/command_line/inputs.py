@@ -50,10 +50,10 @@ def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:
 
 
 def models(_: click.Context) -> list[str]:
-    """The names of all models."""
-    from vegasmodel.explanations import EXPLANATIONS
+    """The names of all models that predict throughputs."""
+    from vegasmodel.predictor import MODELS
 
-    return list(EXPLANATIONS)
+    return list(MODELS)
 
 
 def engines(_: click.Context) -> Iterable[str]:

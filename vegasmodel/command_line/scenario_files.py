@@ -174,18 +174,18 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
     return console.stacked([names[i] for i in keep], table)
 
 
-def _explained(context: click.Context) -> list[str]:
+def _explained(_: click.Context) -> list[str]:
     """The names that the tab key offers for the command ``explain``.
 
     Names of columns that contain spaces are left out: one word of such a name is enough for
     ``explain``.
     """
-    from vegasmodel.explanations import keys
+    from vegasmodel.explanations import EXPLANATIONS, keys
     from vegasmodel.laws import names
     from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
     columns = [name for name in COLUMNS if " " not in name]
-    return [*inputs.models(context), *names(), *ASSUMPTIONS, *columns, *WORDS, *keys()]
+    return [*EXPLANATIONS, *names(), *ASSUMPTIONS, *columns, *WORDS, *keys()]
 
 
 @click.command()
@@ -200,7 +200,7 @@ def explain(
     """A model's equations, assumptions, source and accuracy.
 
     Without MODEL, all names are listed.  MODEL may also be the name of a law (cubic), of a key of a
-    scenario file (delayed_ack), of an assumption (phase-effects), of a column of a printed table
+    scenario file (send_jitter), of an assumption (phase-effects), of a column of a printed table
     (load) or of a verdict of the command paper (erratum).
 
     Example: vegasmodel explain minicycle
