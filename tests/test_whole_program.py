@@ -22,9 +22,10 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
 
 from vegasmodel.engines import on_demand
-from vegasmodel.support import whole_program
+from vegasmodel.support import linked_code, numba_shortcuts
+from vegasmodel.support.linked_code import Marks
 from vegasmodel.support.machine_code import compiled
-from vegasmodel.support.whole_program import Marks, Part, WholeProgram
+from vegasmodel.support.whole_program import Part, WholeProgram
 
 ROW = np.dtype([("calls", "i8"), ("length", "f8")], align=True)
 
@@ -96,7 +97,7 @@ def test_only_what_python_calls_is_machine_code() -> None:
     assert middle._part.overloads
     assert not middle.overloads
     kinds = {type(made.library).__name__ for made in middle._part.overloads.values()}
-    assert kinds == {"_Unfinished"}
+    assert kinds == {"Unfinished"}
 
 
 def test_an_llvmlite_that_cannot_ask_for_inlining(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +105,7 @@ def test_an_llvmlite_that_cannot_ask_for_inlining(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("Attribute 'alwaysinline' does not apply to function return values")
 
     expected = top(rows(), 7)
-    monkeypatch.setattr(whole_program, "_inlining_can_be_asked", lambda: False)
+    monkeypatch.setattr(linked_code, "_inlining_can_be_asked", lambda: False)
     monkeypatch.setattr(llvm.ValueRef, "add_function_attribute", never)
     again = WholeProgram(top.py_func, {"error_model": "numpy", "_nrt": False})
     assert again(rows(), 7) == expected
@@ -240,7 +241,7 @@ def test_arrays_that_a_program_makes_are_freed() -> None:
 
 
 def test_an_llvmlite_whose_passes_cannot_be_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whole_program, "_passes_can_be_chosen", lambda: False)
+    monkeypatch.setattr(linked_code, "_passes_can_be_chosen", lambda: False)
     again = WholeProgram(top.py_func, {"error_model": "numpy", "_nrt": False})
     assert again(rows(), 7) == top(rows(), 7)
 
@@ -252,7 +253,7 @@ def test_an_operator_on_numbers_has_the_types_that_numba_finds(operator_: Any) -
     function = context.resolve_value_type(operator_)
     kinds = (types.float64, types.int64, types.boolean, types.literal(3))
     for arguments in itertools.product(kinds, repeat=1 if operator_ is operator.neg else 2):
-        mine = whole_program._listed(context, function, arguments)
+        mine = numba_shortcuts._listed(context, function, arguments)
         assert mine == context.resolve_function_type(function, arguments, {})
 
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol, TypeVar, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.support.linked_code import Marks
 from vegasmodel.support.machine_code import compiled
-from vegasmodel.support.whole_program import Marks
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 Row = TypeVar("Row", covariant=True)

@@ -23,7 +23,8 @@ import numba
 from numba.core import event
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from vegasmodel.support.whole_program import NO_MARKS, Marks, Part, WholeProgram
+from vegasmodel.support.linked_code import NO_MARKS, Marks
+from vegasmodel.support.whole_program import Part, WholeProgram
 
 __all__ = ["compiled", "compiling", "part"]
 

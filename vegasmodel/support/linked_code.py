@@ -1,0 +1,195 @@
+"""The code of compiled functions in LLVM's intermediate language, linked to one program.
+
+By default LLVM inlines small functions in their callers. The options in ``Marks`` change how it
+treats a function:
+
+- ``apart``: the function is not inlined, which makes the program smaller.
+- ``rare``: the function is not inlined, and no function that it calls is inlined in it.
+- ``quick``: LLVM optimises the function less, and so compiles it faster.
+- ``distinct``: LLVM assumes that arrays that Python passes share no memory, so the code is faster.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from typing import Any, NamedTuple
+
+import llvmlite.binding as llvm
+from numba.core.codegen import JITCodeLibrary
+
+__all__ = ["NO_MARKS", "Marks", "Unfinished", "Whole"]
+
+
+class Marks(NamedTuple):
+    """Options with which a function is compiled; the docstring of the module explains them."""
+
+    rare: bool = False  # inlined nowhere, and nothing is inlined in it
+    apart: bool = False  # inlined nowhere
+    quick: bool = False  # optimised less, and so compiled faster
+    distinct: bool = False  # arrays that Python passes share no memory
+
+
+NO_MARKS = Marks()
+# as LLVM writes them: a status that a function returns, a value by branches, a value of these
+_STATUS = re.compile(r"^  ret i32 (\S+)$", re.MULTILINE)
+_PHI = re.compile(r"^  (%\S+) = phi i32 (.*)$", re.MULTILINE)
+_VALUE = re.compile(r"\[ (\S+),")
+SMALL = 300  # LLVM instructions: a function of at most so many is inlined
+
+
+class _Simplified(JITCodeLibrary):  # type: ignore[misc]
+    """Code in LLVM's intermediate language.
+
+    Each function of the code is simplified before the code is linked.
+    """
+
+    marks = NO_MARKS
+
+    def _optimize_functions(self, module: Any) -> None:
+        if not _passes_can_be_chosen():
+            super()._optimize_functions(module)
+            return
+        module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder()
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()  # variables become registers
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class Unfinished(_Simplified):
+    """The code of a function that only compiled code calls, in LLVM's intermediate language.
+
+    No machine code is made of such a function alone (``Part``).  Its code is linked into each
+    ``WholeProgram`` that calls it, and the whole program is then translated to machine code.
+    """
+
+    def add_ir_module(self, module: Any) -> None:
+        """Add the function's code in LLVM's language.
+
+        A function marked ``rare`` seldom runs. So LLVM is told not to inline the compiled functions
+        that it calls (``Part``), which saves time when it is compiled.
+        """
+        if self.marks.rare:
+            linked = [lib for lib in self._linking_libraries if isinstance(lib, Unfinished)]
+            parts = {part.name for lib in linked for part in lib.get_defined_functions()}
+            blocks = (block for function in module.functions for block in function.blocks)
+            for instruction in (one for block in blocks for one in block.instructions):
+                if instruction.opname == "call" and instruction.callee.name in parts:
+                    instruction.attributes.add("noinline")
+        super().add_ir_module(module)
+
+    @property
+    def may_raise(self) -> bool:
+        """Whether the function may return anything but the status 0.
+
+        Another status means that it has raised an exception, or that its result is ``None``.
+        """
+        code = str(self._final_module)
+        statuses = _STATUS.findall(code)
+        phis = dict(_PHI.findall(code))
+        return any(set(_VALUE.findall(phis.get(one, f"[ {one},"))) != {"0"} for one in statuses)
+
+    def finalize(self) -> None:
+        """Make no machine code."""
+        self._finalized = True
+
+    def with_callees(self, found: dict[Any, None]) -> None:
+        """Add this function and all functions that it calls to the dictionary ``found``.
+
+        A function is added after those that it calls.
+        """
+        if self not in found:
+            for library in self._linking_libraries:
+                if isinstance(library, Unfinished):
+                    library.with_callees(found)
+                else:
+                    found.setdefault(library)
+            found[self] = None
+
+
+class Whole(_Simplified):
+    """The code of a ``WholeProgram`` in LLVM's intermediate language.
+
+    It contains the code of all functions that the program calls, directly or not.
+    """
+
+    _parts: dict[str, Unfinished]  # by the names of their functions
+    _linking_libraries: list[Any]
+
+    def finalize(self) -> None:
+        """Link the code of all functions that the program calls, and make machine code of it."""
+        found: dict[Any, None] = {}
+        for library in self._linking_libraries:
+            if isinstance(library, Unfinished):
+                library.with_callees(found)
+            else:
+                found.setdefault(library)
+        parts = [library for library in found if isinstance(library, Unfinished)]
+        self._parts = {f.name: part for part in parts for f in part.get_defined_functions()}
+        # callers first, because LLVM's linker drops functions that are not called yet
+        self._linking_libraries = list(reversed(found))
+        super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.name in self._parts:
+                function.linkage = "internal"  # not visible outside, so it is removed once inlined
+                if _inlining_can_be_asked():
+                    self._ask_for_inlining(function)
+        if not _passes_can_be_chosen():
+            super()._optimize_final_module()
+            return
+        level = {"opt": 1} if self.marks.quick else {}
+        passes, builder = self._codegen._module_pass_manager(
+            loop_vectorize=False, slp_vectorize=False, **level
+        )
+        passes.run(self._final_module, builder)
+
+    def _ask_for_inlining(self, function: Any) -> None:
+        """Tell LLVM whether to inline a function into its callers.
+
+        A function is never inlined if it has the mark ``rare`` (it seldom runs; LLVM is told this,
+        too) or ``apart`` (the program is smaller if it is not inlined). Any other function of at
+        most ``SMALL`` instructions is always inlined. For the rest, LLVM decides.
+        """
+        marks = self._parts[function.name].marks
+        if marks.rare:
+            function.add_function_attribute("cold")
+        if marks.rare or marks.apart:
+            function.add_function_attribute("noinline")
+            return
+        instructions = (one for block in function.blocks for one in block.instructions)
+        if sum(1 for _ in itertools.islice(instructions, SMALL + 1)) <= SMALL:
+            function.add_function_attribute("alwaysinline")
+
+
+@functools.cache
+def _passes_can_be_chosen() -> bool:
+    """Whether the installed llvmlite lets its user choose LLVM's passes.
+
+    If not, LLVM runs the passes that Numba chooses.
+    """
+    manager = getattr(llvm, "create_new_function_pass_manager", None)
+    return manager is not None and hasattr(manager(), "add_sroa_pass")
+
+
+@functools.cache
+def _inlining_can_be_asked() -> bool:
+    """Whether the installed llvmlite can ask LLVM to inline a function.
+
+    Before version 0.48, llvmlite attaches the attribute ``alwaysinline`` to the function's return
+    value and not to the function. LLVM rejects such code.
+    """
+    module = llvm.parse_assembly("define void @f() {\n ret void\n}\n")
+    module.get_function("f").add_function_attribute("alwaysinline")
+    try:
+        module.verify()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,269 @@
+"""Steps of Numba's compiler that are left out, or done in a faster way.
+
+Each context manager replaces functions of Numba as long as it is entered.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import BuiltinFunctionType, NoneType
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import cgutils, ir, types
+from numba.core.compiler_machinery import register_pass
+from numba.core.cpu import CPUContext
+from numba.core.postproc import PostProcessor
+from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import (
+    NopythonTypeInference,
+)
+from numba.core.types.misc import unliteral
+from numba.core.typing.templates import ConcreteTemplate
+
+__all__ = [
+    "Typing", "with_short_indexing", "with_shortcuts", "without_garbage_collection",
+    "without_lifetimes", "without_lock_events", "without_negative_indices",
+]  # fmt: skip
+
+_NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Switch off Python's garbage collector while Numba compiles.
+
+    It would search Numba's many objects again and again, and find nothing to free.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def without_lock_events() -> Iterator[None]:
+    """Switch off the events that Numba records about LLVM's lock.
+
+    Numba takes this lock many thousand times, and would record two events each time.
+    """
+    lock: Any = getattr(llvm.ffi.lib, "_lock", None)
+    told = getattr(lock, "_cblist", None)
+    if told is None:  # another version of llvmlite
+        yield
+        return
+    lock._cblist = []
+    try:
+        yield
+    finally:
+        lock._cblist = told
+
+
+@contextmanager
+def without_negative_indices() -> Iterator[None]:
+    """Make Numba compile array accesses without a test for negative indices.
+
+    A negative index counts from the end of the array, so Numba normally tests each index.  The code
+    is faster without the tests, but then no index may be negative.
+    """
+    from numba.np import arrayobj
+
+    plain = getattr(arrayobj, "fix_integer_index", None)
+    if plain is None:  # another version of Numba
+        yield
+        return
+
+    def place(context: Any, builder: Any, kind: Any, index: Any, _: Any) -> Any:
+        return context.cast(builder, index, kind, types.intp)
+
+    arrayobj.fix_integer_index = place
+    try:
+        yield
+    finally:
+        arrayobj.fix_integer_index = plain
+
+
+class _Fields:
+    """Gives the fields of an array's description in LLVM's language, such as its shape.
+
+    Code that extracts a field is written only when the field is asked for.
+    """
+
+    def __init__(self, context: Any, builder: Any, kind: Any, value: Any) -> None:
+        self._model, self._builder, self._value = context.data_model_manager[kind], builder, value
+
+    def __getattr__(self, field: str) -> Any:
+        return self._builder.extract_value(self._value, self._model.get_field_position(field))
+
+
+@contextmanager
+def with_short_indexing() -> Iterator[None]:
+    """Make Numba write less code in LLVM's language for each element of an array.
+
+    Numba would copy the whole description of the array to memory, with all shapes and strides, each
+    time an element is read or written. LLVM would then have to remove all this again.
+
+    Only elements of arrays in C order are treated differently, if there is one integer index for
+    each dimension and bounds are not checked.
+    """
+    from numba.np import arrayobj
+
+    make, indexing = arrayobj.make_array, arrayobj.basic_indexing
+
+    def fields(kind: Any) -> Any:
+        def of(context: Any, builder: Any, value: Any = None, ref: Any = None) -> Any:
+            if type(kind) is types.Array and value is not None and ref is None:
+                return _Fields(context, builder, kind, value)
+            return make(kind)(context, builder, value=value, ref=ref)
+
+        return of
+
+    def element(
+        context: Any, builder: Any, kind: Any, array: Any, index_kinds: Any, indices: Any,
+        boundscheck: Any = None,
+    ) -> Any:  # fmt: skip
+        whole = all(isinstance(one, types.Integer) for one in index_kinds)
+        if boundscheck or kind.layout != "C" or len(indices) != kind.ndim or not whole:
+            return indexing(context, builder, kind, array, index_kinds, indices, boundscheck)
+        shape = cgutils.unpack_tuple(builder, array.shape, kind.ndim)
+        places = [
+            arrayobj.fix_integer_index(context, builder, *one)
+            for one in zip(index_kinds, indices, shape, strict=True)
+        ]
+        found = cgutils.get_item_pointer2(context, builder, array.data, shape, (), "C", places)
+        return found, [], []
+
+    arrayobj.make_array, arrayobj.basic_indexing = fields, element
+    try:
+        yield
+    finally:
+        arrayobj.make_array, arrayobj.basic_indexing = make, indexing
+
+
+@contextmanager
+def without_lifetimes() -> Iterator[None]:
+    """Let Numba skip its search for the last use of each variable.
+
+    Numba releases an array after the last use of its variable.  So the search can be skipped for
+    functions that create no arrays.
+    """
+    plain = PostProcessor.run
+
+    def run(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:  # noqa: ARG001 - Numba's
+        self.func_ir.blocks = canonicalize_cfg(self.func_ir.blocks)
+        self.func_ir.generator_info = None
+
+    PostProcessor.run = run
+    try:
+        yield
+    finally:
+        PostProcessor.run = plain
+
+
+@contextmanager
+def with_shortcuts() -> Iterator[None]:
+    """Replace four functions of Numba by faster ones while it compiles.
+
+    The compiled code stays the same.
+
+    - One function lists the variables in an instruction.  The faster one skips parts that contain
+      no variable, such as strings.
+    - One function finds the signature of a call from the types of its arguments.  The faster one
+      keeps each signature, and returns it when the same function is called with the same types.
+    - One function writes the type of a record as text, with all its fields.  The faster one returns
+      the type's name, which is a text that exists already.
+    - One function asks LLVM for the size of a type, for each variable.  The faster one keeps sizes.
+    """
+    instruction: Any = ir.Inst
+    function: Any = types.BaseFunction
+    record: Any = types.Record
+    in_parts, signature_of = instruction._rec_list_vars, function.get_call_type
+    text, size_of = record.__repr__, CPUContext.get_abi_sizeof
+    sizes: dict[Any, int] = {}
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def variables(self: Any, part: Any) -> Any:
+        kind = type(part)
+        if kind is ir.Var:
+            return [part]
+        return [] if kind in _NO_VARIABLE else in_parts(self, part)
+
+    def signature(self: Any, context: Any, arguments: Any, named: Any) -> Any:
+        if named:
+            return signature_of(self, context, arguments, named)
+        key = (id(self), *arguments)
+        if key not in known:
+            known[key] = self, signature_of(self, context, arguments, named)
+        return known[key][1]
+
+    def size(self: Any, kind: Any) -> int:
+        if kind not in sizes:
+            sizes[kind] = size_of(self, kind)
+        return sizes[kind]
+
+    context: Any = CPUContext
+    instruction._rec_list_vars, function.get_call_type = variables, signature
+    record.__repr__, context.get_abi_sizeof = types.Type.__repr__, size
+    try:
+        yield
+    finally:
+        instruction._rec_list_vars, function.get_call_type = in_parts, signature_of
+        record.__repr__, context.get_abi_sizeof = text, size_of
+
+
+def _listed(context: Any, function: Any, arguments: Any) -> Any:
+    """The signature of an operator for numbers, from Numba's own list of the operator's signatures.
+
+    Returns ``None`` if there is no such list, or if it lacks these types of numbers. Without this
+    function, Numba would first try the operator's signatures for lists, strings and dates.
+    """
+    plain = tuple(unliteral(kind) for kind in arguments)
+    for template in function.templates:
+        if issubclass(template, ConcreteTemplate):
+            found = template(context)
+            signature = found.apply(plain, {})
+            if signature is not None:
+                function._impl_keys[signature.args] = found.get_impl_key(signature)
+                return signature
+    return None
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class Typing(NopythonTypeInference):  # type: ignore[misc]
+    """Numba's type inference, but it remembers the signature of each operator that it has found.
+
+    Without this memory, Numba would look for the signature again at each ``+`` and ``max`` of the
+    program, among dozens of candidates.
+    """
+
+    _name = "whole_program_typing"
+    _known: dict[tuple[Any, ...], Any] = {}  # noqa: RUF012 - one for all functions
+
+    def run_pass(self, state: Any) -> Any:
+        """Determine the types of all variables of a function."""
+        plain = state.typingctx
+
+        def resolve(function: Any, arguments: Any, named: Any) -> Any:
+            if named or not isinstance(function, types.Function | BuiltinFunctionType):
+                return plain.resolve_function_type(function, arguments, named)
+            key = (function, *arguments)
+            if key not in self._known:
+                scalars = all(isinstance(kind, (types.Number, types.Boolean)) for kind in arguments)
+                listed = scalars and isinstance(function, types.Function)
+                self._known[key] = (listed and _listed(plain, function, arguments)) or (
+                    plain.resolve_function_type(function, arguments, named)
+                )
+            return self._known[key]
+
+        state.typingctx = copy.copy(plain)
+        state.typingctx.resolve_function_type = resolve
+        try:
+            return super().run_pass(state)
+        finally:
+            state.typingctx = plain
