@@ -1,4 +1,4 @@
-"""Many predictions, as ``predict_all`` and ``batch`` return them."""
+"""The classes ``Predictions`` and ``Batch``, which ``predict_all`` and ``batch`` return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas and solvers of equations for the steady states of TCP flows, and for their stability.
+"""Formulas and solvers for the steady states of TCP flows, and for the stability of these states.
 
 The functions take numbers and arrays, not scenarios. The modules in ``vegasmodel.adapters`` call
 them for a scenario.

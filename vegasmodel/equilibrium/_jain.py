@@ -1,4 +1,4 @@
-"""The least and the greatest Jain index over the set of equilibria that ``bands.py`` computes.
+"""Computes the least and the greatest Jain index in the set of equilibria of ``bands.py``.
 
 Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2). So it is least where the sum of
 squares is greatest. Let Delta be the queueing delay, x_i the over-estimate of flow i's propagation

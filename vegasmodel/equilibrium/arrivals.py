@@ -1,4 +1,4 @@
-"""Vegas flows that join a link one after another: the steady state after each arrival.
+"""Computes the steady state after each arrival, if Vegas flows join a link one after another.
 
 Let Delta_i be the queueing delay after the arrival of flow i. When flow i joins, it finds the
 queueing delay Delta_{i-1} of the earlier flows, and takes it for a part of its propagation delay.

@@ -1,4 +1,4 @@
-"""Goodput of one source under random loss, by a Markov chain from loss to loss.
+"""Computes one source's goodput under random loss, by a Markov chain from loss to loss.
 
 Every packet is lost with probability p, independently. The state of the chain is the window at
 which a loss occurs. The source behaves as in ns-2:

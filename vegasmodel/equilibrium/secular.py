@@ -1,4 +1,4 @@
-"""The steady state of Vegas flows on one link that over-estimate their propagation delays.
+"""Computes the steady state of Vegas flows on one link, if they over-estimate propagation delays.
 
 Flow i has the propagation delay d_i, but its baseRTT is d_i + x_i. So the backlog that it computes
 is not the real one. In the steady state the computed backlog is alpha_i, and the rate of the flow

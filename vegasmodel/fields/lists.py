@@ -1,4 +1,4 @@
-"""Lists as text: the first entries, and how many more there are."""
+"""Writes lists as text: the first entries, and how many more there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small HTML tables for notebooks.
+"""Makes small HTML tables for notebooks.
 
 Every cell is escaped, because it may hold a name that a user chose.
 """

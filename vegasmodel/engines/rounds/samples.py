@@ -1,4 +1,4 @@
-"""Takes samples of all flows and queues at given instants.
+"""Records windows, queues and totals of all flows at given instants (samples).
 
 At the end of the warm-up it also stores the totals so far, such as the number of packets that a
 flow has delivered. Later they are subtracted from the totals at the end of the run, so that the
