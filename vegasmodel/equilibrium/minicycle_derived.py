@@ -22,10 +22,10 @@ N. But N, the length of the cycle, need not be a whole number. So the sum is rep
 
     int_1^N f(i) di + (f(1) + f(N))/2.
 
-If N is whole and f is linear between whole i, this is equal to the sum. Each phase of a cycle is
-linear, except that in which Vegas moves down along the upper curve. For one Vegas and one Reno
-source, this phase causes an error of at most 1/12 packet per cycle. A change of f's slope between
-two phases, if not at a whole i, causes an error of at most 1/8 packet.
+If N is whole and f is linear between whole i, this is equal to the sum. A cycle consists of phases.
+In each phase f is linear, except in the one in which Vegas moves down along the upper curve. For
+one Vegas and one Reno source, this phase causes an error of at most 1/12 packet per cycle. If the
+slope of f changes between two phases, and i is not whole there, the error is at most 1/8 packet.
 
 The buffer drops packet number M + B + 1. So Vegas never sees more than B queued packets, and V
 moves down along the upper curve only until q = B. In the last mini-cycle Reno grows until

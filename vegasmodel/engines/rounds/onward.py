@@ -1,6 +1,7 @@
 """Sends groups of packets on, from one queue to the next or back to the sender, and orders events.
 
-Groups of packets that are on their way to a queue, or to their sender, are kept in a ring buffer.
+Groups of packets that are on their way to a queue, or to their sender, are kept in ring buffers:
+one for each queue on the path of each flow.
 """
 
 # mypy: disable-error-code="no-any-return"
