@@ -73,7 +73,8 @@ def group_means(
     ``names``.
 
     A flow's throughput is NaN if the flow is never active between warm-up and end. The mean leaves
-    such flows out. It is NaN if no flows are left.
+    such flows out. It is NaN if no flows are left. Raises ``FieldError`` unless ``throughput`` and
+    ``groups`` have the same shape [n].
     """
     b, member = np.asarray(throughput, dtype=np.float64), np.asarray(groups)
     if b.ndim != 1 or b.shape != member.shape:
@@ -113,6 +114,7 @@ def nrmse(computed: ArrayLike, measured: ArrayLike) -> float | None:
     """The root mean square error of computed values, divided by the mean of the measured values.
 
     The result is ``None`` if this mean is not above 0, or a computed value is infinite or NaN.
+    Raises ``FieldError`` if the two arrays differ in shape.
     """
     x, y = np.asarray(computed, dtype=np.float64), np.asarray(measured, dtype=np.float64)
     if x.shape != y.shape:
@@ -178,7 +180,8 @@ def with_error(value: float, error: float | None) -> str:
 def standard_error(rates: Floats) -> Floats:
     """The standard error of each mean throughput over the runs, [n].
 
-    ``rates`` [runs, n] are the throughputs of flows, or of groups, in each run.
+    ``rates`` [runs, n] are the throughputs of flows, or of groups, in each run. Raises
+    ``FieldError`` for fewer than two runs.
     """
     if rates.ndim < 1 or len(rates) < 2:
         raise FieldError("rates", f"shape {rates.shape}", "two or more runs, [runs, n]")

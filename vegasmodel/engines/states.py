@@ -46,7 +46,7 @@ class Memory(NamedTuple):
 
 
 class Now(NamedTuple):
-    """The present time, and two numbers with which ``write`` converts times, durations, rates."""
+    """The present time, and two numbers with which ``write`` converts times, spans and rates."""
 
     time: float
     ago: float  # seconds: a time longer ago than this counts as this long ago
@@ -61,7 +61,7 @@ def memory(records: Any) -> Memory:
 
 
 def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
-    """A table with a row for each field of a record that ``kinds`` names: its place, type and kind.
+    """A table of the fields that ``kinds`` names: a row with the place, type and kind of each.
 
     - The place is the index of the field's word (8 bytes) in the record.
     - The type is 1 for a float, 0 for an integer, and -1 - k for a bool in byte k of its word.

@@ -103,7 +103,8 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
     each flow, pkt/s ([n], [n]).
 
     A flow's rate is greatest if its own backlog and over-estimate are greatest, and those of the
-    others are least. For the least rate it is the other way round.
+    others are least. For the least rate it is the other way round. Raises ``FieldError`` if the two
+    sets have different numbers of flows.
     """
     if low.x.size != high.x.size:
         sizes = f"{low.x.size} and {high.x.size} flows"
@@ -279,10 +280,11 @@ class Band:
     def jain_range(self) -> tuple[float, float]:
         """The least and the greatest Jain index over the set of equilibria; proofs in ``_jain.py``.
 
-        With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if one order
-        of the flows sorts the thresholds, the over-estimates of baseRTT and, for ``linux``,
-        baseRTT. Raises ``ValueError`` if the least index cannot be computed, and if a lower edge is
-        0 packets. Raises ``RuntimeError`` if the search takes too many steps.
+        With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if the flows
+        can be put in an order in which the lower edges, the upper edges, the over-estimates of
+        baseRTT and, for ``linux``, the baseRTTs all rise or stay equal. Raises ``ValueError`` if
+        the least index cannot be computed, and if a lower edge is 0 packets. Raises
+        ``RuntimeError`` if the search takes too many steps.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 

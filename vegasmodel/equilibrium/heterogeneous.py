@@ -193,7 +193,8 @@ def equilibria(
     - ``curves``: for each link, rows (queue, loss) that rise from (0, 0) to loss 1 (``droptail``,
       ``red``). Straight pieces join the rows.
     - ``flows``: the law and the parameters of each flow.
-    - ``starts``: the number of random points from which Newton's method starts in each combination.
+    - ``starts``: the number of random points from which Newton's method starts in each combination
+      (see below).
     - ``seed``: the seed of the random points.
 
     A combination says which links are full, and on which piece of its curve each full link

@@ -46,8 +46,8 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
 
         p (1 - d) E[W^2] = 1/b.
 
-    With E[W] = K(d)/sqrt(b p) of ``random_loss.square_root`` and m of ``random_factor``, the
-    coefficient of variation v of the window is
+    By ``random_loss.square_root`` the mean window is E[W] = 1/((1 - d) m(d) sqrt(2 b p)), where m
+    is ``random_loss.random_factor``. So the coefficient of variation v of the window is given by
 
         v^2 = E[W^2]/E[W]^2 - 1 = 2 (1 - d) m(d)^2 - 1.
 

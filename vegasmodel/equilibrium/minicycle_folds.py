@@ -65,9 +65,9 @@ class Cycles:
     cut: Floats  # p: the part of the overflows in which Vegas is cut
     vegas: Floats  # pkt/s
     reno: Floats
-    attracts: npt.NDArray[np.bool_]  # p is 0 or 1
-    residual: Floats  # of the equation
-    folds: Floats  # [fold] buffers at which the branch turns back, in its order
+    attracts: npt.NDArray[np.bool_]  # True: the cycle is stable (p is 0 or 1)
+    residual: Floats  # the left side of the equation ln(V(p)/E) + z - p = 0, as a magnitude
+    folds: Floats  # [fold] buffers at which the curve turns back, in order along the curve
     fold_residual: Floats  # [fold]
     status: Status  # of ``continuation.follow``
 
@@ -160,8 +160,8 @@ def cycles(
     ``buffers``. ``variant``, ``response``, ``n_vegas`` and ``n_reno`` are as in `minicycle.solve`.
     ``step`` is the greatest step along the curve. No step is longer than the range of buffers.
 
-    Raises FieldError for arguments out of range, and for a least buffer so large that no cycle has
-    p = 1.
+    Raises ``FieldError`` for arguments out of range, and for a least buffer so large that no cycle
+    has p = 1.
     """
     M = float(positive("capacity", capacity) * positive("rtt", rtt))
     A, lag = float(positive("alpha", alpha)), float(numbers("response", response))

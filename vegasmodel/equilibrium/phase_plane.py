@@ -75,9 +75,9 @@ def drift(
 ) -> NDArray[np.int64]:
     """Whether Vegas increases each window (1), keeps it (0) or reduces it (-1).
 
-    A window grows if its flow's backlog is below ``lower`` packets, and shrinks if it is above
-    ``upper`` packets (equation (1) of Boutremans and Le Boudec). ``stacks.dead_zone`` computes
-    these two limits from alpha and beta. The other arguments are those of ``reckoned``.
+    A window grows if its flow's backlog is below ``lower`` packets, and shrinks if the backlog is
+    above ``upper`` packets (equation (1) of Boutremans and Le Boudec). ``stacks.dead_zone``
+    computes these two limits from alpha and beta. The other arguments are those of ``reckoned``.
     """
     fit(
         {
@@ -112,7 +112,7 @@ def level(
     is edge/(Delta - x). (In the variant ``linux`` this rate is multiplied by baseRTT/RTT.) The
     other flow gets the rest of the capacity. A row is NaN if Delta <= x, or if the rate exceeds the
     capacity. ``over_estimate`` and ``rtt``, the propagation delay, are in s, and ``capacity`` is in
-    pkt/s.
+    pkt/s. Raises ``FieldError`` for arguments out of range.
     """
     word("variant", variant, VARIANTS)
     numbers("flow", flow, 0, 1)

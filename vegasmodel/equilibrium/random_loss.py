@@ -238,7 +238,7 @@ class Sender:
 
     @property
     def counted_every(self) -> float:
-        """The number of packets for which the window grows as much as for one ACK."""
+        """Packets acknowledged per growth step: ``ack_every``, or 1 with ``counts_packets``."""
         return 1.0 if self.counts_packets else self.ack_every
 
 

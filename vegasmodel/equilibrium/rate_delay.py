@@ -225,14 +225,15 @@ def rate_utilization(
 ) -> Floats:
     """Fraction U of ``S_R`` that AIMD flows use if all of them lose at the same time.
 
-    S_R is the service rate of class R and B_R its buffer. A loss multiplies the window by b =
-    ``decrease``. Let y = 1 + B_R / (S_R rtt). Then U = 1 if y >= 1/b, and otherwise
+    S_R is the service rate of class R in pkt/s, B_R its buffer in packets, and ``rtt`` the RTT
+    without queueing in s. A loss multiplies the window by b = ``decrease``. Let
+    y = 1 + B_R / (S_R rtt). Then U = 1 if y >= 1/b, and otherwise
 
         U = (1 - b^2) y^2 / (1 - 2 b y + y^2).
 
     This is an approximation, derived in ``symbolic.podlesny``. Flows that lose at different times
-    leave less of ``S_R`` idle. So U is a lower bound for all flows that have the same ``rtt`` and
-    no timeouts.
+    leave less of ``S_R`` idle. So flows with the same ``rtt`` and without timeouts use at least the
+    fraction U.
     """
     T, B = numbers("rtt", rtt), numbers("B_R", B_R, infinite=True)
     S = numbers("S_R", S_R)

@@ -39,6 +39,9 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
     x_i is flow i's over-estimate of baseRTT, alpha_i its backlog, and y_i = Delta - x_i, where
     Delta is the queueing delay. By equation (7) of Boutremans and Le Boudec,
     (dr_i/dx_i)/r_i = (1 - w_i)/y_i with w_i = (alpha_i/y_i^2) / sum_j (alpha_j/y_j^2).
+
+    ``alpha`` [..., n] is in packets, ``x`` [..., n] in s, and the capacity ``c`` [...] in pkt/s.
+    The errors are those of ``secular.solve``.
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, _others(w) / y, w))
@@ -51,7 +54,8 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
     The result has the shape [..., i, k]. x_k is flow k's over-estimate of baseRTT, alpha_k its
     backlog, and y_k = Delta - x_k, where Delta is the queueing delay. For k other than i,
     (dr_i/dx_k)/r_i = -w_k/y_i with w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). This corrects
-    equation (8) of Boutremans and Le Boudec. For k = i the result is that of ``own``.
+    equation (8) of Boutremans and Le Boudec. For k = i the result is that of ``own``, which also
+    explains the arguments.
     """
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
@@ -65,7 +69,7 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
     """Relative change of a rate r_i per second of the queueing delay Delta, [..., n], 1/s.
 
     The flows' over-estimates x_i of baseRTT do not change. By equation (9) of Boutremans and Le
-    Boudec, (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i.
+    Boudec, (dr_i/dDelta)/r_i = -1/y_i with y_i = Delta - x_i. The arguments are those of ``own``.
     """
     y, w = _parts(alpha, x, c)
     return np.asarray(np.where(w > 0, -1.0 / y, w))

@@ -286,6 +286,8 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     - ``top``: the rectangle reaches from -``top`` to ``top``, or slightly further. The default is
       4 pi/R or more, where R is the shortest RTT. Beyond it, losses have little influence on the
       roots.
+
+    Raises ``FieldError`` unless ``left`` and ``top`` are positive.
     """
     if top is not None:
         positive("top", top)

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Table:
     """Reads, checks and writes a field that is a TOML table in a file and a dataclass in Python.
 
-    ``cls`` is the dataclass.
+    ``cls`` is the dataclass. ``Rule`` explains the arguments of the methods.
     """
 
     cls: type[Any]
@@ -48,7 +48,8 @@ class Table:
 class Tables:
     """Reads, checks and writes a list of TOML tables, such as all ``[[flow]]`` of a scenario file.
 
-    In Python the list is a tuple of objects of the dataclass ``cls``.
+    In Python the list is a tuple of objects of the dataclass ``cls``. ``Rule`` explains the
+    arguments of the methods.
     """
 
     cls: type[Any]
@@ -81,7 +82,8 @@ class Tables:
 class OneOf:
     """Reads, checks and writes a field whose value may be a number, a word or a TOML table.
 
-    A form for which no rule is given is not allowed.
+    A form for which no rule is given is not allowed. ``Rule`` explains the arguments of the
+    methods.
 
     - ``plain``: the rule for a number.
     - ``word``: the only word that is allowed.
@@ -177,7 +179,7 @@ def check(instance: Any) -> None:
     tables are converted like those of a scenario file: ``"80 ms"`` becomes 0.08. Text that cannot
     be converted without a packet size or an RTT stays text (``Unresolved``) and is not checked. In
     a field for a quantity, a whole number becomes a float. A field is skipped if its default is
-    ``None`` and it was not given.
+    ``None`` and it was not given. Raises ``FieldError`` for a value that the field's rule refuses.
     """
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
@@ -214,7 +216,7 @@ def _plain(value: Any) -> Any:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """Copy the dataclass object ``part``, converting text that needs a packet size to numbers.
+    """Copy the dataclass object ``part`` with numbers for texts that only lacked a packet size.
 
     For example, the buffer ``"20 kB"`` becomes 20 packets if the packet size is 1000 bytes. Text
     that also needs an RTT stays text. ``size`` is the packet size in bytes. ``sizes`` has other
@@ -267,9 +269,10 @@ def write_table(instance: Any) -> dict[str, Any]:
 def read(cls: type[T], table: object, where: str, packet_size: float | None, **given: Any) -> T:
     """Make an object of the dataclass ``cls`` from a TOML table.
 
-    ``where`` is the place of the table for error messages.  ``given`` holds the values of fields
-    that the caller has already read.  Raises ``FieldError`` for a key that is unknown, missing or
-    has a wrong value, and for values that contradict one another.
+    ``where`` is the place of the table for error messages.  ``packet_size`` is in bytes, or
+    ``None`` if it is not known yet.  ``given`` holds the values of fields that the caller has
+    already read.  Raises ``FieldError`` for a key that is unknown, missing or has a wrong value,
+    and for values that contradict one another.
     """
     if not isinstance(table, Mapping):
         raise FieldError(where, table, "a table")

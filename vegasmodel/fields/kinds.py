@@ -43,7 +43,8 @@ def checked(function: T) -> T:
 
     For a class, the arguments of its constructor are checked. NumPy's numbers are accepted where
     Python's are. A list or a number is converted to an array if the annotation is an array of
-    floats. An argument with the annotation ``Any`` is not checked.
+    floats. An argument with the annotation ``Any`` is not checked. A call with an argument of
+    another kind raises ``FieldError``.
     """
     if isinstance(function, type):
         made: Any = function

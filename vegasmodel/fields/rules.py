@@ -72,7 +72,8 @@ def real(value: Any) -> float:
 class Rule(Protocol):
     """How the value of a field is read from a scenario file, checked, and written to a file.
 
-    In all rules, ``where`` is the field's name for error messages, and ``packet_size`` is in bytes.
+    In all rules, ``where`` is the field's name for error messages. ``packet_size`` is in bytes, or
+    ``None`` if it is not known yet.
     """
 
     def read(self, value: object, where: str, packet_size: float | None) -> Any:

@@ -37,7 +37,7 @@ class Window(Protocol):
     growth: float  # packets by which an ACK moves the window in this round trip
     grow_next: int  # Vegas's slow start: 1 in round trips in which the window doubles, else 0
     cwnd_cnt: float  # ACKs counted towards the next packet
-    # of its stack
+    # properties of the sender's TCP implementation (``stacks.stack``)
     plain_sums: bool
     whole_window: bool
     real_numbers: bool

@@ -257,9 +257,9 @@ def first_windows(trace: Trace) -> dict[str, float]:
     """The first congestion window, packets, of each flow for which the trace shows it.
 
     Before a source has measured an RTT, no ACK has changed its window.  So only the intervals
-    before a flow's first RTT are used.  The result is the first window there of at least one
-    packet, rounded down.  A flow without such a window, or without any RTT, is left out.  If the
-    trace has packets in flight in place of windows, the result is empty.
+    before a flow's first RTT are used.  The result is the first window in these intervals that is
+    at least one packet, rounded down.  A flow without such a window, or without any RTT, is left
+    out.  If the trace has packets in flight in place of windows, the result is empty.
     """
     window, rtt = trace.known("window"), trace.known("rtt")
     if window is None or rtt is None or "in flight" in trace.provenance.get("window", ""):

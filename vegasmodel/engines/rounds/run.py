@@ -467,7 +467,7 @@ def run(
     without: Collection[str] = (),
     frame: Frame | None = None,
 ) -> Totals:
-    """Simulate a scenario once; returns samples over time, and totals.
+    """Simulate a scenario once; returns samples of the flows and queues over time, and totals.
 
     ``samples`` is a number of instants, evenly spaced in time, at which samples are taken. It can
     also be an array of the instants, in seconds. ``parts`` is the approximate greatest number of

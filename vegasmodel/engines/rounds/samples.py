@@ -97,10 +97,10 @@ def take_due_samples(
 ) -> float:
     """Take the samples that are due at ``now``; returns when this function must be called again.
 
-    The clock of a queue is ``link.shift`` seconds behind the simulation's clock. Each queue is
-    sampled when its own clock reaches one of the instants ``times``. ``_take_sample`` says what is
-    stored in ``out_flow`` and ``out_queue``. When the queue's clock reaches ``warmup``, its warm-up
-    ends.
+    Both times are in seconds, by the simulation's clock. The clock of a queue is ``link.shift``
+    seconds behind it (``travel.py`` says why). Each queue is sampled when its own clock reaches one
+    of the instants ``times``. ``_take_sample`` says what is stored in ``out_flow`` and
+    ``out_queue``. When the queue's clock reaches ``warmup``, its warm-up ends.
     """
     due = NEVER
     for k in range(net.links.shape[0]):

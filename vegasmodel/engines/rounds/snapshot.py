@@ -144,13 +144,16 @@ LEFT_OUT = {
 
 
 class Snapshot(NamedTuple):
-    """The simulator's state at one moment, to be compared with others, and the totals so far."""
+    """The state of the simulator at one time, and the totals up to this time.
 
-    time: float
-    rough: bytes
-    state: Floats  # packets; those of ``rough`` first, then of ns-2's coarse timers
-    flows: bytes  # records
-    areas: Floats  # [queue], of ``Queue``
+    The state is compared with the states at other times.
+    """
+
+    time: float  # seconds
+    rough: bytes  # the first numbers of ``state``, which are compared first (``Observer.look``)
+    state: Floats  # packets; first the numbers of ``rough``, then those of ns-2's coarse timers
+    flows: bytes  # the records of all flows (``state.Sender``), with their totals
+    areas: Floats  # [queue] waiting packets integrated over time (``Queue.area``)
 
 
 class Observer:

@@ -135,17 +135,17 @@ class Sender(Mechanisms):
     stale: float  # first packet whose entry in this array still describes an older one
     stale_end: float  # first packet after those
     overdue_factor: float  # factor on the fine timeout; an RTT sample sets it back to 1
-    mean_rtt: float  # moving average of the RTT, seconds
+    mean_rtt: float  # smoothed RTT, seconds
     rtt_deviation: float  # moving average of the RTT's deviation from it, seconds
     # the retransmission timer; BSD keeps its estimates in ticks
-    srtt: int  # BSD's mean RTT, in eighths of a tick
+    srtt: int  # BSD's smoothed RTT, in eighths of a tick
     rttvar: int  # BSD's mean deviation of the RTT, in quarters of a tick
     rto: float  # retransmission timeout without backoff, seconds
     backoff: float  # factor on the timeout, which doubles at each expiry
     deadline: float  # time at which the timer expires
     boot_time: float  # seconds between the start of the sender's clock and that of the simulation
     timer_kind: int  # what the timer is set for: ``RETRANSMIT``, ``TAIL_PROBE`` or ``REORDERING``
-    probed: float  # Linux: no further tail probe until all packets below this one are acknowledged
+    probed: float  # Linux: no further tail loss probe until all packets below this are acknowledged
     min_rtt: float  # least RTT measured, that of the handshake included, seconds
     timed: float  # number of the packet whose RTT is being measured
     timed_at: float  # when this packet was sent; negative: no packet is being timed
@@ -233,7 +233,8 @@ class Sender(Mechanisms):
 class Receiver:
     """What a receiver with SACK or delayed ACKs knows about the packets that have arrived.
 
-    The sender's record contains the same facts only after the next ACK has arrived.
+    The sender's record contains the same facts only after the next ACK has arrived. Fields without
+    a comment mean the same as in ``Sender``.
     """
 
     received: float

@@ -5,8 +5,8 @@ ns-2 this timer counts coarse clock ticks, and the RTT of one packet at a time i
 measures the RTT with every ACK.
 
 Linux has two more timers, which usually expire earlier. After the first, the sender sends one more
-packet, the tail probe (``tcp_schedule_loss_probe``). After the second, the reordering timer, it
-takes the first missing packet for lost.
+packet, the tail loss probe (TLP, ``tcp_schedule_loss_probe``). After the second, the reordering
+timer, it takes the first missing packet for lost.
 
 The Vegas of ns-2 also compares the time since a packet was sent with a fine timeout. It does so
 only at certain ACKs: at each duplicate ACK, and at the first two ACKs of new data after a
@@ -30,12 +30,12 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.metrics import Floats
 
-MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and Linux's least variance
+MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and the least rttvar of Linux
 TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)
 GRAINS = 64.0  # ticks: the longest pauses end only at multiples of this
-# what is left of an old mean and an old deviation of the RTT after 0, 1, 2 ... samples
+# what is left of an old SRTT and an old mean deviation of the RTT after 0, 1, 2 ... samples
 MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
 INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
 
@@ -66,7 +66,7 @@ def expiry(f: Sender, now: float, pause: float) -> float:
 
 @jit
 def rto_of(rtt: float, deviation: float) -> float:
-    """Linux's retransmission timeout in seconds for a mean RTT and its mean deviation."""
+    """Linux's retransmission timeout for a smoothed RTT and its mean deviation, all in seconds."""
     return rtt + max(4.0 * deviation, MIN_RTO)
 
 
@@ -87,7 +87,8 @@ def timeout(f: Sender) -> float:
 def arm(f: Sender, now: float) -> None:
     """Restart the retransmission timer.
 
-    If Linux would send a tail probe before the timeout, the timer is set for the probe instead.
+    If Linux would send a tail loss probe before the timeout, the timer is set for the probe
+    instead.
     """
     pause = timeout(f)
     f.deadline, f.timer_kind = now + pause, RETRANSMIT
@@ -160,7 +161,7 @@ def back_off(f: Sender) -> None:
     The function is also called when ns-2's Vegas retransmits a packet before the timeout
     (``laws.cut_overdue``). The backoff, a factor on the timeout, doubles until it is 64. With
     ``floor_before_backoff`` it doubles further, until the timeout is ``longest_rto`` seconds. When
-    the backoff is 16 or more, the sender discards its mean RTT (``srtt``), as in BSD.
+    the backoff is 16 or more, the sender discards its smoothed RTT (``srtt``), as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -211,7 +212,7 @@ def restart_timer(f: Sender, now: float) -> None:
 
 @jit
 def update_ticks(f: Sender, now: float) -> None:
-    """Update BSD's mean RTT, its mean deviation, and the RTO with the RTT of the timed packet.
+    """Update BSD's smoothed RTT, its mean deviation, and the RTO with the timed packet's RTT.
 
     The RTT is the number of clock ticks from the sending of the packet to ``now``, but at least 1.
     """
@@ -234,9 +235,9 @@ def _power(base: float, powers: Floats, exponent: float) -> float:
 
 @jit
 def begin_mean(f: Sender, rtt: float) -> None:
-    """Begin the averages of the RTT: the mean is ``rtt`` seconds, the mean deviation a part of it.
+    """Set the first smoothed RTT to ``rtt`` seconds, and its mean deviation to a part of it.
 
-    ns-2's Vegas does so at its first ACK, even if this ACK gives no RTT sample (``v_sa_`` and
+    ns-2's Vegas sets them at its first ACK, even if this ACK gives no RTT sample (``v_sa_`` and
     ``v_sd_`` in tcp-vegas.cc).
     """
     f.mean_rtt, f.rtt_deviation = rtt, f.first_deviation * rtt
@@ -244,7 +245,7 @@ def begin_mean(f: Sender, rtt: float) -> None:
 
 @jit
 def keeps_mean(f: Sender) -> bool:
-    """Whether the sender keeps its mean RTT in seconds, and updates it with each RTT sample.
+    """Whether the sender keeps its smoothed RTT in seconds, and updates it with each RTT sample.
 
     ns-2's Vegas and Linux do so (``mean_rtt``). A BSD sender measures the RTT of one packet at a
     time, in clock ticks (``update_ticks``).
@@ -254,10 +255,10 @@ def keeps_mean(f: Sender) -> bool:
 
 @jit
 def update_mean(f: Sender, rtt: float, samples: float) -> None:
-    """Update the mean RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
+    """Update the smoothed RTT (gain 1/8) and its mean deviation (gain 1/4) with RTT samples.
 
-    There are ``samples`` samples of ``rtt`` seconds each. A Linux sender also updates its RTO and
-    ends its backoff.
+    ``samples`` is the number of samples; each is ``rtt`` seconds. A Linux sender also updates its
+    RTO and ends its backoff.
     """
     if f.mean_rtt == 0.0:
         begin_mean(f, rtt)
@@ -275,9 +276,9 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
 def overdue(f: Sender, elapsed: float) -> bool:
     """Whether a packet sent ``elapsed`` seconds ago is overdue, so that ns-2's Vegas resends it.
 
-    It is overdue if ``elapsed`` is at least Vegas's fine timeout. Let S be the mean RTT plus two
-    mean deviations. The fine timeout is 17/16 S times a factor (``overdue_factor``), which is 1
-    after an RTT sample and grows with each fast retransmit.
+    It is overdue if ``elapsed`` is at least Vegas's fine timeout. Let S be the smoothed RTT plus
+    two mean deviations. The fine timeout is 17/16 S times a factor (``overdue_factor``), which is 1
+    after an RTT sample and grows with each retransmission before a timeout.
     """
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False

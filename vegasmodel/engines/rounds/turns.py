@@ -47,7 +47,7 @@ def join(
     here, so their ``work`` is 0: ACKs that are lost here, and ACKs that the receiver does not send
     at once (``silent`` ACKs, see ``delayed_ack.py``). ``lost`` packets were lost directly behind
     the added ones. The other arguments have the same meaning as in ``travel.arrive_evenly``.
-    Returns False if the run fails.
+    Returns False if a ring buffer is full; the run then fails.
     """
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
@@ -71,7 +71,7 @@ def join(
 
 @jit
 def begin_shares(net: Net) -> None:
-    """For each Rate-Delay link, schedule the first change of its classes' shares by ns-2's script.
+    """For each Rate-Delay link, schedule the first time at which ns-2's script changes the shares.
 
     The shares are the parts of the link's capacity that its two classes of flows get.
     """
@@ -97,7 +97,7 @@ def _schedule_shares(net: Net, e: int) -> None:
 
 @apart
 def at_store(net: Net, e: int) -> bool:
-    """Handle the next event of a Rate-Delay link; returns False if the run fails.
+    """Handle the next event of a Rate-Delay link; returns False if a ring buffer is full.
 
     The link sends packets of two classes, R and D. ``e`` is the index of the record (``state.Hop``)
     that holds the waiting packets of a class. If it is the record of class R, a transmission ends.
@@ -118,7 +118,7 @@ def _send_next(net: Net, e: int) -> bool:
     """End a transmission of a Rate-Delay link and begin the next one, if a packet is waiting.
 
     The link sends packets of two classes, R and D. ``e`` is the index of the record (``state.Hop``)
-    that holds the waiting packets of class R. Returns False if the run fails.
+    that holds the waiting packets of class R. Returns False if a ring buffer is full.
     """
     h = net.hops[e]
     now, rate = h.time, net.links[h.link]
@@ -159,7 +159,7 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
     """Send on the groups at the head of the queue that need no transmission.
 
     They consist of ACKs that have no size (``join`` says which these are), or only of lost packets.
-    Returns False if the run fails.
+    Returns False if a ring buffer is full.
     """
     store, fits = net.hops[link.store], True
     while store.count > 0:
@@ -172,7 +172,7 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
 
 @jit
 def _send_first(net: Net, link: Queue, now: float) -> bool:
-    """Begin to transmit the first packet of the queue ``link``; returns False if the run fails."""
+    """Begin to transmit the first packet of ``link``; returns False if a ring buffer is full."""
     store = net.hops[link.store]
     p = net.rings[store.ring + store.head]
     part = min(p.count, 1.0)
@@ -186,7 +186,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     """Send the next ``packets`` waiting packets of one class of a Rate-Delay link on their way.
 
     ``store`` is the record that holds the waiting packets of this class, in groups. The ``packets``
-    packets belong to the first group. Returns False if the run fails.
+    packets belong to the first group. Returns False if a ring buffer is full.
     """
     ring = net.rings[store.ring : store.ring + store.room]
     p = ring[store.head]

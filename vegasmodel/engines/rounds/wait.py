@@ -56,7 +56,7 @@ def _may_send(f: Sender, holes: Floats, free: float) -> bool:
 
 @jit
 def begin_wait(f: Sender, holes: Floats, at: float) -> None:
-    """Begin the sender's random wait at the time ``at``.
+    """Begin the sender's random wait (``overhead_`` in ns-2) at the time ``at``, in seconds.
 
     No wait begins if another one is in progress, or if there is no packet to send.
     """
@@ -66,7 +66,7 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
 
 @jit
 def end_wait(f: Sender, holes: Floats, now: float) -> None:
-    """End the sender's random wait and send the packets that the window now allows.
+    """End the sender's random wait (``overhead_`` in ns-2) and send what the window now allows.
 
     After a cut of its window, ns-2's CUBIC may have up to ``flight_limit`` packets in flight
     (``acks.limit_flight``). A wait changes this limit or the window in three steps (save_from_linux
@@ -78,7 +78,8 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
       to the number of packets in flight. Otherwise the window grows to the stored number, if that
       is larger.
 
-    So CUBIC sends a packet at every ACK. Without waits it sends one at every second ACK.
+    So after a cut CUBIC sends a packet at every ACK. Without waits it sends one at every second
+    ACK.
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
     stored = max(f.flight_limit, window(f))

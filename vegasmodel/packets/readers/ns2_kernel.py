@@ -81,13 +81,13 @@ class Tables(NamedTuple):
     ``link_slots`` that of a row of ``link``.  A slot with -1 is empty.
     """
 
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64]  # columns ``N_FLOWS`` to ``STATUS``
     clock: NDArray[np.float64]  # [1] latest time
-    flow: NDArray[np.int64]
+    flow: NDArray[np.int64]  # [flow, column] columns ``FID`` to ``DATAPACK``
     flow_times: NDArray[np.float64]  # first, last
     flow_slots: NDArray[np.int64]
     received: NDArray[np.uint64]  # [flow, WORDS] ring of bits by sequence number
-    link: NDArray[np.int64]
+    link: NDArray[np.int64]  # [link, column] columns ``FROM`` to ``LAST_UID``
     link_times: NDArray[np.float64]
     link_slots: NDArray[np.int64]
     sent_key: NDArray[np.int64]  # [slot, 2] flow and sequence number of a first transmission
