@@ -58,7 +58,10 @@ def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None
 
 
 def run_often(scenario: Scenario, runs: int | None) -> Scenario:
-    """A copy of the scenario that asks for ``runs`` runs; unchanged if ``runs`` is ``None``."""
+    """A copy of the scenario that asks for ``runs`` runs; unchanged if ``runs`` is ``None``.
+
+    Raises ``FieldError`` if ``runs`` is out of range.
+    """
     if runs is None:
         return scenario
     checked.of(Run, "runs").check(runs, "runs")

@@ -293,7 +293,8 @@ class Band:
         """The backlog that each flow computes at the given rates (pkt/s), in packets [n].
 
         It is r_i/phi_i(delay), where ``delay`` is the queueing delay in s. phi_i is the rate of
-        flow i per packet of backlog, as in equation (11) of Boutremans and Le Boudec.
+        flow i per packet of backlog, as in equation (11) of Boutremans and Le Boudec. Raises
+        ``FieldError`` if ``rates`` does not fit the shape [n].
         """
         fit({"rates": rates, "over_estimate": self.x})
         y = delay - self.x

@@ -159,7 +159,8 @@ def droptail(buffer: float) -> Floats:
     """The curve of loss over queue of a drop-tail link, as rows (queue, loss).
 
     The queue and ``buffer`` are in packets. The loss probability is 0 while the queue is shorter
-    than the buffer. At the full buffer it can have any value from 0 to 1.
+    than the buffer. At the full buffer it can have any value from 0 to 1. Raises ``FieldError``
+    unless ``buffer`` is positive and finite.
     """
     full = float(positive("buffer", buffer))
     return np.array([(0.0, 0.0), (full, 0.0), (full, 1.0)])

@@ -93,8 +93,8 @@ def crossings(make: Make, xs: Floats, y: float) -> Scan:
     linearised about the equilibrium (``Loop``), or None if there is no equilibrium. ``xs`` are
     positive and rising. A change is found between two neighbouring values if the equilibrium is
     stable at one and unstable at the other. So the function misses two changes between the same two
-    values, and a change beside a value without an equilibrium. Raises ``FieldError`` if a value in
-    ``xs`` is not positive.
+    values, and a change beside a value without an equilibrium. Raises ``FieldError`` if ``y`` or a
+    value in ``xs`` is not positive.
     """
     same_size(xs=xs)
     xs, y = positive("xs", xs), float(positive("y", y))
@@ -127,8 +127,8 @@ def trace(
 
     ``make(x, y)`` returns the equations linearised about the equilibrium (``Loop``), or None if
     there is no equilibrium. In each direction the boundary ends at a limit of ``x_range`` or
-    ``y_range``, where no next point is found, or after ``most`` points. Raises ``ValueError`` if no
-    point of the boundary is found near ``begin``.
+    ``y_range``, where no next point is found, or after ``most`` points. Raises ``ValueError`` for
+    arguments out of range, and if no point of the boundary is found near ``begin``.
     """
     for name, pair in (("x_range", x_range), ("y_range", y_range)):
         if not 0.0 < pair[0] < pair[1] < math.inf:

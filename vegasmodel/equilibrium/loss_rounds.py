@@ -138,7 +138,7 @@ class Source:
 
     @property
     def counted_every(self) -> float:
-        """Packets acknowledged per growth step: ``ack_every``, or 1 with ``counts_packets``."""
+        """The number of acknowledged packets for which the window W grows by 1/W packets."""
         return 1.0 if self.counts_packets else self.ack_every
 
 

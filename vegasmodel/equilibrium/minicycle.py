@@ -263,7 +263,7 @@ def first_window(
     At the start the network is empty, and every source is in slow start with ``initial`` packets.
     By default this is 1 packet, and 2 with the variants "ns2" and "linux". Vegas leaves slow start
     when its backlog exceeds ``gamma`` packets (see `minicycle_start`). The other arguments are
-    those of `solve`.
+    those of `solve`, but ``buffer`` must be finite. Arguments out of range raise ``FieldError``.
     """
     C, T, B, lo, hi, cut, n_V, n_R, _ = _inputs(
         capacity, rtt, numbers("buffer", buffer), alpha, beta, decrease, n_vegas, n_reno
@@ -291,7 +291,8 @@ def window_alone(
     times ``n_vegas``.
 
     With the variants "paper" and "ns2" the computed backlogs add up to the queue, so q = A. Linux
-    divides by baseRTT when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast.
+    divides by baseRTT when it computes the backlog, so there V q/(mu T) = A. Arguments broadcast,
+    and raise ``FieldError`` if they are out of range.
     """
     word("variant", variant, VARIANTS)
     M = positive("capacity", capacity) * positive("rtt", rtt)
@@ -317,6 +318,7 @@ def threshold(
     factor of Vegas's window at a loss. The left side is Vegas's window at the overflow if it grows
     until then (appendix A of De Vendictis and Baiocchi). The right side is its window at the
     backlog alpha with a full buffer. The paper's approximation of B_th is alpha (3 - 2 lambda).
+    Arguments broadcast, and raise ``FieldError`` if they are out of range.
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
     k = A * (3 - 2 * cut)
@@ -336,7 +338,7 @@ def forgotten_after(
 
     M is the bandwidth-delay product, B the buffer, and lambda (``decrease``) the factor of Vegas's
     window at a loss. By this equation, each cycle multiplies a change of V by
-    (n_R lambda + n_V/2)/(n_V + n_R).
+    (n_R lambda + n_V/2)/(n_V + n_R). Arguments out of range raise ``FieldError``.
     """
     cut = float(numbers("decrease", decrease, high=1.0, above=True))
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
@@ -384,7 +386,7 @@ def hypotheses(
     B + 1 packets, the Vegas windows with a backlog of alpha add up to less than this sum.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
-    arguments are those of `solve`.
+    arguments and the errors are those of `solve`.
     """
     c = solve(
         capacity, rtt, buffer, alpha, decrease,

@@ -153,7 +153,7 @@ def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
 
     It has one row per link and one column per flow. Podlesny and Williamson use this parking-lot
     topology in section IV-H, with 5 links, 20 long flows and 20 cross flows on each link, all
-    Vegas.
+    Vegas. Raises ``FieldError`` for numbers out of range and for a matrix that is too large.
     """
     links, long, cross = count("links", links), count("long", long, 0), count("cross", cross, 0)
     if links * (long + links * cross) > MOST:

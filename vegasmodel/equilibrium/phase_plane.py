@@ -77,7 +77,8 @@ def drift(
 
     A window grows if its flow's backlog is below ``lower`` packets, and shrinks if the backlog is
     above ``upper`` packets (equation (1) of Boutremans and Le Boudec). ``stacks.dead_zone``
-    computes these two limits from alpha and beta. The other arguments are those of ``reckoned``.
+    computes these two limits from alpha and beta. The other arguments and the errors are those of
+    ``reckoned``.
     """
     fit(
         {

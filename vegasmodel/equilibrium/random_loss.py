@@ -179,6 +179,8 @@ def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
     - For an RTT below one tick, srtt is 1 tick and rttvar is 1/2 tick, so the timeout is 3 ticks.
     - For a longer RTT, srtt is about one RTT. The measured RTTs vary, which keeps rttvar at 3/4
       tick. So the timeout is ``rtt`` + 3 ticks.
+
+    Raises ``FieldError`` unless ``rtt``, in s, and ``tick`` are positive.
     """
     rtt, tick = positive("rtt", rtt), float(positive("tick", tick))
     return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
@@ -201,6 +203,8 @@ def hold_window(
     - Other flows cause the queueing delay, so RTT = ``rtt + queueing``. Then W is ``alpha RTT /
       (RTT - baseRTT)``, or infinite if RTT <= baseRTT.
     - The flow fills the link alone, so RTT = W / capacity. Then W is ``capacity baseRTT + alpha``.
+
+    Arguments broadcast. Raises ``FieldError`` for arguments out of range.
     """
     T, q, a = positive("rtt", rtt), numbers("queueing", queueing), numbers("alpha", alpha)
     x = numbers("over_estimate", over_estimate, -math.inf)
@@ -238,7 +242,7 @@ class Sender:
 
     @property
     def counted_every(self) -> float:
-        """Packets acknowledged per growth step: ``ack_every``, or 1 with ``counts_packets``."""
+        """The number of acknowledged packets for which the window W grows by 1/W packets."""
         return 1.0 if self.counts_packets else self.ack_every
 
 

@@ -7,7 +7,7 @@ this module evaluates. Two functions are not from the paper: ``rate_utilization`
 are approximations of our own.
 
 Rates are in packets per second, times in seconds, buffers in packets. The arguments may be arrays,
-which are broadcast as in NumPy.
+which are broadcast as in NumPy. Arguments out of range raise ``FieldError``.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def effective(base: ArrayLike, spacing: Spacing = "wait") -> Floats:
     - ``independent``: geometric, because RED drops each packet with probability p = p_b.
 
     The module ``symbolic.red`` derives the first two results. They are exact if m is a whole
-    number.
+    number. Raises ``FieldError`` if ``base``, which is p_b, is outside 0 to 1.
     """
     word("spacing", spacing, SPACINGS)
     p = numbers("base", base, high=1.0)
@@ -204,7 +204,8 @@ def simple_pftk(
 
     This is equation (33) of Padhye and others, except for the first term of the denominator. Here
     this term is the inverse of ``square_root``, the square-root law for random losses. Without
-    timeouts (T_0 = 0) the rate is that of the square-root law.
+    timeouts (T_0 = 0) the rate is that of the square-root law. Arguments broadcast. Raises
+    ``FieldError`` for arguments out of range.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
     smooth = square_root(loss, rtt, b, decrease)
@@ -227,7 +228,8 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
       over-estimate of baseRTT. This limit applies only if q/c exceeds x.
 
     The rate is infinite if none of these limits the flow. Of the packets sent, the fraction
-    1 - loss is delivered. With ECN all packets are delivered.
+    1 - loss is delivered. With ECN all packets are delivered. Raises ``FieldError`` for arguments
+    out of range.
     """
     positive("capacity", capacity)
     numbers("queue", queue)

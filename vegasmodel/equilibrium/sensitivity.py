@@ -11,7 +11,8 @@ function ``..._printed``, which uses the formula as the paper prints it. The pri
 for flows that all have the same alpha. All formulas hold for the variant ``paper``, in which Vegas
 divides by the RTT when it computes the backlog.
 
-The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. A flow
+The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. The
+argument y of the functions ``..._printed`` is positive, in s, and has the shape [..., n]. A flow
 with alpha = 0 is absent: its rate and all its derivatives are 0. If there is no steady state, the
 result is NaN.
 

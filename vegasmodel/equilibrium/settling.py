@@ -3,7 +3,7 @@
 Outside slow start a Vegas window moves by at most one packet per round trip. So a change of n
 packets takes at least n round trips. In slow start the window grows faster: it doubles in one round
 trip in Linux, and in two round trips in ns-2 and in the papers. Units: packets, seconds, packets
-per second.
+per second. Arguments out of range raise ``FieldError``.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Rule(Protocol):
         """Convert a value of a scenario file to the value that Python uses.
 
         If the conversion needs a packet size or an RTT that is not known yet, the value stays text
-        (class ``Unresolved``).
+        (class ``Unresolved``). Raises ``FieldError`` if the value is not allowed.
         """
 
     def check(self, value: Any, where: str) -> None:

@@ -30,7 +30,7 @@ def idle_flows(trace: Trace) -> dict[str, str]:
     - From its first packet to the end of the trace it delivers less than half a window per RTT. If
       its window or RTT is unknown, it delivers fewer than 10 packets in all.
 
-    The result is empty if the trace has no throughputs.
+    The result is empty if the trace has no throughputs, or only one flow.
     """
     packets = _packets(trace)
     if packets is None or packets.size < 2:

@@ -157,6 +157,7 @@ def run(
     ``one(number=n)`` simulates run number n and returns its output.  At most ``processes`` runs go
     on at the same time.  ``model`` is the name of the simulator and ``version`` its version.
     ``assumptions`` are added to the result.  ``ns2.run`` explains the result and its ``extra``.
+    Raises ``FieldError`` if ``processes`` is out of range, and the errors of ``one``.
     """
     Integer(1, MAX_RUNS).check(processes, "processes")
     begun = time.perf_counter()

@@ -482,8 +482,8 @@ def run(
     of another.
 
     In the totals, a group of short flows that arrive at random counts as one flow. Raises
-    ``ValueError`` for ``parts`` below 1, for unknown mechanisms, and for synchronised losses if
-    data packets cross more than one queue.
+    ``ValueError`` for arguments out of range (``parts`` is from 1 to ``MAX_PARTS``), for unknown
+    mechanisms, and for synchronised losses if data packets cross more than one queue.
     """
     simulation = Simulation(
         scenario,

@@ -62,10 +62,11 @@ class Snapshots:
     def add(
         self, line: int, time: float, flow: str, sample: Sample, mss: float, control: str = ""
     ) -> None:
-        """Add a sample of one flow's state at ``time``, s; the times of a flow must not decrease.
+        """Add a sample of one flow's state at ``time``, s.
 
         ``mss`` is the number of bytes of data in a full packet.  ``control`` is the flow's
         congestion control, or empty if unknown.  ``line`` is the number of the line in the file.
+        Raises ``TraceError`` if the time is earlier than that of the flow's last sample.
         """
         if time < self.times.get(flow, -math.inf):
             self.source.fail(f"line {line}", time, "a time that does not decrease")
