@@ -38,6 +38,7 @@ MAX_GROUP_ROWS = 50  # rows
 ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
 MAX_LINKS = 20  # links whose figures are shown
 OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
+FORWARD = "Load, queue and queueing delay are those in the forward direction."
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 
 
@@ -368,6 +369,7 @@ def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) 
         IN_PART: len(scenario.members) > 1 and active_part(scenario).min() < 1.0,
         _plus_minus(uncertain): bool(uncertain),
         OF_GROUPS: bool(scattered & several),
+        FORWARD: any(group.direction == "reverse" for group in scenario.flows),
     }
     ranges = [rate_ranges.in_tables(result, per_flow=per_flow) for result in shown]
     return [*(line for line, true in said.items() if true), *filter(None, ranges)]

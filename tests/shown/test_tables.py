@@ -241,3 +241,20 @@ def test_a_standard_error_is_printed_with_the_number_of_runs_and_what_few_runs_t
     title = Predictions([three, five]).table().splitlines()[0]
     assert title.endswith("mean over the runs (rounds 3, fluid 5)")
     assert "±" not in P.table()
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_tables_say_that_the_load_is_that_of_the_forward_direction(
+    links: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A flow that sends against the link's direction adds nothing to its load."""
+    wires = [vm.Link(1000.0, name=f"l{i}") for i in range(links)]
+    there, back = vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1, direction="reverse")
+    said = "Load, queue and queueing delay are those in the forward direction."
+    for flows, told in (([there, back], True), ([there], False)):
+        case = vm.Scenario(wires, flows)
+        found = vm.Prediction("rounds", case, np.full(len(flows), 400.0))
+        assert found.utilization is not None
+        assert found.utilization[0] == pytest.approx(0.4)
+        result_tables.print_results(case, [found])
+        assert (said in capsys.readouterr().out) == told
