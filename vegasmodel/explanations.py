@@ -223,6 +223,7 @@ EXPLANATIONS = MappingProxyType(
                 "losses-are-random-only",
                 "mean-field",
                 "windows-above-three",
+                "whole-stack",
                 "paper-equation",
                 "short-ack-pauses",
                 *_without("window-not-limited", "one-ack-a-packet", "no-random-loss"),

@@ -12,6 +12,7 @@ import numpy as np
 
 from vegasmodel.adapters.common import CYCLES, left_out, one_link, paper_equation, plain_queue
 from vegasmodel.adapters.warm_up import settles
+from vegasmodel.fields.lists import few
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import stack
@@ -54,6 +55,7 @@ def answer(scenario: Scenario) -> Prediction:
             max_window=m.flow.max_window,
             ack_every=2.0 if m.flow.delayed_ack else 1.0,
             counts_packets=stack(scenario, m.flow).counts_packets,
+            scoreboard=_recovery(scenario, m.flow) == "scoreboard",
         )
         for m in scenario.members
     ]
@@ -78,6 +80,7 @@ def answer(scenario: Scenario) -> Prediction:
             _never_full(scenario, share.regime, load, burst, after),
             _mean_field(scenario),
             _several_packets(scenario, share.rates * (trips + share.queueing)),
+            _whole_stack(scenario),
             paper_equation(scenario),
             plain_queue(link),
             _short_pauses(scenario, share.rates),
@@ -97,6 +100,11 @@ def _round_trip(scenario: Scenario, member: Member) -> float:
     flow = member.flow
     pair = scenario.usual_jitter(flow) if flow.delayed_ack else 0.0
     return member.rtt + scenario.jitter(flow) / 2.0 + pair
+
+
+def _recovery(scenario: Scenario, flow: Flow) -> str:
+    """How the flow recovers from losses: a value of ``Law.recovery``."""
+    return stack(scenario, flow).recovery_of(find(flow.law).recovery)
 
 
 def _over_estimate(flow: Flow) -> float:
@@ -164,6 +172,13 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
     return Assumption("windows-above-three", holds, "" if holds else detail)
 
 
+def _whole_stack(scenario: Scenario) -> Assumption:
+    """The assumption that the equations contain the flows' timers; they have those of ns-2."""
+    other = [g.name for g in scenario.flows if stack(scenario, g).rack]
+    detail = f"the equations lack the probes and timers of the TCP of {few(other)}" if other else ""
+    return Assumption("whole-stack", not other, detail)
+
+
 def _short_pauses(scenario: Scenario, rates: Floats) -> Assumption:
     """The assumption that receivers that delay ACKs seldom wait in vain for a second packet.
 
@@ -202,7 +217,8 @@ def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumpti
         full = (link.capacity * flow.rtt + link.buffer) / n  # packets, at the overflow
         overflows = math.exp(-2.0 * link.loss * full) > loss_peaks.SELDOM and flow.max_window > full
         repair = full * flow.rtt  # s; of two packets that an ACK releases, one finds no room
-        one_by_one = find(flow.law).recovery == "hole by hole" and not member.flow.keeps_backlog
+        one_by_one = _recovery(scenario, member.flow) == "hole by hole"
+        one_by_one &= not member.flow.keeps_backlog
         if one_by_one and overflows and run.warmup < member.start + repair:
             said = (
                 f"the first slow start of {member.name} may lose {full:.0f} packets at the full "

@@ -221,9 +221,12 @@ class Sender:
 
     ``rtt`` and ``timeout`` are in s, without queueing. ``ack_every`` is the number of packets per
     ACK: 2 with delayed ACKs. With ``counts_packets`` the window grows by the packets that ACKs
-    acknowledge, as in Linux; otherwise it grows by the ACKs. Only Vegas uses ``alpha`` and
-    ``over_estimate``. By default ``timeout`` is computed by ``coarse_timeout``, and ``decrease`` is
-    the usual window factor of the law at a loss. Raises ``FieldError`` for values out of range.
+    acknowledge, as in Linux; otherwise it grows by the ACKs. With ``scoreboard`` ACKs list the lost
+    packets (SACK), whatever the law: a recovery repairs all losses in one round trip, as in Linux.
+    Tahoe starts again from one packet even then. The formulas ``pftk`` and ``square-root`` do not
+    use ``scoreboard``. Only Vegas uses ``alpha`` and ``over_estimate``. By default ``timeout`` is
+    computed by ``coarse_timeout``, and ``decrease`` is the usual window factor of the law at a
+    loss. Raises ``FieldError`` for values out of range.
     """
 
     law: str
@@ -235,6 +238,7 @@ class Sender:
     ack_every: float = 1.0
     timeout: float | None = None
     counts_packets: bool = False
+    scoreboard: bool = False
 
     def __post_init__(self) -> None:
         word("law", self.law, tuple(LAWS))
@@ -278,6 +282,8 @@ def throughput(
     law = LAWS[flow.law]
     if flow.decrease is not None:
         law = dataclasses.replace(law, decrease=flow.decrease)
+    if flow.scoreboard:
+        law = dataclasses.replace(law, one_loss_only=False, round_per_hole=False)
     R = flow.rtt + queueing
     T_0 = float(coarse_timeout(flow.rtt)) if flow.timeout is None else flow.timeout
     T_0 += queueing
