@@ -165,6 +165,15 @@ def test_what_the_fluid_has_not_is_said():
     assert not {a.name: a.holds for a in endless.assumptions}["losses-end-growth"]
 
 
+def test_an_own_law_does_not_lose_its_base_rtt_as_vegas_of_ns2_does():
+    """``fluid`` said of a law of the user how ns-2's Vegas loses its baseRTT."""
+    vm.register_law("keeps-its-base", lambda f: 1.0 if f.backlog < 2.0 else -1.0, delay_based=True)
+    for law, holds in (("keeps-its-base", True), ("vegas", False)):
+        case = scenario(law, "newreno", "ns2", queue=Red(3.0, 9.0))
+        found = vm.predict(case, "fluid").assumptions
+        assert [a.holds for a in found if a.name == "base-rtt-above-propagation"] == [holds]
+
+
 def test_like_sources_get_like_rates_in_the_fluid():
     """Sources of the same law and RTT differ only in their order in the file.
 

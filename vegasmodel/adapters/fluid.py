@@ -358,8 +358,8 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
     assumption fails if a flow with this Vegas lost several packets and then had a timeout. If there
     was none, but such a flow lost packets at a RED queue, the result is ``None`` (not known).
     """
-    resets = [stack(scenario, member.flow).resets_base for member in scenario.members]
-    vegas = np.array([find(m.flow.law).delay_based for m in scenario.members]) & np.array(resets)
+    flows = [member.flow for member in scenario.members]
+    vegas = np.array([f.keeps_backlog and stack(scenario, f).resets_base for f in flows])
     timeouts = np.zeros(vegas.size) if run.timeouts is None else run.timeouts
     waited = vegas & (timeouts > 0.0)
     unsure = vegas & (run.losses > 0.0) & isinstance(scenario.links[0].queue, Red)

@@ -16,9 +16,10 @@ from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.route import DISCIPLINES
 from vegasmodel.engines.rounds.run import Frame, Totals, is_coarse, run
 from vegasmodel.fields import kinds
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
-from vegasmodel.placement import left_out_of_laws, shut_links, work
+from vegasmodel.placement import left_out_of_laws, shut_links, stack, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -27,7 +28,6 @@ from vegasmodel.support.progress import series
 __all__ = ["answer", "obstacle"]
 
 BELOW_RTT = 0.99  # a baseRTT below this part of the empty path's RTT counts as too low
-NAMES_SHOWN = 3
 Enough = Callable[[Sequence[Prediction]], bool]
 
 
@@ -80,8 +80,8 @@ def _passes_packets(scenario: Scenario) -> tuple[Assumption, ...]:
     """
     shut = shut_links(scenario)
     said = (
-        f"ns-2 drops every packet at {', '.join(shut[:NAMES_SHOWN])}, whose buffer is below 2 "
-        "packets (RED: 1); here one packet at a time passes"
+        f"ns-2 drops every packet at {few(shut)}, whose buffer is below 2 packets (1 with RED); in "
+        "this simulator one packet at a time passes"
     )
     return (Assumption("ns2-passes-packets", False, said),) if shut else ()
 
@@ -118,13 +118,13 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
     lost = np.less(base, BELOW_RTT * rtt)
     if not lost.any():
         return ()
-    names = [m.name for i, m in enumerate(scenario.members) if lost[:, i].any()]
-    more = ", ..." if len(names) > NAMES_SHOWN else ""
+    low = [member for i, member in enumerate(scenario.members) if lost[:, i].any()]
     detail = (
-        f"in {np.count_nonzero(lost.any(axis=1))} of {len(outcomes)} runs Vegas's baseRTT fell "
-        "below the propagation delay, as ns-2's can after a timeout: "
-        f"{', '.join(names[:NAMES_SHOWN])}{more}"
+        f"in {np.count_nonzero(lost.any(axis=1))} of {len(outcomes)} runs the baseRTT of "
+        f"{few([member.name for member in low])} fell below the propagation delay"
     )
+    if any(m.flow.keeps_backlog and stack(scenario, m.flow).resets_base for m in low):
+        detail += "; ns-2's Vegas can measure such a baseRTT after a timeout"
     return (Assumption("base-rtt-above-propagation", False, detail),)
 
 
