@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from vegasmodel.fields.lists import few
-from vegasmodel.laws import registered
+from vegasmodel.laws import find, registered
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.placement import links_slow_for_acks, stack
 from vegasmodel.prediction import Assumption, Prediction
@@ -161,11 +161,19 @@ def one_recovery(
     (``lost``) and some flow has another law, Vegas excepted. ``taken`` says in words how the
     model's flows recover. It becomes a part of the message that explains why the assumption fails.
     """
-    laws = {group.law for group in scenario.flows} - {"vegas"} - set(known)
-    if not laws or not lost:
+    other = [g for g in scenario.flows if g.law not in ("vegas", *known)]
+    if not other or not lost:
         return Assumption("recovery-as-taken", True)
-    own = "; ".join(RECOVERIES.get(law, f"{law} has its own") for law in sorted(laws))
+    own = "; ".join(sorted({_own_recovery(scenario, group) for group in other}))
     return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {own}")
+
+
+def _own_recovery(scenario: Scenario, group: Flow) -> str:
+    """A text on how the group recovers from losses, which depends on its law and its TCP."""
+    law, runs = find(group.law), stack(scenario, group)
+    if runs.recovery_of(law.recovery) != law.recovery:
+        return f"{group.law} repairs several lost packets in a round trip ({runs.name} has SACK)"
+    return RECOVERIES.get(group.law, f"{group.law} has its own recovery")
 
 
 def buffered(scenario: Scenario) -> Assumption:

@@ -130,8 +130,11 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
-    taken = 'a loss cuts the window at once (variant = "ns2" or "linux" has their recoveries)'
-    return one_recovery(scenario, taken, lost=lost)
+    found = one_recovery(scenario, "a loss only cuts the window", lost=lost)
+    if found.holds:
+        return found
+    more = 'with variant = "ns2" or "linux" the equations contain this'
+    return Assumption(found.name, False, f"{found.detail}; {more}")
 
 
 def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
