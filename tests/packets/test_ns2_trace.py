@@ -54,3 +54,17 @@ def test_intervals_add_up(tmp_path: Path) -> None:
 def test_an_interval_that_does_not_divide_the_duration() -> None:
     recorded = ns2_trace.record(vm.Scenario.from_toml(TEXT), 7.0)
     np.testing.assert_allclose(recorded.edges, [0, 7, 14, 20])
+
+
+@pytest.mark.ns2
+def test_a_start_that_start_jitter_delays_is_the_time_of_the_first_packet() -> None:
+    """The trace had the start of the scenario, up to ``start_jitter`` too early."""
+    scenario = vm.Scenario.from_toml(f'{TEXT}start_jitter = "8 s"\nseed = 3\n')
+    recorded = ns2_trace.record(scenario, 0.5)
+    drawn = np.random.default_rng([3, 0])
+    drawn.integers(1, 2**31 - 1)
+    begins = np.array([0.0, 3.0]) + drawn.uniform(0.0, 8.0, 2)
+    first = recorded.get("first")
+    assert np.all(begins > 1.0)
+    assert np.all(first <= begins)
+    assert np.all(begins < first + 0.5)

@@ -50,7 +50,9 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
     """Convert the output of one run of ns-2 or ns-3 to a trace.
 
     Each interval of the trace lies between two successive samples of the run.  ``engine`` is
-    ``ns2`` or ``ns3``, and ``source`` a note on how the trace was made.
+    ``ns2`` or ``ns3``, and ``source`` a note on how the trace was made.  The output does not tell
+    by how much ``start_jitter`` delayed a flow.  The time of its first packet, ``first``, is then
+    the beginning of the interval in which the flow sends that packet.
     """
     samples = output.samples
     edges = samples.time
@@ -65,7 +67,7 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
         "window": samples.window[1:],
         "queue": links[..., 0] / step,
         "served": links[..., 1] / step,
-        "first": np.array([member.start for member in scenario.members]),
+        "first": _first(scenario, edges, flows[..., 2]),
         "packet_size": np.array([scenario.size_of(m.flow) for m in scenario.members]),
     }
     if output.round_trips is not None:
@@ -87,6 +89,18 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
             "base_rtt": "smallest RTT of the flow so far",
         },
     )
+
+
+def _first(scenario: Scenario, edges: Floats, sent: Floats) -> Floats:
+    """The time of each flow's first packet, s; NaN if a delayed flow sends none.
+
+    ``sent`` [interval, flow] has the packets that each flow sends in each interval.
+    """
+    starts = np.array([member.start for member in scenario.members])
+    if scenario.run.start_jitter == 0.0:
+        return starts
+    begin = np.maximum(edges[np.argmax(sent > 0, axis=0)], starts)
+    return np.where(np.any(sent > 0, axis=0), begin, np.nan)
 
 
 def _lost(output: Output, edges: Floats, n_flows: int) -> Floats:
