@@ -1,4 +1,4 @@
-"""The command ``basins``: it simulates a scenario from many random starts, to find all outcomes."""
+"""The command ``basins``: it simulates a scenario from random starts, to find its outcomes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``map``: it draws a share or a ratio of throughputs over two fields of a scenario."""
+"""The command ``map``: it draws a built-in map: a share or ratio of throughputs over two fields."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
-FAR = 1e6  # seconds: later times all count as this one
+FAR = 1e6  # seconds: times that are farther in the future count as this far
 _NUMBER, _INSTANT, _SPAN, _RATE, _PLAIN = range(5)  # the places in ``Kinds``
 _FLAG = 255  # one byte of a word: a bool
 

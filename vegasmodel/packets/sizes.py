@@ -17,8 +17,8 @@ from vegasmodel.prediction import Assumption
 __all__ = ["HEADERS", "in_packets_of", "packet_sizes"]
 
 HEADERS = 52  # bytes of IPv4 and TCP headers with timestamps
-SAME = 66  # bytes of these headers and Ethernet's: sizes that differ by more are different,
-LEAST = 0.2  # ... and so are sizes that differ by more than this part of the scenario's
+SAME = 66  # bytes of these headers and Ethernet's: packet sizes that differ by more are not alike
+LEAST = 0.2  # part of the scenario's packet size: sizes that differ by more are not alike, either
 PER_FLOW = ("throughput", "sent", "retransmits", "loss", "window")
 PER_LINK = ("queue", "queue_max", "served")
 

@@ -2,6 +2,8 @@
 
 A sweep evaluates a model for many values of one or more fields of a scenario. If one field varies,
 there is a curve for each flow (at most 8). If two vary, there is a map of the share of one group.
+If this share is always 1, because there is only one flow or group, the utilization of the first
+link is drawn instead.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ LONGEST = 8  # overflows in a cycle, at most
 OVERFLOWS = 64  # overflows before Newton's method is first tried, and in each block of an average
 LONGEST_WAIT = 1e4  # round trips to wait for an overflow, or for windows to come to rest
 LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
-INSTANT = 1e-6  # part of a round trip: a shorter cycle of overflows means that time stands still
+INSTANT = 1e-6  # part of a round trip: if a cycle of overflows is shorter, the search is stuck
 
 
 class _Motion:

@@ -12,7 +12,7 @@ from vegasmodel.study.search.tried import Tried
 
 __all__ = ["EXACT", "by_chance", "crossings", "exact", "held", "met", "nearer"]
 
-EXACT = 1e-6  # part of the target: a quantity so near to the target meets it
+EXACT = 1e-6  # part of the target: a quantity that differs by at most this meets the target
 
 
 def exact(tried: Tried) -> NDArray[np.bool_]:
