@@ -313,3 +313,13 @@ def test_little_noise_changes_little_where_bursts_of_linux_overlap(
     rates = [answer(one).throughput[0] for one in (plain, noisy)]
     assert rates[0] > 950.0
     assert rates[1] == pytest.approx(rates[0], rel=0.02)
+
+
+def test_each_flow_with_noise_has_an_access_link_of_its_own() -> None:
+    """Access links carry 600 packets/s each; two flows of ns-2 get 391 and 415 of the link's 1000.
+
+    If the two flows shared an access link, they could not get more than 600 together.
+    """
+    flow = Flow("reno", 0.08, variant="ns2", count=2, access=600.0, delay_noise=1e-5)
+    found = answer(Scenario((Link(1000.0, buffer=30.0),), (flow,), run=Run(120.0, 40.0)), runs=1)
+    assert found.throughput.sum() > 700.0

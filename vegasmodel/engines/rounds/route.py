@@ -9,9 +9,9 @@ In two cases the link nevertheless has a queue, for ACKs alone (``_ack_queues``)
 arrive faster than the link sends them. Or the links of the scenario behave as in ns-2, and ACKs of
 two flows often arrive at the link at the same time, so that one of them has to wait.
 
-The delay of a flow may have noise. Such a flow crosses one more queue before all others, that of an
-access link, which all flows of its group (entry ``[[flow]]``) share. Packets get their random delay
-between this queue and the next one.
+The delay of a flow may have noise. Such a flow crosses one more queue before all others, that of
+its own access link. (The short flows of one ``[[flow]]`` table share one.) Packets get their random
+delay between this queue and the next one.
 """
 
 from __future__ import annotations
@@ -106,14 +106,14 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
                 found.setdefault((link.name, group.direction, service), len(found))
     for key in _ack_queues(scenario, found):
         found[key] = len(found)
-    for group in scenario.flows:
-        if group.delay_noise > 0.0:
-            found[_access(group)] = len(found)
+    for member in scenario.members:
+        if member.flow.delay_noise > 0.0:
+            found[_access(member)] = len(found)
     return found
 
 
-def _access(group: Flow) -> Key:
-    return group.name, ACCESS, ""
+def _access(member: Member) -> Key:
+    return member.name, ACCESS, ""
 
 
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
@@ -246,7 +246,7 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     If no data of the flow cross the queue, the flow's ACKs cross it on the way back.
     """
     group, path = member.flow, scenario.path(member.flow)
-    stops = [(queues[_access(group)], True)] if group.delay_noise > 0.0 else []
+    stops = [(queues[_access(member)], True)] if group.delay_noise > 0.0 else []
     stops += [(queues[_key(link, group.direction, group)], True) for link in path]
     back = (_back(link, group, queues) for link in reversed(path))
     return stops + [(k, False) for k in back if k is not None]
@@ -299,7 +299,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
-    access = {_access(group): scenario.access_rate(group) for group in scenario.flows}
+    access = {_access(one): scenario.access_rate(one.flow) for one in members}
     for key, k in queues.items():
         if key[1] == ACCESS:
             _plain(access[key], math.inf, links[k])
@@ -308,14 +308,15 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
         if key[2]:
             twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
             links[k]["partner"] = queues[twin]
-    ways: dict[tuple[int, float], list[Hop]] = {}
+    ways: dict[tuple[int, float, str], list[Hop]] = {}
     rows: list[tuple[float, ...]] = []
     first = []
     for i, member in enumerate(members):
         first.append(len(rows))
-        way = ways.get((member.group, member.rtt))
+        own = member.name if member.flow.delay_noise > 0.0 else ""
+        way = ways.get((member.group, member.rtt, own))
         if way is None:
-            way = ways[member.group, member.rtt] = _way(scenario, member, queues)
+            way = ways[member.group, member.rtt, own] = _way(scenario, member, queues)
         rows += [(i, *hop) for hop in way]
     hops, starts = np.zeros(len(rows), HOP), np.array(first)
     names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
