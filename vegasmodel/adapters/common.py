@@ -158,14 +158,15 @@ def one_recovery(
     """The assumption that every loss-based law recovers from losses as the model assumes.
 
     ``known`` names the laws that recover in this way. The assumption fails if packets are lost
-    (``lost``) and some flow has another law, Vegas excepted. ``taken`` says in words how the
+    (``lost``) and some flow has another loss-based law. ``taken`` says in words how the
     model's flows recover. It becomes a part of the message that explains why the assumption fails.
     """
-    other = [g for g in scenario.flows if g.law not in ("vegas", *known)]
+    alike = set(known)
+    other = [g for g in scenario.flows if g.law not in alike and not find(g.law).delay_based]
     if not other or not lost:
         return Assumption("recovery-as-taken", True)
-    own = "; ".join(sorted({_own_recovery(scenario, group) for group in other}))
-    return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {own}")
+    told = "; ".join(sorted({_own_recovery(scenario, group) for group in other}))
+    return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {told}")
 
 
 def _own_recovery(scenario: Scenario, group: Flow) -> str:
