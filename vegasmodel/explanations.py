@@ -357,12 +357,13 @@ EXPLANATIONS = MappingProxyType(
 
 
 def explain(name: str) -> str:
-    """The meaning, as text, of a name: of a model, law, assumption, column or key of a scenario.
+    """The meaning of a name in a result, a table or a scenario file, as text.
 
-    For example, ``explain("phase-effects")`` says when this assumption holds, and which models make
-    it.  Columns are those of printed tables, keys those of a scenario file.  A part of their name
-    is enough: ``explain("error")`` explains all columns with this word, and
-    ``explain("jitter")`` the keys ``send_jitter`` and ``start_jitter``.
+    The name may be that of a model, a law or an assumption, of a column of printed tables, or of a
+    key of a scenario file.  For example, ``explain("phase-effects")`` says when this assumption
+    holds, and which models make it.  A part of the name of a column or a key is enough:
+    ``explain("error")`` explains all columns with this word, and ``explain("jitter")`` the keys
+    ``send_jitter`` and ``start_jitter``.
 
     Raises ``FieldError``, which gives the nearest name, if there is no such name.
     """
@@ -404,7 +405,7 @@ def keys() -> dict[str, str]:
 def keys_like(word: str) -> list[str]:
     """The names of the keys called ``word``; if there is none, those of which ``word`` is a part.
 
-    For example, ``probability`` is a part of ``max_probability``.
+    For example, ``window`` is a part of ``max_window``.
     """
     ends = {key: (key, key.partition(".")[2]) for key in keys()}
     same = [key for key, names in ends.items() if word in names]

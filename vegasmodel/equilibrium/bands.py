@@ -244,8 +244,8 @@ class Band:
             1/phi_k = (Delta^2 + s_k Delta + p_k)/base_k
             s = rtt - x,  p = -x rtt,  base = rtt + x
 
-        Here rtt is the propagation delay of a flow, and x its over-estimate of it. The derivative
-        of phi_i/phi_j with respect to Delta is 0 where
+        Here rtt is the propagation delay of a flow, and x the flow's over-estimate of rtt. The
+        derivative of phi_i/phi_j with respect to Delta is 0 where
 
             (s_i - s_j) Delta^2 + 2 (p_i - p_j) Delta + (p_i s_j - s_i p_j) = 0.
 
@@ -281,10 +281,10 @@ class Band:
         """The least and the greatest Jain index over the set of equilibria; proofs in ``_jain.py``.
 
         With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if the flows
-        can be put in an order in which the lower edges, the upper edges, the over-estimates of
-        baseRTT and, for ``linux``, the baseRTTs all rise or stay equal. Raises ``ValueError`` if
-        the least index cannot be computed, and if a lower edge is 0 packets. Raises
-        ``RuntimeError`` if the search takes too many steps.
+        have a certain order. Along this order none of these numbers may fall: the lower edge, the
+        upper edge, the over-estimate of baseRTT and, for ``linux``, baseRTT. Raises ``ValueError``
+        if there is no such order of so many flows, and if a lower edge is 0 packets. Raises
+        ``RuntimeError`` if the search must halve too many intervals of the queueing delay at once.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 

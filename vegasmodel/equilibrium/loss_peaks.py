@@ -25,7 +25,7 @@ from vegasmodel.laws import find
 __all__ = ["load", "recovery_burst", "slow_start_queue"]
 
 DEVIATIONS = 3.0  # standard deviations from the mean to a peak that is seldom exceeded
-SELDOM = 0.05  # probability that the window at a loss exceeds the window of ``slow_start_queue``
+SELDOM = 0.05  # if losses halve windows: probability of one above that of ``slow_start_queue``
 
 
 @kinds.checked
@@ -102,8 +102,9 @@ def slow_start_queue(flows: Sequence[Sender], p: float, capacity: float) -> floa
     acknowledges b packets. If losses halve the window, the probability that V exceeds v is about c
     exp(-v). Here c is the product of 1/(1 - 4^-k) over k = 1, 2, ..., which is 1.452
     (``random_loss.random_factor`` has the equation for V). The result holds for the W at which this
-    probability is ``SELDOM``. W is also limited to the flow's ``max_window`` and, for Vegas, to
-    ``random_loss.hold_window``.
+    probability is ``SELDOM``. The same W is taken if losses multiply the window by another factor,
+    though a factor above 1/2 makes larger windows more likely. W is also limited to the flow's
+    ``max_window`` and, for Vegas, to ``random_loss.hold_window``.
 
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and the capacity is positive.
     """
@@ -121,8 +122,8 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
     ACK of the second retransmission acknowledges all of them at once. Then no packet is in flight,
     and the whole window of d W packets leaves in one burst.
 
-    The result is d W for a large window W: at a loss the window exceeds W only with the probability
-    ``SELDOM``. The result is 0 without Vegas flows. Raises the errors of ``slow_start_queue``.
+    The result is d W for the large window W of ``slow_start_queue``. The result is 0 without Vegas
+    flows. Raises the errors of ``slow_start_queue``.
     """
     _check(flows, p, capacity)
     bursts = (
@@ -137,7 +138,7 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
 def _window_at_loss(flow: Sender, p: float, capacity: float) -> float:
     """A window, in packets, so large that a loss seldom finds a larger one.
 
-    The window at a loss exceeds the result with the probability ``SELDOM``.
+    If losses halve the window, it exceeds the result with the probability ``SELDOM`` at a loss.
     """
     product = math.prod(1.0 / (1.0 - 4.0**-k) for k in range(1, 30))
     v = math.log(product / SELDOM)

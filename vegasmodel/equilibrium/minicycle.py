@@ -177,8 +177,8 @@ def solve(
     - "least-window": above the upper limit, but Vegas's window cannot shrink further.
 
     If the buffer is infinite or no cycle is found, the ``status`` is UNDEFINED. The numbers are
-    then NaN, and ``regime`` and ``queue_empties`` mean nothing. Raises FieldError for arguments out
-    of range.
+    then NaN, and ``regime`` and ``queue_empties`` mean nothing. Raises ``FieldError`` for arguments
+    out of range.
     """
     C, T, B, lo, hi, cut, n_V, n_R, lag = _inputs(
         capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno, response

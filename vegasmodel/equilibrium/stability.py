@@ -252,8 +252,9 @@ def _answer(
     If the delay that the ACKs report changes by sigma e^zt, the window changes by lambda g sigma
     e^zt, where lambda is the flow's rate.
 
-    A Vegas window at a threshold has g = -gamma. A constant window has g = 0, and so has every
-    window that losses limit if the loss does not depend on the queue. Else such a window has
+    A Vegas window at a threshold has g = -gamma. A constant window has g = 0. A window that losses
+    limit also has g = 0 if the loss does not depend on the queue. If the loss does depend on the
+    queue, a window that losses limit has
 
         g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
 

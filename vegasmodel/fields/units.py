@@ -378,7 +378,7 @@ def format_number(value: float, digits: int = 4) -> str:
 
 
 def format_rate(rate: float, packet_size: float) -> str:
-    """A rate in packets and in bits for a table, such as ``125 pkt/s (1.00 Mbit/s)``."""
+    """A rate in packets and in bits for a table, such as ``125 pkt/s (1 Mbit/s)``."""
     bits = rate * packet_size * 8
     for scale, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
         if bits >= scale:

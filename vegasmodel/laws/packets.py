@@ -32,8 +32,8 @@ class Window(Protocol):
     base: float  # least RTT
     known_base: float  # the baseRTT that the scenario gives; NaN: it is measured
     rtt_last: float
-    rtt_min: float  # of this round trip
-    rtt_count: float  # samples in it
+    rtt_min: float  # least RTT sample of this round trip
+    rtt_count: float  # number of RTT samples in this round trip
     growth: float  # packets by which an ACK moves the window in this round trip
     grow_next: int  # Vegas's slow start: 1 in round trips in which the window doubles, else 0
     cwnd_cnt: float  # ACKs counted towards the next packet
@@ -48,7 +48,7 @@ class Window(Protocol):
 class Round(NamedTuple):
     """What the functions of a law may know about the round trip that has just ended."""
 
-    rtt: float  # its mean
+    rtt: float  # mean RTT in it, s
     outstanding: float  # packets in flight as it ends
     length: float  # packets sent in it
     opens: bool  # no loss is being repaired
@@ -63,7 +63,7 @@ class PacketRules(NamedTuple):
     """
 
     acks_to_change: Callable[[Any], float]  # ACKs until the window is at its next whole number
-    upon_acks: Callable[[Any, float], None]  # ACKs of new data, at most ``acks_to_change`` a call
+    upon_acks: Callable[[Any, float], None]  # at ACKs of new data, ``acks_to_change`` at most
     upon_round: Callable[[Any, Round], None]  # called once a round trip
     upon_each: Callable[[Any, bool], None]  # in experiments, at every ACK instead of upon_round
 
@@ -71,8 +71,8 @@ class PacketRules(NamedTuple):
 def cwnd_packets(f: Window) -> float:
     """The window rounded down to whole packets.
 
-    Rounding errors may put a window just below a whole number. Such a window counts as the whole
-    number. But for ns-2 (``plain_sums``) it is rounded down, because ns-2 does so.
+    Rounding errors may put a window just below a whole number. It then counts as this whole number,
+    except for ns-2 (``plain_sums``), which rounds it down.
     """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets

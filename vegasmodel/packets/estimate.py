@@ -276,8 +276,8 @@ def first_windows(trace: Trace) -> dict[str, float]:
 def lost_packets(trace: Trace) -> bool | None:
     """Whether a packet was lost or retransmitted; ``None`` if the trace does not tell.
 
-    The trace does not tell if it shows no such packet, but records neither losses nor
-    retransmissions for some flow.
+    The result is ``None`` if the trace shows no such packet, and for some flow it records neither
+    losses nor retransmissions.
     """
     found = [trace.known(name) for name in ("loss", "retransmits")]
     counts = [values for values in found if values is not None]

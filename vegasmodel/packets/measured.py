@@ -45,7 +45,9 @@ def to_prediction(
       the trace has no such values for any flow, it is the flow's smallest RTT until then.
       ``extra["base_rtt"]`` says which of the two it is.
     - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
-      retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.
+      retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.  If
+      the trace does not record sent packets, their number is taken to be that of the delivered plus
+      that of the dropped or retransmitted packets.
     - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
       ``duration``.
 

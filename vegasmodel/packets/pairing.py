@@ -112,7 +112,8 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
     - Flows with the same name are paired.
     - If the trace was made by simulating this scenario, its flows have the scenario's order.
     - If the scenario and the trace have equally many flows with the same congestion control, these
-      are paired in the order of their starts.
+      are paired in the order of their starts. Reno, NewReno, SACK and Tahoe count as one congestion
+      control, because Linux calls them all reno.
     - The remaining flows are paired in the order of their starts.
 
     The last two rules leave out flows of the trace that have little to send

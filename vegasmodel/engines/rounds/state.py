@@ -136,7 +136,7 @@ class Sender(Mechanisms):
     stale_end: float  # first packet after those
     overdue_factor: float  # factor on the fine timeout; an RTT sample sets it back to 1
     mean_rtt: float  # smoothed RTT, seconds
-    rtt_deviation: float  # moving average of the RTT's deviation from it, seconds
+    rtt_deviation: float  # mean deviation of the RTT from ``mean_rtt`` (gain 1/4), seconds
     # the retransmission timer; BSD keeps its estimates in ticks
     srtt: int  # BSD's smoothed RTT, in eighths of a tick
     rttvar: int  # BSD's mean deviation of the RTT, in quarters of a tick
@@ -215,7 +215,7 @@ class Sender(Mechanisms):
     retransmits: float
     acks: float
     timeouts: float  # expiries of the retransmission timer
-    early_timers: float  # expiries of Linux's other timers (tail probe, reordering)
+    early_timers: float  # expiries of Linux's other timers (tail loss probe, reordering)
     arrived: float  # packets of data that have arrived in any order; each counts once
     delivered: float  # those of them that cumulative ACKs have acknowledged
     ahead: float  # packets in ``delivered`` whose ACKs return only between these two times:
@@ -367,10 +367,11 @@ class Queue:
     last_end: float  # class-based: end of its last transmission, seconds
     over_until: float  # class-based: the class counts as over its limit until then, seconds
     held_back: int  # class-based: 1: it has had to wait since it used more than its share
-    all_limit: float  # class-based: the last four, of both classes together (in class R's record)
-    all_idle: float
-    all_end: float
-    all_until: float
+    # class-based: four numbers of both classes together (in class R's record)
+    all_limit: float  # their ``idle_limit``
+    all_idle: float  # their ``mean_idle``
+    all_end: float  # their ``last_end``
+    all_until: float  # their ``over_until``
     shift: float  # seconds by which its clock is behind the simulation's
     lateness: float  # longest time by which an arrival was behind this clock; it should be 0
     foreseen: float  # arrival of the last packet of a burst that was simulated in one event
@@ -391,9 +392,9 @@ class Queue:
     passed: float  # RED: packets since the last drop
     hazard: float  # random loss: sum of the hazards of all packets since the last loss
     next_hazard: float  # random loss: value of this sum at which the next packet is lost
-    arrived: float
-    lost: float
-    served: float
+    arrived: float  # total work that has come to the queue, in packets of the scenario
+    lost: float  # total work that was dropped, in the same unit
+    served: float  # total work that was sent, in the same unit
     area: float  # the number of waiting packets, integrated over time
     mark_area: float  # ``area`` when warm-up ended
     mark_now: float  # time at which warm-up ended
@@ -417,7 +418,7 @@ class Net(NamedTuple):
     keys: Floats  # [hop] time of the hop's next event, by the simulation's clock
     tree: NDArray[np.int64]  # tournament tree of the hops by their keys; ``tree[1]`` comes next
     shares: Floats  # [change, (queue of class D, time, share of class R)] set by ns-2's script
-    parts: int  # about the most intervals per flow, queue and round trip
+    parts: int  # approximate greatest number of intervals per flow, queue and round trip
     calm: int  # the same at a flow's first queue while no loss is near
 
 

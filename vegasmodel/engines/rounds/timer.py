@@ -55,8 +55,9 @@ def expiry(f: Sender, now: float, pause: float) -> float:
 
     The timer never expires before the pause is over, and only at a tick of the clock. If the pause
     is at least 63 ticks, the timer expires only at a tick whose number is a multiple of 8. If it is
-    at least 504 ticks, the number is a multiple of 64 (the kernel's calc_index). The clock started
-    at a random time (``boot_time``).
+    at least 504 ticks, the number is a multiple of 64 (the kernel's calc_index). For pauses of 4032
+    ticks (16 s) or more the kernel takes multiples of 512; this is neglected here. The clock
+    started at a random time (``boot_time``).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < LEVELS[0] else (8.0 if ticks < LEVELS[1] else GRAINS)
@@ -140,7 +141,8 @@ def syn_acknowledged(f: Sender, now: float, rtt: float) -> None:
 def reordering_window(f: Sender) -> float:
     """The seconds that Linux waits for a reordered packet before the packet counts as lost.
 
-    This time applies while fewer than three duplicate ACKs have arrived (tcp_rack_reo_wnd).
+    Linux waits only outside of a recovery, and only while fewer than three duplicate ACKs have
+    arrived (tcp_rack_reo_wnd).
     """
     return min(0.25 * f.min_rtt, f.mean_rtt)  # srtt_us is eight times the mean
 
@@ -247,8 +249,8 @@ def begin_mean(f: Sender, rtt: float) -> None:
 def keeps_mean(f: Sender) -> bool:
     """Whether the sender keeps its smoothed RTT in seconds, and updates it with each RTT sample.
 
-    ns-2's Vegas and Linux do so (``mean_rtt``). A BSD sender measures the RTT of one packet at a
-    time, in clock ticks (``update_ticks``).
+    Senders of Linux and ns-2's Vegas keep it (``mean_rtt``). A BSD sender measures the RTT of one
+    packet at a time, in clock ticks (``update_ticks``).
     """
     return f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0
 

@@ -291,12 +291,13 @@ def _mark_silent(net: Net, e: int) -> None:
 
 @apart
 def _pass_silent(net: Net, e: int, time: float) -> bool:
-    """Let packets without an ACK pass the queue of hop ``e`` at ``time``; False if the run fails.
+    """Let packets without an ACK of their own pass the queue of hop ``e`` at the time ``time``.
 
     Hop ``e`` is a queue on the way of the flow's ACKs. The receiver does not acknowledge the first
     ``Hop.silent`` of the arriving packets at once, so no ACK joins the queue for them. They are
     simulated as if their ACK took no room in the queue, but waited there like an ACK that joins it
     now. The delay of a delayed ACK is added when the ACK reaches the sender (``delayed_ack.py``).
+    Returns False if a ring buffer is full; the run then fails.
     """
     h = net.hops[e]
     if net.links[h.link].partner >= 0:

@@ -94,7 +94,7 @@ class Flow:
         self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
         self.last_id = self.last_stamp = -1
         self.last_ack = (-1, -1, -1)
-        self.counted_ids = True  # the sender's IPv4 identifiers increase by one
+        self.counted_ids = True  # the sender's IPv4 identifiers increase from segment to segment
         self.acks = self.total = self.largest = self.headers = self.regular = 0
         self.mss = self.syns = self.options = self.steps = 0
         self.copies = self.missed = self.unsure = 0
@@ -126,9 +126,14 @@ class Flow:
         """Bytes of data in a full packet of this flow.
 
         Usually it is the size of the largest captured segment.  But that segment may consist of
-        several packets that the network card has joined or is going to split (offloading).  If this
-        is likely, the result is what the MSS options of the SYNs allow.  If they are unknown, it is
-        what fits into a packet of 1500 bytes.
+        several packets that the network card has joined or is going to split (offloading).  So the
+        result is at most what the MSS options of the SYNs allow.  If the capture has no MSS option
+        and the segment does not fit into a packet of 1500 bytes, the result is what fits into such
+        a packet, with two exceptions:
+
+        - Both ends are on the same machine (``loopback``).
+        - The segment fits into a jumbo frame of 9000 bytes, and less than half of the data is in
+          segments that would fill one or more packets of 1500 bytes exactly.
         """
         if self.limit:
             return max(min(self.largest, self.limit), 1)
