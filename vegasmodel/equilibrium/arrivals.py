@@ -243,8 +243,8 @@ def bonald(n: int, alpha: float, capacity: float) -> tuple[Floats, Floats]:
     """Bonald's closed form for n flows that arrive one after another.
 
     Boutremans and Le Boudec print it in section 3.1.2. Let c be the capacity, alpha the threshold
-    of each flow, and S_i = 1 + 1/2 + ... + 1/i. Then flow i over-estimates baseRTT by x_i and has
-    the rate r_i:
+    of each flow, and S_i = 1 + 1/2 + ... + 1/i. Then flow i over-estimates its propagation delay by
+    x_i and has the rate r_i:
 
         x_i = (alpha/c) (i-1) S_{i-1},   r_i = c/(n S_n - (i-1) S_{i-1}).
 

@@ -117,8 +117,10 @@ class Equilibrium:
     ``modes`` and ``stable_without_delay`` are for the network without feedback delay. The windows
     then follow the queueing delays at once. The queueing delay s_l of a full link l, with the load
     y_l and the capacity c_l, changes by ds_l/dt = y_l/c_l - 1. These equations are linearised at
-    the equilibrium. ``modes`` are their eigenvalues in 1/s, one for each full link. The equilibrium
-    is stable if all of them have negative real parts. With feedback delay it may still oscillate.
+    the equilibrium. ``modes`` are their eigenvalues in 1/s, one for each full link. If a drop-tail
+    buffer is full, its queue is constant, and the loss adapts almost at once. Such a link has an
+    eigenvalue of huge magnitude. The equilibrium is stable if all eigenvalues have negative real
+    parts. With feedback delay it may still oscillate.
     """
 
     rates: Floats
@@ -156,7 +158,7 @@ class Equilibria:
 
 @kinds.checked
 def droptail(buffer: float) -> Floats:
-    """The curve of loss over queue of a drop-tail link, as rows (queue, loss).
+    """A drop-tail link's loss as a function of its queue: a curve, as rows (queue, loss).
 
     The queue and ``buffer`` are in packets. The loss probability is 0 while the queue is shorter
     than the buffer. At the full buffer it can have any value from 0 to 1. Raises ``FieldError``
@@ -168,7 +170,7 @@ def droptail(buffer: float) -> Floats:
 
 @kinds.checked
 def red(curve: Curve) -> Floats:
-    """RED's curve of loss over average queue, as rows (queue, loss), one for each corner.
+    """RED's loss as a function of its average queue: a curve, as rows (queue, loss) of its corners.
 
     The loss is the fraction of the packets that RED drops. It depends on RED's drop probability and
     on the way in which RED spaces its drops (``red.effective``).

@@ -117,8 +117,9 @@ def rest(
 
     ``sources`` are the flows. ``capacity`` is in pkt/s. ``buffer`` is the number of packets at
     which the queue overflows, and ``loss`` is the probability of random loss. ``curve`` is RED's
-    curve of loss over its average queue, or None at a drop-tail link. ``weight`` is the weight of
-    the newest queue in RED's average. Raises ``FieldError`` for values out of range.
+    curve of loss over its average queue, or None at a drop-tail link. RED is taken to drop packets,
+    even if ``curve.ecn`` is true. ``weight`` is the weight of the newest queue in RED's average.
+    Raises ``FieldError`` for values out of range.
     """
     c = float(positive("capacity", capacity))
     numbers("loss", loss, high=1.0, below=True)

@@ -68,7 +68,7 @@ MAX_CONTROL = 16  # the kernel's own limit
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file's first line, leaving out comments, names all required columns."""
+    """Whether the file's first line that is not a comment names all required columns."""
     first = header(head)[1].strip().split(",")
     return all(name in first for name in NEEDED)
 

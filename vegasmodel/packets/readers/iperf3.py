@@ -43,7 +43,10 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the output of ``iperf3 --json``.  A ``TraceError`` names the key of a wrong value."""
+    """Read the output of ``iperf3 --json`` or ``--json-stream``.
+
+    If a value is wrong, a ``TraceError`` names its key.
+    """
     document = _Document(source)
     start, end = document.table("start"), document.table("end", needed=False)
     protocol = start.get("test_start", {})
