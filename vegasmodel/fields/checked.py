@@ -216,7 +216,7 @@ def _plain(value: Any) -> Any:
 
 
 def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
-    """Copy the dataclass object ``part`` with numbers for texts that only lacked a packet size.
+    """Copy the dataclass object ``part``, and convert its texts that only lacked a packet size.
 
     For example, the buffer ``"20 kB"`` becomes 20 packets if the packet size is 1000 bytes. Text
     that also needs an RTT stays text. ``size`` is the packet size in bytes. ``sizes`` has other
@@ -238,7 +238,7 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 
 
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
-    """Copy the dataclass object ``part``, giving the fields named in ``changes`` new values.
+    """Copy the dataclass object ``part`` with new values for the fields that ``changes`` names.
 
     If ``part`` computed the default of a field, the copy computes this default again, because it
     may depend on the changed fields. ``where`` is the place of ``part`` in the scenario, such as
