@@ -23,9 +23,9 @@ from vegasmodel.support.extras import ExtraMissing
 _MODELS = MappingProxyType(
     {
         "equilibrium": ("vegasmodel.adapters.secular", "equilibrium"),
-        "bands": ("vegasmodel.adapters.secular", "bands"),
-        "arrivals": ("vegasmodel.adapters.secular", "arrivals"),
-        "arrivals-bonald": ("vegasmodel.adapters.secular", "arrivals_bonald"),
+        "bands": ("vegasmodel.adapters.bands", "bands"),
+        "arrivals": ("vegasmodel.adapters.arrivals", "arrivals"),
+        "arrivals-bonald": ("vegasmodel.adapters.arrivals", "arrivals_bonald"),
         "minicycle": ("vegasmodel.adapters.minicycle", "answer"),
         "red": ("vegasmodel.adapters.red", "answer"),
         "random-loss": ("vegasmodel.adapters.random_loss", "answer"),

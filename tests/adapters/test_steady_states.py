@@ -82,12 +82,12 @@ def test_the_papers_fluid_settles_at_the_steady_state(every: str) -> None:
 
 
 def test_many_arrivals_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vegasmodel.adapters import secular
+    from vegasmodel.adapters import only_vegas
 
     group = {**VEGAS, "alpha": 2, "beta": 2, "count": 60, "start": {"every": "1 s"}}
     s = scenario(group)
     slow = vm.predict(s, "equilibrium")
-    monkeypatch.setattr(secular, "MAX_ORDER", 50)
+    monkeypatch.setattr(only_vegas, "MAX_ORDER", 50)
     for model in ("equilibrium", "arrivals"):
         fast = vm.predict(s, model)
         assert fast.applicable

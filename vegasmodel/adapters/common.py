@@ -21,6 +21,7 @@ from vegasmodel.metrics import Floats, percent
 from vegasmodel.placement import links_slow_for_acks, stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
+from vegasmodel.stacks import dead_zone
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
 RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
@@ -52,6 +53,16 @@ def column(scenario: Scenario, value: Callable[[Flow], float]) -> Floats:
 def rtts(scenario: Scenario) -> Floats:
     """The round-trip time of each flow with empty queues, s."""
     return np.array([member.rtt for member in scenario.members], dtype=np.float64)
+
+
+def threshold(scenario: Scenario) -> Floats:
+    """The middle of each flow's dead zone, packets.
+
+    While its backlog is in the dead zone, Vegas does not change its window. In the papers this zone
+    is from alpha to beta. In ns-2 and Linux it is wider, because they compute the backlog in whole
+    packets. Models with a single threshold use the middle of the zone.
+    """
+    return column(scenario, lambda f: float(sum(dead_zone(f.alpha, f.beta, f.variant))) / 2.0)
 
 
 def one_link(scenario: Scenario) -> str | None:

@@ -9,8 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.adapters import rest
-from vegasmodel.adapters.common import MIDDLE, column, laws_within, left_out, plain_queue, rtts
-from vegasmodel.adapters.secular import threshold
+from vegasmodel.adapters.common import (
+    MIDDLE,
+    column,
+    laws_within,
+    left_out,
+    plain_queue,
+    rtts,
+    threshold,
+)
 from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import room
@@ -27,7 +34,7 @@ def answer(scenario: Scenario) -> Prediction:
 
     The backlog is the one that the flow computes: r (q - x), where r is its rate, q the queueing
     delay of its path, and x its over-estimate of the path's propagation delay. The threshold is the
-    middle of the flow's dead zone (``secular.threshold``). The dead zone is the range of backlogs
+    middle of the flow's dead zone (``common.threshold``). The dead zone is the range of backlogs
     in which Vegas holds its window.
     """
     reason = laws_within(scenario, ["vegas"])

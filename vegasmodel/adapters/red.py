@@ -18,8 +18,8 @@ from vegasmodel.adapters.common import (
     one_recovery,
     paper_equation,
     rtts,
+    threshold,
 )
-from vegasmodel.adapters.secular import threshold
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.laws import find
 from vegasmodel.placement import held_by_receiver, stack

@@ -1,0 +1,274 @@
+"""Evaluates the models ``arrivals`` and ``arrivals-bonald``: Vegas flows arrive one after another.
+
+A flow that measures its baseRTT while packets are queued over-estimates its propagation delay. The
+models compute the over-estimates themselves.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.adapters import only_vegas, rest
+from vegasmodel.adapters.common import (
+    column,
+    paper_equation,
+    rtts,
+    threshold,
+)
+from vegasmodel.equilibrium import arrivals as arrival_order
+from vegasmodel.equilibrium import settling
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.status import Status
+
+
+def arrivals(scenario: Scenario) -> Prediction:
+    """The rates of Vegas flows that arrive one after another.
+
+    Each flow mistakes the queueing delay at its start for propagation delay, unless the scenario
+    gives the over-estimates of baseRTT. An exact recursion computes the steady state after each
+    arrival. If Vegas holds its window in a range of backlogs, the order of arrival also decides
+    where in this range each flow's backlog ends.
+    """
+    name = "arrivals"
+    unknown = rest.measures(scenario)
+    reason = only_vegas.reason_against(scenario)
+    if reason is None and unknown.any() and not unknown.all():
+        reason = "over-estimates must be measured by all flows or given for all"
+    if reason is None and not _recursion_is_plain(scenario) and unknown.size > only_vegas.MAX_ORDER:
+        reason = (
+            f"at most {only_vegas.MAX_ORDER} flows unless alpha = beta and the variant is paper"
+        )
+    if reason is not None:
+        return Prediction.not_applicable(name, scenario, reason)
+    order, rtt, c = only_vegas.by_start(scenario), rtts(scenario), scenario.links[0].capacity
+    followed = unknown.size <= only_vegas.MAX_ORDER
+    state, path = arrive(scenario, followed)
+    if state.status != Status.DONE:
+        return Prediction.not_applicable(name, scenario, only_vegas.failure(state.status))
+    back = np.argsort(order)  # from order of arrival to order of the file
+    delay = float(state.delays[-1])
+    rests = _by_moment(scenario, order, path) if followed else None
+    return Prediction(
+        name,
+        scenario,
+        state.rates[back],
+        base_rtt=rtt + state.x[back],
+        rtt_mean=rtt + delay,
+        loss_rate=np.zeros(order.size),
+        queue_mean=np.array([c * delay]),
+        assumptions=(
+            _spaced(scenario),
+            only_vegas.fits(scenario, state.x[back], rests, c * delay),
+            only_vegas.many_packets(scenario, state.x[back], state.rates[back], delay),
+            *only_vegas.hypotheses(scenario, one_threshold=False),
+            only_vegas.settled(scenario, rests, threshold(scenario)),
+            quasi_static(scenario, order, path),
+        ),
+    )
+
+
+def arrive(
+    scenario: Scenario, followed: bool = True
+) -> tuple[arrival_order.Arrivals, list[tuple[Floats, Floats, float]]]:
+    """The exact recursion over the arrivals, and the steady state after each of them.
+
+    A steady state is given by over-estimates, windows and the queueing delay. The list is empty
+    unless ``followed``. The flows are in the order of arrival.
+    """
+    order, unknown = only_vegas.by_start(scenario), rest.measures(scenario)
+    alpha, beta = (
+        column(scenario, value)[order] for value in (lambda f: f.alpha, lambda f: f.beta)
+    )
+    path: list[tuple[Floats, Floats, float]] = []
+    state = arrival_order.arrive(
+        alpha,
+        scenario.links[0].capacity,
+        beta=beta,
+        rtt=rtts(scenario)[order],
+        over_estimate=None if unknown.any() else rest.given(scenario)[order],
+        variant=scenario.flows[0].variant,
+        each=(lambda *step: path.append((step[0], step[1], float(step[2])))) if followed else None,
+    )
+    return state, path
+
+
+def _by_moment(
+    scenario: Scenario,
+    order: np.ndarray[tuple[int], np.dtype[np.intp]],
+    path: list[tuple[Floats, Floats, float]],
+) -> list[rest.Rest]:
+    """The steady state after each starting time of the scenario.
+
+    ``path`` has the steady state after each arrival of a flow. If several flows start at the same
+    time, only the state after the last of them is returned. In ``path`` the flows are in the order
+    of arrival, in the result in the order of the scenario. A flow that has not started has the
+    window 0.
+    """
+    when = rest.starts(scenario)[order]
+    rests = []
+    for last in np.flatnonzero(np.append(np.diff(when) > 0, True)):
+        windows = np.zeros(order.size)
+        windows[order[: last + 1]] = path[last][1]
+        rests.append(rest.Rest(windows, np.full(order.size, path[last][2])))
+    return rests
+
+
+def quasi_static(
+    scenario: Scenario,
+    order: np.ndarray[tuple[int], np.dtype[np.intp]],
+    path: list[tuple[Floats, Floats, float]],
+) -> Assumption:
+    """The assumption that earlier flows stay in steady state while a new flow's window grows.
+
+    If Vegas holds its window in a range of backlogs, several steady states are possible after an
+    arrival.  Which of them is reached depends on how the windows move after the arrival.
+
+    The assumption fails if an earlier flow would have to reduce its window by more than a packet
+    per round trip (``settling.lag``).  It also fails if slow start may end above the lower end of
+    this range (``_passes_edge``), where the model takes a new flow to stay.  Linux's slow start
+    decides on the least RTT of a round trip, so it ends only when it has filled the queue.  For
+    several Linux flows the assumption therefore fails.  ``order`` lists the flows in the order in
+    which they arrive, and ``path`` has the steady state after each arrival: the over-estimates, the
+    windows and the queueing delay.
+    """
+    name, members = "quasi-static", [scenario.members[i] for i in order]
+    zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
+    lower, upper = np.array(zones, dtype=np.float64).T
+    loose, runs = upper > lower, STACKS[scenario.flows[0].variant]
+    if not loose.any() or len(members) == 1:
+        return Assumption(name, True)
+    ends = "the set of equilibria (model bands) holds where it ends"
+    if runs.least_of_round:
+        detail = f"slow start of a newcomer ends only when it has filled the queue; {ends}"
+        return Assumption(name, False, detail)
+    rtt, gamma = rtts(scenario)[order], np.array([m.flow.gamma for m in members])
+    c, worst, past = scenario.links[0].capacity, 0.0, bool(np.any(gamma[loose] > lower[loose]))
+    for i, (x, _, delay) in enumerate(path):
+        before = path[i - 1] if i else (x[:0], x[:0], 0.0)
+        others = upper[:i], np.where(loose[:i], before[1], np.inf), x[:i], rtt[:i], c
+        newcomer, between = (float(x[i]), float(rtt[i]), float(gamma[i])), (before[2], delay)
+        if i:
+            worst = max(worst, settling.lag(*others, newcomer, between, float(runs.doubling)))
+        if loose[i] and not past:
+            past = _passes_edge(members[i].flow, others, newcomer, between)
+    if past:
+        detail = "slow start may end past the lower edge of the band, where it begins"
+        return Assumption(name, False, f"{detail}; {ends}")
+    detail = (
+        f"while a new flow grows, an earlier flow would have to shrink its window by {worst:.3g} "
+        f"packets per round trip, and Vegas shrinks it by 1; so the queue overshoots, and {ends}"
+    )
+    return Assumption(name, worst <= 1.0, "" if worst <= 1.0 else detail)
+
+
+def _passes_edge(
+    flow: Flow,
+    others: tuple[Floats, Floats, Floats, Floats, float],
+    newcomer: tuple[float, float, float],
+    between: tuple[float, float],
+) -> bool:
+    """Whether slow start of a new flow may end above the lower edge of its dead zone.
+
+    The dead zone is the range of backlogs in which Vegas keeps its window.  Slow start doubles the
+    window in one step, and so may carry the flow past the lower edge (``settling.overstep``).  With
+    the variant ``paper`` the result is False, because the papers' window grows without steps.
+
+    ``others`` are the first five arguments of ``settling.lag``, and describe the earlier flows.
+    ``newcomer`` and ``between`` are the arguments with these names.
+    """
+    runs, (x, rtt, gamma) = STACKS[flow.variant], newcomer
+    if runs.real_numbers or rest.skips_slow_start(flow, runs):
+        return False
+    gamma += runs.above_beta  # ns-2 rounds the backlog
+    if others[0].size:
+        return settling.overstep(*others, (x, rtt, gamma), between) > 1.0
+    product, queue = others[-1] * np.array([[rtt], [between[1]]])  # packets; the flow is alone
+    end = np.minimum(
+        settling.slow_start_ends(np.array([gamma]), product), settling.LEFT * (product + gamma)
+    )
+    return bool(2.0 * end > product + queue)
+
+
+def arrivals_bonald(scenario: Scenario) -> Prediction:
+    """The rates of flows that arrive one after another, by Bonald's closed form.
+
+    Section 3.1.2 of Boutremans and Le Boudec prints this form. The rates that it gives need not add
+    up to the capacity.
+    """
+    name = "arrivals-bonald"
+    reason = only_vegas.reason_against(scenario)
+    alpha = threshold(scenario)
+    if reason is None and len(set(alpha)) > 1:
+        reason = "the closed form has one alpha for all flows"
+    if reason is None:
+        reason = only_vegas.too_many_arrivals(scenario)
+    if reason is not None:
+        return Prediction.not_applicable(name, scenario, reason)
+    c = scenario.links[0].capacity
+    order = only_vegas.by_start(scenario)
+    x, rates, rests = (
+        np.empty(alpha.size),
+        np.empty(alpha.size),
+        only_vegas.over_estimates(scenario, alpha)[1],
+    )
+    x[order], rates[order] = arrival_order.bonald(alpha.size, float(alpha[0]), c)
+    delay = alpha.size * float(alpha[0]) / c * float((1.0 / np.arange(1, alpha.size + 1)).sum())
+    return Prediction(
+        name,
+        scenario,
+        rates,
+        base_rtt=rtts(scenario) + x,
+        assumptions=(
+            _spaced(scenario),
+            _measured(scenario),
+            paper_equation(scenario),
+            only_vegas.fits(scenario, x, rests, c * delay),
+            *only_vegas.hypotheses(scenario),
+            only_vegas.settled(scenario, rests, alpha),
+            _fills(scenario, float(rates.sum())),
+        ),
+    )
+
+
+def _recursion_is_plain(scenario: Scenario) -> bool:
+    groups = scenario.flows
+    return all(g.alpha == g.beta and STACKS[g.variant].real_numbers for g in groups) and all(
+        g.over_estimate == "measured" for g in groups
+    )
+
+
+def _measured(scenario: Scenario) -> Assumption:
+    return only_vegas.brief(
+        Assumption(
+            "base-rtt-measured",
+            all(g.over_estimate == "measured" for g in scenario.flows),
+            "the closed form has its own over-estimates; the given ones are not used",
+        )
+    )
+
+
+def _fills(scenario: Scenario, total: float) -> Assumption:
+    c = scenario.links[0].capacity
+    return only_vegas.brief(
+        Assumption(
+            "rates-fill-the-link",
+            math.isclose(total, c, rel_tol=1e-9),
+            f"the rates of the printed formula add up to {total:.4g} pkt/s, and the capacity is "
+            f"{c:.4g}; the model arrivals solves the equation exactly",
+        )
+    )
+
+
+def _spaced(scenario: Scenario) -> Assumption:
+    return only_vegas.brief(
+        Assumption(
+            "one-arrival-at-a-time",
+            len({m.start for m in scenario.members}) == len(scenario.members),
+            "each flow must find the others in equilibrium; some start together",
+        )
+    )

@@ -1,0 +1,91 @@
+"""Evaluates the model ``bands`` for a scenario in which only Vegas flows share one link.
+
+The model gives the least and the greatest rate of each flow in a set of equilibria.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.adapters import only_vegas, rest
+from vegasmodel.adapters.arrivals import arrive, quasi_static
+from vegasmodel.adapters.common import column, rtts, threshold
+from vegasmodel.equilibrium import bands as threshold_bands
+from vegasmodel.equilibrium import secular
+from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import dead_zone
+from vegasmodel.status import Status
+
+MAX_BAND = 4000  # flows; time and memory grow with the square of their number
+
+
+def bands(scenario: Scenario) -> Prediction:
+    """Each flow's least and greatest rate over all equilibria.
+
+    Vegas keeps its window while its backlog is in its dead zone, about from alpha to beta
+    (``stacks.dead_zone``). So there may be many equilibria. If flows measure their baseRTT, their
+    over-estimates may differ between equilibria. The results are then bounds, and the true range
+    may be smaller. ``throughput`` is that of the equilibrium with all backlogs in the middle of
+    their dead zones.
+    """
+    reason = only_vegas.reason_against(scenario)
+    if reason is None and len(scenario.members) > MAX_BAND:
+        reason = f"at most {MAX_BAND} flows: each has equilibria of its own"
+    if reason is not None:
+        return Prediction.not_applicable("bands", scenario, reason)
+    alpha, beta = (column(scenario, value) for value in (lambda f: f.alpha, lambda f: f.beta))
+    variant, rtt, c = scenario.flows[0].variant, rtts(scenario), scenario.links[0].capacity
+    edges = dead_zone(alpha, beta, variant)
+    if np.any(edges[0] < 0.0) or np.all(edges[0] == 0.0):
+        reason = "a window holds though no packet of it waits: nothing fixes the least queue"
+        return Prediction.not_applicable("bands", scenario, reason)
+    (x_low, _), (x_high, rests) = (only_vegas.over_estimates(scenario, edge) for edge in edges)
+    low, high = (
+        threshold_bands.equilibria(alpha, beta, x, c, rtt=rtt, variant=variant)
+        for x in (x_low, x_high)
+    )
+    if np.array_equal(x_low, x_high):
+        least, greatest = low.rate_range
+    else:  # over-estimates depend on where in their bands the earlier flows rest
+        least, greatest = threshold_bands.outer_range(low, high)
+    x, _ = only_vegas.over_estimates(scenario, threshold(scenario))
+    middle = secular.solve(
+        threshold(scenario), x, c, rtt=rtt, variant=only_vegas.equation(scenario)
+    )
+    return Prediction(
+        "bands",
+        scenario,
+        middle.rates,
+        throughput_range=np.stack([least, greatest], axis=-1),
+        base_rtt=rtt + x,
+        assumptions=(
+            only_vegas.fits(scenario, x_high, rests, c * high.delay_range[1]),
+            *_bases_of_equilibria(scenario),
+            rest.together(scenario),
+            *only_vegas.hypotheses(scenario, one_threshold=False),
+            only_vegas.settled(scenario, rests, edges[1]),
+        ),
+    )
+
+
+def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
+    """The assumption ``quasi-static`` of ``bands``: late flows find the queue of an equilibrium.
+
+    While a newcomer is in slow start, its bursts may make earlier flows reduce their windows. The
+    queue is then short between the bursts, and the newcomer measures a smaller baseRTT than in
+    equilibrium. With equal RTTs the simulated rates (``rounds``) stay within their ranges all the
+    same. With different RTTs some do not, so it is then not known whether the assumption holds.
+    Returns no assumption if such bursts are not to be expected.
+    """
+    measured = rest.measures(scenario)
+    late = len({m.start for m in scenario.members}) > 1 and bool(measured.all())
+    if not late or len({m.rtt for m in scenario.members}) == 1:
+        return []
+    state, path = arrive(scenario)
+    if state.status != Status.DONE:
+        return []
+    if quasi_static(scenario, only_vegas.by_start(scenario), path).holds:
+        return []
+    said = "a newcomer's slow start may empty the queue for a moment; its baseRTT is then smaller"
+    return [Assumption("quasi-static", None, said)]

@@ -1,0 +1,173 @@
+"""What the models of Vegas flows alone on one link have in common.
+
+If a flow measures its baseRTT while packets are queued, it over-estimates its propagation delay.
+The function ``over_estimates`` computes the over-estimates.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.adapters import rest
+from vegasmodel.adapters.common import (
+    MIDDLE,
+    column,
+    laws_within,
+    left_out,
+    one_link,
+    plain_queue,
+    rtts,
+)
+from vegasmodel.equilibrium import arrivals as arrival_order
+from vegasmodel.equilibrium import secular
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption
+from vegasmodel.scenario import Scenario
+from vegasmodel.stacks import STACKS, dead_zone
+from vegasmodel.status import Status
+
+MAX_ORDER = 10_000  # flows, if arrivals are followed one by one; time grows with the square
+
+
+def failure(status: int) -> str:
+    """Why a model has no answer if the solver ends with this status."""
+    return f"the solver of the steady state has no answer: {Status(int(status)).reason}"
+
+
+def over_estimates(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
+    """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
+
+    ``alpha`` [n] is the number of packets that each flow keeps queued. If there are more than
+    ``MAX_ORDER`` flows and ``_alone`` is true, only the over-estimates are computed, which saves
+    time. The second result is then ``None``.
+    """
+    if alpha.size > MAX_ORDER and _alone(scenario):
+        x, order = np.zeros(alpha.size), by_start(scenario)
+        x[order] = arrival_order.arrive(alpha[order], scenario.links[0].capacity).x
+        return x, None
+    return rest.follow(scenario, _solver(scenario, alpha))
+
+
+def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
+    """The function with which ``rest.follow`` solves for the steady state of some of the flows.
+
+    ``alpha`` [n] is the number of packets that each flow keeps queued.
+    """
+    rtt, c, law = rtts(scenario), scenario.links[0].capacity, equation(scenario)
+
+    def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
+        state = secular.solve(alpha[there], x[there], c, rtt=rtt[there], variant=law)
+        return state.rates, np.full(x.size, float(state.delay))
+
+    return solve
+
+
+def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) -> Assumption:
+    """The assumption that the flows settle before the next one starts (``rest.settled``).
+
+    ``backlog`` [n] is the number of packets that each flow keeps queued.
+    """
+    if rests is None:
+        return Assumption("settles-in-time", None, "not worked out for so many arrivals")
+    c = np.full(backlog.size, scenario.links[0].capacity)
+    return rest.settled(scenario, rests, backlog, c)
+
+
+def many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> Assumption:
+    """The assumption that one packet more or less in the queue hardly changes the rates.
+
+    It is ``rest.many_packets``, for flows that keep the backlogs that they have at these ``rates``,
+    pkt/s [n]. ``x`` [n] are the over-estimates of baseRTT, s, and ``delay`` is the queueing delay,
+    s.
+    """
+    if x.size > MAX_ORDER:
+        return Assumption("many-packets-queued", None, "not worked out for so many arrivals")
+    rtt, c = rtts(scenario), np.full(x.size, scenario.links[0].capacity)
+    base = x if STACKS[equation(scenario)].backlog_over_base else delay
+    kept = rates * (rtt + delay) * (delay - x) / (rtt + base)
+    return rest.many_packets(scenario, _solver(scenario, kept), c, rates)
+
+
+def _alone(scenario: Scenario) -> bool:
+    """Whether the recursion ``arrivals.arrive`` alone can give the over-estimates of baseRTT.
+
+    It can if the flows start one at a time, if all measure their baseRTT, and if they compute the
+    backlog as W (RTT - baseRTT)/RTT, with the window W. The papers and ns-2 do so; Linux divides by
+    baseRTT.
+    """
+    distinct = len({m.start for m in scenario.members}) == len(scenario.members)
+    return (
+        distinct
+        and bool(rest.measures(scenario).all())
+        and not STACKS[equation(scenario)].backlog_over_base
+    )
+
+
+def too_many_arrivals(scenario: Scenario) -> str | None:
+    """The reason why the over-estimates of baseRTT cannot be computed; ``None`` if they can.
+
+    They cannot if the flows have more than ``MAX_ORDER`` starting times, unless ``_alone`` is true.
+    """
+    arrivals = len({m.start for m in scenario.members})
+    if arrivals <= MAX_ORDER or _alone(scenario):
+        return None
+    return (
+        f"at most {MAX_ORDER} moments of arrival, unless each flow has its own and none is Linux's"
+    )
+
+
+def equation(scenario: Scenario) -> str:
+    """The variant whose equation for the equilibrium is used: ``linux`` or ``paper``.
+
+    Linux divides by baseRTT when it computes the backlog. ns-2 divides by RTT, as the papers do. So
+    the papers' equation is used for ns-2, too.
+    """
+    variant = scenario.flows[0].variant
+    return variant if STACKS[variant].backlog_over_base else "paper"
+
+
+def reason_against(scenario: Scenario) -> str | None:
+    """Why the models cannot be evaluated for the scenario; ``None`` if they can."""
+    reason = one_link(scenario) or laws_within(scenario, ["vegas"])
+    if reason is None and len({group.variant for group in scenario.flows}) > 1:
+        reason = "the equations have one variant of Vegas for all flows"
+    return reason
+
+
+def fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
+    """The assumption that the buffer does not overflow (``rest.fits``).
+
+    A flow's backlog is at most the larger of two numbers. One is the upper end of the dead zone, in
+    which Vegas keeps its window. The other is gamma, at which slow start ends.
+    """
+    edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
+    return rest.fits(
+        scenario, x, rests, np.maximum(edge, column(scenario, lambda f: f.gamma)), queue
+    )
+
+
+def hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assumption]:
+    """The assumptions that all these models make of the link, and of what the scenario has.
+
+    With ``one_threshold``, the model also assumes that each flow has a single threshold.
+    """
+    rows = []
+    if one_threshold:
+        rows.append(
+            Assumption(
+                "single-threshold",
+                not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows),
+                f"{MIDDLE}, and the model bands gives the ranges of the rates",
+            )
+        )
+    return [*map(brief, rows), plain_queue(scenario.links[0]), *left_out(scenario)]
+
+
+def brief(assumption: Assumption) -> Assumption:
+    """The same assumption, but without its explanation if it holds."""
+    return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
+
+
+def by_start(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The indices of the flows, in the order in which they start."""
+    return np.argsort([m.start for m in scenario.members], kind="stable")
