@@ -18,12 +18,8 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from vegasmodel.fields.lists import few
 from vegasmodel.packets.readers import segments
 from vegasmodel.packets.readers.bins import (
     ACKS,
@@ -40,7 +36,7 @@ from vegasmodel.packets.readers.bins import (
 )
 from vegasmodel.packets.readers.segments import MAX_RECENT, Flow
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace
+from vegasmodel.packets.trace import MAX_FLOWS
 
 Key = tuple[object, ...]  # both ends, the sender first
 MAX_PENDING = 500_000  # segments and ACKs that are not answered yet, of all flows together
@@ -48,8 +44,6 @@ MAX_RECENTS = 200_000  # recent segments, in which copies are looked up, of all 
 MAX_HANDSHAKES = 100_000
 MAX_SPAN = 1e9  # seconds between the first packet and the last
 STEP = 1e-3  # s; if times go back by more, the clock was set; by less, frames are out of order
-CONTROL = 2  # bytes by which a SYN and a FIN move the ACK number
-MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a flow
 
 
 @dataclass
@@ -76,12 +70,12 @@ class Handshake:
 
 
 class Connections:
-    """Follows all TCP flows of a capture, and makes a trace of them.
+    """Follows all TCP flows of a capture.
 
     The caller goes through the packets of the file in order.  For each packet it first calls
     ``clock`` with the packet's time.  It then calls all of ``syn``, ``data``, ``lost``, ``fin`` and
-    ``ack`` that apply: for a packet with data and an ACK, both ``data`` and ``ack``.  At the end it
-    calls ``trace``.
+    ``ack`` that apply: for a packet with data and an ACK, both ``data`` and ``ack``.  At the end,
+    ``connections_trace.make`` makes a trace of the flows.
     """
 
     def __init__(self, source: Source, *, steady: bool = False) -> None:
@@ -186,7 +180,7 @@ class Connections:
         table, i, k = self.bins.cells, flow.index, self.bin
         if flow.steps != self.steps:
             self._forget_times(flow)
-        start = flow.high + _signed(seq - flow.high)
+        start = flow.high + signed(seq - flow.high)
         end = start + size
         if start < flow.begin:
             self._before(flow, start)
@@ -302,7 +296,7 @@ class Connections:
         """
         flow = self.flows.get(key)
         if flow is not None:
-            flow.fin = flow.high + _signed(seq - flow.high)
+            flow.fin = flow.high + signed(seq - flow.high)
 
     def ack(self, key: Key, number: int, *, stamp: int = -1, ident: int = -1) -> None:
         """Process an ACK with the acknowledgement number ``number``.
@@ -327,7 +321,7 @@ class Connections:
         i, k = flow.index, self.bin
         if flow.steps != self.steps:
             self._forget_times(flow)
-        reached = flow.acked + _signed(number - flow.acked)
+        reached = flow.acked + signed(number - flow.acked)
         if reached == flow.high + 1 and flow.fin == flow.high:
             reached -= 1
         same = (ident, number, stamp)
@@ -439,138 +433,12 @@ class Connections:
         self.all.append(flow)
         return flow
 
-    def trace(
-        self,
-        engine: str,
-        name: Callable[[Key], str],
-        provenance: Mapping[str, str],
-        known: tuple[str, ...],
-        *,
-        links: list[str] | None = None,
-        doubts: Mapping[str, str] | None = None,
-    ) -> Trace:
-        """Make a trace of all flows.
-
-        Each direction of a connection that carries data is a flow.  However, the trace leaves out a
-        direction with less than a hundredth of the other direction's data, such as the requests for
-        a download.  The function ``name`` makes a flow's name from its pair (sender, receiver).
-        ``Bins.trace`` explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
-        """
-        totals = {(flow.key, flow.number): flow.total for flow in self.all}
-        flows = [
-            flow
-            for flow in self.all
-            if flow.total >= MINOR * totals.get((reverse(flow.key), flow.number), 0)
-        ]
-        if not flows:
-            self.source.fail("", "no flow", "TCP segments with data")
-        names = {flow.index: name(flow.key) + _number(flow.number) for flow in flows}
-        payload = np.array([flow.payload for flow in flows], dtype=float)
-        order = [flow.index for flow in flows]
-        for row in (DELIVERED, SENT, AGAIN, LOST, WINDOW_SUM):
-            self.bins.flow[row, order] /= payload[:, None]
-        self._forget_what_is_not_known(flows)
-        size = [math.nan if flow.assumed else flow.payload + flow.headers for flow in flows]
-        variables: dict[str, Floats] = {
-            "first": np.array([flow.first for flow in flows]),
-            "last": np.array([flow.last for flow in flows]),
-            "payload": payload,
-            "packet_size": np.array(size, dtype=float),
-        }
-        about = {
-            "throughput": "growth of the ACK number",
-            "window": "bytes in flight over the full payload",
-            "rtt": "segment to its ACK, none across retransmissions",
-            "packets": "bytes over the flow's full payload: the SYNs', or its largest segment",
-            "copies": str(sum(flow.copies for flow in flows)),
-            "origin": repr(self.origin),
-            **provenance,
-        }
-        found = {**self._doubts(flows, names), **(doubts or {})}
-        return self.bins.trace(
-            engine,
-            self.now,
-            [names[index] for index in order],
-            order,
-            variables,
-            about,
-            links=links,
-            known=known,
-            doubts=found,
-        )
-
-    def _forget_what_is_not_known(self, flows: list[Flow]) -> None:
-        table = self.bins.flow
-        for flow in flows:
-            if not flow.captured_at_sender:
-                table[[SENT, AGAIN, WINDOW_SUM], flow.index] = math.nan
-                if math.isinf(flow.least_up):
-                    table[RTT_SUM, flow.index] = math.nan
-                    table[RTT_MIN, flow.index] = math.inf
-            if flow.missed or flow.unsure:
-                table[[SENT, AGAIN], flow.index] = math.nan
-            if flow.copies and flow.last_ack[0] <= 0:
-                table[ACKS, flow.index] = math.nan
-
-    def _doubts(self, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
-        """The assumptions about the capture that are in doubt, each with a text that says why.
-
-        Most texts begin with the names of the flows concerned.
-        """
-
-        def of(test: Callable[[Flow], bool]) -> str:
-            return few([names[flow.index] for flow in flows if test(flow)])
-
-        doubts = {
-            "known-packet-size": (
-                of(lambda flow: flow.assumed),
-                "segments larger than a packet, and not both SYNs; the payload is assumed",
-            ),
-            "captured-at-the-sender": (
-                of(lambda flow: not flow.captured_at_sender),
-                "what was sent, sent again or in flight is unknown elsewhere",
-            ),
-            "whole-rtt": (
-                of(lambda flow: not flow.captured_at_sender and not flow.stamped),
-                "no data echoes an ACK's timestamp; of the RTT before this point no more is known "
-                "than the handshake tells, if there is one",
-            ),
-            "every-frame-captured": (
-                of(lambda flow: flow.missed > 0),
-                "data was acknowledged that the capture lacks; what was sent is unknown",
-            ),
-            "retransmissions-told-from-copies": (
-                of(lambda flow: flow.unsure > 0),
-                "frames came again or late, and nothing tells why; packets sent again are unknown",
-            ),
-            "acknowledgements-seen": (
-                of(lambda flow: not flow.acks),
-                "no ACK passes; what was seen counts as delivered",
-            ),
-        }
-        found = {name: f"{who}: {what}" for name, (who, what) in doubts.items() if who}
-        seen = {flow.key for flow in self.all}
-        alone = sum(
-            key not in seen and abs(_signed(last - first)) > CONTROL
-            for key, (first, last) in self.unseen.items()
-        )
-        if alone:
-            count = "1 flow has" if alone == 1 else f"{alone} flows have"
-            found["data-captured"] = f"{count} ACKs only; without its data a flow is left out"
-        if self.steps:
-            found["steady-clock"] = f"the capture's clock went back {self.steps} times"
-        return found
-
 
 def reverse(key: Key) -> Key:
     """Swap sender and receiver: the key of the other direction of a connection."""
     return key[::-1]
 
 
-def _signed(difference: int) -> int:
+def signed(difference: int) -> int:
     """The difference of two sequence numbers modulo 2**32, as a number from -2**31 to 2**31 - 1."""
     return (difference + 0x80000000 & 0xFFFFFFFF) - 0x80000000
-
-
-def _number(number: int) -> str:
-    return f" #{number}" if number > 1 else ""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from vegasmodel.packets.readers import connections_trace
 from vegasmodel.packets.readers.bins import QUEUE_MAX, SERVED, WAITED, Bins
 from vegasmodel.packets.readers.connections import Connections, Key
 from vegasmodel.packets.readers.source import MAX_TIME, Source
@@ -91,7 +92,8 @@ def read(source: Source) -> Trace:
             connections.fin(key, seq + size)
         if kind == "r" and "ACK" in flags and "RST" not in flags and places.get(key[::-1]) == at:
             connections.ack(key[::-1], ack, stamp=stamp, ident=ident & 0xFFFF)
-    return connections.trace(
+    return connections_trace.make(
+        connections,
         "ns3",
         lambda key: "{}:{}>{}:{}".format(*key[0], *key[1]),  # type: ignore[misc]  # pairs
         {"format": "ns-3 ascii"},

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 
-from vegasmodel.packets.readers import capture
+from vegasmodel.packets.readers import capture, connections_trace
 from vegasmodel.packets.readers.connections import Connections
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace
@@ -76,7 +76,8 @@ def read(source: Source) -> Trace:
     doubts = {"whole-headers": f"{cut} frames end within their TCP header"} if cut else {}
     if source.cut_short:
         doubts["whole-file"] = "the file ends within a frame, so its end is missing"
-    return connections.trace(
+    return connections_trace.make(
+        connections,
         "pcap",
         lambda key: _name(*key),  # type: ignore[arg-type]  # made above
         {"format": "pcap or pcapng"},

@@ -1,0 +1,157 @@
+"""Makes a trace of the TCP flows that were followed in a capture, and names what is in doubt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from vegasmodel.fields.lists import few
+from vegasmodel.packets.readers.bins import (
+    ACKS,
+    AGAIN,
+    DELIVERED,
+    LOST,
+    RTT_MIN,
+    RTT_SUM,
+    SENT,
+    WINDOW_SUM,
+)
+from vegasmodel.packets.readers.connections import Connections, Key, reverse, signed
+from vegasmodel.packets.readers.segments import Flow
+from vegasmodel.packets.trace import Floats, Trace
+
+__all__ = ["make"]
+
+CONTROL = 2  # bytes by which a SYN and a FIN move the ACK number
+MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a flow
+
+
+def make(
+    seen: Connections,
+    engine: str,
+    name: Callable[[Key], str],
+    provenance: Mapping[str, str],
+    known: tuple[str, ...],
+    *,
+    links: list[str] | None = None,
+    doubts: Mapping[str, str] | None = None,
+) -> Trace:
+    """Make a trace of all flows.
+
+    Each direction of a connection that carries data is a flow.  However, the trace leaves out a
+    direction with less than a hundredth of the other direction's data, such as the requests for
+    a download.  The function ``name`` makes a flow's name from its pair (sender, receiver).
+    ``Bins.trace`` explains ``links`` and ``known``.  Raises ``TraceError`` if there is no flow.
+    """
+    totals = {(flow.key, flow.number): flow.total for flow in seen.all}
+    flows = [
+        flow
+        for flow in seen.all
+        if flow.total >= MINOR * totals.get((reverse(flow.key), flow.number), 0)
+    ]
+    if not flows:
+        seen.source.fail("", "no flow", "TCP segments with data")
+    names = {flow.index: name(flow.key) + _number(flow.number) for flow in flows}
+    payload = np.array([flow.payload for flow in flows], dtype=float)
+    order = [flow.index for flow in flows]
+    for row in (DELIVERED, SENT, AGAIN, LOST, WINDOW_SUM):
+        seen.bins.flow[row, order] /= payload[:, None]
+    _forget_what_is_not_known(seen, flows)
+    size = [math.nan if flow.assumed else flow.payload + flow.headers for flow in flows]
+    variables: dict[str, Floats] = {
+        "first": np.array([flow.first for flow in flows]),
+        "last": np.array([flow.last for flow in flows]),
+        "payload": payload,
+        "packet_size": np.array(size, dtype=float),
+    }
+    about = {
+        "throughput": "growth of the ACK number",
+        "window": "bytes in flight over the full payload",
+        "rtt": "segment to its ACK, none across retransmissions",
+        "packets": "bytes over the flow's full payload: the SYNs', or its largest segment",
+        "copies": str(sum(flow.copies for flow in flows)),
+        "origin": repr(seen.origin),
+        **provenance,
+    }
+    found = {**_doubts(seen, flows, names), **(doubts or {})}
+    return seen.bins.trace(
+        engine,
+        seen.now,
+        [names[index] for index in order],
+        order,
+        variables,
+        about,
+        links=links,
+        known=known,
+        doubts=found,
+    )
+
+
+def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:
+    table = seen.bins.flow
+    for flow in flows:
+        if not flow.captured_at_sender:
+            table[[SENT, AGAIN, WINDOW_SUM], flow.index] = math.nan
+            if math.isinf(flow.least_up):
+                table[RTT_SUM, flow.index] = math.nan
+                table[RTT_MIN, flow.index] = math.inf
+        if flow.missed or flow.unsure:
+            table[[SENT, AGAIN], flow.index] = math.nan
+        if flow.copies and flow.last_ack[0] <= 0:
+            table[ACKS, flow.index] = math.nan
+
+
+def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
+    """The assumptions about the capture that are in doubt, each with a text that says why.
+
+    Most texts begin with the names of the flows concerned.
+    """
+
+    def of(test: Callable[[Flow], bool]) -> str:
+        return few([names[flow.index] for flow in flows if test(flow)])
+
+    doubts = {
+        "known-packet-size": (
+            of(lambda flow: flow.assumed),
+            "segments larger than a packet, and not both SYNs; the payload is assumed",
+        ),
+        "captured-at-the-sender": (
+            of(lambda flow: not flow.captured_at_sender),
+            "what was sent, sent again or in flight is unknown elsewhere",
+        ),
+        "whole-rtt": (
+            of(lambda flow: not flow.captured_at_sender and not flow.stamped),
+            "no data echoes an ACK's timestamp; of the RTT before this point no more is known "
+            "than the handshake tells, if there is one",
+        ),
+        "every-frame-captured": (
+            of(lambda flow: flow.missed > 0),
+            "data was acknowledged that the capture lacks; what was sent is unknown",
+        ),
+        "retransmissions-told-from-copies": (
+            of(lambda flow: flow.unsure > 0),
+            "frames came again or late, and nothing tells why; packets sent again are unknown",
+        ),
+        "acknowledgements-seen": (
+            of(lambda flow: not flow.acks),
+            "no ACK passes; what was seen counts as delivered",
+        ),
+    }
+    found = {name: f"{who}: {what}" for name, (who, what) in doubts.items() if who}
+    with_data = {flow.key for flow in seen.all}
+    alone = sum(
+        key not in with_data and abs(signed(last - first)) > CONTROL
+        for key, (first, last) in seen.unseen.items()
+    )
+    if alone:
+        count = "1 flow has" if alone == 1 else f"{alone} flows have"
+        found["data-captured"] = f"{count} ACKs only; without its data a flow is left out"
+    if seen.steps:
+        found["steady-clock"] = f"the capture's clock went back {seen.steps} times"
+    return found
+
+
+def _number(number: int) -> str:
+    return f" #{number}" if number > 1 else ""
