@@ -27,25 +27,20 @@ weighted by the mu_i, is below 1. This mean is ``Loop.gain``.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from vegasmodel.equilibrium import _roots
 from vegasmodel.equilibrium._checks import numbers, positive, same_size
+from vegasmodel.equilibrium._roots import TOLERANCE, Complex
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
-Complex = NDArray[np.complex128]
-
-TOLERANCE = 1e-10  # greatest |F| at a root, divided by the sum of the sizes of F's terms
 LIKE = 1e-9  # relative difference below which two RTTs count as one
 SMALL = 0.02  # above the frequencies searched, the terms of F from losses add up to less
-TURN = 0.7  # radians that F may turn from a point of the contour to the next
-MAX_CONTOUR_POINTS = 400_000  # points of a contour
 MAX_PERIODS = 2000  # in the longest RTT, at the highest frequency; more would take gigabytes
 WIDE = 6.0  # disturbances that shrink to e^-6 or less within the longest RTT are not searched
 
@@ -301,18 +296,21 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     if high * longest > 2.0 * math.pi * MAX_PERIODS:
         none = np.empty(0, np.complex128)
         return Stability(_stable(loop, none, False), loop.gain, none, 0.0, False, -way, high)
+    function = _roots.Function(
+        lambda z: characteristic(loop, z), lambda top: _axis(loop, top), _real_poles(loop), longest
+    )
     while True:
         edge = _beside(loop, -way)
-        count = _count(loop, edge, right, high)
+        count = _roots.count(function, edge, right, high)
         if count != 0 or way * longest >= WIDE or left is not None:
             break
         way *= 2.0
-    found = _search(loop, edge, right, high, count)
+    found = _roots.search(function, edge, right, high, count)
     _, _, size = characteristic(loop, found)
     value = np.abs(characteristic(loop, found)[0])
     residual = float((value / size).max()) if found.size else 0.0
-    roots_found = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
-    complete = count is not None and roots_found == count and residual <= TOLERANCE
+    all_found = count is not None and _roots.with_conjugates(found) == count
+    complete = all_found and residual <= TOLERANCE
     stable = _stable(loop, found, complete)
     return Stability(stable, loop.gain, found, residual, complete, edge, high)
 
@@ -412,142 +410,3 @@ def _beside(loop: Loop, edge: float) -> float:
         if abs(edge - pole) < 0.02 * abs(edge):
             edge = 1.05 * pole
     return edge
-
-
-def _count(loop: Loop, left: float, right: float, top: float) -> int | None:
-    """The number of characteristic roots in a rectangle of the complex plane.
-
-    It follows from the argument principle. The real parts lie in ``left`` .. ``right``, the
-    imaginary parts in -``top`` .. ``top``. The result is None if the angle of the characteristic
-    function changes too fast along the border to be followed.
-    """
-    corners = [right, right + 1j * top, left + 1j * top, left]
-    turned = 0.0
-    for start, end in itertools.pairwise(corners):
-        part = _turn(loop, start, end, abs(left))
-        if part is None:
-            return None
-        turned += part
-    # the lower half is the mirror image
-    winding = round(turned / np.pi)
-    if abs(turned / np.pi - winding) > 0.1:
-        return None
-    real = int((_real_poles(loop) > left).sum())
-    # as many roots as turns plus poles; 1 is the pole at 0
-    return winding + 1 + 2 * _axis(loop, top).size + real
-
-
-def _turn(loop: Loop, start: complex, end: complex, apart: float) -> float | None:
-    """The total change of the characteristic function's angle, in radians, along a straight line.
-
-    ``_count`` adds these changes around a rectangle, which gives the number of roots in it. The
-    line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
-    function is evaluated at more points. The result is None if it changes too fast to be followed.
-
-    The function has poles on the imaginary axis. ``apart`` is the distance of the rectangle's left
-    side from this axis. The first points of a line are nearer to one another than ``apart``, so the
-    angle makes no full turn unseen as the left side passes a pole.
-    """
-    first = 4.0 * abs(end - start) / apart
-    at = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
-    f = characteristic(loop, np.asarray(start + at * (end - start), complex))[0]
-    for _ in range(40):
-        step = np.angle(f[1:] / f[:-1])
-        fast = np.flatnonzero(~(np.abs(step) < TURN))
-        if fast.size == 0:
-            return float(step.sum())
-        if at.size > MAX_CONTOUR_POINTS:
-            return None
-        more = 0.5 * (at[fast] + at[fast + 1])
-        new = characteristic(loop, np.asarray(start + more * (end - start), complex))[0]
-        at, f = np.insert(at, fast + 1, more), np.insert(f, fast + 1, new)
-    return None
-
-
-def _search(loop: Loop, left: float, right: float, top: float, count: int | None) -> Complex:
-    """The characteristic roots in a rectangle of the complex plane, in order of falling real part.
-
-    The real parts lie in ``left`` .. ``right``, the imaginary parts below ``top``. Of two conjugate
-    roots only one is returned. Newton's method starts from a grid of points. The grid is refined
-    until ``count`` roots are found, but at most three times.
-    """
-    step = 0.25 * math.pi / float(loop.rtt.max())
-    poles = np.concatenate([[0.0], _axis(loop, top), [top]])
-    found = np.empty(0, np.complex128)
-    for refinement in (1, 2, 4, 8):
-        # roots lie between poles, however near to each other these are
-        part = (np.arange(2 * refinement) + 0.5) / (2 * refinement)
-        width = np.diff(poles)[:, None]
-        between = poles[:-1, None] + part * width
-        aside = width * np.linspace(-0.5, 0.5, 2 * refinement + 1)
-        real = np.linspace(left, right, 8 * refinement)
-        imag = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * refinement)])
-        starts = [
-            (aside[:, :, None] + 1j * between[:, None, :]).ravel(),
-            (real[:, None] + 1j * imag).ravel(),
-            (real[:, None] + 1j * np.arange(step, top, step)).ravel(),
-            found,
-        ]
-        found = _distinct(
-            loop, _newton(loop, np.concatenate(starts), (left, right, top)), left, right, top
-        )
-        roots_found = 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
-        if count is None or roots_found == count:
-            break
-    return found
-
-
-def _newton(loop: Loop, z: Complex, box: tuple[float, float, float]) -> Complex:
-    """The points at which Newton's method ends, for the starting points ``z`` in the complex plane.
-
-    The method looks for roots of the characteristic function. A starting point is dropped if the
-    method goes from it to a point far outside the rectangle ``box``, which is (left, right, top).
-
-    A root may be very close to a pole of F, the characteristic function. Newton's method would find
-    such a root only from nearby. So each step is computed for the product of F and all factors
-    (z - p), where p are the nearest poles. This product has the same roots, but no pole nearby.
-    """
-    left, right, top = box
-    longest = float(loop.rtt.max())
-    above = _axis(loop, 1.5 * top)
-    far = np.full(2, math.inf)
-    poles = np.concatenate([-far, -above[::-1], [0.0], above, far])
-    done = [np.empty(0, np.complex128)]
-    for _ in range(40):
-        f, slope, _ = characteristic(loop, z)
-        near = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)
-        with np.errstate(all="ignore"):
-            away = z.real[:, None] + 1j * (z.imag[:, None] - poles[near])
-            away = np.hstack([away, z[:, None] - _real_poles(loop)])
-            step = 1.0 / (slope / f + np.sum(1.0 / away, axis=1))
-            size, cap = np.abs(step), 0.5 * (np.abs(z) + 1.0 / longest)
-            z = z - np.where(size > cap, step * cap / size, step)
-        rests = size <= 1e-13 * np.abs(z)
-        done.append(z[rests])
-        inside = (z.real > 4.0 * left) & (z.real < 4.0 * right) & (np.abs(z.imag) < 1.2 * top)
-        z = z[inside & ~rests]
-        if z.size == 0:
-            break
-    return np.concatenate([*done, z])
-
-
-def _distinct(loop: Loop, z: Complex, left: float, right: float, top: float) -> Complex:
-    """The roots of the characteristic function among the points ``z``, each once.
-
-    Only roots with a real part in ``left`` .. ``right`` and an imaginary part below ``top`` are
-    returned, those with the largest real part first. Of two conjugate roots, the one with the
-    positive imaginary part is returned.
-    """
-    f, _, size = characteristic(loop, z)
-    with np.errstate(invalid="ignore"):
-        z = z[np.abs(f) <= TOLERANCE * size]
-    z = np.where(z.imag < 0, z.conj(), z)
-    near = 1e-7 / float(loop.rtt.max())
-    z = np.where(z.imag < near, z.real + 0j, z)
-    z = z[(z.real > left) & (z.real <= right) & (z.imag < top)]
-    kept: list[complex] = []
-    longest = float(loop.rtt.max())
-    for one in sorted(z, key=lambda r: (-round(r.real * longest, 9), r.imag)):
-        if all(abs(one - other) > 10 * near + 1e-7 * abs(one) for other in kept):
-            kept.append(complex(one))
-    return np.array(kept, dtype=np.complex128)

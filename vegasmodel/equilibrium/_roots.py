@@ -1,0 +1,188 @@
+"""Finds the roots of a function in a rectangle of the complex plane; it has no TCP in it.
+
+Newton's method finds them from a grid of points, and the argument principle tells how many there
+are. ``stability.py`` searches the roots of a characteristic function with it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.metrics import Floats
+
+__all__ = ["TOLERANCE", "Complex", "Function", "count", "search", "with_conjugates"]
+
+Complex = NDArray[np.complex128]
+TOLERANCE = 1e-10  # greatest |f| at a root, divided by the sum of the sizes of f's terms
+TURN = 0.7  # radians that the function may turn from a point of the contour to the next
+MAX_CONTOUR_POINTS = 400_000  # points of a contour
+
+
+class Function(NamedTuple):
+    """A function of a complex variable in 1/s. It is real on the real axis, and has a pole at 0.
+
+    - ``at``: returns the function's value, its derivative, and the sum of the sizes of its terms.
+    - ``axis``: returns its poles on the positive imaginary axis below a frequency, 1/s.
+    - ``real``: its negative real poles, 1/s.
+    - ``longest``: the longest delay in it, s, which sets the scale of the search.
+    """
+
+    at: Callable[[Complex], tuple[Complex, Complex, Floats]]
+    axis: Callable[[float], Floats]
+    real: Floats
+    longest: float
+
+
+def count(function: Function, left: float, right: float, top: float) -> int | None:
+    """The number of roots in a rectangle of the complex plane.
+
+    It follows from the argument principle. The real parts lie in ``left`` .. ``right``, the
+    imaginary parts in -``top`` .. ``top``. The result is None if the angle of the function changes
+    too fast along the border to be followed.
+    """
+    corners = [right, right + 1j * top, left + 1j * top, left]
+    turned = 0.0
+    for start, end in itertools.pairwise(corners):
+        part = _turn(function, start, end, abs(left))
+        if part is None:
+            return None
+        turned += part
+    # the lower half is the mirror image
+    winding = round(turned / np.pi)
+    if abs(turned / np.pi - winding) > 0.1:
+        return None
+    real = int((function.real > left).sum())
+    # as many roots as turns plus poles; 1 is the pole at 0
+    return winding + 1 + 2 * function.axis(top).size + real
+
+
+def _turn(function: Function, start: complex, end: complex, apart: float) -> float | None:
+    """The total change of the function's angle, in radians, along a straight line.
+
+    ``count`` adds these changes around a rectangle, which gives the number of roots in it. The
+    line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
+    function is evaluated at more points. The result is None if it changes too fast to be followed.
+
+    The function has poles on the imaginary axis. ``apart`` is the distance of the rectangle's left
+    side from this axis. The first points of a line are nearer to one another than ``apart``, so the
+    angle makes no full turn unseen as the left side passes a pole.
+    """
+    first = 4.0 * abs(end - start) / apart
+    at = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
+    f = function.at(np.asarray(start + at * (end - start), complex))[0]
+    for _ in range(40):
+        step = np.angle(f[1:] / f[:-1])
+        fast = np.flatnonzero(~(np.abs(step) < TURN))
+        if fast.size == 0:
+            return float(step.sum())
+        if at.size > MAX_CONTOUR_POINTS:
+            return None
+        more = 0.5 * (at[fast] + at[fast + 1])
+        new = function.at(np.asarray(start + more * (end - start), complex))[0]
+        at, f = np.insert(at, fast + 1, more), np.insert(f, fast + 1, new)
+    return None
+
+
+def search(
+    function: Function, left: float, right: float, top: float, wanted: int | None
+) -> Complex:
+    """The roots in a rectangle of the complex plane, in order of falling real part.
+
+    The real parts lie in ``left`` .. ``right``, the imaginary parts below ``top``. Of two conjugate
+    roots only one is returned. Newton's method starts from a grid of points. The grid is refined
+    until ``wanted`` roots are found, but at most three times.
+    """
+    step = 0.25 * math.pi / function.longest
+    poles = np.concatenate([[0.0], function.axis(top), [top]])
+    found = np.empty(0, np.complex128)
+    for refinement in (1, 2, 4, 8):
+        # roots lie between poles, however near to each other these are
+        part = (np.arange(2 * refinement) + 0.5) / (2 * refinement)
+        width = np.diff(poles)[:, None]
+        between = poles[:-1, None] + part * width
+        aside = width * np.linspace(-0.5, 0.5, 2 * refinement + 1)
+        real = np.linspace(left, right, 8 * refinement)
+        imag = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * refinement)])
+        starts = [
+            (aside[:, :, None] + 1j * between[:, None, :]).ravel(),
+            (real[:, None] + 1j * imag).ravel(),
+            (real[:, None] + 1j * np.arange(step, top, step)).ravel(),
+            found,
+        ]
+        found = _distinct(
+            function,
+            _newton(function, np.concatenate(starts), (left, right, top)),
+            left,
+            right,
+            top,
+        )
+        if wanted is None or with_conjugates(found) == wanted:
+            break
+    return found
+
+
+def _newton(function: Function, z: Complex, box: tuple[float, float, float]) -> Complex:
+    """The points at which Newton's method ends, for the starting points ``z`` in the complex plane.
+
+    The method looks for roots of the function. A starting point is dropped if the
+    method goes from it to a point far outside the rectangle ``box``, which is (left, right, top).
+
+    A root may be very close to a pole of the function. Newton's method would find such a root only
+    from nearby. So each step is computed for the product of the function and all factors (z - p),
+    where p are the nearest poles. This product has the same roots, but no pole nearby.
+    """
+    left, right, top = box
+    longest = function.longest
+    above = function.axis(1.5 * top)
+    far = np.full(2, math.inf)
+    poles = np.concatenate([-far, -above[::-1], [0.0], above, far])
+    done = [np.empty(0, np.complex128)]
+    for _ in range(40):
+        f, slope, _ = function.at(z)
+        near = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)
+        with np.errstate(all="ignore"):
+            away = z.real[:, None] + 1j * (z.imag[:, None] - poles[near])
+            away = np.hstack([away, z[:, None] - function.real])
+            step = 1.0 / (slope / f + np.sum(1.0 / away, axis=1))
+            size, cap = np.abs(step), 0.5 * (np.abs(z) + 1.0 / longest)
+            z = z - np.where(size > cap, step * cap / size, step)
+        rests = size <= 1e-13 * np.abs(z)
+        done.append(z[rests])
+        inside = (z.real > 4.0 * left) & (z.real < 4.0 * right) & (np.abs(z.imag) < 1.2 * top)
+        z = z[inside & ~rests]
+        if z.size == 0:
+            break
+    return np.concatenate([*done, z])
+
+
+def _distinct(function: Function, z: Complex, left: float, right: float, top: float) -> Complex:
+    """The roots of the function among the points ``z``, each once.
+
+    Only roots with a real part in ``left`` .. ``right`` and an imaginary part below ``top`` are
+    returned, those with the largest real part first. Of two conjugate roots, the one with the
+    positive imaginary part is returned.
+    """
+    f, _, size = function.at(z)
+    with np.errstate(invalid="ignore"):
+        z = z[np.abs(f) <= TOLERANCE * size]
+    z = np.where(z.imag < 0, z.conj(), z)
+    near = 1e-7 / function.longest
+    z = np.where(z.imag < near, z.real + 0j, z)
+    z = z[(z.real > left) & (z.real <= right) & (z.imag < top)]
+    kept: list[complex] = []
+    longest = function.longest
+    for one in sorted(z, key=lambda r: (-round(r.real * longest, 9), r.imag)):
+        if all(abs(one - other) > 10 * near + 1e-7 * abs(one) for other in kept):
+            kept.append(complex(one))
+    return np.array(kept, dtype=np.complex128)
+
+
+def with_conjugates(found: Complex) -> int:
+    """The number of roots if of two conjugate ones only one is in ``found``."""
+    return 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())
