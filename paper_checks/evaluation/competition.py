@@ -31,66 +31,6 @@ _LIKE_DROPTAIL = " 'The conclusion is similar to DropTail queue.'"
 
 def competition() -> list[Record]:
     """Sources of different laws at one link, at different buffers."""
-
-    def crossing(law: str, printed: float) -> Callable[[Runs], Found]:
-        def compute(runs: Runs) -> Found:
-            scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
-            values = by_seed(runs, scenes, _cross)
-            shares = [float(np.diff(runs(jittered(s)).mean)[0]) / -CAPACITY for s in scenes]
-            text = ", ".join(f"{share:+.2f}" for share in shares)
-            found = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
-            described = _cross(*(runs(scene).throughput[0] for scene in scenes))
-            own = "none" if described is None else f"{described:.2f}"
-            detail = (
-                f"Seeds: {found}; the runs as described: {own}. Mean difference in shares at 4, 7, "
-                f"10, 15, 50: {text}."
-            )
-            return majority(values, printed, LIMIT * printed, detail, described)
-
-        return compute
-
-    def wins(law: str, B: float, red: bool, vegas: bool) -> Record:
-        queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
-        section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
-        winner = "Vegas" if vegas else law
-        compute = holds(
-            pair(law, "vegas", buffer=B, queue=queue),
-            (lambda r: r[1] > r[0]) if vegas else (lambda r: r[0] > r[1]),
-            f"{law}, Vegas",
-        )
-        return Record(
-            f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
-            "claim",
-            True,
-            by_start(by_red(compute) if red else compute),
-            note=f"{MOST} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
-        )
-
-    def grows(law: str, red: bool) -> Callable[[Runs], Found]:
-        def compute(runs: Runs) -> Found:
-            queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in AXIS]
-            scenes = [
-                pair(law, "vegas", buffer=B, queue=queue)
-                for B, queue in zip(AXIS, queues, strict=True)
-            ]
-
-            def rises(*rates: Floats) -> bool:
-                return bool(rates[-1][0] > rates[0][0])
-
-            def steadily(*rates: Floats) -> bool:
-                return all(one[0] <= other[0] for one, other in itertools.pairwise(rates))
-
-            shares = (runs(jittered(scene)).mean[0] / CAPACITY for scene in scenes)
-            text = ", ".join(f"{share:.2f}" for share in shares)
-            steady = sum(bool(each) for each in by_seed(runs, scenes, steadily))
-            detail = (
-                f"Mean share of the link at 4, 7, 10, 15, 50: {text}; at no step less in {steady} "
-                "of the seeds."
-            )
-            return majority(by_seed(runs, scenes, rises), True, 0.0, detail)
-
-        return by_start(by_red(compute) if red else compute)
-
     return [
         Record(
             "figure 6a, Reno and SACK, ratio",
@@ -118,14 +58,14 @@ def competition() -> list[Record]:
                 f"section 3.3.2.1, {law}-Vegas cross at buffer",
                 "claim",
                 printed,
-                by_start(crossing(law, printed), printed),
+                by_start(_crossing(law, printed), printed),
                 note=f"{MOST} Straight lines between the chart's buffers; median over the seeds. "
                 f"Tolerance: 10 %, 'about'. {STARTS}",
             )
             for law, printed in (("reno", 8), ("sack", 10))
         ),
         *(
-            wins(law, B, red, vegas)
+            _wins(law, B, red, vegas)
             for red in (False, True)
             for law in LOSSY
             for B, vegas in ((4.0, True), (50.0, False))
@@ -135,7 +75,7 @@ def competition() -> list[Record]:
                 f"section {section}: {law} occupies more as the buffer grows",
                 "claim",
                 True,
-                grows(law, red),
+                _grows(law, red),
                 note="Read as more at a buffer of 50 than at 4, not step by step, as in the "
                 f"records of section 3.2.3. {MOST} {STARTS}" + f" {SETTINGS}" * red,
             )
@@ -158,6 +98,72 @@ def competition() -> list[Record]:
         *_figure_7(),
         *_figure_8(),
     ]
+
+
+def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
+    """At which buffer ``law`` and Vegas have equal shares; the print says ``printed``."""
+
+    def compute(runs: Runs) -> Found:
+        scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
+        values = by_seed(runs, scenes, _cross)
+        shares = [float(np.diff(runs(jittered(s)).mean)[0]) / -CAPACITY for s in scenes]
+        text = ", ".join(f"{share:+.2f}" for share in shares)
+        found = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
+        described = _cross(*(runs(scene).throughput[0] for scene in scenes))
+        own = "none" if described is None else f"{described:.2f}"
+        detail = (
+            f"Seeds: {found}; the runs as described: {own}. Mean difference in shares at 4, 7, "
+            f"10, 15, 50: {text}."
+        )
+        return majority(values, printed, LIMIT * printed, detail, described)
+
+    return compute
+
+
+def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
+    """The claim that ``law`` outperforms Vegas at the buffer ``B``; with ``vegas``, the reverse."""
+    queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
+    section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
+    winner = "Vegas" if vegas else law
+    compute = holds(
+        pair(law, "vegas", buffer=B, queue=queue),
+        (lambda r: r[1] > r[0]) if vegas else (lambda r: r[0] > r[1]),
+        f"{law}, Vegas",
+    )
+    return Record(
+        f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
+        "claim",
+        True,
+        by_start(by_red(compute) if red else compute),
+        note=f"{MOST} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
+    )
+
+
+def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
+    """Whether the share of ``law`` beside Vegas is larger at a buffer of 50 packets than at 4."""
+
+    def compute(runs: Runs) -> Found:
+        queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in AXIS]
+        scenes = [
+            pair(law, "vegas", buffer=B, queue=queue) for B, queue in zip(AXIS, queues, strict=True)
+        ]
+
+        def rises(*rates: Floats) -> bool:
+            return bool(rates[-1][0] > rates[0][0])
+
+        def steadily(*rates: Floats) -> bool:
+            return all(one[0] <= other[0] for one, other in itertools.pairwise(rates))
+
+        shares = (runs(jittered(scene)).mean[0] / CAPACITY for scene in scenes)
+        text = ", ".join(f"{share:.2f}" for share in shares)
+        steady = sum(bool(each) for each in by_seed(runs, scenes, steadily))
+        detail = (
+            f"Mean share of the link at 4, 7, 10, 15, 50: {text}; at no step less in {steady} "
+            "of the seeds."
+        )
+        return majority(by_seed(runs, scenes, rises), True, 0.0, detail)
+
+    return by_start(by_red(compute) if red else compute)
 
 
 _SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
