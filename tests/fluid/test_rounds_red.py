@@ -10,7 +10,7 @@ import pytest
 
 from tests.helpers import exact
 from vegasmodel.engines.rounds.answers import starts_of
-from vegasmodel.engines.rounds.queue import _red_picks, random_drops
+from vegasmodel.engines.rounds.random_drops import _red_picks, random_drops
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import LINK, RED
 from vegasmodel.scenario import Link, Red, Run, Scenario

@@ -21,10 +21,10 @@ from vegasmodel.engines.rounds.queue import (
     drop,
     enqueue,
     overflow,
-    random_drops,
     room_for,
     waiting,
 )
+from vegasmodel.engines.rounds.random_drops import random_drops
 from vegasmodel.engines.rounds.state import (
     Hop,
     Net,

@@ -1,0 +1,128 @@
+"""Which packets a queue drops or marks at random: random loss, and RED."""
+
+# mypy: disable-error-code="no-any-return"
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.rounds.queue import TOLERANCE, departure_due
+from vegasmodel.engines.rounds.state import RED, Queue, apart, jit
+
+
+@jit
+def _red_probability(link: Queue) -> float:
+    """RED's drop probability p_b, which depends only on the average queue.
+
+    It is 0 below the lower threshold and rises linearly to ``max_probability`` at the upper
+    threshold. Above the upper threshold it is 1. With the option "gentle" it rises linearly there
+    and reaches 1 at twice the upper threshold.
+    """
+    low, high, top = link.min_threshold, link.max_threshold, link.max_probability
+    if link.average < low:
+        return 0.0
+    if link.average < high:
+        return top * (link.average - low) / (high - low)
+    if link.gentle and link.average < 2.0 * high:
+        return top + (1.0 - top) * (link.average - high) / high
+    return 1.0
+
+
+@jit
+def _update_red_average(link: Queue, packets: float, seen: float) -> None:
+    """Update RED's average queue when ``packets`` packets arrive at a queue of ``seen`` packets.
+
+    The average is an exponential moving average with one step for each arriving packet. If the link
+    has been idle since the last arrival, the average first falls. It falls as if packets had
+    arrived at an empty queue during the idle time, one per transmission time.
+    """
+    missed = np.floor(link.capacity * link.idle)
+    link.idle = 0.0
+    kept = 1.0 - link.weight
+    if missed > 0.0:
+        link.average *= kept**missed
+    kept = kept if packets == 1.0 else kept**packets  # a power takes long to compute
+    link.average += (1.0 - kept) * (seen - link.average)
+
+
+@jit
+def _red_picks(link: Queue, packets: float, p: float) -> float:
+    """How many of ``packets`` arriving packets RED drops or marks, at its drop probability ``p``.
+
+    The rule is that of ns-2 with the option ``wait_``. Packets are numbered from 1 after the last
+    drop or mark. RED lets the packets before number n_0 pass; n_0 is 1/p, rounded up. A packet with
+    a number n >= n_0 is dropped or marked with the probability p/(2 - n p). So the probability that
+    the packets n_0 .. m all pass is (2 - (m+1) p)/(2 - n_0 p). The function uses this formula to
+    draw the number of the next packet that is dropped or marked.
+    """
+    picked, left = 0.0, packets
+    while left > 0.0:
+        first = max(link.passed + 1.0, np.ceil(1.0 / p - TOLERANCE))
+        if first > link.passed + left + TOLERANCE:
+            break
+        fate = (2.0 - np.random.random() * (2.0 - first * p)) / p - 1.0
+        falls = max(np.ceil(fate), first)
+        if falls > link.passed + left + TOLERANCE:
+            break
+        left -= falls - link.passed
+        picked += 1.0
+        link.passed = 0.0
+    link.passed += max(left, 0.0)
+    return min(picked, packets)
+
+
+@apart
+def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[float, float]:
+    """How many of ``packets`` arriving packets RED drops or marks, and RED's drop probability.
+
+    The probability is 0 while at most one packet waits behind the one in transmission. The first
+    packet that finds a probability above 0 passes, as in ns-2.
+
+    ``before`` is the queue that the first arrival finds, the packet in transmission included: the
+    sum of the packets' sizes, in packets of the scenario's packet size. ``precedes`` is 1 if ns-2
+    handles these arrivals before a departure at the same instant.
+    """
+    # RED looks at the packets that wait, without the one in transmission
+    found = before * link.packets_per_work
+    single = np.ceil(found - TOLERANCE) - 1.0
+    if precedes and departure_due(link, found, TOLERANCE):
+        single += 1.0  # the departure of this instant is still to come
+    mean = 0.5 * (before + link.queue) * link.packets_per_work - 1.5
+    seen = max(single if packets <= 1.0 else mean, 0.0)
+    _update_red_average(link, packets, seen)
+    p = _red_probability(link) if seen > 1.0 else 0.0
+    if p <= 0.0:
+        link.early = 0
+        return 0.0, p
+    if not link.early:  # the packet that finds the threshold passed is let through
+        link.early, link.passed, packets = 1, 1.0, packets - 1.0
+    return _red_picks(link, packets, p), p
+
+
+@jit
+def random_drops(
+    link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
+) -> tuple[float, float]:
+    """Returns how many of ``packets`` arriving packets are dropped at random, and how many marked.
+
+    Random loss drops packets; RED drops or marks them.
+
+    ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
+    packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if ns-2 handles
+    these arrivals before a departure at the same instant. ``capable`` is 1 if the packets can be
+    marked (ECN).
+    """
+    lost, picked = 0.0, 0.0
+    if link.loss_hazard > 0.0 and data:
+        link.hazard += packets * link.loss_hazard
+        while link.hazard >= link.next_hazard and lost < packets:
+            lost += 1.0
+            link.hazard -= link.next_hazard
+            link.next_hazard = np.random.exponential()
+        if lost >= packets:
+            link.hazard = 0.0
+    if link.discipline == RED:
+        picked, p = _red(link, packets, before, precedes)
+        picked = min(picked, packets - lost)
+        if not (link.ecn and capable and p <= link.mark_limit):
+            lost, picked = lost + picked, 0.0
+    return lost, picked
