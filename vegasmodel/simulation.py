@@ -158,7 +158,8 @@ def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_
 
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
     from vegasmodel.engines.rounds import answers
-    from vegasmodel.engines.rounds.run import resolution, run
+    from vegasmodel.engines.rounds.resolution import resolution
+    from vegasmodel.engines.rounds.run import run
 
     reason = answers.obstacle(scenario)
     if reason is not None:

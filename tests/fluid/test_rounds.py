@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.helpers import exact
 from vegasmodel.adapters.rounds import figures
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.engines.rounds.run import MOST_SINGLE, resolution, run
+from vegasmodel.engines.rounds.resolution import MOST_SINGLE, resolution
+from vegasmodel.engines.rounds.run import run
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Poisson, Red, Run, Scenario
 from vegasmodel.simulation import simulate
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
+from vegasmodel.engines.rounds.resolution import is_coarse
 from vegasmodel.engines.rounds.route import DISCIPLINES
-from vegasmodel.engines.rounds.run import Frame, Totals, is_coarse, run
+from vegasmodel.engines.rounds.run import Frame, Totals, run
 from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer

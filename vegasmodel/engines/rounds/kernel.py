@@ -1,7 +1,7 @@
 """The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
 
 In most events, packets of one flow reach a queue: one packet if a round trip has few packets,
-otherwise several (``run.resolution``). Other events are the start of a flow, the end of its TCP
+otherwise several (``resolution.py``). Other events are the start of a flow, the end of its TCP
 handshake, and the expiry of a timer.
 
 ``march`` is the main loop. ``sender.py`` decides what a flow sends, and ``start.py`` how it starts.

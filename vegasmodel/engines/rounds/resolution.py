@@ -1,0 +1,112 @@
+"""How many events the simulator ``rounds`` makes of the packets of a round trip.
+
+The simulator handles packets at a queue in events. The function ``resolution`` limits the number of
+events for each flow and queue in a round trip. If a round trip has fewer packets than this limit,
+each packet is an event of its own. Otherwise an event stands for several packets. So the computing
+time for a round trip is limited, too, however large the capacity is.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from vegasmodel.engines.rounds.route import finite_buffers
+from vegasmodel.laws import find
+from vegasmodel.placement import work
+from vegasmodel.scenario import Red, Scenario
+
+__all__ = ["CONTENDED", "MOST_SINGLE", "SINGLE", "held_packets", "is_coarse", "resolution"]
+
+UNCONTENDED = 64  # events per flow and round trip if the order of packets decides little
+CONTENDED = 1024  # events per flow and round trip if this order decides which flow loses packets
+MOST_SINGLE = 2**16  # events per flow and round trip near losses, if each is a single packet
+PAIR_CALM = 20, 32  # range of events per flow and round trip, far from losses, for one or two flows
+SINGLE = 1.5  # intervals for each packet of a round trip, so that none has two (``acks.portion``)
+
+
+def resolution(scenario: Scenario) -> tuple[int, int]:
+    """Two limits on the number of events of a flow at a queue in a round trip.
+
+    The simulator handles the packets at a queue in events, and these limits bound its computing
+    time. Both are approximate. If a limit exceeds the number of packets in a round trip, each
+    packet is an event of its own. Otherwise an event stands for all packets of a flow that arrive
+    in a certain interval of time, evenly spaced.
+
+    The first limit holds for a flow near losses: in slow start, in recovery, while one of its
+    packets is missing, or while the buffer is nearly full. It is ``MOST_SINGLE``, so that each
+    packet is an event of its own. The order of single packets decides how many are lost, which flow
+    loses them, and whether a timeout follows. Intervals would smooth out the bursts that a growing
+    window or delayed ACKs cause. If a round trip has too many packets for ``MOST_SINGLE`` events
+    (``is_coarse``), the first limit is ``CONTENDED``.
+
+    The second limit holds far from losses: in congestion avoidance without missing packets, while
+    more than half of the buffer is free. (As the buffer fills, the limit rises to the first one, as
+    ``queue.intervals`` explains.) There are four cases:
+
+    - ACKs are delayed, so that packets leave in pairs. The limit is the same as near losses,
+      because longer intervals would smooth out the pairs.
+    - The senders wait a random time before they send, the link may be idle for long
+      (``_often_idle``), and a round trip has more than ``UNCONTENDED`` packets a flow. The limit is
+      ``CONTENDED``. An idle link has no queue that would even out the gaps from the waits, and in
+      longer intervals the simulator would neglect some of the waits (``wait.py``).
+    - There are more than two flows, different RTTs, different packet sizes, several links or a RED
+      queue, or a buffer is so small that a single interval would fill it. The limit is
+      ``CONTENDED``, because the order in which packets arrive decides which flow loses.
+    - Otherwise one or two flows with equal RTTs and packet sizes share a single link. The limit is
+      ``UNCONTENDED`` if the senders wait a random time before they send, or if the path holds at
+      most ``UNCONTENDED`` packets. If not, it is the square root of the number of packets that the
+      path and the buffer hold, but within the range ``PAIR_CALM``. More intervals cost time and
+      hardly change the results.
+
+    If all buffers are infinite, the two limits are equal. They are ``CONTENDED`` if ACKs are
+    delayed or the second case applies, otherwise ``UNCONTENDED``.
+    """
+    members = scenario.members
+    same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    early = any(isinstance(link.queue, Red) for link in crossed)
+    few = same and len(members) <= 2 and not early
+    pipe, held = held_packets(scenario)
+    late = any(group.delayed_ack for group in scenario.flows)
+    finite = finite_buffers(crossed)
+    waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
+    uneven = waits and pipe > UNCONTENDED * len(members) and _often_idle(scenario)
+    pair = few and len({link.name for link in crossed}) == 1
+    if not finite:
+        parts = CONTENDED if late or uneven else UNCONTENDED
+        return parts, parts
+    near = CONTENDED if is_coarse(scenario) else MOST_SINGLE
+    if late:
+        return near, near
+    if not pair or uneven or pipe > PAIR_CALM[0] * min(finite):
+        return near, CONTENDED
+    short = waits or pipe <= UNCONTENDED
+    return near, UNCONTENDED if short else int(np.clip(math.sqrt(held), *PAIR_CALM))
+
+
+def _often_idle(scenario: Scenario) -> bool:
+    """Whether the link may be idle for long: there is one flow, or all flows are delay-based."""
+    alone = len(scenario.members) == 1
+    return alone or all(find(group.law).delay_based for group in scenario.flows)
+
+
+def held_packets(scenario: Scenario) -> tuple[float, float]:
+    """The bandwidth-delay product, in packets, and the sum of this product and the buffer.
+
+    The product is the capacity of the fastest link times the longest RTT. The buffer is the largest
+    finite buffer, or 0 if all buffers are infinite.
+    """
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    pipe = max(link.capacity for link in crossed) * max(m.rtt for m in scenario.members)
+    return pipe, pipe + max(finite_buffers(crossed), default=0.0)
+
+
+def is_coarse(scenario: Scenario) -> bool:
+    """Whether a round trip near losses has too many packets to simulate each by itself.
+
+    The result is False if all buffers are infinite.
+    """
+    crossed = [link for group in scenario.flows for link in scenario.path(group)]
+    return bool(finite_buffers(crossed)) and SINGLE * held_packets(scenario)[1] > MOST_SINGLE
