@@ -68,7 +68,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.engines.delayed.march import Chance, Past, Senders, Totals, dropped, march
+from vegasmodel.engines.delayed.march import march
+from vegasmodel.engines.delayed.queue import dropped
+from vegasmodel.engines.delayed.state import Chance, Past, Senders, Totals
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.pauses import running
 from vegasmodel.engines.fluid.records import Flows

@@ -1,0 +1,151 @@
+"""The queue of the simulator ``delayed``: what arrives in a step, what is dropped, who loses."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.delayed.state import Chance, Past, Senders, between, index
+from vegasmodel.engines.fluid.records import Flows
+from vegasmodel.engines.tables import jit, making
+from vegasmodel.metrics import Floats
+
+GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer overflows
+TINY = 1e-12  # of a step: times that differ by less are equal
+CLOCK_ERROR = 8.0 * 2.0**-52  # of the time: rounding error of a clock
+SEARCH = 60  # most iterations that find when the queue becomes empty or the buffer full
+
+
+@jit
+def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
+    """Compute how many packets of each flow have reached the queue from the start up to time t.
+
+    ``past`` is the history, and ``last`` the index of its last entry. Writes the numbers into
+    ``came`` [flow] and returns their sum over the flows.
+    """
+    total = 0.0
+    for i in range(came.size):
+        k = index(past.time, y.outward[i], last, t - y.forward_delay[i])
+        came[i] = between(past.time, past.sent[:, i], k, last, t - y.forward_delay[i])
+        total += came[i]
+    return total
+
+
+@jit
+def dropped(chance: Chance, mean: float) -> float:
+    """Probability that random loss or RED drops a packet at an average queue of ``mean`` packets.
+
+    RED computes a base probability p_b from the average queue.  With the option ``wait_`` of ns-2,
+    the distance from one drop of RED to the next lies between 1/p_b and 2/p_b - 1 packets, and all
+    distances in this range are equally likely.  The mean distance is (3/p_b - 1)/2 packets, so RED
+    drops the fraction 2 p_b/(3 - p_b) of the packets.
+    """
+    if not chance.red or mean <= chance.low:
+        return chance.loss
+    base = chance.top * (mean - chance.low) / (chance.high - chance.low)
+    if mean > chance.high:
+        over = (mean - chance.high) / chance.high
+        base = min(chance.top + (1.0 - chance.top) * over, 1.0) if chance.gentle else 1.0
+    return 1.0 - (1.0 - chance.loss) * (1.0 - 2.0 * base / (3.0 - base))
+
+
+@jit
+def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
+    """RED's average queue, in packets, after ``came`` more packets have arrived.
+
+    ``mean`` is the average before they arrive.  Each packet moves the average towards the present
+    queue (``queue``), by the fraction ``weight`` of the difference between the two.  ``came`` also
+    counts the packets that the link could have sent while the queue was empty.
+    """
+    if chance.weight >= 1.0:
+        return queue
+    left: float = np.exp(np.log1p(-chance.weight) * came)
+    return queue + (mean - queue) * left
+
+
+@jit
+def queue_step(
+    y: Senders, past: Past, last: int, h: float, c: float, s_max: float, loss: float, came: Floats
+) -> tuple[float, float, float]:
+    """Advance the queue by h seconds, or less if it becomes empty or full before.
+
+    Returns the length of the step in seconds, the queueing delay s at its end, and the number of
+    packets that overflow.  Writes into ``came`` [flow] how many packets of each flow have reached
+    the queue by the end of the step.  The delay stays within 0 .. s_max and follows
+
+        c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c.
+
+    Here c is the capacity in pkt/s, and p (``loss``) is the probability that random loss or RED
+    drops a packet.  A_i(t) is the number of packets that flow i has sent by time t, and A_i' is its
+    derivative.  A packet of flow i reaches the queue f_i seconds after it is sent.
+    """
+    t, s = past.time[last], past.delay[last]
+    equal = TINY * h + CLOCK_ERROR * t
+    before = 0.0
+    for i in range(came.size):
+        before += past.came[last, i]
+    free = arrive(y, past, last, t + h, came) - before
+    s1 = s + (1.0 - loss) * free / c - h
+    if s1 > s_max and s >= s_max - equal:
+        return h, s_max, c * (s1 - s_max)
+    if s1 < 0.0 and s <= equal:
+        return h, 0.0, 0.0
+    if 0.0 <= s1 <= s_max:
+        return h, s1, 0.0
+    edge = 0.0 if s1 < 0.0 else s_max
+    low, high, f_low, f_high = 0.0, h, s - edge, s1 - edge
+    side, middle = 0, h
+    for _ in range(SEARCH):
+        middle = low + (high - low) * f_low / (f_low - f_high)
+        free = arrive(y, past, last, t + middle, came) - before
+        f = s + (1.0 - loss) * free / c - middle - edge
+        if abs(f) <= equal or high - low <= equal:
+            break
+        if f * f_low > 0.0:
+            low, f_low = middle, f
+            f_high *= 0.5 if side == 1 else 1.0
+            side = 1
+        else:
+            high, f_high = middle, f
+            f_low *= 0.5 if side == -1 else 1.0
+            side = -1
+    return middle, edge, 0.0
+
+
+@making
+def drop(
+    p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
+    came: Floats, lost: Floats,
+) -> None:  # fmt: skip
+    """Decide which flows lose the packets that overflow in a step, and when their senders learn it.
+
+    ``excess`` is the number of these packets, ``came`` [flow] counts all packets that have arrived
+    at the queue so far, and ``s_max`` is the queueing delay of a full queue in s.  Each flow's part
+    of the excess is added to ``lost`` [flow].  A loss makes a sender cut its window once.  Further
+    losses of packets that it sent before this cut do not make it cut again.
+
+    ``losers`` selects the flows that can lose packets: ``ALL`` flows; those whose windows grew when
+    they sent the packets (``GROWING``); or the loss-based flows among these (``LOSS_BASED``).  The
+    selected flows share the loss in proportion to their arrivals at the queue in the step.  If the
+    loss exceeds these arrivals, all flows share it.
+
+    ``GROWING`` is the usual choice.  A source whose window does not grow sends at most one packet
+    per ACK, so it does not make the queue longer.  Only a source whose window grows sends
+    additional packets, for which the full buffer has no room.
+    """
+    n, t = came.size, past.time[last]
+    mine = np.zeros(n, np.bool_)
+    total = 0.0
+    for i in range(n):
+        k = min(index(past.time, y.outward[i], last, t - y.forward_delay[i]) + 1, last)
+        grew = past.growing[k, i]
+        mine[i] = losers == ALL or (grew and (losers == GROWING or not p.keeps_backlog[i]))
+        total += came[i] - past.came[last, i] if mine[i] else 0.0
+    every = total < excess
+    if every:
+        total = came.sum() - past.came[last].sum()
+    for i in range(n):
+        flow = came[i] - past.came[last, i]
+        if (every or mine[i]) and flow > 0.0:
+            lost[i] += excess * flow / total
+            if y.loss_heard[i] == np.inf and t >= y.same_loss_until[i]:
+                y.loss_heard[i] = t + s_max + p.rtt[i] - y.forward_delay[i]

@@ -1,0 +1,94 @@
+"""The state of the simulator ``delayed``: the history of the queue, the senders, and totals."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from vegasmodel.engines.tables import jit
+from vegasmodel.metrics import Floats
+
+
+class Past(NamedTuple):
+    """The history of the queue and of the flows: one entry for each step that is still needed.
+
+    Arrays about the queue have the shape [step], and arrays about the flows have [step, flow].
+    """
+
+    time: Floats
+    delay: Floats  # s(t)
+    exit: Floats  # t + s(t): when what arrives at t leaves the queue; it never falls
+    sent: Floats  # A_i(t): packets sent by time t
+    came: Floats  # A_i(t - f_i): packets that have reached the queue by time t
+    lost: Floats  # those of ``came`` that were dropped
+    early: Floats  # those of ``lost`` that found room: random loss, RED
+    mean: Floats  # v(t), RED's average of the packets that wait
+    growing: np.ndarray  # bool: the window grew in the step that ends at t
+
+
+class Senders(NamedTuple):
+    """The senders' state: arrays with one entry per flow, which the simulation changes in place."""
+
+    forward_delay: Floats  # f_i: seconds from the sender to the queue
+    window: Floats
+    over_estimate: Floats  # x_i
+    in_slow_start: np.ndarray  # bool: in slow start
+    recovery_until: Floats  # time until which the window stays constant
+    loss_heard: Floats  # when the sender hears of a loss, inf: none is on its way
+    same_loss_until: Floats  # losses at the queue before this time belong to the last cut
+    expected: Floats  # mean number of drops by random loss and RED so far in slow start
+    acked: Floats  # N_i: packets of whose fate the sender has heard
+    missed: Floats  # those of ``acked`` that were lost
+    early: Floats  # those of ``missed`` that found room
+    seen: Floats  # s_i: queueing delay of the packet whose ACK arrives now
+    share: Floats  # backlog over window at that delay: Diff = share W
+    outward: np.ndarray  # index in the past of what reaches the queue now
+    inward: np.ndarray  # index in the past of what the sender hears of now
+
+
+class Chance(NamedTuple):
+    """The parameters of random loss and RED, which drop packets although the buffer has room."""
+
+    loss: float  # probability that a packet is lost at random
+    red: bool  # whether the queue is RED, which drops packets, too
+    low: float  # RED's thresholds, packets
+    high: float
+    top: float  # RED's probability at ``high``
+    gentle: bool  # above ``high`` RED's probability rises to 1 gradually; else it jumps to 1
+    weight: float  # weight of one packet in RED's average queue
+
+
+class Totals(NamedTuple):
+    """Sums and time integrals for averages; they are set to 0 at the end of the warm-up."""
+
+    delivered: Floats  # [flow] packets
+    acked: Floats  # [flow] packets, lost ones among them
+    seconds: Floats  # [flow] sum of the packets' round-trip times
+    active: Floats  # [flow] seconds
+    cuts: np.ndarray  # [flow] cuts of the window
+    queue: Floats  # [2] integrals of c s dt and of dt
+
+
+@jit
+def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
+    """The value at time t of a curve: straight lines join the points (``times``, ``values``).
+
+    ``times[k]`` is the last of the times up to t.  ``last`` is the index of the last point; after
+    it the curve is constant.
+    """
+    if k >= last:
+        return float(values[last])
+    part = (t - times[k]) / (times[k + 1] - times[k])
+    return float(values[k] + part * (values[k + 1] - values[k]))
+
+
+@jit
+def index(times: Floats, k: int, last: int, t: float) -> int:
+    """The index of the last entry of ``times`` that is not after t.
+
+    Only the entries from index k to index ``last`` are searched.
+    """
+    while k < last and times[k + 1] <= t:
+        k += 1
+    return k
