@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+import vegasmodel as vm
 from tests.fluid.scenes import reno, scenario, vegas
 from vegasmodel.engines.fluid import batch, continuous
+from vegasmodel.engines.rounds import batch as many_by_rounds
 from vegasmodel.scenario import Staggered
 
 jax = pytest.importorskip("jax")
@@ -103,6 +105,16 @@ def test_misuse():
     for options in ({"engine": "abacus"}, {"losers": "x"}, {"step": 0.0}):
         with pytest.raises(ValueError, match=r"engine|losers|step"):
             batch.run(cases()[:1], **options)
+
+
+def test_no_scenarios_have_no_results():
+    """``rounds`` and ``vm.batch`` returned empty results, and ``fluid`` an error."""
+    none = batch.run([])
+    assert none.throughput.shape == none.losses.shape == (0, 0)
+    assert none.queue_mean.shape == none.ok.shape == (0,)
+    assert many_by_rounds.run([]) == vm.batch([]) == ()
+    with pytest.raises(ValueError, match=r"^engine: 'x' is not allowed"):
+        batch.run([], engine="x")
 
 
 def test_results_are_frozen():

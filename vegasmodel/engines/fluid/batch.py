@@ -144,8 +144,9 @@ def run(
     - ``chunk`` is the number of scenarios that the engine "jax" simulates together (default: all of
       them on a GPU, 64 on a CPU).
 
-    Raises ``ValueError`` for wrong arguments, or if a scenario cannot be simulated.  Raises
-    ``ExtraMissing`` if "jax" is asked for and not installed.
+    Without scenarios the result's arrays are empty.  Raises ``ValueError`` for wrong arguments, or
+    if a scenario cannot be simulated.  Raises ``ExtraMissing`` if "jax" is asked for and not
+    installed.
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
@@ -158,6 +159,9 @@ def run(
     if engine == "jax":
         need("jax", "the engine 'jax'")
     if not isinstance(scenarios, Batch):
+        if len(scenarios) == 0:
+            none = np.empty((0, 0))
+            return BatchRun(none, none, none, none, np.empty(0), np.empty(0, np.bool_))
         sampled = [i for i, case in enumerate(scenarios) if not (instant or one_run_suffices(case))]
         if sampled and engine == "jax":
             raise ValueError(
