@@ -112,6 +112,25 @@ def test_design_says_how_many_scenarios_are_computed(model: str) -> None:
     assert of[-1] == found[0].tried
 
 
+def test_the_line_says_why_a_simulator_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It said that this happens only once, also without a folder to keep the machine code."""
+    monkeypatch.setattr(machine_code, "_unkept", [])
+    with progress.running(lambda: 0.0, 600.0, lambda: True):
+        assert progress.line(5.0) == "compiling, only once after an install: 5 s"
+        monkeypatch.setattr(machine_code, "_Kept", _nowhere)
+        assert machine_code.compiled(_twice)(21) == 42
+        said = "again each time, as no folder for the result is writable (NUMBA_CACHE_DIR)"
+        assert progress.line(5.0) == f"compiling, {said}: 5 s"
+
+
+def _nowhere(*_: object) -> None:
+    raise RuntimeError("cannot cache function: no locator available")  # Numba's error
+
+
+def _twice(x: int) -> int:
+    return 2 * x
+
+
 @pytest.mark.parametrize(
     ("compiling", "said"), [(True, "compiling"), (False, "simulated 258 of 600 s")]
 )

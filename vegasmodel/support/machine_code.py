@@ -26,7 +26,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from vegasmodel.support.linked_code import NO_MARKS, Marks
 from vegasmodel.support.whole_program import Part, WholeProgram
 
-__all__ = ["compiled", "compiling", "part"]
+__all__ = ["compiled", "compiling", "kept", "part"]
 
 ROOT = Path(__file__).parents[1]
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
@@ -72,6 +72,7 @@ def _spare_blas() -> None:
 
 with contextlib.suppress(ImportError, AttributeError):  # another version of Numba
     _spare_blas()
+_unkept: list[str] = []  # functions for whose machine code no folder can be written
 _listener = _CompileListener()
 event.register("numba:compile", _listener)
 
@@ -79,6 +80,11 @@ event.register("numba:compile", _listener)
 def compiling() -> bool:
     """Whether Numba is compiling a function at this moment, in any thread."""
     return _listener.depth > 0
+
+
+def kept() -> bool:
+    """Whether machine code is kept on disk, so that the next process need not compile again."""
+    return not _unkept
 
 
 def compiled(
@@ -112,8 +118,10 @@ def compiled(
     if whole_program:
         made = WholeProgram(function, options, negative_indices, marks)
     dispatcher = made or numba.njit(**options)(function)
-    with contextlib.suppress(RuntimeError, OSError):  # no writable folder: no cache
+    try:
         dispatcher._cache = _Kept(function, made_of)
+    except (RuntimeError, OSError):  # no writable folder: no cache
+        _unkept.append(function.__name__)
     if signature is not None:
         dispatcher.compile(signature)
         dispatcher.disable_compile()

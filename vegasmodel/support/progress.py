@@ -20,6 +20,7 @@ from typing import IO
 
 PATIENCE = 1.0  # s before anything is shown
 PACE = 0.25  # s between two looks at the simulated time
+NOT_KEPT = "again each time, as no folder for the result is writable (NUMBA_CACHE_DIR)"
 OFF = "VEGASMODEL_PROGRESS"  # if this environment variable is "no", nothing is shown
 
 
@@ -27,6 +28,12 @@ def _compiling() -> bool:
     """Whether Numba is compiling a simulator at this moment; False before Numba is loaded."""
     module = sys.modules.get("vegasmodel.support.machine_code")
     return module is not None and bool(module.compiling())
+
+
+def _kept() -> bool:
+    """Whether the machine code of the simulators is kept for the next process."""
+    module = sys.modules.get("vegasmodel.support.machine_code")
+    return module is None or bool(module.kept())
 
 
 class Series:
@@ -144,7 +151,8 @@ def line(seconds: float) -> str:
         if isinstance(each, Count):
             return f"computed {each.done} of {each.number} scenarios: {seconds:.0f} s"
     if now.compiling():
-        return f"compiling, only once after an install: {seconds:.0f} s"
+        how = "only once after an install" if _kept() else NOT_KEPT
+        return f"compiling, {how}: {seconds:.0f} s"
     if not now.length:
         return f"{now.doing}: {seconds:.0f} s"
     runs = f" in {now.wanted} runs" if now.wanted > 1 else ""
