@@ -1,11 +1,13 @@
 """Wrong arguments from Python: one line that names the argument, and no wrong number."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel import stacks
 
 BASE = vm.Scenario(
     [vm.Link(1000.0, buffer=20.0)],
@@ -403,3 +405,21 @@ def test_a_short_search_for_a_cycle_has_no_error_of_its_means() -> None:
     found = vm.limit_cycle(BASE, "rounds", longest=3.0)
     assert found.kind == "neither found"
     assert np.isnan(found.spread).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: vm.basins(BASE, "fluid", tolerance=1.0), "a fraction above 0 and below 1"),
+        (
+            lambda: E.minicycle.throughput(100.0, 0.1, 20.0, 3.0, n_vegas=2, form="printed"),
+            "form='printed' needs n_vegas = 1 and n_reno = 1",
+        ),
+        (lambda: E.arrivals.arrive(np.ones(2), 100.0, variant="linux"), "for the variant linux"),
+        (lambda: stacks.dead_zone(2.0, 1.0, "paper"), "it must be at least alpha"),
+    ],
+)
+def test_a_message_says_what_is_allowed(call: Callable[[], object], said: str) -> None:
+    """Readers had not understood these messages."""
+    with pytest.raises(ValueError, match=said):
+        call()

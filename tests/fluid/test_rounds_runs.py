@@ -109,7 +109,7 @@ def test_chance_may_hide_a_phase_effect() -> None:
     unsure = dataclasses.replace(found, throughput_se=np.asarray(found.throughput))
     note = phases.effects(asked, unsure)
     assert note.holds is None
-    assert "chance may be the reason" in note.detail
+    assert "the difference may be due to chance" in note.detail
 
 
 @pytest.mark.parametrize(

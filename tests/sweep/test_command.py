@@ -129,7 +129,7 @@ def test_a_table_has_groups_if_not_all_flows_fit(
     assert head[-5:] == ["many", "(3)", "two", "(2)", "last"]
     (row,) = (words.split() for words in out.splitlines() if words.endswith("% "))
     assert row[-6::2] == ["37.5", "37.5", "25.0"]  # rates are as alpha: 2, 2, 2, 3, 3 and 4 of 16
-    assert "NAME (N) is a group of N flows" in " ".join(out.split())
+    assert "NAME (N): a group of N flows" in " ".join(out.split())
     assert "not in the table" not in out
 
 

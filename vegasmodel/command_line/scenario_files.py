@@ -131,7 +131,10 @@ def inspect(
     lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MAX_FLOWS_SHOWN]]
     if not _short(found["flows"]):
         lines = [f"{line}  # flow {i}" for i, line in enumerate(lines, start=1)]
-    console.paragraphs(["In a scenario file, a flow is one of these by the line:"])
+    said = (
+        "In a scenario file, one of these lines in a [[flow]] says which flow of the trace it is:"
+    )
+    console.paragraphs([said])
     for line in lines:
         out.print(console.plain(f"  {line}"), soft_wrap=True)
     console.paragraphs([f"{name}: {said}." for name, said in found["doubts"].items()])

@@ -60,6 +60,16 @@ def stability(
         _show(traced)
 
 
+SEPARATES = (
+    "separates: whether the equilibrium is stable on one side of the point and unstable on the "
+    "other; if not, it is unstable on both."
+)
+JUMP = (
+    "It jumps there, because the equations themselves change; for example, losses instead of alpha "
+    "may begin to limit a window."
+)
+
+
 def _show(traced: StabilityBoundary) -> None:
     """Print the boundary between stable and unstable: its curves as a table, and its jumps.
 
@@ -76,13 +86,14 @@ def _show(traced: StabilityBoundary) -> None:
             for curve in traced.curves for at in curve
         ]  # fmt: skip
         title = f"Boundary of stability, {len(traced.curves)} curves"
-        console.console().print(console.stacked([*names, "period s", "leads"], rows, title))
+        console.console().print(console.stacked([*names, "period s", "separates"], rows, title))
+        console.paragraphs([SEPARATES])
     else:
         console.paragraphs([_without_curve(traced)])
     for jump in traced.jumps:
         ends = f"{console.number(jump.low, 6)} and {console.number(jump.high, 6)}"
         where = f"{names[0]} between {ends}, {names[1]} = {console.number(jump.y, 6)}"
-        console.paragraphs([f"The verdict jumps at {where}: no root crosses the axis there."])
+        console.paragraphs([f"The verdict also changes at {where}. {JUMP}"])
 
 
 def _without_curve(traced: StabilityBoundary) -> str:
@@ -128,11 +139,10 @@ def _said(found: StabilityVerdict) -> list[str]:
     if found.rest.loop.plain:
         lines.append(f"Gain {s.gain:.4g}: stable below 1.")
     if math.isfinite(s.root.real):
-        word = "grows" if s.root.real > 0 else "dies out"
+        word = "grows" if s.root.real > 0 else "shrinks"
         swing = "" if math.isinf(s.period) else f", with a period of {s.period:.4g} s"
-        lines.append(
-            f"A disturbance {word} by e in {1 / max(abs(s.root.real), 1e-300):.4g} s{swing}."
-        )
+        time = 1 / max(abs(s.root.real), 1e-300)
+        lines.append(f"A disturbance {word} by the factor e in {time:.4g} s{swing}.")
     if not s.complete:
         lines.append("The count of roots does not agree with those found: some may be missing.")
     return lines

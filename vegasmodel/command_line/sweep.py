@@ -244,7 +244,9 @@ def _points(
         name = f"{group.name} ({group.count})" if group.count > 1 else group.name
         groups.append((name, places))
     grid, more = _shares(data, fields, marks, groups)
-    together = f"NAME (N) is a group of N flows; its share is that of all of them.  {out} has each."
+    together = (
+        f"NAME (N): a group of N flows, with the share of all N together. {out} has each flow's."
+    )
     return grid, [together, *console.left_out(more, f"{out} has all", "group")]
 
 

@@ -85,7 +85,10 @@ def jain_range(
     ``_OPEN`` intervals of the queueing delay at once.
     """
     if np.any(a == 0.0):
-        raise ValueError("a lower edge of 0 packets: the index has no least value above 1/n")
+        raise ValueError(
+            "a flow may rest without packets in the queue, and then get almost nothing; so Jain's "
+            "index has no least value; a larger alpha gives it one"
+        )
     boxes, n = _Boxes(a, b, x, c, rtt, find(variant).backlog_over_base), x.size
     greatest = 1.0 if _fair(boxes) else c * c / (n * _least_squares(boxes))
     return c * c / (n * _most_squares(boxes)), greatest
@@ -261,8 +264,8 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
         return mask, order
     if n > MAX_FLOWS:
         raise ValueError(
-            f"least Jain index: the thresholds and over-estimates of the flows are not ordered "
-            f"alike, which takes 2^n cases; at most {MAX_FLOWS} flows, got {n}"
+            f"the least Jain index is computed for at most {MAX_FLOWS} flows if the one with the "
+            f"larger thresholds does not always have the larger over-estimate; there are {n} flows"
         )
     pairs = [
         (mask, j)
@@ -298,7 +301,7 @@ def _candidates(
         if len(path) == 0:
             break
         if len(path) > _OPEN:
-            raise RuntimeError("the Jain index is flat to rounding over too wide a range")
+            raise RuntimeError("the extreme of Jain's index was not found: it changes too little")
         middle = 0.5 * (left + right)
         values.append(value(path, middle))
         path = np.concatenate([path, path])

@@ -116,7 +116,10 @@ def arrive(
     if beta is not None:
         lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
     if rtt is None and (find(variant).backlog_over_base or np.any(upper > lower)):
-        raise ValueError("rtt is missing: needed for linux, and if the dead zone has a width")
+        raise ValueError(
+            "rtt is missing; it is needed for the variant linux, and if a flow keeps its window "
+            "over a range of backlogs (ns2 with beta, or beta above alpha)"
+        )
     d = np.zeros(1) if rtt is None else floats("rtt", rtt)
     given = np.full(1, math.nan)
     if over_estimate is not None:

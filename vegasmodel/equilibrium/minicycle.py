@@ -97,9 +97,9 @@ def throughput(
     word("form", form, ("derived", "printed"))
     if form == "printed":
         if losers != "both" or not find(variant).real_numbers or beta is not None:
-            raise ValueError("form='printed' knows losers='both', variant='paper', beta = alpha")
+            raise ValueError("form='printed' needs losers='both', variant='paper' and no beta")
         if np.any(np.asarray(n_vegas) != 1) or np.any(np.asarray(n_reno) != 1):
-            raise ValueError("form='printed' knows one source of each kind")
+            raise ValueError("form='printed' needs n_vegas = 1 and n_reno = 1")
         C, T, B, A, _, cut, *_ = _inputs(capacity, rtt, buffer, alpha, None, decrease)
         return printed.throughput(C, T, B, A, cut)
     c = solve(

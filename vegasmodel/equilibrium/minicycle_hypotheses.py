@@ -75,18 +75,22 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
         )
     else:
         grows = "still grows" if growing else "does not grow"
-        five = f"only the other flow is taken to lose; Vegas {grows}"
+        five = f"the model lets only the other flow lose packets; Vegas {grows} at that time"
     details = {
         "receiver-window": (
-            f"windows up to {peak:.4g} packets, the receiver allows {setting.max_window:g}"
+            f"the largest window is {peak:.4g} packets; the receiver allows {setting.max_window:g} "
+            "(max_window)"
         ),
-        "large-bandwidth-delay": f"mu T = {M:.4g} packets, buffer {B:g}",
+        "large-bandwidth-delay": (
+            f"the bandwidth-delay product is {M:.4g} packets, the buffer {B:g}"
+        ),
         "fast-retransmit": (
-            f"smallest window at a loss {least:.4g} packets; {DUPLICATES} duplicate ACKs "
-            "need more than that"
+            f"the smallest window at a loss is {least:.4g} packets; fast retransmit needs more "
+            f"than {DUPLICATES}"
         ),
         "empty-buffer-after-loss": (
-            f"windows after a loss add up to {first:.4g} packets, mu T = {M:.4g}"
+            f"after a loss the windows add up to {first:.4g} packets; the bandwidth-delay product "
+            f"is {M:.4g}"
         ),
         "synchronised-losses": five,
         "one-cycle": (

@@ -179,7 +179,7 @@ def ask(law: Law, name: str, source: Source) -> float:
     """
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
-    allowed = f"a number from {least:g} to {LARGEST_ANSWER:g}, also at {saw}"
+    allowed = f"it must return a number from {least:g} to {LARGEST_ANSWER:g}; its Source had {saw}"
     _takes_one(rule, where)
     try:
         found: Any = rule(source)
@@ -189,7 +189,7 @@ def ask(law: Law, name: str, source: Source) -> float:
             near = nearest(error.name, Source._fields)
             allowed = f"a Source has {', '.join(Source._fields)}{near} ({place(rule, error)})"
         else:
-            allowed = f"a rule gives {allowed} ({place(rule, error)})"
+            allowed = f"{allowed} ({place(rule, error)})"
         raise FieldError(where, said, allowed, wrong="was raised") from error
     if not isinstance(found, Real | np.bool_) or not least <= float(found) <= LARGEST_ANSWER:
         raise FieldError(where, found, f"{allowed} ({place(rule)})")

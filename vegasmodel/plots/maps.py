@@ -56,11 +56,17 @@ def heat(
     Raises ``FieldError`` if a panel is not such an array, if no panel contains a number, or if
     ``titles`` or ``across`` do not have one text for each panel.
     """
-    panels = listed(panels, "panels", "arrays [y, x] of numbers, of xarray")
+    panels = listed(
+        panels, "panels", "DataArrays of xarray, each of numbers and with two dimensions [y, x]"
+    )
     for panel in panels:
         kind = getattr(getattr(panel, "dtype", None), "kind", "")
         if len(getattr(panel, "dims", ())) != 2 or kind not in tuple("iuf"):
-            raise FieldError("panels", panel, "arrays [y, x] of numbers, of xarray")
+            raise FieldError(
+                "panels",
+                panel,
+                "DataArrays of xarray, each of numbers and with two dimensions [y, x]",
+            )
     if not any(panel.notnull().any() for panel in panels):
         raise FieldError("panels", f"{len(panels)} arrays", "an array with a number")
     for where, texts in (("titles", titles), ("across", across)):

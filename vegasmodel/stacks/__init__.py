@@ -45,7 +45,7 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
     if a.shape != b.shape:
         a, b = np.broadcast_arrays(a, b)
     if (b < a).any():
-        raise ValueError("beta is below alpha: the window never rests")
+        raise ValueError("beta is below alpha; it must be at least alpha")
     return np.maximum(a - stack.below_alpha, 0.0), b + stack.above_beta
 
 

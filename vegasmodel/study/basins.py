@@ -214,7 +214,9 @@ def check_tolerance(tolerance: float) -> None:
     """
     Quantity("fraction", high=1.0, low_open=True).check(tolerance, "tolerance")
     if tolerance == 1.0:
-        raise FieldError("tolerance", tolerance, "a part of a flow's throughput, 0 to 1")
+        raise FieldError(
+            "tolerance", tolerance, 'a fraction above 0 and below 1, or a percentage such as "5 %"'
+        )
 
 
 def _begun(start: Start, scenario: Scenario) -> Scenario | str:

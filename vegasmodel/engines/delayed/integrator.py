@@ -277,7 +277,10 @@ class _Run:
         h, last_error, status, events_in_row = 0.0, 1.0, "done", 0
         while t < self.end:
             if len(times) > max_steps:
-                status = f"more than {max_steps} steps; loosen rtol, or look for a fast mode"
+                status = (
+                    f"it needs more than {max_steps} steps; a larger rtol needs fewer, unless a "
+                    "part of the solution changes very fast"
+                )
                 break
             made = self._next(t, y, h, last_error)
             if isinstance(made, str):

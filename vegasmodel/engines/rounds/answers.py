@@ -41,11 +41,11 @@ def obstacle(scenario: Scenario) -> str | None:
     for member in scenario.members:
         group = member.flow
         if len({link.name for link in scenario.path(group)}) < len(scenario.path(group)):
-            return f"a path crosses each link once: {group.name}"
+            return f"the path of {group.name} crosses a link more than once"
         if not isinstance(group.arrivals, str):
             expected = group.arrivals.rate * (member.stop - member.start)
             if expected > MAX_ARRIVALS:
-                return f"at most {MAX_ARRIVALS} short flows: {group.name} has {expected:.3g}"
+                return f"{group.name} has {expected:.3g} short flows; the most is {MAX_ARRIVALS}"
     return None
 
 
@@ -97,7 +97,10 @@ def _assumptions(
     """
     grouped, late = is_coarse(scenario), acks_lost > 0.0
     many = "a round trip has so many packets that they are simulated in groups near losses, too"
-    met = f"{percent(acks_lost)} met a full queue; the sender counts them all the same"
+    met = (
+        f"for {percent(acks_lost)} of the packets the ACK met a full queue; the simulator lets it "
+        "arrive all the same"
+    )
     return (
         *left_out(scenario),
         Assumption("packets-one-by-one", not grouped, many if grouped else ""),

@@ -170,7 +170,7 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     if scenario.flows[flow.group].count > 1:  # its group's mean may hide the difference
         detail += f"; {flow.name} differs most: {random[most]:.4g} and {locked[most]:.4g}"
     if differ is None:
-        detail += "; chance may be the reason, more runs would tell"
+        detail += "; the difference may be due to chance; more runs (`runs`) would tell"
     return Assumption("phase-effects", None if differ is None else False, detail)
 
 
