@@ -134,3 +134,102 @@ def test_vegas_and_newreno_share_a_link_with_red_as_in_ns2(
     link = Link(capacity, buffer=100.0, queue=Red(threshold, 3.0 * threshold))
     s = Scenario((link,), flows, run=Run(300.0, 100.0, runs=20, seed=2, start_jitter=0.5))
     np.testing.assert_allclose(run(s).throughput, measured, atol=0.05 * capacity)
+
+
+@jit
+def train(flows: Table[Sender], state: Table[LinkState], link: Bottleneck, grown: float) -> float:
+    """Let packets arrive that the first flow sends in slow start; returns how many are dropped."""
+    return random_drops.train_arrives(flows[0], state[0], link, 0.0, 0.0, grown)
+
+
+@pytest.mark.parametrize(("acked", "packets"), [(1.0, 60), (2.0, 90)])
+def test_the_queue_grows_by_one_packet_with_each_ack_of_slow_start(
+    acked: float, packets: int
+) -> None:
+    """30 ACKs release two packets each, or three if each acknowledges two. The link sends the rest.
+
+    When the next ACK comes, the link has sent all but one of them.
+    """
+    flows, state = np.zeros(1, FLOW), link_state()
+    flows["rtt"], flows["in_flight"], flows["acked_at_once"] = 0.1, 60.0, acked
+    assert train(flows, state, bottleneck(weight=0.002, max_probability=1e-9), 30.0) == 0.0
+    average = 0.0
+    for k in range(1, packets + 1):
+        average += 0.002 * (k * 30.0 / packets - average)
+    assert state["red_average"][0] == pytest.approx(average, rel=1e-12)
+
+
+def test_a_train_of_slow_start_loses_all_packets_once_the_average_is_above_the_threshold() -> None:
+    """The link sends one packet while two arrive; so the queue shrinks while RED drops them all."""
+    flows, state = np.zeros(1, FLOW), link_state()
+    flows["rtt"], flows["in_flight"], flows["acked_at_once"] = 0.1, 300.0, 1.0
+    lost = train(flows, state, bottleneck(weight=0.002, max_probability=1e-9), 150.0)
+    queue, average, dropped = 0.0, 0.0, 0
+    for _ in range(300):
+        queue += 0.5
+        average += 0.002 * (queue - average)
+        if average >= 15.0:
+            queue, dropped = queue - 1.0, dropped + 1
+    assert lost == flows["undetected"][0] == dropped > 100
+    assert state["red_average"][0] == pytest.approx(average, rel=1e-12)
+
+
+def test_the_average_falls_for_the_idle_time_when_the_next_train_arrives() -> None:
+    """red.cc (``estimator``): a packet that finds an idle link lowers the average first."""
+    flows, state = np.zeros(1, FLOW), link_state(red_average=8.0, red_idle=300.0)
+    flows["rtt"], flows["in_flight"], flows["acked_at_once"] = 0.1, 2.0, 1.0
+    train(flows, state, bottleneck(weight=0.002), 0.5)
+    fallen = 8.0 * (1.0 - 0.002) ** 300
+    assert state["red_average"][0] == pytest.approx(fallen + 0.002 * (0.5 - fallen), rel=1e-12)
+    assert state["red_idle"][0] == 0.0
+
+
+DEEP = (  # slow start goes far beyond RED's upper threshold: capacity, buffer, RTT, RED
+    (1083.0, 263.0, 0.28829, Red(3.4618, 11.1317, 0.2849, weight=0.0016882)),
+    (1500.0, 300.0, 0.12, Red(5.0, 15.0, 0.1, weight=0.002)),
+    (1500.0, 300.0, 0.12, Red(5.0, 15.0, 0.1, weight=0.002, gentle=True)),
+    (2000.0, 400.0, 0.15, Red(10.0, 30.0, 0.1, weight=0.002, gentle=True)),
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "laws", "measured", "within"),
+    [
+        (0, ["reno"], [255.0], 0.2),  # without bursts of slow start: 841
+        (0, ["sack"], [429.0], 0.05),  # 513
+        (1, ["reno"], [965.0], 0.05),  # 849
+        (1, ["vegas", "newreno"], [639.0, 510.0], 0.1),  # 1286 and 8
+        (2, ["newreno"], [1022.0], 0.05),  # 14
+        (3, ["newreno"], [1326.0], 0.05),  # 7
+    ],
+)
+def test_slow_start_far_beyond_the_thresholds(
+    place: int, laws: list[str], measured: list[float], within: float
+) -> None:
+    """ns-2, means over 10 runs (standard errors at most 52): RED's average follows the bursts.
+
+    In slow start the queue is long in a part of each round trip, even before the windows fill the
+    link. ``within`` is a part of the capacity.
+    """
+    capacity, buffer, rtt, queue = DEEP[place]
+    flows = tuple(
+        Flow(law, rtt * (1.0 + 0.1 * i), alpha=3.0, beta=3.0, variant="ns2", send_jitter=0.0)
+        if law == "vegas"
+        else Flow(law, rtt * (1.0 + 0.1 * i), variant="ns2", send_jitter=0.0)
+        for i, law in enumerate(laws)
+    )
+    link = Link(capacity, buffer=buffer, queue=queue)
+    s = Scenario((link,), flows, run=Run(40.0, 10.0, runs=10, seed=3, start_jitter=0.5))
+    np.testing.assert_allclose(run(s).throughput, measured, atol=within * capacity)
+
+
+def test_a_sender_whose_retransmission_red_drops_waits_for_its_timer() -> None:
+    """As in a trace of ns-2: RED's average is still above its upper threshold, 11.1 packets.
+
+    The sender has SACK, so its recovery could repair all losses. The timer halves ssthresh again.
+    """
+    capacity, buffer, rtt, queue = DEEP[0]
+    link = Link(capacity, buffer=buffer, queue=queue)
+    flows = (Flow("sack", rtt, variant="ns2", send_jitter=0.0),)
+    s = Scenario((link,), flows, run=Run(40.0, 10.0, runs=3, seed=3, start_jitter=0.5))
+    assert run(s).timeouts[0] == 3.0

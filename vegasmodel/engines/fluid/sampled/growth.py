@@ -234,6 +234,7 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     flow.still += after * (flow.rtt + now.delay)
     flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:
+        flow.doubled = 0.0 if smooth else flow.cwnd - W
         later = min(max(flow.round_part + g - 1.0, 0.0), g) / g  # after the end of the round
         if flow.round_drift > 0.0:
             later = 0.0  # ``end_round`` decides anew
@@ -318,6 +319,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
     for i in range(len(flows)):
         flow = flows[i]
         flow.extra, flow.window_sent, flow.still, flow.interval = 0.0, 0.0, 0.0, NEVER
+        flow.doubled = 0.0
         if not flow.active:
             continue
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0

@@ -59,7 +59,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
             flow.bunch, flow.bunch_left = 0.0, 0.0
-            flow.heard = False
+            flow.heard = flow.resend_lost = False
             begin_train(flow, now, link.capacity)
             if flow.first_rto > 0.0:
                 first_window_arrives(flow, now, link)

@@ -1,8 +1,8 @@
 """Drops packets by RED and by random loss, in each time step of ``fluid``.
 
 RED computes an average of the queue with each packet that arrives, and a drop probability p from
-the average. While p is 0, a formula gives the average after a step. Otherwise, and while a burst of
-packets waits in the queue, packets arrive one by one.
+the average. While p is 0, a formula gives the average after a step. Otherwise packets arrive one by
+one, and so do the packets of a burst and those that a flow sends in slow start.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.drops import lose
-from vegasmodel.engines.fluid.sampled.queue import red_probability
+from vegasmodel.engines.fluid.sampled.queue import burst, red_probability
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.recovery import sends_again
 from vegasmodel.engines.tables import Table, jit, rare
 
 
@@ -59,19 +60,107 @@ def arrive_at_red(
         bursts = bursts or (flow.active and flow.at_once > 1.0)
     before, after = max(c * s - 0.5, 0.0), max(c * now.delay - 0.5, 0.0)
     longest = max(before, after)
-    if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
-        times = max(packets, c * now.step) if longest == 0.0 else packets
-        part = 1.0 - (1.0 - link.weight) ** times
-        now.red_average += part * (0.5 * (before + after) - now.red_average)
-        now.red_count = -1.0
-        return
     queue = max(now.red_waiting, before)
+    doubling = slow_start_arrives(flows, now, link, packets, s, queue)
+    packets -= doubling
+    for i in range(len(flows)):
+        if flows[i].active and sends_again(flows[i], now, now.step / (flows[i].rtt + s)):
+            resend_arrives(flows[i], now, link, queue)
+    if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
+        idle = longest == 0.0 and doubling == 0.0
+        part = 1.0 - (1.0 - link.weight) ** (max(packets, c * now.step) if idle else packets)
+        now.red_average += part * (0.5 * (before + after) - now.red_average)
+        now.red_count = now.red_count if doubling > 0.0 else -1.0
+        return
     served = c * now.step if bursts or longest == 0.0 else before + packets - after
     queue = one_by_one(flows, now, link, packets, queue, served)
     for i in range(len(flows)):
         if flows[i].active and flows[i].at_once > 1.0:
             queue = burst_arrives(flows[i], now, link, queue)
     now.red_waiting = queue if bursts and queue > c * now.delay + 1.0 else 0.0
+
+
+@jit
+def slow_start_arrives(
+    flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, s: float, queue: float
+) -> float:
+    """Let the packets arrive that flows send in slow start in this step.
+
+    Each ACK releases two packets (three, if it acknowledges two), and the link sends one (two) of
+    them before the next ACK comes. So the packets of a round trip arrive as a train, faster than
+    the link sends them, and the queue grows by one packet with each ACK (``queue.burst``). Between
+    two trains the link may be idle. ns-2 lets RED's average fall when the next packet arrives, so
+    the average stays at its peak until then.
+
+    ``packets`` is the number of packets that would arrive in the step without any growth. ``s`` is
+    the queueing delay at the beginning of the step, and ``queue`` the number of packets that wait
+    beside those of the trains. Returns how many of the ``packets`` are of flows in slow start.
+    """
+    of_flows, sent = 0.0, 0.0
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and flow.doubled > 0.0:
+            before = flow.in_flight - flow.extra - flow.extra_lost
+            of_flows += before * now.step / (flow.rtt + s)
+            sent += flow.doubled * (1.0 + flow.acked_at_once)
+    if sent == 0.0:
+        end_of_idle_time(now, link)
+        return 0.0
+    if queue == 0.0:
+        others = max(packets - of_flows, 0.0)
+        now.red_idle += max(link.capacity * now.step - others - sent, 0.0)
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and flow.doubled > 0.0:
+            grown = flow.doubled - flow.next_burst  # before the end of the round trip
+            wait = max(burst(flow, now, link.capacity) - grown, 0.0)
+            flow.burst -= train_arrives(flow, now, link, queue, wait, grown)
+            if flow.next_burst > 0.0:
+                flow.next_burst -= train_arrives(flow, now, link, queue, 0.0, flow.next_burst)
+    return min(of_flows, packets)
+
+
+@rare
+def train_arrives(
+    flow: Sender, now: LinkState, link: Bottleneck, queue: float, wait: float, grown: float
+) -> float:
+    """Let the packets arrive that the flow sends while slow start enlarges its window by ``grown``.
+
+    ``wait`` packets of the same train wait already, and ``queue`` other packets. Returns how many
+    packets are dropped.
+    """
+    if wait < 1.0:
+        end_of_idle_time(now, link)
+    now.red_part += grown * (1.0 + flow.acked_at_once)
+    arrive = np.floor(now.red_part)
+    now.red_part -= arrive
+    lost = 0.0
+    for k in range(int(arrive)):
+        wait += 1.0 / (1.0 + flow.acked_at_once)
+        if dropped(now, link, queue + wait):
+            lose(flow, now, link, 1.0, now.step * (1.0 - k / arrive))
+            lost += 1.0
+            wait = max(wait - 1.0, 0.0)
+    now.red_idle += lost
+    return lost
+
+
+@jit
+def end_of_idle_time(now: LinkState, link: Bottleneck) -> None:
+    """Let RED's average fall by the packets that the link could have sent while it was idle."""
+    now.red_average *= (1.0 - link.weight) ** now.red_idle
+    now.red_idle = 0.0
+
+
+@rare
+def resend_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) -> None:
+    """Let the packet arrive that the flow sends again because it detects a loss in this step.
+
+    ``queue`` packets wait beside those of the flow's burst. If RED drops the packet, the sender
+    must wait for its retransmission timer (``recovery.on_loss``).
+    """
+    flow.resend_lost = dropped(now, link, queue + burst(flow, now, link.capacity))
+    flow.lost += flow.resend_lost
 
 
 @rare

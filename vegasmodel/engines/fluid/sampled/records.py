@@ -122,6 +122,8 @@ class Sender:
     in_place: bool  # ``line.line_up`` has set its place
     freed: float  # packets by which this decision has lowered the number in flight
     freed_ago: float  # seconds from the decision to the end of the step
+    doubled: float  # packets by which slow start has enlarged the window (0 if ``smooth``)
+    resend_lost: bool  # RED has dropped the packet that it sends again at a loss
     interval: float  # seconds per packet of growth while ACKs move the window
     still: float  # seconds at the end of the step in which ACKs do not move it
     growth: float  # growth of the window, packets per second
@@ -137,6 +139,7 @@ class LinkState:
     step: float  # length of the step under way, seconds
     red_average: float  # packets
     red_waiting: float  # packets that wait at RED after a burst; 0: as many as ``delay`` says
+    red_idle: float  # packets that the link could have sent since the last train of slow start
     red_part: float  # RED: part of the next packet that has arrived
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
     red_passes: float  # RED: probability that all these packets pass

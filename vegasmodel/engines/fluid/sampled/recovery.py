@@ -43,6 +43,29 @@ def too_few(flow: Sender) -> bool:
     return 0.0 < left < (1.0 if flow.slow_start == GAMMA else DUPLICATES)
 
 
+@jit
+def times_out(flow: Sender) -> bool:
+    """Whether a sender that detects its losses must wait for its retransmission timer.
+
+    A sender without RACK waits in two cases: too few duplicate ACKs can arrive, or more packets are
+    lost than its recovery can repair (Reno repairs only one).
+    """
+    few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
+    arrived = allowed_in_flight(flow, False) - flow.undetected
+    return not flow.rack and (silent(flow) or arrived < few or flow.undetected > flow.most_holes)
+
+
+@jit
+def sends_again(flow: Sender, now: LinkState, g: float) -> bool:
+    """Whether the sender sends a lost packet again in the present step of ``g`` round trips.
+
+    That is the first packet of a recovery which needs no timer. If this packet is lost, too, a
+    sender with RACK would notice, but others wait for their timer. The result is False for RACK.
+    """
+    heard = 0.0 < flow.detection_in <= g and flow.timeout_ends <= now.time
+    return heard and flow.recovery_left <= 0.0 and not (flow.rack or times_out(flow))
+
+
 @rare
 def forget_losses(flow: Sender) -> None:
     """Forget losses that a sender would detect while it waits for its retransmission timer.
@@ -60,16 +83,16 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
 
     The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
     windows are whole packets, it begins a recovery (Tahoe: slow start) or waits for its
-    retransmission timer. A sender without RACK waits in two cases: too few duplicate ACKs can
-    arrive, or more packets are lost than its recovery can repair (Reno repairs only one).
+    retransmission timer. It waits if its recovery cannot repair the losses (``times_out``), or if
+    the first packet that it sends again is lost (``resend_lost``).
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     begins = flow.in_slow_start
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift = 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
+    timer, flow.resend_lost = times_out(flow) or flow.resend_lost, False
     few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
-    timer = silent(flow) or W - lost < few or lost > flow.most_holes
     before = flow.in_flight
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = 0.0
@@ -80,9 +103,9 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     if smooth:
         flow.cwnd = flow.in_flight = new
         return
-    if timer and not flow.rack:
-        if W - lost >= few:
-            W = new
+    if timer:
+        if W - lost >= few:  # a fast retransmit came first
+            W = 1.0 if flow.recovery == SLOW_START else new
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
         if before > lost:  # the ACK of a packet that arrived has ended the backoff (Karn)
             flow.backoff = 1.0

@@ -28,8 +28,7 @@ TRAINS = (  # they say where the flows' trains are
 )  # fmt: skip
 WITHIN_A_STEP = (  # they get new values in each step
     "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "in_place", "freed",
-    "freed_ago",
-    "interval", "still", "growth_before", "delivery_rate",
+    "freed_ago", "doubled", "resend_lost", "interval", "still", "growth_before", "delivery_rate",
 )  # fmt: skip
 _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
