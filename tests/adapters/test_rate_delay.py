@@ -22,7 +22,7 @@ def test_the_delay_queue_needs_room_for_bursts(buffer: int, share: float, holds:
     (row,) = [a for a in said.assumptions if a.name == "delay-buffer-large-enough"]
     assert row.holds is holds
     if not holds:
-        assert "holds 4 pkt, its flows want 3: bursts overflow it, below 7 pkt" in row.detail
+        assert "room for 4 pkt, its flows keep 3 there; bursts need 7 pkt of room" in row.detail
     simulated = vm.predict(case, "rounds").throughput[0]
     assert simulated / said.throughput[0] == pytest.approx(share, abs=0.08)
 

@@ -56,7 +56,7 @@ def test_red_takes_the_middle_of_the_band_in_which_a_window_rests(
     [
         (RENO, 1.0, "loses every packet"),
         # ns-2 rounds the backlog, so with alpha = 0.5 a window holds while nothing waits
-        ({**VEGAS, "alpha": 0.5, "variant": "ns2"}, 0.0, "no packet of it waits"),
+        ({**VEGAS, "alpha": 0.5, "variant": "ns2"}, 0.0, "without a packet in the queue"),
     ],
 )
 def test_where_nothing_can_rest_stability_says_so(

@@ -142,7 +142,7 @@ def quasi_static(
     loose, runs = upper > lower, STACKS[scenario.flows[0].variant]
     if not loose.any() or len(members) == 1:
         return Assumption(name, True)
-    ends = "the set of equilibria (model bands) holds where it ends"
+    ends = "the model bands gives all equilibria in which it may end"
     if runs.least_of_round:
         detail = f"slow start of a newcomer ends only when it has filled the queue; {ends}"
         return Assumption(name, False, detail)

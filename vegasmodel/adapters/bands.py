@@ -31,14 +31,16 @@ def bands(scenario: Scenario) -> Prediction:
     """
     reason = only_vegas.reason_against(scenario)
     if reason is None and len(scenario.members) > MAX_BAND:
-        reason = f"at most {MAX_BAND} flows: each has equilibria of its own"
+        reason = f"the ranges are computed for at most {MAX_BAND} flows"
     if reason is not None:
         return Prediction.not_applicable("bands", scenario, reason)
     alpha, beta = (column(scenario, value) for value in (lambda f: f.alpha, lambda f: f.beta))
     variant, rtt, c = scenario.flows[0].variant, rtts(scenario), scenario.links[0].capacity
     edges = dead_zone(alpha, beta, variant)
     if np.any(edges[0] < 0.0) or np.all(edges[0] == 0.0):
-        reason = "a window holds though no packet of it waits: nothing fixes the least queue"
+        reason = (
+            "a window may rest without a packet in the queue, so nothing determines the least queue"
+        )
         return Prediction.not_applicable("bands", scenario, reason)
     (x_low, _), (x_high, rests) = (only_vegas.over_estimates(scenario, edge) for edge in edges)
     low, high = (

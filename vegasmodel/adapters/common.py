@@ -125,7 +125,11 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
             f"start_jitter delays each start by up to {run.start_jitter:g} s, which is not in the "
             "equations; the order of the starts decides who over-estimates its baseRTT",
         ),
-        ("no-delay-noise", all(g.delay_noise == 0 for g in groups), "delays are taken as fixed"),
+        (
+            "no-delay-noise",
+            all(g.delay_noise == 0 for g in groups),
+            "delay_noise is not in the equations",
+        ),
         (
             "window-not-limited",
             all(g.max_window == math.inf for g in groups),
@@ -139,7 +143,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         (
             "bottleneck-is-the-link",
             all(_fast_access(scenario, g) for g in groups),
-            "access links slower than twice the bottleneck limit or space out packets",
+            "access links slower than twice the bottleneck may slow a flow or space out packets",
         ),
         (
             "no-queueing-of-acks",

@@ -293,7 +293,7 @@ def _hypotheses(
 def single(n_vegas: int, n_reno: int) -> Assumption:
     """The assumption that there is one Vegas flow and one Reno flow."""
     holds = n_vegas == n_reno == 1
-    said = "several sources are taken to go through the cycle in step"
+    said = "the model lets all flows of one kind go through the cycle at the same time"
     return Assumption("one-source-of-each-kind", holds, "" if holds else said)
 
 

@@ -50,7 +50,9 @@ def answer(scenario: Scenario) -> Prediction:
     x, rests = _rests(scenario, routing, capacity)
     state = _solve(routing, capacity, alpha, x)
     if state.status != Status.DONE:
-        return Prediction.not_applicable(NAME, scenario, "the solver's certificate does not hold")
+        return Prediction.not_applicable(
+            NAME, scenario, "the solver's result does not satisfy the conditions of an optimum"
+        )
     queues, narrow = state.prices * capacity, _slowest(routing, capacity)
     queue = np.zeros(len(scenario.links))
     for (link, forward), length in zip(used, queues, strict=True):
@@ -160,7 +162,7 @@ def _fits(
         return Assumption("infinite-buffer", False, "a link's queue exceeds its buffer")
     if np.all(np.isinf(rooms)):
         return Assumption("infinite-buffer", True)
-    detail = "the queues fit at rest; those on the way there are not worked out"
+    detail = "the queues fit in equilibrium; how long they are before that is not computed"
     return Assumption("infinite-buffer", None, detail)
 
 

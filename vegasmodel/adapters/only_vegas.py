@@ -68,7 +68,7 @@ def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) 
     ``backlog`` [n] is the number of packets that each flow keeps queued.
     """
     if rests is None:
-        return Assumption("settles-in-time", None, "not worked out for so many arrivals")
+        return Assumption("settles-in-time", None, "not computed for so many arrivals")
     c = np.full(backlog.size, scenario.links[0].capacity)
     return rest.settled(scenario, rests, backlog, c)
 
@@ -81,7 +81,7 @@ def many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> 
     s.
     """
     if x.size > MAX_ORDER:
-        return Assumption("many-packets-queued", None, "not worked out for so many arrivals")
+        return Assumption("many-packets-queued", None, "not computed for so many arrivals")
     rtt, c = rtts(scenario), np.full(x.size, scenario.links[0].capacity)
     base = x if STACKS[equation(scenario)].backlog_over_base else delay
     kept = rates * (rtt + delay) * (delay - x) / (rtt + base)

@@ -56,17 +56,19 @@ def _hypotheses(
     wanted = float(column(scenario, lambda flow: flow.alpha)[low & delayed].sum())
     room = queue.room(scenario.links[0].buffer, link_stack(scenario), "delay")
     needed = wanted + BURST if wanted > 0.0 else 0.0
-    losses = "losses set in" if room < wanted else f"bursts overflow it, below {needed:g} pkt"
+    losses = "they lose some" if room < wanted else f"bursts need {needed:g} pkt of room"
     return [
         Assumption(
-            "proper-marking", marked, "" if marked else "some flow is in the other law's class"
+            "proper-marking",
+            marked,
+            "" if marked else "a Vegas flow is in class R, or a loss-based flow in class D",
         ),
         Assumption(
             "delay-buffer-large-enough",
             room >= needed,
             ""
             if room >= needed
-            else f"the D queue holds {room:g} pkt, its flows want {wanted:g}: {losses}",
+            else f"queue D has room for {room:g} pkt, its flows keep {wanted:g} there; {losses}",
         ),
         _fills(scenario, queue, int((~delayed).sum()), int(delayed.sum())),
         _alike(scenario),

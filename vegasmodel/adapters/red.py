@@ -76,7 +76,9 @@ def answer(scenario: Scenario) -> Prediction:
     roots = red.equilibria(flows, curve, link.capacity)
     if not roots:
         return Prediction.not_applicable(
-            NAME, scenario, "no equilibrium: even a marked share of 1 leaves more than the capacity"
+            NAME,
+            scenario,
+            "no equilibrium: even if RED marks every packet, the flows send more than the capacity",
         )
     root = roots[0]
     delay = root.queue / link.capacity
@@ -122,7 +124,9 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
     one = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
     return [
         Assumption(
-            "steady-queue", smooth, "" if smooth else f"the queue oscillates about a jump ({kind})"
+            "steady-queue",
+            smooth,
+            "" if smooth else f"the queue oscillates about a jump of the drop probability ({kind})",
         ),
         Assumption("single-threshold", one, "" if one else MIDDLE),
         paper_equation(scenario),
@@ -148,7 +152,9 @@ def _holds(
 
     name = "stable-queue"
     if root.kind not in ("no-loss", "on-curve"):
-        return Assumption(name, None, f"the fixed point has no slope to linearise ({root.kind})")
+        return Assumption(
+            name, None, f"the drop probability has no slope at the fixed point ({root.kind})"
+        )
     rest, c = place(scenario), scenario.links[0].capacity
     if isinstance(rest, str):
         loop = loop_rest.about_red(flows, curve, c, root, weight)

@@ -256,7 +256,7 @@ def fits(
         detail = f"the equations give a queue of {queue:.4g} pkt; the buffer holds {most:g}"
         return Assumption(name, False, detail)
     if rests is None:
-        return Assumption(name, None, "not worked out for so many arrivals")
+        return Assumption(name, None, "not computed for so many arrivals")
     rtt, when, c, worst = rtts(scenario), starts(scenario), link.capacity, 0.0
     for i, moment in enumerate(np.unique(when)):
         new, old = when == moment, when < moment

@@ -201,7 +201,7 @@ def _unsupported(scenario: Scenario) -> str | None:
         return "a window that starts again from one packet does not rest"
     vegas = (g for g in scenario.flows if g.keeps_backlog)
     if any(continuous.thresholds(group)[0] <= 0.0 for group in vegas):
-        return "Vegas keeps its window though no packet of it waits, so no queue stands"
+        return "Vegas may keep its window without a packet in the queue, so there may be no queue"
     starts, by_chance = rests.starts(scenario), scenario.run.start_jitter > 0.0
     late = (starts > starts.min()) | (by_chance and starts.size > 1)
     when = "at a random time (start_jitter)" if by_chance else "after other flows"

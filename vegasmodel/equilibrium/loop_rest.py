@@ -132,7 +132,9 @@ def rest(
         )
 
     if through(0.0) <= c:
-        return "the flows do not fill the link, so no queue stands whose delay they could react to"
+        return (
+            "the flows do not fill the link, so there is no queue whose delay they could react to"
+        )
     end, over = _end(buffer, curve)
     if end < math.inf and through(end) >= c:
         return over
@@ -142,14 +144,14 @@ def rest(
         if high > 1e15:
             return (
                 "there is no equilibrium: nothing ends the growth of a window; a finite buffer, "
-                "random loss or max_window does"
+                "random loss or max_window would"
             )
     q = bisect(lambda queue: through(queue) - c, high if end == math.inf else end)[1]
     if curve is not None and q in (curve.min_threshold, curve.max_threshold):
         return (
             "the equilibrium's queue is exactly RED's min_threshold or max_threshold, where the "
-            "slope of the drop probability jumps, so the equations have no linear form there; a "
-            "slightly different threshold has one"
+            "slope of the drop probability jumps, so the equations cannot be linearised there; a "
+            "slightly different threshold avoids this"
         )
     p, steep = _chance(curve, loss, q)
     W = _windows(sources, q / c, p)

@@ -50,7 +50,9 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
     found = []
     finite = [link for link in scenario.links if not link.never_full]
     if any(isinstance(link.queue, (DropTail, RateDelay)) for link in finite):
-        detail = "ns-2's DropTail limit counts the packet in transmission: buffer - 1 can wait"
+        detail = (
+            "ns-2's limit counts the packet in transmission, too, so buffer - 1 packets can wait"
+        )
         found.append(Assumption("ns2-buffer", False, detail))
     laws = {flow.law for flow in scenario.flows}
     if scenario.run.ns2_defaults == "2.35" and laws - {"vegas"}:
