@@ -77,7 +77,7 @@ def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
             3,
             "'decreas' is not allowed; a property of a law",
         ),
-        (MINE.replace("1.0", "1 / (f.rtt - f.rtt)"), 3, "law mine: drift: .* was raised; it must return a number"),
+        (MINE.replace("1.0", "1 / (f.rtt - f.rtt)"), 3, "law mine: drift: .* was raised; it must"),
         (MINE.replace("1.0", "f.rrt"), 3, "law mine: drift: .*f.py, line 5"),
         ("x = 1", None, "laws: .*f.py' is not allowed; .* calls vegasmodel.register_law"),
         (None, None, "laws: .*No such file or directory"),
@@ -172,7 +172,7 @@ def test_what_cannot_be_a_law_is_one_line():
         (("mine", drift), {"recovery": "never"}, "recovery"),
         (("mine", 3.0), {}, "drift"),
         (("mine", np.vectorize(drift)), {}, r"drift: .*\(def or lambda\)"),
-        (("mine", drift), {"cut": lambda f: -1.0}, "cut: -1.0 is not allowed; it must return a number from 0"),
+        (("mine", drift), {"cut": lambda f: -1.0}, "cut: -1.0 is not allowed; it must return"),
     ):
         with pytest.raises(FieldError, match=field):
             vm.register_law(*arguments, **data)
