@@ -34,8 +34,8 @@ class Drops:
     Each array has one entry per dropped packet.
     """
 
-    time: Floats
-    link: Integers
+    time: Floats  # s from the scenario's start
+    link: Integers  # index of the link
     reverse: Integers  # 1: dropped in the link's reverse direction
     flow: Integers
     packet: Integers  # sequence number, from 0
@@ -45,10 +45,10 @@ class Drops:
 class RoundTrips:
     """The measured round-trip times of one flow, s.
 
-    Each is that of a packet which was sent exactly once and acknowledged.
+    There is one for each packet that was sent exactly once and acknowledged.
     """
 
-    time: Floats  # when the ACK came
+    time: Floats  # when the ACK came, s from the scenario's start
     rtt: Floats
 
 

@@ -240,7 +240,8 @@ def make(
 
     Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, values that are
     negative or above ``LARGEST``, times that do not increase, and names of flows or links that are
-    repeated, too long or end with a NUL character.
+    repeated, too long or end with a NUL character.  Only ``first`` and ``last``, which are moments,
+    may be negative.
     """
     trace = assemble(
         engine, times, flows, variables, begin=begin, links=links, scenario=scenario,

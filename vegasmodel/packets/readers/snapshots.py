@@ -66,7 +66,8 @@ class Snapshots:
 
         ``mss`` is the number of bytes of data in a full packet.  ``control`` is the flow's
         congestion control, or empty if unknown.  ``line`` is the number of the line in the file.
-        Raises ``TraceError`` if the time is earlier than that of the flow's last sample.
+        Raises ``TraceError`` if the time is earlier than that of the flow's last sample, or if
+        there are more than ``MAX_FLOWS`` flows.
         """
         if time < self.times.get(flow, -math.inf):
             self.source.fail(f"line {line}", time, "a time that does not decrease")
@@ -155,7 +156,7 @@ class Snapshots:
 
         For each counter, the trace has its growth per interval. Times in the trace count from
         ``origin``, s. ``Trace`` explains the other arguments. Raises ``TraceError`` if there are
-        fewer than two snapshots.
+        fewer than two snapshots, or if the numbers of snapshots and flows are too large together.
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:

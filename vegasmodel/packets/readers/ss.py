@@ -38,7 +38,10 @@ _STATES = ("State", "Netid", "Recv-Q")
 
 
 def matches(head: bytes) -> bool:
-    """Whether the file begins with sockets and details such as cwnd, as ``ss`` prints them."""
+    """Whether the file's first lines have sockets with details such as cwnd, as ``ss`` prints them.
+
+    ``head`` holds the first bytes of the file.
+    """
     text = head.decode("utf-8", "replace")
     lines = text.split("\n", 200)[:200]
     sockets = any(_SOCKET.match(line.strip()) for line in lines)
@@ -46,7 +49,10 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read a log of outputs of ``ss -tin``.  A ``TraceError`` names the line at fault."""
+    """Read a log of outputs of ``ss -tin``, each below a line with its time.
+
+    A ``TraceError`` names the line at fault.
+    """
     snapshots = Snapshots(source)
     now, origin, flow = math.nan, math.nan, ""
     for number, text in source.lines():

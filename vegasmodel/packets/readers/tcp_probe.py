@@ -51,7 +51,7 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read the text of the whole trace.  A ``TraceError`` names the line at fault."""
+    """Read the text of all ``tcp_probe`` events.  A ``TraceError`` names the line at fault."""
     snapshots, sockets, lost = Snapshots(source), dict[str, _Socket](), 0
     snapshots.width, snapshots.from_zero = CELL, True
     origin = math.nan
