@@ -29,7 +29,10 @@ from vegasmodel.stacks import Stack
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
-    """The name of the TCP implementation that a group's senders run, such as "ns2" or "linux"."""
+    """The name of the TCP implementation that a group's senders run, such as "ns2" or "linux".
+
+    A group is an entry of ``scenario.flows``.
+    """
     return stacks.running(group.law, group.variant, (other.variant for other in scenario.flows))
 
 
@@ -228,11 +231,11 @@ def class_shares(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[flo
 
 
 def bytes_per_turn(scenario: Scenario, link: Link, way: str) -> int:
-    """Bytes that a class of a Rate-Delay link with half of the capacity may send per round in ns-2.
+    """How many bytes a class whose share of a Rate-Delay link is one half sends per round in ns-2.
 
     ns-2 serves the two classes by weighted round robin.  In each round a class with the share s of
-    the capacity may send 2 s times this number of bytes.  The shares are exact if these bytes are
-    at least one packet (the scenario's largest) for each class.  The result is the smallest whole
+    the capacity may send 2 s times this number of bytes.  The shares are exact if each class may
+    send at least one packet (the scenario's largest) per round.  The result is the smallest whole
     number for which this is so at all times.
 
     A larger number has a drawback.  If a class may send more bytes per round than its buffer holds,

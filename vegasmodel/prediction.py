@@ -79,7 +79,8 @@ class Prediction(Shown):
       loss-based flows, and if no baseRTT is known.
     - ``rtt_mean``: mean round-trip time, s.
     - ``loss_rate``: packets lost over packets sent.
-    - ``acks``, ``retransmits``: numbers of ACKs and of packets that were sent again.
+    - ``acks``: number of packets newly acknowledged; if measured from a trace, number of ACKs.
+    - ``retransmits``: number of packets that were sent again.
     - ``delivered``: packets delivered from the end of the warm-up to the end of the run.
     - ``delivered_time``: for how many seconds ``delivered`` was counted.  ``None`` means from the
       end of the warm-up to the end of the run.
@@ -245,8 +246,8 @@ class Prediction(Shown):
 
         A group is one ``Flow`` of the scenario, which may stand for several equal flows.  A
         throughput is a mean over the time in which the flow is active, but a share counts the bits
-        of the whole time.  If two groups have the same throughput and one is active only half as
-        long, this one has half the share of the other.
+        of the whole time.  If two groups have the same throughput, but the second is active only
+        half as long as the first, the second has half the share of the first.
         """
         total = sum(self.group_bps.values())
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
@@ -444,7 +445,7 @@ def entry(values: Floats | None, i: int) -> float | None:
 
 
 def over_runs(results: Sequence[Prediction]) -> str:
-    """Of how many runs the results are means: ``3 runs``, or ``the runs (fluid 5, rounds 3)``."""
+    """The runs that the results are means of: ``3 runs``, or ``the runs (fluid 5, rounds 3)``."""
     counts = [each.runs for each in results]
     if 1 in counts:  # a standard error of unknown origin
         return "the runs"

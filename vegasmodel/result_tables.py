@@ -238,9 +238,9 @@ def _short(name: str, most: int = 10) -> str:
 def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
     """A table with a row for each link and each model that has a prediction.
 
-    It shows the link's load, which is its utilization, its mean queue in packets, and its mean
-    queueing delay, which is the mean queue divided by the capacity.  At most ``MAX_LINKS`` links
-    are shown.
+    It shows three figures: the link's load (its utilization), its mean queue in packets, and its
+    mean queueing delay (the mean queue divided by the capacity).  At most ``MAX_LINKS`` links are
+    shown.
     """
     rows = []
     for i, link in enumerate(scenario.links[:MAX_LINKS]):

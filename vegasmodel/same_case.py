@@ -37,8 +37,9 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
 
     A modelled sender waits before each packet for a random time, at most ``send_jitter``. ns-2 and
     ns-3 simulate the same waits, so the assumption holds for their runs. Any other measurement may
-    name the scenario that it is of. If that is ``scenario``, the assumption holds. If that is
-    ``scenario`` without the waits, it does not hold. Otherwise it is not known whether it holds.
+    name the scenario that was run. If this was ``scenario``, the assumption holds. If this was
+    ``scenario`` without the waits, the assumption does not hold. In all other cases it is not known
+    whether the assumption holds.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)

@@ -40,7 +40,7 @@ def certain(rates: Floats) -> bool:
 
     ``rates`` [runs, flows] are the flows' throughputs in each run. The means are precise enough if
     there are at least ``MIN_RUNS`` runs, no mean has a relative ``uncertainty`` above
-    ``ENOUGH_PRECISION``, and no flow lacks a throughput in some runs only.
+    ``ENOUGH_PRECISION``, and each flow has a throughput either in all runs or in none.
     """
     known = np.isfinite(rates)
     if len(rates) < MIN_RUNS or np.any(known.any(axis=0) & ~known.all(axis=0)):

@@ -157,7 +157,8 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
 def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     """Plot the baseRTT of each flow. On the x axis, flows are numbered in the order of arrival.
 
-    A dotted line shows the true value: the flow's RTT when all queues are empty. Models and
+    A dotted line shows the true value: the flow's ``rtt``, its RTT when all queues are empty. (It
+    does not contain the time to transmit headers that a TCP implementation adds.) Models and
     measurements that give no baseRTT are left out.  Raises ``FieldError`` if the predictions are
     for different flows, or if none has baseRTTs.
     """
