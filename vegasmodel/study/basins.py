@@ -177,7 +177,8 @@ def basins(
     outcome.
 
     ``threads`` is the number of threads of a simulator (by default one per core).  After each
-    start, the function ``progress`` is called with the number of starts done and of all.
+    start, the function ``progress`` is called with two numbers: the starts done so far, and all
+    starts.
 
     Raises ``FieldError`` for bad input, and ``ExtraMissing`` or ``EngineMissing`` if the model
     needs something that is not installed.

@@ -47,10 +47,10 @@ class Field:
     groups of flows (entries ``[[flow]]``), at once.
     """
 
-    name: str  # as it is asked for
+    name: str  # such as "flow.rtt", as the user gives it
     part: str  # "link", "flow", "run" or "" for the scenario itself
     indices: tuple[int, ...]  # which links or groups
-    key: str  # the attribute of a part; of its queue where ``queue``
+    key: str  # the attribute of the part, or of the link's queue if ``queue``
     queue: bool
     rule: Any
 
@@ -148,7 +148,7 @@ class Field:
         )
 
     def apart(self, scenario: Scenario) -> list[Field]:
-        """The field of each link or group by itself: ``flow.a.rtt`` and ``flow.b.rtt``.
+        """Split the field into one for each link or group: ``flow.a.rtt`` and ``flow.b.rtt``.
 
         If the field belongs to one link or group only, or to none, it is returned itself.
         """
@@ -175,8 +175,8 @@ def find(scenario: Scenario, name: str, where: str = "field", also: Sequence[str
     """The field called ``name``.
 
     Raises ``FieldError`` if there is none; the error suggests a similar field if it finds one.
-    ``where`` is the argument of the caller that the error names as wrong.  ``also`` has names that
-    the caller takes besides those of fields, for the error.
+    ``where`` is the argument of the caller that the error names as wrong.  ``also`` has further
+    names that the caller accepts; the error lists these, too.
     """
     for field in _all(scenario):
         if isinstance(name, str) and field.name == name:

@@ -25,11 +25,11 @@ def meter(
 ) -> Iterator[Callable[[int, int], None]]:
     """Yield a function ``report(done, total)``, by which a sweep reports its progress to the user.
 
-    ``done`` is the number of points computed so far, and ``total`` the number of all points.  The
-    first call tells what an earlier run has computed, 0 if nothing.  ``what`` is the word for
-    points.  The progress is shown in ``file``, by default standard error.  A terminal shows one
-    line, which is updated four times a second and removed at the end.  Any other file gets a new
-    line at most every ``PACE`` seconds.
+    ``done`` is the number of points computed so far, and ``total`` the number of all points.  In
+    the first call, ``done`` is the number of points that an earlier run has computed.  ``what`` is
+    the word for points.  The progress is shown in ``file``, by default standard error.  A terminal
+    shows one line, which is updated four times a second and removed at the end.  Any other file
+    gets a new line at most every ``PACE`` seconds.
     """
     out = file or sys.stderr
     made = _live(out, what) if out.isatty() else nullcontext(_Lines(out, what))

@@ -111,7 +111,8 @@ def predictions(
     Only ``rounds`` uses the function ``enough``.  From the second run on, ``rounds`` calls it with
     one prediction for each run so far.  ``enough`` returns True if no further run is needed.
 
-    After each scenario, ``progress`` is called with the number of scenarios done and of all.
+    After each scenario, ``progress`` is called with two numbers: the scenarios done so far, and all
+    scenarios.
     """
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]

@@ -27,9 +27,10 @@ def answered(
 ) -> tuple[Figures, list[Prediction | None]]:
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
-    The predictions are returned for their throughputs in single runs (``run_rates``). If
-    the model computes all points together, it makes one run, and each entry is ``None``. It is also
-    ``None`` at a point without a prediction. ``models.predictions`` explains ``enough``.
+    The caller uses the predictions to get the throughputs of single runs (``run_rates``). If the
+    model computes all points together, it makes one run, and ``None`` replaces each prediction. An
+    entry is also ``None`` if the model has no prediction at the point. ``models.predictions``
+    explains ``enough``.
     The progress line shows ``count``, to which the function adds the points.
     """
     before = count.done
@@ -99,7 +100,7 @@ def _with_rates(found: Prediction, rates: Floats) -> Prediction:
 
 
 def half_interval(error: float, n: int) -> float:
-    """Half the 95 % confidence interval (Student's t) of a mean over ``n`` runs.
+    """Half the width of the 95 % confidence interval (Student's t) of a mean over ``n`` runs.
 
     ``error`` is the standard error of the mean.
     """

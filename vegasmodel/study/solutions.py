@@ -24,8 +24,8 @@ APART = 1e-4  # part of an end of an interval: a tried value nearer than this is
 class Interval:
     """Tried values of the searched field that meet a target such as ``share:vegas>=0.3``.
 
-    All tried values from ``low`` to ``high`` meet it, but for those at which chance decides: there
-    the 95 % confidence interval of several runs contains the target.  ``unsure`` is their number.
+    All tried values from ``low`` to ``high`` meet the target, with one exception: at ``unsure`` of
+    them chance decides, because the 95 % confidence interval of several runs contains the target.
 
     ``below`` is the next tried value below ``low``, and ``above`` the next above ``high``.  At
     these the target is not met, or the model has no answer.  ``None`` stands for an end of the
@@ -58,18 +58,20 @@ class Interval:
 class Solution:
     """A value of the searched field that meets the target of ``design``.
 
-    If the target is a bound, such as ``share:vegas>=0.3``, it is an end of an interval of values.
+    If the target is a bound, such as ``share:vegas>=0.3``, many values meet it.  They form
+    intervals, and a solution is an end of one of these.
 
-    It comes with what the models predict at this value for the target's quantity, such as a share.
+    A solution also has the models' predictions of the target's quantity, such as a share, at this
+    value.
     """
 
     value: float
     unit: str
-    achieved: float  # by the model, at exactly this value
+    achieved: float  # the quantity, as the model predicts it at exactly this value
     exact: bool  # whether ``achieved`` differs from the target by at most 1e-6 of the target
     scenario: Scenario  # the scenario with this value
     achieved_se: float | None = None  # standard error over the runs, if they are random
-    verified: dict[str, float | None] = field(default_factory=dict)  # by the other models
+    verified: dict[str, float | None] = field(default_factory=dict)  # the other models' values
     verified_se: dict[str, float | None] = field(default_factory=dict)
     note: str = ""
     interval: tuple[float, float] | None = None  # values in it meet the target, as far as known

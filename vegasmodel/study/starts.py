@@ -58,7 +58,7 @@ class Start:
 class Starts:
     """The distribution of random starts: of start times, initial windows and the seed."""
 
-    phase: float  # s; every flow starts later by a uniform draw from 0 to this
+    phase: float  # s; every flow starts later by a random time, uniform from 0 to ``phase``
     windows: tuple[int, int] | None  # range of initial windows (whole); None: the scenario's own
     order: bool  # the flows exchange their start times at random
 

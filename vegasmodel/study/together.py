@@ -64,8 +64,8 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 def by_minicycle(points: Points) -> Figures | None:
     """The results of the model ``minicycle`` at all points, computed together as arrays.
 
-    Returns ``None`` if this is not possible, for example because the model lacks a field that
-    varies.
+    Returns ``None`` if this is not possible, for example because ``minicycle`` cannot take an
+    array for a field that varies.
     """
     scenario, values = points.scenario, columns(points)
     if values is None:

@@ -73,7 +73,7 @@ class Input:
         return f"{100.0 * by:+.2g} %" if self.share else f"{by:+.2g} {self.fields[0].unit}".strip()
 
     def moved(self, scenario: Scenario, by: float) -> Scenario:
-        """A copy of the scenario with a change of the error by ``by``.
+        """A copy of the scenario with the fields changed by ``by``, a fraction or an amount.
 
         Raises ``FieldError`` if the scenario does not allow the new values.
         """

@@ -102,7 +102,7 @@ class Uncertainty(Shown):
     """How uncertain a model's throughput ratios are if fields of the scenario are uncertain.
 
     ``table`` gives a text with a line for each ratio: its value, its standard deviation, and the
-    part of each field in it.
+    fraction of its variance that each field causes.
 
     A ratio is the mean throughput of one group's flows divided by that of another group's flows.
     ``ratios`` holds the value and the standard deviation of each ratio.  ``parts`` holds, for each
@@ -144,7 +144,7 @@ class Uncertainty(Shown):
 
     @property
     def smooth(self) -> bool:
-        """Whether the ratios are nearly linear in the fields over one standard deviation."""
+        """Whether the ratios are nearly linear in all fields; ``rough`` names the others."""
         return not self.rough
 
     def __repr__(self) -> str:

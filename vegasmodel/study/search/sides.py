@@ -64,7 +64,7 @@ def crossings(tried: Tried) -> list[tuple[int, int]]:
 
 
 def nearer(tried: Tried, left: int, right: int) -> int:
-    """That of two values at which the quantity is nearer to the target."""
+    """The index, ``left`` or ``right``, of the value whose quantity is nearer to the target."""
     return left if abs(tried.y[left]) <= abs(tried.y[right]) else right
 
 

@@ -1,4 +1,4 @@
-"""What is said of a search: its values, jumps across the target, doubts, and why it found none."""
+"""Texts about a search: its values, jumps across the target, doubts, and why it found none."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
     """A text for each value that may be a further solution, hidden by the scatter of the runs.
 
     ``found`` are the values of the known solutions. At a hidden solution, the 95 % confidence
-    interval of the model's quantity contains the target. A value near a known solution, or near a
-    jump across the target, is not listed: at some value between the two, the quantity must be
-    clearly farther from the target.
+    interval of the model's quantity contains the target. The text leaves out a value near a known
+    solution or near a jump across the target. Such a value counts as near if at no tried value
+    between the two the quantity is clearly farther from the target.
     """
     half = tried.half
     miss = np.abs(tried.y)
@@ -101,7 +101,7 @@ def why_none(tried: Tried, jumps: list[str]) -> str:
 
 
 def gaps(tried: Tried) -> list[str]:
-    """A text on the values at which the model has no answer, with a reason; none if it has."""
+    """A text on the values at which the model has no answer, and why; an empty list if none."""
     missing = int(np.isnan(tried.y).sum())
     said = f"{tried.model} has no answer at {missing} of {tried.y.size} values: {_reason(tried)}"
     return [said] if missing else []
