@@ -55,9 +55,9 @@ def simulate(
 
     The variables, with their dimensions, are
 
-    - ``window`` (time, flow): packets; in ``rounds`` with what fast recovery without SACK adds to
-      the window: one packet for each duplicate ACK, until the lost packets are repaired.  So the
-      window may rise far above the packets that link and buffer hold;
+    - ``window`` (time, flow): packets.  In ``rounds``, fast recovery without SACK adds one packet
+      to the window for each duplicate ACK, until the lost packets are repaired.  So the window may
+      rise far above the packets that link and buffer hold;
     - ``rate`` (time, flow): the sending rate, packets per second (in ``rounds`` and ``delayed``,
       the mean since the sample before);
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the

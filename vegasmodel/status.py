@@ -34,7 +34,7 @@ class Status(IntEnum):
     OVERFLOW = 5
     STUCK = 6
     UNSETTLED = 7
-    # the simulator ``rounds``; ``fluid`` has the last two, too
+    # the simulator ``rounds``; ``fluid`` has the last three, too
     STALLED = 16
     NOT_A_NUMBER = 17
     FULL_RING = 8

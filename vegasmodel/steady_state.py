@@ -118,9 +118,9 @@ class LimitCycle:
 
     @classmethod
     def failed(cls, n: int, status: str) -> LimitCycle:
-        """The result for ``n`` flows if no steady state was found; all its numbers are NaN.
+        """The result for ``n`` flows if no steady state was found; the text ``status`` says why.
 
-        The text ``status`` says why.
+        Its numbers are NaN, except ``overflows``, which is 0.  It has no multipliers.
         """
         Integer(0, MAX_FLOWS).check(n, "n")
         nan = np.full(n, np.nan)

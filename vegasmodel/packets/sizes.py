@@ -34,9 +34,9 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
 
     Returns the trace and a warning.  The warning is empty if no flow is converted.  Otherwise it is
     the assumption ``packet-size``: that packets have the scenario's size.  Its text names up to
-    three of the converted flows.  The assumption is marked as not holding if the
-    trace states the packet sizes of all converted flows.  If one of these sizes was only inferred
-    when the file was read, the assumption is marked as unknown.
+    three of the converted flows.  The assumption is marked as not holding if the trace states the
+    packet sizes of all converted flows.  If one of these sizes was only inferred when the file was
+    read, the assumption is marked as unknown.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)

@@ -18,8 +18,8 @@ from vegasmodel.queues.discipline import Discipline
 class Red(Discipline):
     """Random early detection (RED).
 
-    The longer the mean queue is, the more likely an arriving packet is dropped, or with ``ecn``
-    marked. The probability rises from 0 at ``min_threshold`` to ``max_probability`` at
+    An arriving packet is dropped at random, or with ``ecn`` marked. The probability of this grows
+    with the mean queue. It rises from 0 at ``min_threshold`` to ``max_probability`` at
     ``max_threshold``. Both thresholds are in packets, or are texts with any unit of a buffer, such
     as ``"5 ms"``. Beyond ``max_threshold`` the probability is 1; with ``gentle`` it rises to 1 at
     twice ``max_threshold``. ``weight`` is the weight of the newest queue length in the mean. ns-2

@@ -21,11 +21,11 @@ class Mechanisms:
 
     # Vegas: how it decides
     backlog_over_base: bool = False  # the backlog is W (RTT - baseRTT)/baseRTT; off: divided by RTT
-    real_numbers: bool = False  # the backlog is not rounded; a decrease is spread over a round, too
+    real_numbers: bool = False  # backlogs are not rounded; a decrease, too, takes a whole round
     whole_window: bool = False  # cwnd counts whole packets; ACKs are counted until it grows by one
     plain_sums: bool = False  # cwnd keeps the rounding errors of its sum, as ns-2's does
     decides_late: bool = False  # the RTT of the ACK that ends a round trip belongs to that round
-    restarts_rounds: bool = False  # a recovery or a silence ends the round; a silence drops baseRTT
+    restarts_rounds: bool = False  # recovery or idleness ends a round; idleness also resets baseRTT
     resets_base: bool = False  # baseRTT becomes the mean RTT of a round in which one packet is sent
     overdue_checks: bool = False  # at each ACK, Vegas may check whether a packet is overdue
     second_packet_first: bool = False  # Vegas's window is 1 until its second packet is acknowledged
@@ -48,14 +48,14 @@ class Mechanisms:
     paced_recovery: bool = False  # recovery sends by proportional rate reduction (RFC 6937)
     limited_transmit: bool = False  # each duplicate ACK before ``dup_thresh`` releases a packet
     dup_thresh: float = 3.0  # number of duplicate ACKs that signal a loss
-    counts_places: bool = False  # lost: ``dup_thresh`` places below the highest packet reported
+    counts_places: bool = False  # packets ``dup_thresh`` or more below the highest SACKed are lost
     halves_rate: bool = False  # after a cut two ACKs release a packet, until a window is in flight
     clears_scoreboard: bool = False  # at its end, a recovery forgets what SACK blocks reported
     keeps_scoreboard: bool = False  # a timeout sends again only what SACK blocks do not report
     finds_lost_again: bool = False  # a lost retransmission is detected when a later packet arrives
     halves_in_slow_start: bool = False  # a cut in slow start at least halves the window
     fractional_cut: bool = False  # a cut does not round the window down to whole packets
-    swells_uncut: bool = False  # a third duplicate ACK adds 3 packets even if it does not cut
+    swells_uncut: bool = False  # three duplicate ACKs add 3 packets even without a cut
     must_pass_recover: bool = False  # a new cut needs an ACK beyond ``recover``, not just up to it
     sack_exit_rests: bool = False  # the ACK that ends a recovery with SACK does not grow the window
     partial_deflates: bool = False  # partial ACKs deflate (NewReno); the first restarts the timer
@@ -115,13 +115,13 @@ class Stack(Mechanisms):
     gamma: float
     decrease: float  # factor on Vegas's window at a loss
     least_window: float  # least window of Vegas, packets
-    least_of_round: bool = False  # it decides on the least RTT of a round, not the mean
+    least_of_round: bool = False  # Vegas decides on the least RTT of a round, not the mean
     untimed_first: bool = False  # packets of the first window give no RTT sample
     stale_ring: bool = False  # Vegas may not clear the ring of ``max_window`` sending times
     probes_base: bool = False  # a flow with a given baseRTT first measures it by probes
 
     # its host
-    waits_in_queue: bool = False  # ``send_jitter`` delays each packet below TCP, within its RTT
+    waits_in_queue: bool = False  # ``send_jitter`` acts below TCP, so the RTT contains the wait
 
     # how a flow begins
     first_window: float = 1.0  # packets

@@ -172,9 +172,9 @@ def workplace(within: Path | None = None) -> Iterator[Workplace]:
 def interruptible() -> Iterator[None]:
     """End all running child processes if a signal such as Ctrl-C interrupts the ``with`` block.
 
-    Otherwise threads that wait for these children would go on waiting, and the program would not
-    end.  The children are also ended if a generator that contains the block is closed, but not
-    after an ordinary error.
+    If the children were not ended, threads that wait for them would go on waiting, and the program
+    would not end.  The children are also ended if a generator that contains the block is closed,
+    but not after an ordinary error.
     """
     try:
         yield

@@ -19,7 +19,10 @@ class Table(NamedTuple):
 
 
 class Shown:
-    """A result with a table; the class itself says what has a row in it."""
+    """A result that has a table, as text (``table``) and as HTML in a notebook.
+
+    The docstring of the result's own class says what a row of the table stands for.
+    """
 
     __slots__ = ()
 

@@ -461,7 +461,7 @@ def following() -> tuple[Completion, ...]:
 
 
 def trapezoids() -> Expr:
-    """The error of the trapezoidal rule for a linear function f, which is zero.
+    """The error of the trapezoidal rule for a linear function f; the error is 0.
 
     The rule replaces the sum of f(i) over i = a .. b by the integral of f from a to b, plus
     (f(a) + f(b))/2. The result of this function is the sum minus this replacement.
