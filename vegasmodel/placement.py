@@ -15,6 +15,9 @@ gets a quarter of it.
 
 Some TCP implementations add headers to the packet. The time to transmit these headers is not in
 ``rtt``; ``empty_rtt`` adds it.
+
+In the functions below, a group is an entry of ``scenario.flows``: one or more flows with the same
+settings. A member is a single flow of a group.
 """
 
 from __future__ import annotations
@@ -29,10 +32,7 @@ from vegasmodel.stacks import Stack
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
-    """The name of the TCP implementation that a group's senders run, such as "ns2" or "linux".
-
-    A group is an entry of ``scenario.flows``.
-    """
+    """The name of the TCP implementation that a group's senders run, such as "ns2" or "linux"."""
     return stacks.running(group.law, group.variant, (other.variant for other in scenario.flows))
 
 
