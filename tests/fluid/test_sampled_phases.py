@@ -317,7 +317,7 @@ def test_packets_at_the_receivers_leave_room_in_the_queue(buffer: float, loses: 
 def test_a_vegas_flow_that_alone_has_delayed_acks_is_named(
     law: str, late: bool, holds: bool
 ) -> None:
-    """ns-2 gives this Vegas half of what ``fluid`` does. ``rounds`` stands for ns-2 here."""
+    """``fluid`` gives this Vegas half as much again as ``rounds``, which stands for ns-2 here."""
     flows = [
         Flow(law, 0.06, name="first", variant="ns2", delayed_ack=late),
         Flow("reno", 0.06, name="second", variant="ns2"),
@@ -326,4 +326,39 @@ def test_a_vegas_flow_that_alone_has_delayed_acks_is_named(
     fluid, rounds = vm.predict(pair, "fluid"), vm.predict(pair, "rounds")
     [acks] = [a for a in fluid.assumptions if a.name == "vegas-acks-undelayed"]
     assert acks.holds is holds
-    assert (np.abs(fluid.throughput - rounds.throughput).max() < 50.0) == holds
+    assert (np.abs(fluid.throughput - rounds.throughput).max() < 30.0) == holds
+
+
+def test_vegas_and_reno_that_both_delay_acks_share_as_in_ns2() -> None:
+    """ns-2 2.35 gives them 149.3 and 347.6 packets/s.
+
+    Vegas's window is odd or even as Reno's fills the queue, and Vegas loses nothing. It falls by a
+    whole packet each time, although only half as many ACKs arrive.
+    """
+    flows = [
+        Flow(law, 0.06, name=law, variant="ns2", delayed_ack=True) for law in ("vegas", "reno")
+    ]
+    pair = Scenario((Link(500.0, buffer=20.0),), flows, run=Run(150.0, 50.0, 3, 5, 0.1))
+    assert run(pair).throughput == pytest.approx([149.3, 347.6], abs=15.0)
+    found = vm.simulate(pair, "fluid", samples=20001)
+    steady = found.time.values > 50.0
+    assert found.lost.values[-1, 0] == found.lost.values[steady, 0][0]
+    steps = np.diff(found.window.values[steady, 0])
+    assert (steps < 0.0).any()
+    assert steps[steps < 0.0] == pytest.approx(-1.0)
+
+
+def test_a_receiver_that_acknowledges_at_once_gains_beside_three_that_do_not() -> None:
+    """ns-2 2.35, five runs: 114, 138, 100 and 348 packets/s.
+
+    The queue has room for the three packets that receivers hold back, except where the trains of
+    their own flows pass.
+    """
+    laws = (("sack", True), ("newreno", True), ("reno", True), ("sack", False))
+    flows = [
+        Flow(law, 0.0538, name=f"f{i}", variant="ns2", delayed_ack=late)
+        for i, (law, late) in enumerate(laws)
+    ]
+    four = Scenario((Link(707.0, buffer=27.0),), flows, run=Run(150.0, 50.0, 5, 5, 0.1))
+    rates = run(four).throughput
+    assert rates[3] / rates.sum() == pytest.approx(348.0 / 700.0, abs=0.08)

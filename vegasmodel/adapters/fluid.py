@@ -308,7 +308,7 @@ def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that no Vegas flow's receiver holds back ACKs beside loss-based flows' ACKs.
 
     If all RTTs are equal, a flow whose receiver holds back a packet loses one at a full queue
-    (``engines/fluid/sampled/loser.py``). The receiver does so if the window is odd. Vegas changes
+    (``engines/fluid/sampled/queue.py``). The receiver does so if the window is odd. Vegas changes
     its window just before the queue is full, so the equations err about when it is odd. The
     assumption fails if a loss-based flow without delayed ACKs loses packets beside such a Vegas.
     """

@@ -4,10 +4,11 @@ The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of 
 decides how its window changes. It sends whole packets only.
 
 Flow i has the window W_i and the propagation delay T_i. Its sender counts n_i packets in flight. Of
-these packets k_i are lost, but the sender does not know it yet. The link has the capacity c and the
-queueing delay s. At this delay the rates of the flows add up to c:
+these packets k_i are lost, but the sender does not know it yet. If the receiver delays its ACKs, it
+may hold back one packet between two trains (``queue.hold_back``); h_i is 1 then, and else 0. The
+link has the capacity c and the queueing delay s. At this delay the rates of the flows add up to c:
 
-    sum_i (n_i - k_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0         (S1)
+    sum_i (n_i - k_i - h_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0   (S1)
 
 Outside slow start the window moves by m_i packets per round trip, as the flow's law decides:
 

@@ -35,10 +35,11 @@ def draw_normal(now: LinkState) -> float:
 def arrival_rate(flow: Sender, s: float) -> float:
     """The rate at which ACKs release packets of the flow, in pkt/s, at a queueing delay of ``s`` s.
 
-    The rate leaves out lost packets, for which no ACKs come (``undetected``), and the packets of
-    the flow's last burst (``bunch``).
+    The rate leaves out lost packets, for which no ACKs come (``undetected``), the packet that the
+    receiver holds back (``held_back``), and the packets of the flow's last burst (``bunch``).
     """
-    return max(flow.in_flight - flow.undetected - flow.bunch, 0.0) / (flow.rtt + s)
+    moving = flow.in_flight - flow.undetected - flow.held_back
+    return max(moving - flow.bunch, 0.0) / (flow.rtt + s)
 
 
 @rare

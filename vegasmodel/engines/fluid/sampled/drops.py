@@ -6,8 +6,8 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.line import silence
-from vegasmodel.engines.fluid.sampled.loser import loser
-from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate
+from vegasmodel.engines.fluid.sampled.loser import late_acks, loser
+from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, in_network
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     WINDOW_ERROR,
@@ -144,19 +144,26 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
 
 
 @rare
-def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
+def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: float) -> None:
     """Drop packets if flows send additional packets for which the full buffer has no room.
 
     A packet is additional if a flow sends more than one packet per ACK. The function begins with
     the additional packet that was sent last. ``loser`` says which flow loses a packet for it.
+
+    While the train of a flow passes the queue, the packet of this flow that its receiver holds back
+    between trains is in the queue, too (``queue.hold_back``). ``held`` is the rate of such a packet
+    in pkt/s, or 0 if no flow has one.
     """
     s_max = link.room / link.capacity
     while True:
         excess = excess_rate(flows, s_max, link.capacity)
-        which = last_to_grow(flows, now) if excess > RATE_ERROR * link.capacity else -1
+        which = last_to_grow(flows, now) if excess + held > RATE_ERROR * link.capacity else -1
         if which < 0:
             return
         flow = flows[which]
+        excess += flow.held_back * held
+        if excess <= RATE_ERROR * link.capacity:
+            return
         ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
         loses, delayed = loser(flows, which, now, link, excess * (flow.rtt + s_max), ago)
         if loses < 0:
@@ -210,13 +217,33 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
         sent = min(flow.extra, 1.0)
         flow.extra -= sent
         over += sent / (flow.rtt + s_max)
-        while over > RATE_ERROR * link.capacity:
+        held = flow.held_back / (flow.rtt + s_max)
+        while over + held > RATE_ERROR * link.capacity:
             ago = min(first, now.step)
-            loses, delayed = loser(flows, which, now, link, over * (flow.rtt + s_max), ago)
+            loses, delayed = loser(flows, which, now, link, (over + held) * (flow.rtt + s_max), ago)
             if loses < 0:
                 break
             lose(flows[loses], now, link, 1.0, ago - delayed)
             over -= 1.0 / (flows[loses].rtt + s_max)
+
+
+@rare
+def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
+    """Drop a packet of a train whose first ACK releases two packets, if the queue is too long.
+
+    The receiver has held back a packet, so the queue is longer by one packet while this train
+    passes (``queue.hold_back``). The first packet of the train that is not late is lost
+    (``loser.follower``). If all of them are late, none is lost in this round trip.
+    """
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and flow.early_ago > 0.0:
+            over = in_network(flows) + flow.held_back - link.capacity * flow.rtt - link.room
+            if over <= WINDOW_ERROR:
+                continue
+            passed = flow.acked_at_once * late_acks(flow, now, link)
+            if passed < flow.in_flight - 1.0:
+                lose(flow, now, link, 1.0, min(flow.early_ago, now.step) - passed / link.capacity)
 
 
 @jit
@@ -246,25 +273,29 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess_rate(flows, s_max, link.capacity)
-    freed, sent, most = 0.0, 0.0, 0.0
+    freed, sent, most, held, early = 0.0, 0.0, 0.0, 0.0, False
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             freed += flow.freed / (flow.rtt + s_max)
             sent += max(flow.extra, 0.0) / (flow.rtt + s_max)
             most = max(most, flow.extra)
-    if over + freed <= RATE_ERROR * link.capacity:
+            held = max(held, flow.held_back / (flow.rtt + s_max))
+            early = early or flow.early_ago > 0.0
+    if over + freed + held <= RATE_ERROR * link.capacity:
         return True
     if most > MOST_AT_ONCE and sent > link.capacity:
         return False
     if freed > 0.0:
         drop_in_order(flows, now, link, over + freed - sent)
     elif not smooth:
-        drop_last(flows, now, link)
+        drop_last(flows, now, link, held)
     elif last_to_grow(flows, now) >= 0:
         for i in range(len(flows)):
             flow = flows[i]
             # a window that moves to and fro about a threshold slides there and does not grow
             if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
                 lose(flow, now, link, 0.0, 0.0)
+    if early:
+        drop_early(flows, now, link)
     return True

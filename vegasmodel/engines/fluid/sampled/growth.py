@@ -6,7 +6,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift
 from vegasmodel.engines.fluid.sampled.line import end_recovery_in_line
-from vegasmodel.engines.fluid.sampled.queue import train_part
+from vegasmodel.engines.fluid.sampled.queue import hold_back, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
     HOLE_BY_HOLE,
@@ -183,7 +183,8 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
       by one packet per round trip, each time half an ACK later in the train. When the end of the
       train is reached (``spare_acks`` below 1/2), W rests for a round trip.
 
-    With another m, W grows m times as fast. In the second case 1/2 is then replaced by 1/(2 m).
+    With another m, W grows m times as fast. In the second case 1/2 is then replaced by 1/(2 m). If
+    the receiver holds back a packet (``train_lacks``), a round trip brings an ACK less for W.
 
     Returns for how many of the ``g`` round trips W grows, and for how many it rests after that.
     """
@@ -197,7 +198,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
     N = np.floor(flow.cwnd + WINDOW_ERROR)
     if m <= 0.0 or flow.cwnd < before + 1.0 - WINDOW_ERROR:
         return moving, 0.0
-    flow.spare_acks -= 0.5 * (N - before) / m
+    flow.spare_acks -= (0.5 + flow.train_lacks) * (N - before) / m
     if flow.spare_acks >= 0.5 / m - WINDOW_ERROR:
         return moving, 0.0
     after = (flow.cwnd - N) / m
@@ -327,6 +328,9 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         if g > 0.0:
             move(flow, now, g, c, smooth)
         decide_within(flow, now, h, smooth)
+        flow.early_ago = 0.0
+        if flow.delays_acks and flow.in_train:
+            hold_back(flow, now, h, c)
         flow.cwnd = min(max(flow.cwnd, min(flow.min_window, W)), flow.max_window)
         flow.growth_before = flow.growth
         flow.growth = (flow.cwnd - W) / h if h > 0.0 else 0.0
@@ -340,5 +344,5 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         if recovers and flow.recovery_left <= 0.0 and flow.recovery == HOLE_BY_HOLE:
             flow.burst += flow.extra  # the window counts from the last hole no more: a train
             flow.at_once = flow.extra
-        moved = moved or flow.in_flight != n
+        moved = moved or flow.in_flight != n or flow.early_ago > 0.0
     return moved

@@ -61,6 +61,8 @@ def source_at(flow: Sender, now: LinkState, smooth: bool, s: float) -> Source:
     T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its wait
     rtt, base = T + s, T + flow.over_estimate
     backlog = W * (s - flow.over_estimate) / (base if flow.backlog_over_base else rtt)
+    if flow.counts_train:  # tcp-vegas.cc: rttLen, the packets sent in a round trip
+        backlog += flow.held_back * base / rtt
     elapsed = now.time - flow.last_loss
     return Source(
         flow.cwnd,
@@ -145,6 +147,8 @@ def decide(flow: Sender, now: LinkState) -> None:
     samples = W / flow.acked_at_once
     few = flow.grows_if_few and samples <= FEW_SAMPLES
     m = 1.0 / samples if few else drift(flow, now, False)
+    if m < 0.0 and flow.steps_down:
+        m /= flow.drift_factor
     flow.round_drift = 0.0
     if flow.whole_window or (not flow.real_numbers and m < 0.0):
         flow.cwnd = min(max(flow.cwnd + m, flow.min_window), flow.max_window)

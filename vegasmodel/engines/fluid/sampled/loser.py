@@ -58,56 +58,24 @@ def next_train(
 
 
 @jit
-def holds(flow: Sender, grown: float) -> bool:
-    """Whether the flow's receiver holds back the ACK of the last packet of each train.
+def lateness(flow: Sender, link: Bottleneck) -> float:
+    """The probability that the sender's random wait delays packets until after a departure.
 
-    ``grown`` is the number of packets that the sender has added just now; the train that the
-    receiver gets at present does not contain them.
-
-    A receiver that delays its ACKs acknowledges every second packet. If the window is odd, the last
-    packet of a train waits at the receiver for the first packet of the next train, or for the
-    receiver's timer. After a loss the receiver acknowledges each packet at once.
+    Without the wait, the packets would arrive before this departure. Such packets are called late
+    (``follower``). The result may be below 0, and then no packet is late.
     """
-    whole = flow.undetected <= 0.0 and flow.recovery_left <= 0.0
-    return flow.active and flow.delays_acks and whole and (flow.in_flight - grown) % 2.0 == 1.0
+    if link.max_wait == 0.0:
+        return 0.0
+    after = (flow.rtt - flow.wait) * link.capacity + WINDOW_ERROR
+    after = max(after % 1.0 - WINDOW_ERROR, 0.0)
+    return (after + link.max_wait - 1.0) / link.max_wait
 
 
-@rare
-def held_back(
-    flows: Table[Sender], grew: int, link: Bottleneck, over: float
-) -> tuple[bool, int, float]:
-    """Find the flow that loses a packet, if packets that receivers hold back decide this.
-
-    This is for flows of equal RTTs, some of whose receivers delay ACKs.
-    Let H flows have a packet at their receiver, which neither waits in the queue nor moves
-    (``holds``). While the train of such a flow passes the queue, its own packet is not held: its
-    first packet has released two packets at once. So the queue is longer by one packet there than
-    while the other trains pass. ``over`` is the number of packets in flight for which link and
-    buffer have no room; it includes the H packets.
-
-    - If ``over`` exceeds H, or if it exceeds H - 1 and ``grew`` itself holds a packet, the queue
-      overflows in the train of ``grew``, and the function ``follower`` decides.
-    - Otherwise, if ``over`` exceeds H - 1, the next train of a flow that holds a packet loses one.
-    - Otherwise no packet is lost. The queueing delay of the model then includes the time that
-      packets spend at their receivers, and may exceed that of a full buffer.
-
-    Returns whether this function decides, the flow (-1: none) and the time in seconds to the loss.
-    """
-    held, which, total, least = 0.0, -1, 0.0, np.inf
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active:
-            total += flow.in_flight
-        if holds(flow, 1.0 if i == grew else 0.0):
-            held += 1.0
-            if 1.0 - flow.round_part < least:
-                which, least = i, 1.0 - flow.round_part
-    first = held - 1.0 if holds(flows[grew], 1.0) else held
-    if which < 0 or over > first + WINDOW_ERROR:
-        return False, grew, 0.0
-    if over > held - 1.0 + WINDOW_ERROR:
-        return True, which, least * total / link.capacity
-    return True, -1, 0.0
+@jit
+def late_acks(flow: Sender, now: LinkState, link: Bottleneck) -> float:
+    """The number of ACKs in a row, at random, whose packets are late."""
+    late = lateness(flow, link)
+    return late_packets(late, now) if late > 0.0 else 0.0
 
 
 @rare
@@ -133,6 +101,11 @@ def follower(
     loses its second packet. ``over`` is the number of packets in flight for which link and buffer
     have no room. It is a real number, below 1 if one packet is too many.
 
+    A receiver that delays its ACKs acknowledges two packets at once, so packets are late by twos.
+    While a flow has a packet at its receiver between two trains, the queue is longer by one packet
+    where its own train passes (``queue.hold_back``). If the queue is too long only there, other
+    flows lose nothing.
+
     A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
     if a flow detects an earlier loss before the first packet that is not late arrives.
 
@@ -142,17 +115,10 @@ def follower(
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
-    decided, which, after = held_back(flows, grew, link, over)
-    if decided:
-        return which, after
     flow = flows[grew]
     if flow.in_line:
         line_up(flows, grew, now, link.capacity, ago)
-    if link.max_wait == 0.0:
-        return grew, 0.0
-    after = (flow.rtt - flow.wait) * link.capacity + WINDOW_ERROR
-    after = max(after % 1.0 - WINDOW_ERROR, 0.0)
-    late = (after + link.max_wait - 1.0) / link.max_wait
+    late = lateness(flow, link)
     if late <= 0.0:
         return grew, 0.0
     total, until = 0.0, np.inf
@@ -161,7 +127,7 @@ def follower(
             total += flows[i].in_flight
             if flows[i].detection_in > 0.0:
                 until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
-    passed = late_packets(late, now)
+    passed = late_packets(late, now) * flow.acked_at_once
     if flow.in_line and passed == 0.0 and draw(now) < late:
         passed = 1.0 + late_packets(late, now)
     if passed > total:
@@ -174,6 +140,8 @@ def follower(
         behind = flow.in_flight * draw(now)
     if passed <= behind:
         return grew, passed / link.capacity
+    if over <= flow.held_back:
+        return -1, 0.0
     which = next_train(flows, grew, now, passed, total, ago)
     return which, passed / link.capacity
 
@@ -263,8 +231,8 @@ def loser(
       lost.
 
     If all RTTs are equal, packets released by different ACKs arrive about one transmission time
-    apart. The functions ``held_back`` and ``follower`` then decide. If RTTs differ, a random draw
-    decides between the two cases:
+    apart. The function ``follower`` then decides. If RTTs differ, a random draw decides between the
+    two cases:
 
     - If there are two different RTTs, and the packets are well mixed (``mixing``), the packets of
       the two kinds of flows depart from the queue in a nearly regular order. Let d be the

@@ -14,7 +14,7 @@ from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflo
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.law import drift
 from vegasmodel.engines.fluid.sampled.line import to_comparison
-from vegasmodel.engines.fluid.sampled.queue import delay, train_part
+from vegasmodel.engines.fluid.sampled.queue import delay, moving, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     WINDOW_ERROR,
@@ -55,6 +55,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.spare_acks, flow.rest = 0.0, 0.0
+            flow.held_back, flow.train_lacks = 0.0, 0.0
             flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
@@ -123,7 +124,7 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
         return min(after, flow.recovery_left)
     if flow.timeout_ends > now.time:
         return after
-    if flow.once_a_round and flow.round_part < 1.0 - WINDOW_ERROR:
+    if (flow.once_a_round or flow.delays_acks) and flow.round_part < 1.0 - WINDOW_ERROR:
         after = min(after, 1.0 - flow.round_part)
     if flow.samples_train:
         passes = train_part(flow, now, c) - flow.round_part
@@ -252,7 +253,7 @@ def march(
         for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
-                rate = (flow.in_flight - flow.undetected) / (flow.rtt + now.delay)
+                rate = moving(flow) / (flow.rtt + now.delay)
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
                 out.window[i] += h * flow.in_flight
                 out.active[i] += h

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit
 
 DELAY_ERROR = 1e-12  # relative tolerance of the delay s that solves (S1)
@@ -10,12 +10,18 @@ RATE_ERROR = 1e-12  # part of the capacity: tolerance of the sum of the rates in
 
 
 @jit
+def moving(flow: Sender) -> float:
+    """The number of the flow's packets that move: neither lost nor held back by the receiver."""
+    return flow.in_flight - flow.undetected - flow.held_back
+
+
+@jit
 def in_network(flows: Table[Sender]) -> float:
-    """The number of packets of all flows that are in flight and not lost."""
+    """The number of packets of all flows that move."""
     packets = 0.0
     for i in range(len(flows)):
         if flows[i].active:
-            packets += flows[i].in_flight - flows[i].undetected
+            packets += moving(flows[i])
     return packets
 
 
@@ -36,7 +42,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
             flow = flows[i]
             if flow.active:
                 per = 1.0 / (flow.rtt + s)
-                rate = (flow.in_flight - flow.undetected) * per
+                rate = moving(flow) * per
                 total += rate
                 slope -= rate * per
         if slope == 0.0 or (s == 0.0 and total <= c):
@@ -61,7 +67,7 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
-            f += (flow.in_flight - flow.undetected) / (flow.rtt + s_max)
+            f += moving(flow) / (flow.rtt + s_max)
     return f
 
 
@@ -90,6 +96,35 @@ def train_part(flow: Sender, now: LinkState, c: float) -> float:
     if not flow.samples_train:
         return 1.0
     return min(max(flow.in_flight, 1.0) / (c * (flow.rtt + now.delay)), 1.0)
+
+
+@jit
+def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
+    """At the start of a round trip, note whether the receiver will hold back a packet at its end.
+
+    A receiver that delays its ACKs acknowledges every second packet (RFC 1122, 4.2.3.2). If all
+    RTTs are equal, a flow's packets follow one another as a train. If the window is odd, the last
+    packet of the train waits at the receiver for the first packet of the next train. While it
+    waits it is neither in the queue nor on the link: trains of other flows find the queue shorter
+    by one packet than this flow's own train. The first ACK of this next train is for two packets,
+    and releases two at once (``early_ago``).
+
+    The receiver waits only for ``ack_pause``. If the next train comes later, the packet is
+    acknowledged alone, and the packet that its ACK releases travels between two trains. It is then
+    held back in turn, so the model takes it to be held back all the time between two trains.
+
+    After a loss the receiver acknowledges each packet at once. ``h`` is the length of the step in
+    seconds.
+    """
+    trip = flow.rtt + now.delay
+    began = (flow.round_part - 1.0) * trip + h
+    if began < 0.0:
+        return
+    flow.early_ago = began + WINDOW_ERROR if flow.held_back > 0.0 else 0.0
+    whole = flow.undetected <= 0.0 and flow.recovery_left <= 0.0 and not flow.in_slow_start
+    flow.held_back = flow.in_flight % 2.0 if whole and flow.in_flight % 1.0 == 0.0 else 0.0
+    joins = trip - flow.in_flight / c < flow.ack_pause
+    flow.train_lacks = flow.held_back if joins else 0.0
 
 
 @jit

@@ -50,7 +50,10 @@ class Sender:
     upper: float  # upper edge of Vegas's dead zone (beta of a user's law)
     gamma: float
     drift_factor: float  # factor on the law's drift: 1/2 with delayed ACKs
+    steps_down: bool  # its window falls by whole packets, whatever the number of ACKs: ns-2's Vegas
+    counts_train: bool  # its law counts the packets of a train: ns-2's Vegas, with delayed ACKs
     delays_acks: bool  # its receiver acknowledges every second packet
+    ack_pause: float  # seconds for which this receiver waits for a second packet
     decrease: float
     min_window: float
     max_window: float
@@ -87,6 +90,8 @@ class Sender:
     round_part: float  # part of the present round that is over
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
+    held_back: float  # packets (0 or 1) that its receiver holds back between two trains
+    train_lacks: float  # packets (0 or 1) by which its train is shorter than its window
     place: float  # in line: part of a round trip since the first packet of its train arrived
     silence: float  # in line: round trips from a lost packet's missing ACK to the detection
     rests_for: float  # seconds for which CUBIC does not compare its window
@@ -120,6 +125,7 @@ class Sender:
     extra_lost: float  # those of them that found the buffer full
     decided: bool  # its law has decided in this step (``decide_within``)
     in_place: bool  # ``line.line_up`` has set its place
+    early_ago: float  # seconds since a train began whose first ACK releases two packets; 0: none
     freed: float  # packets by which this decision has lowered the number in flight
     freed_ago: float  # seconds from the decision to the end of the step
     doubled: float  # packets by which slow start has enlarged the window (0 if ``smooth``)

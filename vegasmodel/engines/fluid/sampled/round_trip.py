@@ -15,7 +15,7 @@ from vegasmodel.engines.fluid.sampled.line import (
     grow_here,
     to_comparison,
 )
-from vegasmodel.engines.fluid.sampled.queue import burst, train_part
+from vegasmodel.engines.fluid.sampled.queue import burst, moving, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     GAMMA,
     NEVER,
@@ -51,8 +51,8 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
         flow = flows[i]
         if flow.active:
             trip = flow.rtt + s
-            flow.delivery_rate = (flow.in_flight - flow.undetected) / trip
-            packets = flow.in_flight * h / trip
+            flow.delivery_rate = moving(flow) / trip
+            packets = (flow.in_flight - flow.held_back) * h / trip
             arrivals += packets
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
             part = 1.0  # of these packets, whose delays are samples

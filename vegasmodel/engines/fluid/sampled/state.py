@@ -27,8 +27,9 @@ TRAINS = (  # they say where the flows' trains are
     "arriving", "front", "end", "train", "train_rate", "phase",
 )  # fmt: skip
 WITHIN_A_STEP = (  # they get new values in each step
-    "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "in_place", "freed",
-    "freed_ago", "doubled", "resend_lost", "interval", "still", "growth_before", "delivery_rate",
+    "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "in_place", "early_ago",
+    "freed", "freed_ago", "doubled", "resend_lost", "interval", "still", "growth_before",
+    "delivery_rate",
 )  # fmt: skip
 _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
