@@ -1,4 +1,4 @@
-"""Random cases of several families, for comparisons of the simulators with ns-2.
+"""Draws random cases of several families, for comparisons of the simulators with ns-2.
 
 Cases are drawn by ``default_rng([seed, family, index])``.  The cases of ``SEED`` were looked at
 while the simulator ``rounds`` was built, the even-numbered half more than the odd-numbered half.

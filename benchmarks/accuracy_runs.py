@@ -1,4 +1,4 @@
-"""The stored ns-2 runs of the random cases: they are read, or measured where there are none."""
+"""Reads the stored ns-2 runs of the random cases, and measures those that are not stored yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the models of Vegas flows alone on one link have in common.
+"""Holds what the models have in common in which Vegas flows alone share a link.
 
 If a flow measures its baseRTT while packets are queued, it over-estimates its propagation delay.
 The function ``over_estimates`` computes the over-estimates.

@@ -1,4 +1,4 @@
-"""Finds the roots of a function in a rectangle of the complex plane; it has no TCP in it.
+"""Finds the roots of a complex function in a rectangle of the complex plane.
 
 Newton's method finds them from a grid of points, and the argument principle tells how many there
 are. ``stability.py`` searches the roots of a characteristic function with it.

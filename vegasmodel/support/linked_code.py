@@ -1,4 +1,4 @@
-"""The code of compiled functions in LLVM's intermediate language, linked to one program.
+"""Links compiled functions, as code in LLVM's intermediate language, to one program.
 
 By default LLVM inlines small functions in their callers. The options in ``Marks`` change how it
 treats a function:

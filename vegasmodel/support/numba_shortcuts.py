@@ -1,4 +1,4 @@
-"""Steps of Numba's compiler that are left out, or done in a faster way.
+"""Makes Numba compile faster: leaves out some steps, and does others in a faster way.
 
 Each context manager replaces functions of Numba as long as it is entered.
 """

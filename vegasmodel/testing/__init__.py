@@ -1,6 +1,8 @@
-"""Random scenarios and checks for tests of code that uses vegasmodel, with the library Hypothesis.
+"""Helps to test code that uses vegasmodel: draws random scenarios, and checks predictions.
 
-``vegasmodel.testing`` can be imported only if the extra ``testing`` is installed.
+The scenarios are strategies of the library Hypothesis (``strategies``). The checks are laws that
+every prediction must obey, such as that of capacity (``invariants``). ``vegasmodel.testing`` can be
+imported only if the extra ``testing`` is installed.
 """
 
 from vegasmodel.support import lazy

@@ -1,4 +1,4 @@
-"""The queue of the simulator ``delayed``: what arrives in a step, what is dropped, who loses."""
+"""Simulates the queue of ``delayed``: the arrivals of a time step, drops, and which flows lose."""
 
 from __future__ import annotations
 

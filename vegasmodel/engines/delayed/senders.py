@@ -1,4 +1,4 @@
-"""The senders of the simulator ``delayed``: how ACKs and the news of losses move their windows."""
+"""Simulates the senders of ``delayed``: windows change with ACKs, and when losses are detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the simulator ``delayed``: the history of the queue, the senders, and totals."""
+"""Stores the state of the simulator ``delayed``: the queue's history, the senders, and totals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which packets a queue drops or marks at random: random loss, and RED."""
+"""Drops or marks packets at a queue at random: by random loss, and by RED."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How many events the simulator ``rounds`` makes of the packets of a round trip.
+"""Decides into how many events the simulator ``rounds`` divides the packets of a round trip.
 
-The simulator handles packets at a queue in events. The function ``resolution`` limits the number of
-events for each flow and queue in a round trip. If a round trip has fewer packets than this limit,
-each packet is an event of its own. Otherwise an event stands for several packets. So the computing
-time for a round trip is limited, too, however large the capacity is.
+One event is the arrival of some packets of one flow at a queue. The function ``resolution`` limits
+the number of events for each flow and queue in a round trip. If a round trip has fewer packets than
+this limit, each packet is an event of its own. Otherwise an event stands for several packets. So
+the computing time for a round trip is limited, too, however large the capacity is.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-The simulator handles packets at a queue in events, whose number ``resolution.py`` limits.
+One event is the arrival of some packets of one flow at a queue. ``resolution.py`` decides into how
+many events the packets of a round trip are divided.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes a trace of the TCP flows that were followed in a capture, and names what is in doubt."""
+"""Makes a trace of the TCP flows in a capture (``connections.py``), and names what is in doubt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The solutions that a search has found, or the intervals of values that meet a bound."""
+"""Makes the result of a search: the solutions, or the intervals of values that meet a bound."""
 
 from __future__ import annotations
 

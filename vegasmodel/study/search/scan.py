@@ -1,4 +1,4 @@
-"""Which values a search tries: some over the whole range, then more near the target."""
+"""Chooses the values that a search tries: some over the whole range, then more near the target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the tried values meet the target, and between which the quantity crosses it.
+"""Finds the tried values that meet the target, and those between which the quantity crosses it.
 
 The functions give the values by their indices in ``Tried.x``.
 """

@@ -1,4 +1,8 @@
-"""Texts about a search: its values, jumps across the target, doubts, and why it found none."""
+"""Says in words what a search of ``design`` has found, and what is in doubt.
+
+The texts give the values tried with their units, jumps of the model's quantity across the target,
+reasons to doubt a result, and the reason why no value meets the target.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of a field that a search has tried, and what the model gives at each of them."""
+"""Stores the values of a field that a search has tried, and what the model gives at each."""
 
 from __future__ import annotations
 
