@@ -10,7 +10,7 @@ import pytest
 import vegasmodel as vm
 from tests.helpers import scenario
 from tests.homes import HOME, RED, RENO, VEGAS
-from vegasmodel.engines.fluid.run import by_chance
+from vegasmodel.engines.fluid.methods import by_chance
 from vegasmodel.predictor import CLOSED_FORMS, MODELS, check_models, predict_all
 
 

@@ -12,7 +12,7 @@ import pytest
 import vegasmodel as vm
 from vegasmodel import queues
 from vegasmodel.adapters import minicycle, rate_delay
-from vegasmodel.engines.fluid import continuous, run
+from vegasmodel.engines.fluid import continuous, one_run, senders
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.route import routes
 from vegasmodel.engines.rounds.state import FLOW
@@ -71,7 +71,7 @@ def test_the_closed_form_says_how_many_packets_the_delay_queue_holds() -> None:
     s = vm.Scenario.from_toml(RATE_DELAY % (27, "paper"))
     (row,) = [a for a in rate_delay.answer(s).assumptions if a.name == "delay-buffer-large-enough"]
     assert row.holds is False
-    assert "holds 3 pkt, its flows want 4" in row.detail
+    assert "room for 3 pkt, its flows keep 4 there" in row.detail
 
 
 def test_an_infinite_buffer_stays_infinite_and_no_part_is_nothing() -> None:
@@ -132,7 +132,7 @@ def test_fluid_and_rounds_count_the_same_room(buffer: float, queue: object, room
     link = vm.Link(1000.0, buffer=buffer, queue=queue)
     s = vm.Scenario((link,), flows, run=vm.Run(20.0, 5.0))
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
-    assert run.frame(s, run.senders(s))[0].room == room
+    assert one_run.frame(s, senders.senders(s))[0].room == room
 
 
 @pytest.mark.parametrize("queue", [vm.DropTail(), vm.Red(5.0, 15.0)])
@@ -203,7 +203,7 @@ def test_every_source_has_one_dead_zone(variant: str) -> None:
     band = bands.equilibria([2.0], [4.0], [0.0], 1080.0, rtt=[0.08], variant=variant)
     assert (band.lower[0], band.upper[0]) == (low, high)  # closed form
     assert continuous.thresholds(group) == (low, high)  # fluid, and its batches
-    shared = run._group(s, group)
+    shared = senders._group(s, group)
     assert (shared["lower"], shared["upper"]) == pytest.approx((low, high), abs=1e-12)
     inside, outside = (low + 0.01, high - 0.01), (low - 0.01, high + 0.01)
     assert [rests_in_rounds(s, b) for b in (*inside, *outside)] == [True, True, False, False]
@@ -223,9 +223,9 @@ def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
     assert float(minicycle.room(s, 27.0)) == room  # closed form
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room  # rounds
     if variant == "paper":  # fluid: the windows hold a packet more, that in transmission
-        assert run._bottleneck(s, smooth=True).room == room + 1.0
+        assert one_run._bottleneck(s, smooth=True).room == room + 1.0
     else:
-        assert run._bottleneck(s, smooth=False).room == room
+        assert one_run._bottleneck(s, smooth=False).room == room
     if variant == "ns2":  # the packet engine counts for itself: it is given the buffer
         lines = ns2_script.script(s, interval=1.0).text.splitlines()
         assert any(x.startswith("shape 0 forward") and "limit_ 27" in x for x in lines)

@@ -38,7 +38,7 @@ _MODELS = MappingProxyType(
 # simulator -> module and function that tell why it cannot simulate a scenario, or None
 _OBSTACLES = MappingProxyType(
     {
-        "fluid": ("vegasmodel.engines.fluid.run", "unsupported"),
+        "fluid": ("vegasmodel.engines.fluid.methods", "unsupported"),
         "rounds": ("vegasmodel.engines.rounds.answers", "obstacle"),
     }
 )

@@ -341,7 +341,7 @@ def limit_cycle(
     names = tuple(member.name for member in scenario.members)
     hidden = found.kind == "neither found" and found.status == Status.DONE.reason
     if model == "fluid":
-        from vegasmodel.engines.fluid.run import papers_only
+        from vegasmodel.engines.fluid.methods import papers_only
 
         continuous = losers is not None or packets is not None or papers_only(scenario)
         hidden = hidden and not continuous

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.engines.fluid.run import senders
 from vegasmodel.engines.fluid.sampled import line
 from vegasmodel.engines.fluid.sampled.records import LINK_STATE
+from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Flow, Link, Run, Scenario

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.engines.fluid.run import run, senders
+from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled.march import next_event
 from vegasmodel.engines.fluid.sampled.records import LINK_STATE
+from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Run, Scenario

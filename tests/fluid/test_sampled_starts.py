@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vegasmodel.engines.fluid.run import begin, frame, run, senders
+from vegasmodel.engines.fluid.one_run import begin, frame
+from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled import drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 

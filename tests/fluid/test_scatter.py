@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from vegasmodel import scatter
-from vegasmodel.engines.fluid.run import begin, frame, senders
+from vegasmodel.engines.fluid.one_run import begin, frame
 from vegasmodel.engines.fluid.sampled import drops, random_drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
 from vegasmodel.engines.fluid.sampled.recovery import on_loss
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
+from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict

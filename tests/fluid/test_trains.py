@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vegasmodel.engines.fluid.run import begin, frame, senders
+from vegasmodel.engines.fluid.one_run import begin, frame
 from vegasmodel.engines.fluid.sampled import trains
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
+from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Flow, Link, Run, Scenario

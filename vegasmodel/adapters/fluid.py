@@ -23,7 +23,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.continuous import ContinuousRun
-from vegasmodel.engines.fluid.run import papers_only, unsupported
+from vegasmodel.engines.fluid.methods import papers_only, unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from vegasmodel.active_time import active_part
 from vegasmodel.adapters import fluid, minicycle, minicycle_many
 from vegasmodel.adapters.common import NOBODY_SENDS
-from vegasmodel.engines.fluid import run as fluid_run
+from vegasmodel.engines.fluid import methods
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered
 from vegasmodel.scenario import Scenario
@@ -174,7 +174,7 @@ def continuous(scenarios: Sequence[Scenario | str]) -> bool:
     """
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(
-        fluid_run.one_run_suffices(each) and fluid_run.unsupported(each) is None for each in known
+        methods.one_run_suffices(each) and methods.unsupported(each) is None for each in known
     )
 
 

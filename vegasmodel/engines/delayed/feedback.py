@@ -72,9 +72,9 @@ from vegasmodel.engines.delayed.march import march
 from vegasmodel.engines.delayed.queue import dropped
 from vegasmodel.engines.delayed.state import Chance, Past, Senders, Totals
 from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid.one_run import random_starts
 from vegasmodel.engines.fluid.pauses import running
 from vegasmodel.engines.fluid.records import Flows
-from vegasmodel.engines.fluid.run import random_starts
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Integer, Quantity
 from vegasmodel.metrics import Floats

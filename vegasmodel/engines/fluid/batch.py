@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.engines.fluid import methods
 from vegasmodel.engines.fluid import run as one_by_one
 from vegasmodel.engines.fluid.continuous import (
     LOSERS,
@@ -36,7 +37,6 @@ from vegasmodel.engines.fluid.continuous import (
     unsupported,
 )
 from vegasmodel.engines.fluid.records import Batch, Flows, Samples
-from vegasmodel.engines.fluid.run import one_run_suffices
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Choice, Integer, Quantity
 from vegasmodel.fields.units import FieldError
@@ -162,7 +162,9 @@ def run(
         if len(scenarios) == 0:
             none = np.empty((0, 0))
             return BatchRun(none, none, none, none, np.empty(0), np.empty(0, np.bool_))
-        sampled = [i for i, case in enumerate(scenarios) if not (instant or one_run_suffices(case))]
+        sampled = [
+            i for i, case in enumerate(scenarios) if not (instant or methods.one_run_suffices(case))
+        ]
         if sampled and engine == "jax":
             raise ValueError(
                 f"scenario {sampled[0]}: the engine 'jax' simulates only windows that change "
@@ -189,7 +191,7 @@ def _mixed(
     of ``scenarios``.
     """
     for i in sampled:
-        reason = one_by_one.unsupported(scenarios[i])
+        reason = methods.unsupported(scenarios[i])
         if reason is not None:
             raise ValueError(f"scenario {i}: {reason}")
     n, most = len(scenarios), max(len(scenario.members) for scenario in scenarios)

@@ -46,8 +46,9 @@ from vegasmodel.engines.fluid.continuous import (
     limits,
     unsupported,
 )
+from vegasmodel.engines.fluid.methods import all_continuous
+from vegasmodel.engines.fluid.one_run import random_starts
 from vegasmodel.engines.fluid.pauses import whole
-from vegasmodel.engines.fluid.run import all_continuous, random_starts
 from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice

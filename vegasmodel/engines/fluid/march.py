@@ -1,6 +1,6 @@
 """The main loop of the simulator ``fluid``, for windows that change at every instant.
 
-``fluid/run.py`` says for which scenarios this loop is used. The package ``sampled`` simulates all
+``methods.py`` says for which scenarios this loop is used. The package ``sampled`` simulates all
 others. The equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a
 window reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events
 the usual length of a step is a fraction of the shortest round trip.

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vegasmodel.engines.fluid import run as fluid_run
 from vegasmodel.engines.fluid.continuous import averages, empty_tally
+from vegasmodel.engines.fluid.methods import unsupported
+from vegasmodel.engines.fluid.one_run import advance, begin, frame
+from vegasmodel.engines.fluid.run import sound
+from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
@@ -48,16 +51,16 @@ class _Motion:
         from vegasmodel.engines.states import apart
 
         self._march, self._write_state, self._apart = march, write_state, apart
-        self._scenario, self.flows = scenario, fluid_run.senders(scenario)
+        self._scenario, self.flows = scenario, senders(scenario)
         # the steady state is that of the flows present at the end of the run: they never stop here
         stays = self.flows["stop"] >= scenario.run.duration
         self.flows["stop"][stays] = np.inf
-        self.state = fluid_run.begin(scenario, self.flows, 0)
+        self.state = begin(scenario, self.flows, 0)
         self.n = self.flows.size
         self.started = float(self.flows["start"].max())
         if not stays.all():
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
-        self.link, self._frame = scenario.links[0], fluid_run.frame(scenario, self.flows)
+        self.link, self._frame = scenario.links[0], frame(scenario, self.flows)
         self._nowhere = np.empty((0, 2 * self.n + 1))
         self.delay_based = np.array([find(m.flow.law).delay_based for m in scenario.members])
         self._row, self._grid = np.empty(SIZE * self.n), np.empty(0)
@@ -78,7 +81,7 @@ class _Motion:
         window has fallen.
         """
         told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
-        code = fluid_run.advance(self._scenario, self._march, self.flows, self.state, end, *told)
+        code = advance(self._scenario, self._march, self.flows, self.state, end, *told)
         return code == Status.FALL
 
     def now(self) -> _State:
@@ -143,7 +146,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     an average takes longer. Raises ``ValueError`` if the model cannot simulate the scenario, or if
     a function of a user's law returns an unusable number.
     """
-    reason = fluid_run.unsupported(scenario)
+    reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
     motion, longest = _Motion(scenario), LONGEST if longest is None else longest
@@ -156,7 +159,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
         sure = bool(np.all(found.spread[busy] <= SURE * found.throughput[busy]))
         if not sure and 2.0 * trips <= longest:
             trips, found = 2.0 * trips, None
-    fluid_run.sound(scenario)
+    sound(scenario)
     return found
 
 

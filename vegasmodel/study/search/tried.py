@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel import measurement
-from vegasmodel.engines.fluid.run import papers_only
+from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats

@@ -1,0 +1,67 @@
+"""Decides whether and how the simulator ``fluid`` simulates a scenario.
+
+There are two methods:
+
+* ``continuous.py`` integrates windows that change at every instant. It is used if every flow runs
+  TCP as in the papers (``variant = "paper"``) with a congestion control law of this package other
+  than CUBIC, and if the link is drop-tail without random loss.
+* The package ``sampled`` proceeds in small steps of time. It is used in all other cases: for RED,
+  for random loss, for CUBIC, for laws that the user has written, and for the TCP of ns-2 or Linux.
+  (Their TCP sends whole packets, and their Vegas changes its window once per round trip.)
+"""
+
+from __future__ import annotations
+
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.fields import kinds
+from vegasmodel.laws import foreign
+from vegasmodel.scenario import DropTail, Red, Scenario
+from vegasmodel.stacks import STACKS
+
+__all__ = ["all_continuous", "by_chance", "one_run_suffices", "papers_only", "unsupported"]
+
+
+def papers_only(scenario: Scenario) -> bool:
+    """Whether all flows run TCP as in the papers (``variant = "paper"``).
+
+    Their windows are then real numbers that change at every instant. The TCPs of ns-2 and Linux
+    send whole packets instead, and their Vegas changes its window once per round trip.
+    """
+    return all(STACKS[group.variant].real_numbers for group in scenario.flows)
+
+
+@kinds.checked
+def unsupported(scenario: Scenario) -> str | None:
+    """Why the simulator ``fluid`` cannot simulate the scenario; None if it can."""
+    queue, name = scenario.links[0].queue, "the fluid"
+    if isinstance(queue, Red) and queue.ecn:
+        return f"{name} does not simulate RED that marks packets (ecn)"
+    return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True, name=name)
+
+
+def all_continuous(scenario: Scenario) -> bool:
+    """Whether ``continuous.py`` simulates the scenario, and not the package ``sampled``.
+
+    It does if every flow runs TCP as in the papers, with a law of this package other than CUBIC,
+    and if the link is drop-tail without random loss.
+    """
+    link = scenario.links[0]
+    plain = isinstance(link.queue, DropTail) and link.loss == 0
+    known = not foreign(group.law for group in scenario.flows)
+    return papers_only(scenario) and plain and known
+
+
+def one_run_suffices(scenario: Scenario) -> bool:
+    """Whether ``continuous.py`` simulates the scenario and its start times are not random."""
+    return all_continuous(scenario) and scenario.run.start_jitter == 0.0
+
+
+def by_chance(scenario: Scenario) -> bool:
+    """Whether runs of the simulator ``fluid`` differ by chance because the scenario says so.
+
+    The conditions are those of ``Scenario.by_chance``, with one exception. If all flows run TCP as
+    in the papers, ``fluid`` ignores the random waits of senders (``send_jitter``).
+    """
+    if papers_only(scenario):
+        scenario = scenario.replace({"flow.send_jitter": 0.0})
+    return scenario.by_chance

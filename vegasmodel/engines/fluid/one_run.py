@@ -1,0 +1,179 @@
+"""Makes one run of the simulator ``fluid`` by the package ``sampled``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid.methods import papers_only
+from vegasmodel.engines.fluid.pauses import running, whole
+from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import find
+from vegasmodel.laws.faults import LawFault
+from vegasmodel.laws.law import ask, place
+from vegasmodel.metrics import Floats
+from vegasmodel.placement import link_stack
+from vegasmodel.scenario import Red, Scenario
+from vegasmodel.status import Status
+
+__all__ = ["advance", "begin", "frame", "one_run", "random_starts", "room"]
+
+STEP = 0.5  # length of a step of ``sampled``, as a part of the shortest round trip
+CONTINUOUS_STEP = 1.0 / 64.0  # the same if windows change at every instant
+
+
+def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
+    """Simulate run number k of the scenario.
+
+    Returns the averages after warmup, and samples at the times ``time``: the windows, the queueing
+    delay and the losses so far. Also returns how many random numbers were drawn (``draws``), and
+    each flow's timeouts.
+    """
+    from vegasmodel.engines.fluid.sampled import march
+
+    n, state = flows.size, begin(scenario, flows, k)
+    record = np.full((time.size, 2 * n + 1), np.nan)
+    before, after = continuous.empty_tally(n), continuous.empty_tally(n)
+    with running(lambda: float(state["time"][0]), scenario.run.duration):
+        for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
+            lost, told = flows["lost"].copy(), (*frame(scenario, flows), False, out, time, record)
+            advance(scenario, march.march, flows, state, end, *told)
+    delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
+    propagation = flows["rtt"] - flows["wait"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return {
+            "throughput": after.delivered / after.active,
+            "delivered": after.delivered,
+            "rtt_mean": after.window / after.delivered - flows["wait"],
+            "base_rtt": np.where(delay_based, propagation + flows["over_estimate"], np.nan),
+            "queue_mean": after.queue[:1] / after.queue[1],
+            "loss_rate": (flows["lost"] - lost) / (flows["lost"] - lost + after.delivered),
+            "losses": after.losses.astype(np.float64),
+            "record": record,
+            "draws": int(state[0]["draws"]),
+            "timeouts": flows["timeouts"].copy(),
+        }
+
+
+def random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
+    """The random generator of run number ``k``, and each flow's random delay of its start, in s.
+
+    The delays are at most ``start_jitter``; they are to be added to the scenario's start times.
+    """
+    rng = np.random.default_rng([scenario.run.seed, k])
+    rng.integers(1, 2**31 - 1)  # as the packet engines draw
+    return rng, rng.uniform(0.0, 1.0, len(scenario.members)) * scenario.run.start_jitter
+
+
+def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
+    """Prepare run number k of a scenario, and return the link's state at time 0.
+
+    The function also adds a random delay to each start time in ``flows``, and seeds the random
+    numbers of the run.
+    """
+    from vegasmodel.engines.fluid.sampled import chance, records
+
+    rng, late = random_starts(scenario, k)
+    flows["start"] += late
+    state = np.zeros(1, records.LINK_STATE)
+    state["red_gap"], state["loss_gap"] = rng.random(), rng.exponential()
+    state["red_count"] = -1.0
+    chance.seed(int(rng.integers(2**31)))
+    return state
+
+
+def frame(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
+    """What ``march`` of the package ``sampled`` needs to know beside the flows.
+
+    Returns the link's constants, the length of a step divided by the shortest round trip, and the
+    flag ``smooth``. This is true if all flows run TCP as in the papers: windows are then real
+    numbers that change at every instant. ``flows`` are the scenario's ``senders``.
+    """
+    smooth = papers_only(scenario)
+    link = _with_steps(_bottleneck(scenario, smooth), flows, smooth)
+    return link, CONTINUOUS_STEP if smooth else STEP, smooth
+
+
+def room(scenario: Scenario) -> float:
+    """How many packets can wait at the link, in the equations of ``sampled``."""
+    return float(_bottleneck(scenario, papers_only(scenario)).room)
+
+
+def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
+    from vegasmodel.engines.fluid.sampled.records import Bottleneck
+
+    link, queue = scenario.links[0], scenario.links[0].queue
+    if smooth:
+        room = continuous.limits(scenario, False)[1] * link.capacity
+    else:
+        room = queue.room(link.buffer, link_stack(scenario))
+    wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
+    red = (0, 0.0, 1.0, 0.0, 0.0, 0)
+    if isinstance(queue, Red):
+        red = (
+            1,
+            queue.min_threshold,
+            queue.max_threshold,
+            queue.max_probability,
+            queue.weight,
+            int(queue.gentle),
+        )
+    return Bottleneck(link.capacity, room, link.loss, *red, wait, 0, 0)
+
+
+def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
+    """Add the addresses of two compiled functions to the link's constants, if they are needed.
+
+    ``trains.meet`` drops packets where the flows' trains of packets meet at the queue.
+    ``drops.drop_at_random`` drops packets by random loss and RED. Many scenarios need neither. To
+    save time, each function is compiled only at the first scenario that needs it (``on_demand``).
+    """
+    from vegasmodel.engines import on_demand
+    from vegasmodel.engines.fluid.sampled import random_drops, records, trains
+
+    now = np.zeros(1, records.LINK_STATE)[0]
+    if not smooth and trains.meetings_matter(flows, link.room, link.capacity):
+        link = link._replace(meet_at=on_demand.address(trains.meet, flows, now, link, 0.0))
+    if link.red or link.loss > 0.0:
+        step = on_demand.address(random_drops.drop_at_random, flows, now, link, 0.0, 0.0)
+        link = link._replace(drop_at=step)
+    return link
+
+
+def advance(
+    scenario: Scenario, march: Callable[..., int], flows: np.ndarray, state: np.ndarray, *told: Any
+) -> int:
+    """Call ``march`` of the package ``sampled`` until the simulation ends; returns its last code.
+
+    ``told`` are the further arguments of ``march``. Raises ``LawFault`` if a flow sends far more
+    packets at once than the link and its buffer hold.
+    """
+    code = whole(march, flows, state, *told)
+    if code == Status.TOO_MANY_EVENTS:
+        raise _too_many(scenario, flows, state)
+    return code
+
+
+def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFault:
+    """The error for a law that has enlarged a window without bound; it names the law's function."""
+    from vegasmodel.engines.fluid.sampled.law import source
+
+    i = int(flows["extra"].argmax())
+    flow, now = flows.view(np.recarray)[i], state.view(np.recarray)[0]
+    seen = source(flow, now, papers_only(scenario))
+    W, trip, law = seen.window, flow.rtt - flow.wait, find(scenario.members[i].flow.law)
+    name, allowed = "drift", "a growth per round trip that link and buffer can take"
+    try:
+        found = ask(law, "drift", seen)
+        if law.cut is not None and ask(law, "cut", seen) > W:
+            name, found = "cut", ask(law, "cut", seen)
+            allowed = "after a loss a window that is not above the one before it"
+    except FieldError as error:
+        return LawFault.of_error(error)
+    fits = scenario.links[0].capacity * trip + scenario.links[0].buffer
+    said = f"{scenario.members[i].name} has a window of {W:.3g} packets, and link and buffer hold "
+    said = f"{allowed} ({place(getattr(law, name))}): {said}{fits:.3g}"
+    return LawFault(f"law {law.name}: {name}", float(f"{found:.3g}"), said)

@@ -1,0 +1,191 @@
+"""Makes the records of a scenario's flows with which the package ``sampled`` begins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, get_args
+
+import numpy as np
+
+from vegasmodel.engines.fluid.methods import papers_only
+from vegasmodel.laws import find, foreign
+from vegasmodel.laws.law import Law, Recovery, SlowStart
+from vegasmodel.placement import held_by_receiver, stack
+from vegasmodel.scenario import Flow, Red, Scenario
+from vegasmodel.stacks import STACKS
+from vegasmodel.stacks.stack import Stack
+
+__all__ = ["own_law", "senders"]
+
+CHECKS = 2.0  # ACKs after a retransmission at each of which Vegas may retransmit one more packet
+_RECOVERIES: tuple[str, ...] = get_args(Recovery)
+_SLOW_STARTS = get_args(SlowStart)
+_MECHANISMS = (
+    "backlog_over_base",
+    "real_numbers",
+    "whole_window",
+    "least_of_round",
+    "rack",
+    "doubling",
+    "partial_deflates",
+    "restarts_rounds",
+)
+
+
+def senders(scenario: Scenario) -> np.ndarray:
+    """The scenario's flows as records (``sampled.records.Sender``), before any flow has started.
+
+    A sender may wait a random time before it sends a packet (``send_jitter``). During the wait the
+    packet counts as in flight, but it is not in the queue. ns-2's Vegas measures its RTT from the
+    end of the wait. So if all flows are Vegas, these waits make the queue shorter, by half a packet
+    at the default ``send_jitter``. To simulate this, ``rtt`` then contains the mean wait
+    (``wait``). If a flow is loss-based, ``wait`` is 0, and the random waits decide which flow loses
+    a packet (``loser``).
+    """
+    from vegasmodel.engines.fluid.sampled.records import FLOW
+
+    flows = np.zeros(len(scenario.members), FLOW)
+    smooth = papers_only(scenario)
+    # If all RTTs are equal, the packets that a sender has in flight follow one another as a train.
+    # With `samples_train`, a sender that decides once per round trip, such as ns-2's Vegas, samples
+    # the queueing delay only while its train passes the queue. This needs the short steps that the
+    # simulator makes while the buffer is nearly full. If all flows are delay-based, the buffer
+    # seldom fills (`fills` is False). Then the delay is sampled over the whole round trip.
+    fills = not all(find(group.law).delay_based for group in scenario.flows)
+    rows = [_group(scenario, group) for group in scenario.flows]
+    for i, member in enumerate(scenario.members):
+        for name, value in rows[member.group].items():
+            flows[i][name] = value
+        fixed = member.flow.over_estimate
+        flows[i]["over_estimate"] = math.inf if isinstance(fixed, str) else fixed
+        if not (fills or smooth or stack(scenario, member.flow).waits_in_queue):
+            flows[i]["wait"] = 0.5 * scenario.jitter(member.flow)
+        flows[i]["rtt"] = member.rtt + flows[i]["wait"]
+        flows[i]["start"], flows[i]["stop"] = member.start, member.stop
+        flows[i]["held"] = 0.0 if smooth else held_by_receiver(scenario, member)
+    decides = flows["once_a_round"] & ~flows["whole_window"]
+    together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
+    flows["in_train"] = together
+    flows["in_line"] = flows["whole_window"] & _in_line(scenario)
+    cubic = [find(member.flow.law).is_cubic for member in scenario.members]
+    flows["compares"] = flows["in_line"] & cubic
+    flows["samples_train"] = decides & (together and fills and not smooth)
+    return flows
+
+
+def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
+    """The fields of ``sampled.records.Sender`` that are the same for all flows of a group."""
+    from vegasmodel.engines.fluid.sampled.law import DRIFTS
+
+    runs, smooth = _runs(scenario, group), papers_only(scenario)
+    rules = _law(scenario, group, runs)
+    lower, upper = runs.dead_zone(group.alpha, group.beta)
+    own = runs.overdue_checks and not runs.real_numbers
+    probed = group.law in runs.own_packets and runs.probes_base
+    probed = probed and not isinstance(group.over_estimate, str)
+    first = group.initial_window or (runs.least_window if probed else runs.first_window)
+    late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
+    if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
+        lower, upper = lower + 1.0, upper + 1.0
+    row: dict[str, Any] = {
+        "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
+        **{name: getattr(runs, name) for name in _MECHANISMS},
+        "cut_rounds_up": own and rules.slow_start == "gamma",
+        "once_a_round": rules.once_a_round,
+        "grows_if_few": runs.whole_window and rules.per_ack == "thresholds",
+        "acked_at_once": 2.0 if group.delayed_ack else 1.0,
+        "grows_by_acks": _grows_by_acks(rules, runs),
+        "most_holes": _most_holes(rules, runs),
+        "halves_in_slow_start": runs.halves_in_slow_start
+        and not (rules.overdue_checks or rules.is_cubic or rules.cut is not None),
+        "first_rto": 0.0 if smooth or runs.handshake else runs.first_rto,
+        "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
+        "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
+        "slow_start": _SLOW_STARTS.index(rules.slow_start),
+        "lower": lower,
+        "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
+        "gamma": group.gamma,
+        "drift_factor": 0.5 if late and not runs.counts_packets else 1.0,
+        "steps_down": rules.per_ack == "thresholds",
+        "counts_train": late and rules.per_ack == "thresholds" and not runs.decides_late,
+        "ack_pause": runs.ack_pause,
+        "delays_acks": group.delayed_ack and not runs.real_numbers,
+        "decrease": group.decrease,
+        "min_window": runs.least_window if rules.delay_based else 1.0,
+        "max_window": group.max_window,
+        "initial_window": first,
+        "starts_slowly": rules.slow_start != "none" and not probed,
+        "measures_base": isinstance(group.over_estimate, str),
+        "untimed_first": runs.untimed_first and group.law in runs.own_packets,
+    }
+    if foreign((group.law,)):
+        from vegasmodel.engines.outside import address
+
+        row |= {f"{name}_at": address(rules, name) for name in ("drift", "cut", "remember")}
+        row["lower"], row["upper"] = group.alpha, group.beta
+    return row
+
+
+def _runs(scenario: Scenario, group: Flow) -> Stack:
+    """The TCP implementation that the flows of ``group`` have in the simulator ``fluid``."""
+    return STACKS[group.variant] if papers_only(scenario) else stack(scenario, group)
+
+
+def own_law(scenario: Scenario, group: Flow) -> Law:
+    """The congestion control law of ``group``, for the TCP implementation that its flows have."""
+    return _law(scenario, group, _runs(scenario, group))
+
+
+def _law(scenario: Scenario, group: Flow, runs: Stack) -> Law:
+    """The congestion control law of ``group``, for senders with the TCP implementation ``runs``.
+
+    If this implementation has a CUBIC of its own, the growth of CUBIC's window (the law's function
+    ``drift``) is that of this implementation.
+    """
+    law = find(group.law)
+    if law.kernel_drift is None or not runs.bictcp:
+        return law
+    known = runs.reno_windows, runs.whole_window, _in_line(scenario)
+    return replace(law, drift=law.kernel_drift(*known))
+
+
+def _in_line(scenario: Scenario) -> bool:
+    """Whether the order is known in which packets of Linux senders pass a full queue (``line.py``).
+
+    All RTTs must be equal, and each packet must be acknowledged at once. If receivers delay ACKs,
+    an ACK releases several packets. If all laws are such as Vegas, the queue seldom fills. Random
+    loss and RED drop packets elsewhere, and their repairs split the trains.
+    """
+    flows, link = scenario.flows, scenario.links[0]
+    fills = not all(find(group.law).delay_based for group in flows)
+    alike = len({member.rtt for member in scenario.members}) == 1
+    elsewhere = link.loss > 0.0 or isinstance(link.queue, Red)
+    return fills and alike and not elsewhere and not any(group.delayed_ack for group in flows)
+
+
+def _grows_by_acks(law: Law, runs: Stack) -> bool:
+    """Whether each ACK adds a part of a packet to the window.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation. The result is
+    False in three cases:
+
+    - Vegas and some other laws change the window only once per round trip.
+    - Linux and ns-2's CUBIC count ACKs, and then let the window grow by a whole packet.
+    - TCP as in the papers lets the window grow at every instant.
+    """
+    whole = runs.whole_window or (law.is_cubic and len(runs.cubic_agent) > 0)
+    return not (law.once_a_round or whole or runs.real_numbers)
+
+
+def _most_holes(law: Law, runs: Stack) -> float:
+    """How many lost packets a recovery can repair; if there are more, a timeout follows.
+
+    Reno repairs the first lost packet only. ns-2's Vegas repairs three: at each of the next two
+    ACKs (``CHECKS``) it retransmits one more packet if that packet is overdue (tcp-vegas.cc:
+    ``v_worried_``; Brakmo and Peterson 1995, 3.1).
+    """
+    if runs.recovery_of(law.recovery) == "one hole":
+        return 1.0
+    checks = law.overdue_checks and runs.overdue_checks and not runs.real_numbers
+    return 1.0 + CHECKS if checks else math.inf
