@@ -29,7 +29,7 @@ from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
-__all__ = ["run", "sound"]
+__all__ = ["run"]
 
 
 @kinds.checked
