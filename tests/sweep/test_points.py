@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -395,3 +397,14 @@ def test_several_models_are_refused_with_what_to_do_instead() -> None:
         vm.sweep(case, over, models)  # type: ignore[arg-type]
     joined = xr.concat([vm.sweep(case, over, each) for each in models], "model")
     assert dict(joined["share"].sizes) == {"model": 2, "flow.rtt": 2, "flow": 1}
+
+
+def test_a_sweep_may_use_both_methods_of_fluid_in_a_new_process(tmp_path: Path) -> None:
+    """Two threads that import Numba at the same time fail, if each begins with another module."""
+    (tmp_path / "s.toml").write_text(file_of(), encoding="utf-8")
+    code = (
+        "import vegasmodel as vm; s = vm.load('s.toml')\n"
+        "made = vm.sweep(s, {'flow.vegas.variant': ['paper', 'ns2']}, 'fluid')\n"
+        "assert (made['throughput'].values > 0.0).all()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)

@@ -123,6 +123,8 @@ def predictions(
 
         ask = lambda scenario: rounds.figures(scenario, enough)  # noqa: E731 - one line
     else:
+        if model == "fluid":
+            import numba  # noqa: F401 - two threads that import it at the same time would fail
         ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731 - one line
 
     def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:

@@ -219,6 +219,8 @@ def _mixed(
             getattr(found, name)[i, : answer.throughput.size] = getattr(answer, name)
         found.queue_mean[i] = answer.queue_mean[0]
 
+    import numba  # noqa: F401 - two threads that import it at the same time would fail
+
     with counting(n, len(others)) as count, pool(threads or os.cpu_count() or 1) as several:
         list(several.map(one, sampled))
     return found
