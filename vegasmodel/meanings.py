@@ -69,7 +69,8 @@ ASSUMPTIONS = MappingProxyType(
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
         "packets-spread-evenly": "packets do not arrive in bunches, which would decide who loses "
-        "at a full buffer; fails if flows of different RTTs lose packets there",
+        "at a full buffer; fails if flows of different RTTs lose packets there, or if a "
+        "delay-based flow does and the RTTs differ",
         "paper-equation": "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the "
         "papers and ns-2; Linux divides by baseRTT instead",
         "proper-marking": "loss-based flows are in class R of the Rate-Delay router, and "

@@ -92,6 +92,23 @@ def test_different_rtts_at_a_drop_tail_queue_are_said_to_bring_bunches(variant: 
         assert _held(predict(scenario.replace(change), "fluid"))["packets-spread-evenly"]
 
 
+def test_vegas_flows_alone_that_overflow_the_buffer_send_in_bunches_too() -> None:
+    """The thresholds add up to 15 packets, and 13 have room. ``fluid`` lets one flow lose packets.
+
+    Its RTT is twice that of the others. ns-2 gives it 14.7 +- 4.5 pkt/s, and ``rounds`` 17.
+    """
+    given = ((0.06, 4, 4, 0.0), (0.06, 3, 3, 0.0), (0.06, 4, 7, 0.0), (0.12, 4, 5, 2.0))
+    flows = tuple(
+        Flow("vegas", rtt, name=f"f{i}", alpha=alpha, beta=beta, start=start)
+        for i, (rtt, alpha, beta, start) in enumerate(given)
+    )
+    scenario = Scenario((Link(500.0, buffer=13.0),), flows, run=Run(100.0, 30.0))
+    found = predict(scenario, "fluid")
+    assert found.throughput[3] > 3.0 * 17.0  # far too much
+    assert not _held(found)["packets-spread-evenly"]
+    assert _held(predict(scenario.replace({"flow.rtt": 0.06}), "fluid"))["packets-spread-evenly"]
+
+
 def test_trains_that_meet_overflow_a_small_buffer() -> None:
     """Three Reno flows get 491, 66 and 171 pkt/s in ns-2, 28 % of the link."""
     flows = tuple(

@@ -267,15 +267,19 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
     Real senders send in bunches. If RTTs differ, the level of a full queue follows these bunches,
     and they decide which flow loses packets (Floyd and Jacobson 1992). The equations have no
-    bunches. So the assumption fails if flows of different RTTs, one of them loss-based, lose
-    packets at a drop-tail queue.
+    bunches. So at a drop-tail queue the assumption fails if flows of different RTTs lose packets.
+    It also fails if a delay-based flow loses packets, and not all flows have the same RTT.
     """
-    losers = [m for m, losses in zip(scenario.members, run.losses, strict=True) if losses > 0.0]
-    rtts = [member.rtt for member in losers]
-    grows = any(not find(member.flow.law).delay_based for member in losers)
-    bunches = isinstance(scenario.links[0].queue, DropTail) and grows and len(set(rtts)) > 1
+    members = scenario.members
+    losers = [m for m, losses in zip(members, run.losses, strict=True) if losses > 0.0]
+    delay_based = [m for m in losers if find(m.flow.law).delay_based]
+    whose, which = losers, "of the flows that lose packets, "
+    if delay_based and len({m.rtt for m in losers}) == 1:
+        whose, which = list(members), f"{delay_based[0].name} loses packets, and "
+    rtts = [m.rtt for m in whose]
+    bunches = isinstance(scenario.links[0].queue, DropTail) and len(set(rtts)) > 1
     said = (
-        f"of the flows that lose packets, the longest RTT is {max(rtts) / min(rtts):.3g} times the "
+        f"{which}the longest RTT is {max(rtts) / min(rtts):.3g} times the "
         "shortest; bunches of packets, which the equations lack, then decide who loses"
         if bunches
         else ""
