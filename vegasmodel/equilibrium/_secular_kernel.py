@@ -43,11 +43,13 @@ CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not d
 WIDTH = 6  # greatest number of partial sums of a chunk
 LIMIT = 220  # of passes; in the worst case many of them only halve the range of exponents
 ROUGH_LIMIT = 60
-# The iteration for the gap g (`find_gap`) has two stages. The first stage computes in float64, the
-# second one with twice as many digits. A stage ends after a step that changes g by at most a
-# certain fraction of g. ROUGH_STEP has this fraction for the first stage, LAST_STEP for the second.
-# The first number of each pair is for a step of quadratic convergence, the second for a step of
-# cubic convergence. The first stage also ends after ROUGH_LIMIT steps.
+# These constants say when the two stages of the iteration for the gap g (`find_gap`) end. The gap
+# is the queueing delay less the largest over-estimate of baseRTT. The first stage computes in
+# float64, the second one with twice as many digits. A stage ends after a step that changes g by at
+# most a certain fraction of g. ROUGH_STEP has this fraction for the first stage, LAST_STEP for the
+# second. The first number of each pair holds if the step is one of a method that converges
+# quadratically, the second if the method converges cubically. The first stage also ends after
+# ROUGH_LIMIT steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
@@ -443,12 +445,13 @@ def first_gap(
     if linux:
         g = max(least, reach - top)
     else:
-        # The gap G solves pole/G + R(G) = c, where c is the capacity. ``pole`` is the sum of alpha
-        # over the flows with the largest over-estimate, ``top``. R(G) is the sum of
-        # alpha/(G + top - x) over the other flows, where x is a flow's over-estimate. Let
-        # ``others`` be the sum of their alphas, and ``mean`` the mean of top - x, weighted by
-        # alpha. By Jensen's inequality R(G) >= others/(G + mean). So G is at least the root g of
-        # pole/g + others/(g + mean) = c. The iteration starts at this root.
+        # The iteration starts at a lower bound of the gap G. G solves pole/G + R(G) = c, where c
+        # is the capacity. ``pole`` is the sum of alpha over the flows with the largest
+        # over-estimate, ``top``. R(G) is the sum of alpha/(G + top - x) over the other flows, where
+        # x is a flow's over-estimate. Let ``others`` be the sum of their alphas, and ``mean`` the
+        # mean of top - x, weighted by alpha. By Jensen's inequality R(G) >= others/(G + mean). So
+        # pole/G + others/(G + mean) <= c. The left side falls as G grows. So G is at least the root
+        # g of pole/g + others/(g + mean) = c. The iteration starts at this root.
         least, others = pole / c, total - pole
         g = least
         if others > 0.0:
@@ -487,11 +490,13 @@ def advance(
         order = 0
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
-        # ``doubt`` estimates the rounding error of the sum of all rates, in packets per second.
-        # UNIT is the relative rounding error of float64, so UNIT^2 is that of two floats per
-        # number. If the gap g grows by dg, the sum falls by (head/g + slope) dg, because the rates
-        # in ``head`` are proportional to 1/g. So the rounding error makes g uncertain by
-        # doubt/(head/g + slope). If this is more than UNIT g, not all digits of g are valid.
+        # This tests whether all digits of the gap g are valid. ``doubt`` estimates the rounding
+        # error of the sum of all rates, in packets per second. UNIT is the relative rounding error
+        # of float64, so UNIT^2 is that of two floats per number. If g grows by dg, the sum of the
+        # rates falls by (head/g + slope) dg. The first term is for the flows with the largest
+        # over-estimate: their rates add up to ``head`` and are proportional to 1/g. The second term
+        # is for the other flows. So the rounding error makes g uncertain by doubt/(head/g + slope).
+        # If this is more than UNIT g, some digits of g as a float64 are wrong.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED

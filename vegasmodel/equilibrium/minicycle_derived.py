@@ -291,12 +291,13 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # For `lag` round trips Vegas may shrink too slowly. V is the sum of the n_V Vegas windows, q is
-    # the number of packets in the queue. If Vegas's backlog is at its upper threshold, V = h + X/q
-    # with constants h and X (equation (17) of De Vendictis and Baiocchi). As Reno fills the queue,
-    # V should fall along this curve. But V falls by at most n_V packets per round trip. The n_R
-    # Reno windows grow by one packet each, so q then grows by n_R - n_V packets. If n_R > n_V, V
-    # may therefore stay above the curve for a while. V is on the curve again when
+    # `lag` is the number of round trips in which Vegas, after its backlog has reached beta, cannot
+    # shrink fast enough to keep the backlog there. V is the sum of the n_V Vegas windows, q is the
+    # number of packets in the queue. If Vegas's backlog is at beta, V = h + X/q with constants h
+    # and X (equation (17) of De Vendictis and Baiocchi). As Reno fills the queue, V should fall
+    # along this curve. But V falls by at most n_V packets per round trip. The n_R Reno windows grow
+    # by one packet each, so q then grows by n_R - n_V packets. If n_R > n_V, V may therefore stay
+    # above the curve for a while. V is on the curve again when
     # (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X.
     # Here V_b and q_c are V and q at the start of the lag. If V is on the curve at the start,
     # (V_b - h) q_c = X, and the solution is lag = (V_b - h)/n_V - q_c/(n_R - n_V).

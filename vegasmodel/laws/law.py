@@ -97,10 +97,10 @@ class Law:
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
     is_cubic: bool = False  # if the stack has a CUBIC of its own, ``rounds`` runs that one instead
-    # Only for CUBIC, in the simulator ``fluid``: this function returns the rule to use in place of
-    # ``drift`` if the TCP implementation has a CUBIC of its own (``Stack.bictcp``), as ns-2 and
-    # Linux have. Its arguments are the fields ``reno_windows`` and ``whole_window`` of ``Stack``,
-    # and whether all RTTs are equal.
+    # Only CUBIC has ``kernel_drift``, and only the simulator ``fluid`` uses it. ns-2 and Linux have
+    # a CUBIC of their own (``Stack.bictcp``). If a flow runs one of them, ``fluid`` calls this
+    # function, and uses the function that it returns in place of ``drift``. Its arguments are the
+    # fields ``reno_windows`` and ``whole_window`` of ``Stack``, and whether all RTTs are equal.
     kernel_drift: Callable[[float, bool, bool], Rule] | None = None
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None

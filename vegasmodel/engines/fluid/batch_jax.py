@@ -220,14 +220,15 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # A Vegas window W grows until its backlog reaches a threshold: alpha, or gamma in slow start.
-    # In the rest of the step there are two cases. If alpha = beta, W follows the queueing delay,
-    # which holds the backlog at the threshold. If alpha < beta (`stays`), W keeps the value that it
-    # had when the backlog reached the threshold. The value of W at the end of the step is `met`.
-    # For `stays` we need the time when the backlog reaches the threshold. Let L be the window whose
-    # backlog is the threshold (`low`), and g = W/L - 1. At the start of the step g = g0 < 0. If W
-    # grew throughout the step, g would be g1 > 0 at its end. At the wanted time g is 0. By linear
-    # interpolation this is after the fraction `part` = -g0/(g1 - g0) of the step.
+    # The code below computes `met`: the window W at the end of a step in which the backlog of a
+    # Vegas flow reaches a threshold from below (alpha, or gamma in slow start). W grows until then.
+    # In the rest of the step there are two cases. If alpha = beta, W changes with the queueing
+    # delay so that the backlog stays at the threshold. If alpha < beta (`stays`), W keeps the value
+    # that it had when the backlog reached the threshold. For `stays` we need the time when that
+    # happens. Let L be the window whose backlog is the threshold (`low`), and g = W/L - 1. At the
+    # start of the step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. At
+    # the wanted time g is 0. By linear interpolation this is after the fraction
+    # `part` = -g0/(g1 - g0) of the step.
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
     stays = on_low & (p.lower < p.upper)
     g0 = (

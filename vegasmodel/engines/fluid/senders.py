@@ -47,11 +47,13 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # If all RTTs are equal, the packets that a sender has in flight follow one another as a train.
-    # With `samples_train`, a sender that decides once per round trip, such as ns-2's Vegas, samples
-    # the queueing delay only while its train passes the queue. This needs the short steps that the
-    # simulator makes while the buffer is nearly full. If all flows are delay-based, the buffer
-    # seldom fills (`fills` is False). Then the delay is sampled over the whole round trip.
+    # `samples_train` says when a sender that decides once per round trip, such as ns-2's Vegas,
+    # samples the queueing delay. If all RTTs are equal, the packets that a sender has in flight
+    # stay together as a train, and the sender samples the delay only while its train passes the
+    # queue (`samples_train` is True). To simulate this, the steps of time must be short, and they
+    # are only while the buffer is nearly full. If all flows are delay-based, the buffer seldom
+    # fills (`fills` is False). Then the sender samples the delay over the whole round trip
+    # (`samples_train` is False).
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
