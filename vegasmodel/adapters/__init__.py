@@ -1,7 +1,7 @@
-"""Evaluates models (closed forms and simulators) for a scenario; most modules are for one model.
+"""Evaluates models (closed forms and simulators) for a scenario: each module one model or a few.
 
-A scenario describes links, flows and the length of a run. The result also says which assumptions of
-the model hold in this scenario.
+A scenario describes links, flows and the length of a run. The result has the throughputs, and says
+which assumptions of the model hold in this scenario.
 """
 
 __all__: list[str] = []

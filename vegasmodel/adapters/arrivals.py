@@ -1,7 +1,9 @@
-"""Evaluates the models ``arrivals`` and ``arrivals-bonald``: Vegas flows arrive one after another.
+"""Computes the rates of Vegas flows that arrive one after another, by two models.
 
 A flow that measures its baseRTT while packets are queued over-estimates its propagation delay. The
-models compute the over-estimates themselves.
+model ``arrivals`` computes the exact steady state after each arrival, and from it the next
+over-estimate, unless the scenario gives the over-estimates. ``arrivals-bonald`` is Bonald's closed
+form for flows with one alpha.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Evaluates the model ``bands`` for a scenario in which only Vegas flows share one link.
+"""Computes the range of each Vegas flow's rate in equilibrium, by the model ``bands``.
 
-The model gives the least and the greatest rate of each flow in a set of equilibria.
+Only Vegas flows share one link. Vegas keeps its window at any backlog in a certain range (with the
+papers' Vegas, from alpha to beta), so there are many equilibria. The model gives the least and the
+greatest rate that each flow has in any of them.
 """
 
 from __future__ import annotations

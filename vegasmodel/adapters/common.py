@@ -1,10 +1,10 @@
-"""Functions that adapters share; most test whether a scenario meets an assumption of a model.
+"""Holds functions that adapters share; most test whether a scenario meets a model's assumption.
 
 An adapter is a module of this folder that evaluates a model for a scenario and returns a
 ``Prediction``. The prediction's field ``assumptions`` says whether the scenario meets each
-assumption of the model. Even if the scenario breaks one, the prediction has throughputs. They are
-missing only if the equations of the model cannot be evaluated for the scenario; the prediction then
-gives the reason.
+assumption of the model. Even if an assumption does not hold, the prediction has throughputs. They
+are missing only if the equations of the model cannot be evaluated for the scenario; the prediction
+then gives the reason.
 """
 
 from __future__ import annotations

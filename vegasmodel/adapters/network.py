@@ -1,4 +1,4 @@
-"""Evaluates the model of Vegas flows over several links for a scenario.
+"""Computes the rates of Vegas flows that cross several links, by the model ``network``.
 
 The equilibrium of this model maximises a sum of utilities of the flows' rates. A result is returned
 only if it satisfies the conditions of optimality within a small tolerance.

@@ -1,4 +1,4 @@
-"""Holds what the models have in common in which Vegas flows alone share a link.
+"""Holds functions that several models share: those for a link that only Vegas flows use.
 
 If a flow measures its baseRTT while packets are queued, it over-estimates its propagation delay.
 The function ``over_estimates`` computes the over-estimates.

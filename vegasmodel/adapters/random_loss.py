@@ -1,6 +1,6 @@
-"""Evaluates the model of throughput under random loss for a scenario.
+"""Computes the rates of flows on a link that loses packets at random (model ``random-loss``).
 
-The flows share one link, which loses packets at random.
+The rates come from a Markov chain for each flow's congestion control.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluates the model ``equilibrium`` for a scenario in which only Vegas flows share one link."""
+"""Computes the rates of Vegas flows that share one link, by the model ``equilibrium``."""
 
 from __future__ import annotations
 

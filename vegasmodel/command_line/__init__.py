@@ -1,4 +1,4 @@
-"""The commands of ``vegasmodel``: they read arguments, call the package and print results."""
+"""Defines the commands of ``vegasmodel``: they read arguments, call the package, print results."""
 
 __all__: list[str] = []
 

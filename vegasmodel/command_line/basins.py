@@ -1,4 +1,4 @@
-"""The command ``basins``: it simulates a scenario from random starts, to find its outcomes."""
+"""Runs the command ``basins``: it tells how often random starts lead to which throughputs."""
 
 from __future__ import annotations
 

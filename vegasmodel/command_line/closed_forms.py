@@ -1,4 +1,4 @@
-"""The commands ``equilibrium``, ``arrivals`` and ``rd``, which compute the rates of flows.
+"""Runs the commands ``equilibrium``, ``arrivals`` and ``rd``, which compute the rates of flows.
 
 They need no scenario file: options give the capacity and the properties of the flows.
 ``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use. ``rd`` is for a link with

@@ -1,4 +1,4 @@
-"""The command ``vegasmodel``: it runs a subcommand and ends with an exit status.
+"""Runs the command ``vegasmodel``: calls a subcommand and ends with an exit status.
 
 Results go to standard output, all other text goes to standard error. The module ``support.exits``
 lists the exit statuses.

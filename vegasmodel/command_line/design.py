@@ -1,4 +1,4 @@
-"""The command ``design``: it finds, for example, the buffer at which a flow gets a wanted share."""
+"""Runs the command ``design``: it finds, for example, the buffer for a wanted share of a flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and a function that reads scenario files."""
+"""Defines arguments and options that several commands share, and reads scenario files."""
 
 from __future__ import annotations
 

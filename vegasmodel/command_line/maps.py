@@ -1,4 +1,4 @@
-"""The command ``map``: it draws a built-in map: a share or ratio of throughputs over two fields."""
+"""Runs the command ``map``, which draws how throughputs depend on two fields of a scenario."""
 
 from __future__ import annotations
 

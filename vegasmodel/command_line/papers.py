@@ -1,4 +1,4 @@
-"""The command ``paper``: prints a paper's numbers beside the numbers that this package computes."""
+"""Runs the command ``paper``, which prints a paper's numbers beside those that we compute."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands ``ratio``, ``predict``, ``measure`` and ``compare``.
+"""Runs the commands ``ratio``, ``predict``, ``measure`` and ``compare``.
 
 ``ratio`` and ``predict`` print predictions of the models, ``measure`` prints what a packet-level
 simulator measures, and ``compare`` prints predictions beside a measurement.

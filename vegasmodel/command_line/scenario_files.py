@@ -1,4 +1,4 @@
-"""The commands with which a new user begins: ``new``, ``inspect``, ``explain``.
+"""Runs the commands with which a new user begins: ``new``, ``inspect``, ``explain``.
 
 ``new`` writes a scenario file, ``inspect`` summarises a trace, and ``explain`` describes a model,
 an assumption or a column of a table.

@@ -1,4 +1,4 @@
-"""The command ``completion``, which prints a script for completing commands with the tab key."""
+"""Runs the command ``completion``: it prints a script that completes commands at the tab key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``stability``, which tells whether a scenario's equilibrium is stable.
+"""Runs the command ``stability``, which tells whether a scenario's equilibrium is stable.
 
 It can also trace the boundary of stability in the plane of two fields.
 """

@@ -1,4 +1,4 @@
-"""The command ``sweep``: it makes predictions for many values of some fields."""
+"""Runs the command ``sweep``, which makes predictions for many values of some fields."""
 
 from __future__ import annotations
 

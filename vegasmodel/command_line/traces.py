@@ -1,4 +1,4 @@
-"""The commands that can write traces: ``simulate`` and ``convert``.
+"""Runs the commands that can write traces: ``simulate`` and ``convert``.
 
 ``simulate`` runs a simulator. ``convert`` reads a trace in any known format.
 """

@@ -1,4 +1,4 @@
-"""The three simulators of this package; ``vegasmodel.simulation`` chooses one by its name.
+"""Contains the three simulators; ``vegasmodel.simulation`` chooses one of them by its name.
 
 * ``fluid`` solves differential equations for the senders' windows. A run with a few flows takes 0.1
   to 100 ms of computing time.

@@ -1,4 +1,4 @@
-"""Decorators that compile the functions of a simulator, and arrays of records for these functions.
+"""Compiles the functions of a simulator, and makes arrays of records for these functions.
 
 The decorators ``jit`` and ``making`` compile a function with Numba.
 

@@ -1,4 +1,4 @@
-"""Formulas and solvers for the steady states of TCP flows, and for the stability of these states.
+"""Computes steady states of TCP flows, and tells whether these states are stable.
 
 The functions take numbers and arrays, not scenarios. The modules in ``vegasmodel.adapters`` call
 them for a scenario.

@@ -1,4 +1,4 @@
-"""The solver of Vegas's steady state, compiled by Numba.
+"""Compiles the solver of Vegas's steady state with Numba.
 
 The source code is in ``_secular_kernel.py`` and ``_secular_lanes.py``. The compiled code gives the
 same results as plain Python to the last bit. This module is normally loaded for large inputs only,

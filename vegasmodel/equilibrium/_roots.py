@@ -1,7 +1,7 @@
 """Finds the roots of a complex function in a rectangle of the complex plane.
 
 Newton's method finds them from a grid of points, and the argument principle tells how many there
-are. ``stability.py`` searches the roots of a characteristic function with it.
+are. ``stability.py`` uses this module to find the roots of a characteristic function.
 """
 
 from __future__ import annotations

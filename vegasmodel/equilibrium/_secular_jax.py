@@ -1,4 +1,4 @@
-"""The solver of Vegas's steady state in JAX, for jit, vmap and grad, on CPU and GPU.
+"""Solves for Vegas's steady state in JAX, for jit, vmap and grad, on CPU and GPU.
 
 The solver finds the queueing delay at which the rates of the flows add up to the capacity. It
 solves the same equation as ``_secular_kernel.py``, but for many links at once, as arrays. The first

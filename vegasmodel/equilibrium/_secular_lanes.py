@@ -1,4 +1,4 @@
-"""The solver of Vegas's steady state for many links with few flows, which treats links together.
+"""Solves for Vegas's steady state on many links with few flows, several links at a time.
 
 The innermost loops run over the links, so that the compiler can use vector instructions. The place
 of a link in these loops is called its lane. For each link the solver adds the same terms in the

@@ -1,4 +1,4 @@
-"""The named tuple that the solvers of Vegas's steady state return, for NumPy and for JAX."""
+"""Defines the named tuple that the solvers of Vegas's steady state return (NumPy and JAX)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TCP Vegas beside TCP Reno at a drop-tail link: the mini-cycle model.
+"""Computes how TCP Vegas and TCP Reno share a drop-tail link, by the mini-cycle model.
 
 This is the model of De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario"
 (2002), here called the paper `devendictis`. It follows the windows through a cycle, from one

@@ -1,4 +1,4 @@
-"""The class ``Cycle``: what ``minicycle.solve`` returns, a steady cycle of the mini-cycle model."""
+"""Defines the class ``Cycle``: a steady cycle of the model, which ``minicycle.solve`` returns."""
 
 from __future__ import annotations
 

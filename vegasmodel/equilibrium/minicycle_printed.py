@@ -1,7 +1,8 @@
-"""The equations (7) to (17) and appendix A of De Vendictis and Baiocchi (2002), as printed.
+"""Evaluates equations (7) to (17) of De Vendictis and Baiocchi (2002) as they are printed.
 
-The paper models a Vegas source beside a Reno source (`minicycle` describes the model). Two of its
-equations are wrong. Comments mark them, and `docs/errata.md` has the derivations.
+The equations of the paper's appendix A are here, too. The paper models a Vegas source beside a Reno
+source (`minicycle` describes the model). Two of its equations are wrong. Comments mark them, and
+`docs/errata.md` has the derivations.
 
 The mini-cycles (round trips) of a cycle have the numbers 1 to N. A cycle has three phases: from 1
 to a, from a to b, and from b to N. The packets sent in a phase are a sum over its mini-cycles. The

@@ -1,9 +1,11 @@
-"""Throughput under random loss: the square-root law, PFTK, Vegas, and flows that share one link.
+"""Computes throughputs under random loss: of one flow, and of flows that share one link.
 
-PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). Every packet is lost with
-probability ``p``, independently, before it reaches the link. Times are in seconds, windows in
-packets, rates in packets per second. All results are approximations. The docstring of each function
-says what it leaves out. ``symbolic.random_loss`` has the derivations.
+``throughput`` computes the rate of one flow by a Markov chain, by the square-root law, or by PFTK,
+the model of Padhye, Firoiu, Towsley and Kurose (1998). ``share`` computes the rates of flows that
+share one link. Every packet is lost with probability ``p``, independently, before it reaches the
+link. Times are in seconds, windows in packets, rates in packets per second. All results are
+approximations. The docstring of each function says what it leaves out. ``symbolic.random_loss`` has
+the derivations.
 """
 
 from __future__ import annotations

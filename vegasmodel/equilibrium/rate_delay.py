@@ -1,10 +1,10 @@
-"""Rate-Delay services, two queues at one link: the rates, delays and buffers of the two classes.
+"""Computes the rates, delays and buffers of the two classes of flows of Rate-Delay services.
 
-Class R is for flows that want a high rate, class D for flows that want a short delay. A flow of
-class R gets k times the rate of a flow of class D. The queue of class D has a small buffer, so its
-queueing delay is short. Podlesny and Williamson describe these services in a paper, whose formulas
-this module evaluates. Two functions are not from the paper: ``rate_utilization`` and ``delay_loss``
-are approximations of our own.
+A link with these services has two queues, one for each class. Class R is for flows that want a high
+rate, class D for flows that want a short delay. A flow of class R gets k times the rate of a flow
+of class D. The queue of class D has a small buffer, so its queueing delay is short. Podlesny and
+Williamson describe these services in a paper, whose formulas this module evaluates. Two functions
+are not from the paper: ``rate_utilization`` and ``delay_loss`` are approximations of our own.
 
 Rates are in packets per second, times in seconds, buffers in packets. The arguments may be arrays,
 which are broadcast as in NumPy. Arguments out of range raise ``FieldError``.

@@ -1,4 +1,4 @@
-"""Vegas and loss-based flows at a RED queue: the mean queue at which the flows fill the link.
+"""Finds the mean queue at which Vegas and loss-based flows fill a link with RED.
 
 A mean queue of q packets at the capacity c causes the queueing delay q/c, and RED's loss
 probability p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add

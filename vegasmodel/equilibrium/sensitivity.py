@@ -1,4 +1,4 @@
-"""How the rates of Vegas flows change if a flow's over-estimate of its propagation delay changes.
+"""Computes how Vegas flows' rates change with the over-estimate of a propagation delay.
 
 Flow i keeps its backlog at alpha_i packets. It has the rate r_i and the over-estimate x_i. Delta is
 the queueing delay. Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). If x_k

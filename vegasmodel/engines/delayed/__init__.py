@@ -1,4 +1,4 @@
-"""The simulator ``delayed``: differential equations for windows, with feedback delay.
+"""Contains the simulator ``delayed``: it solves equations for windows with feedback delay.
 
 A sender learns of the queue a round trip late. The package also contains a general integrator of
 delay differential equations. Tests compare the simulator with this integrator.

@@ -1,4 +1,4 @@
-"""The main loop of the simulator ``delayed``, whose equations are in ``feedback.py``.
+"""Runs the main loop of the simulator ``delayed``, whose equations are in ``feedback.py``.
 
 The numbers of packets sent, arrived and lost are piecewise linear functions of time. A step is no
 longer than the shortest delay between a sender and the queue. So all past values that a step needs

@@ -1,4 +1,4 @@
-"""Simulates the queue of ``delayed``: the arrivals of a time step, drops, and which flows lose."""
+"""Simulates the queue of ``delayed``: how packets arrive in a step, and whose are dropped."""
 
 from __future__ import annotations
 

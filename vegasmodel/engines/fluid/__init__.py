@@ -1,4 +1,4 @@
-"""The simulator ``fluid``: differential equations for the windows of senders on one link."""
+"""Contains the simulator ``fluid``: it solves equations for the windows of senders on one link."""
 
 from vegasmodel.support import lazy
 

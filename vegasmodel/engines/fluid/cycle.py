@@ -23,9 +23,9 @@ the eigenvalues of its derivative.
 If the buffer overflows again and again but no cycle is found, the result holds averages over a long
 time.
 
-All this is for windows that change at every instant (``continuous.py``). ``run.py`` says for which
-scenarios the windows are simulated in small steps of time instead (package ``sampled``). For these
-scenarios ``steady.py`` finds the steady state.
+All this is for windows that change at every instant (``continuous.py``). For some scenarios the
+windows are simulated in small steps of time instead (package ``sampled``); ``methods.py`` says for
+which. For these scenarios ``steady.py`` finds the steady state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The main loop of the simulator ``fluid``, for windows that change at every instant.
+"""Runs the main loop of the simulator ``fluid``, for windows that change at every instant.
 
 ``methods.py`` says for which scenarios this loop is used. The package ``sampled`` simulates all
 others. The equations are in ``windows.py``. A step ends at each event: a flow starts or stops, a

@@ -1,4 +1,4 @@
-"""Makes one run of the simulator ``fluid`` by the package ``sampled``."""
+"""Makes one run of the simulator ``fluid`` in small steps of time (package ``sampled``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data types of the simulator ``fluid``, for windows that change at every instant (``march.py``).
+"""Defines data types of ``fluid``, for windows that change at every instant (``march.py``).
 
 They are named tuples of arrays, which compiled code can read. They hold the properties of the
 flows, a batch of scenarios, the state of a simulation, and the time integrals for the averages. The

@@ -1,6 +1,6 @@
-"""Entry to the simulator ``fluid``: computes averages and trajectories of flows over one link.
+"""Runs the simulator ``fluid``: computes averages and trajectories of flows over one link.
 
-``methods.py`` says by which of two methods, and for which scenarios.
+There are two methods. ``methods.py`` decides which of them simulates a scenario.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Differential equations for the windows of senders that share one link, without feedback delay.
+"""Solves differential equations for windows of senders on one link, without feedback delay.
 
 Flow i has the window W_i and the propagation delay T_i. The link has the capacity c and the
 queueing delay s. (Boutremans and Le Boudec (2000) write d_i for T_i and Delta for s.) ACKs clock

@@ -1,4 +1,4 @@
-"""The simulator ``rounds``: groups of packets travel from queue to queue, event by event."""
+"""Contains the simulator ``rounds``: packets travel in groups from queue to queue."""
 
 from vegasmodel.support import lazy
 

@@ -1,4 +1,4 @@
-"""What an ACK changes at the sender: packets in flight, missing packets, packets to send.
+"""Handles ACKs at the sender: counts packets in flight, missing packets and packets to send.
 
 The packets that a receiver misses are stored as holes. A hole is a range of consecutive packets.
 """

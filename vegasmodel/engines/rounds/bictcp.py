@@ -1,4 +1,4 @@
-"""CUBIC as the Linux kernel implements it (``tcp_cubic.c``), in the versions of Linux 6.1 and 2.6.
+"""Computes CUBIC's window as the Linux kernel does (``tcp_cubic.c``), versions 6.1 and 2.6.
 
 The version of Linux 2.6 is the one that ns-2 contains.
 

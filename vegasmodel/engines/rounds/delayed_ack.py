@@ -1,4 +1,4 @@
-"""Delayed ACKs (RFC 1122 4.2.3.2): the receiver acknowledges two packets by one ACK.
+"""Simulates delayed ACKs (RFC 1122 4.2.3.2): a receiver answers two packets by one ACK.
 
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
 pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it does not

@@ -1,4 +1,4 @@
-"""The main loop of the simulator ``rounds``: it handles the events of all flows in order of time.
+"""Runs the main loop of the simulator ``rounds``: handles all flows' events in order of time.
 
 In most events, packets of one flow reach a queue: one packet if a round trip has few packets,
 otherwise several (``resolution.py``). Other events are the start of a flow, the end of its TCP

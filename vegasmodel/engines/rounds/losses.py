@@ -1,4 +1,4 @@
-"""The sender while packets are missing: how it handles duplicate ACKs and ACKs that fill a hole.
+"""Handles duplicate ACKs at a sender, and ACKs that fill a hole.
 
 A hole is a range of consecutive packets that the receiver misses. ``duplicate_acks`` handles a
 group of duplicate ACKs at once, and ``acks_fill_hole`` a group of ACKs that fill a hole.

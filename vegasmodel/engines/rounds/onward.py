@@ -1,4 +1,4 @@
-"""Sends groups of packets on, from one queue to the next or back to the sender, and orders events.
+"""Sends groups of packets on to the next queue or the sender; finds the next event in time.
 
 Groups of packets that are on their way to a queue, or to their sender, are kept in ring buffers:
 one for each queue on the path of each flow.

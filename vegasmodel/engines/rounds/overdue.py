@@ -1,4 +1,4 @@
-"""How ns-2's Vegas finds a lost packet: it compares the age of a packet with a fine timeout.
+"""Finds lost packets as ns-2's Vegas does: compares a packet's age with a fine timeout.
 
 At duplicate ACKs, and at the first two ACKs of new data after a retransmission, Vegas checks the
 first missing packet. If this packet is older than the timeout, it is called overdue, and Vegas

@@ -5,9 +5,10 @@ of Podlesny and Williamson it has two, one for each class of flows.) ACKs that c
 this direction pass through the same queue. If only ACKs cross the link in a direction, it has no
 queue there, and delays the ACKs by a constant time.
 
-In two cases the link nevertheless has a queue, for ACKs alone (``_ack_queues``). Either ACKs may
-arrive faster than the link sends them. Or the links of the scenario behave as in ns-2, and ACKs of
-two flows often arrive at the link at the same time, so that one of them has to wait.
+In two cases the link nevertheless has a queue, for ACKs alone (``_ack_queues``). In the first case,
+ACKs may arrive faster than the link sends them. In the second case, the links of the scenario
+behave as in ns-2, and ACKs of two flows often arrive at the link at the same time, so that one of
+them has to wait.
 
 The delay of a flow may have noise. Such a flow crosses one more queue before all others, that of
 its own access link. (The short flows of one ``[[flow]]`` table share one.) Packets get their random

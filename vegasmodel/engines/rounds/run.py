@@ -1,4 +1,4 @@
-"""Entry to the simulator ``rounds``: takes a scenario, returns trajectories and totals.
+"""Runs the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
 One event is the arrival of some packets of one flow at a queue. ``resolution.py`` decides into how
 many events the packets of a round trip are divided.

@@ -1,4 +1,4 @@
-"""Which packets a sender with SACK counts as lost, and which ns-2's CUBIC counts as in flight.
+"""Tells which packets a sender with SACK counts as lost, and what ns-2's CUBIC has in flight.
 
 SACK tells the sender which packets have arrived. From this the sender keeps a list of holes: ranges
 of packets that the receiver misses. Most functions here are for ns-2's CUBIC, which clears its list

@@ -1,4 +1,4 @@
-"""The sender between two events: which ACKs arrive next, and which packets it then sends.
+"""Computes which ACKs reach a sender until its next event, and which packets it then sends.
 
 Packets travel in groups; the packets of a group are evenly spaced. ``plan`` processes the ACKs of a
 group together. It stops early at an ACK that changes the sender's behaviour, for example at the end

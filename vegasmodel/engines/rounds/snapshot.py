@@ -1,9 +1,8 @@
 """Stores states of the simulator ``rounds`` and compares them, to find periodic motions.
 
-A motion is periodic if a state returns.
-
 If two states are equal, everything that follows them is equal, too, unless random numbers decide
-it. A state leaves out what cannot affect the future, such as totals.
+it. So the motion is periodic if an earlier state occurs again. A state leaves out what cannot
+affect the future, such as totals.
 
 States of different times must be comparable. So a state contains sequence numbers relative to the
 flow's first unacknowledged packet, and times relative to the time of the state. Times are

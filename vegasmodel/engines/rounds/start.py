@@ -1,4 +1,4 @@
-"""How a flow starts, and how it starts again after a timeout.
+"""Starts a flow, and starts it again after a timeout.
 
 A flow begins with a TCP handshake, if its TCP implementation has one, and then sends its first
 window.

@@ -1,4 +1,4 @@
-"""The state of the simulator ``rounds``: records of senders, receivers, queues and packet groups.
+"""Defines the state of ``rounds``: records of senders, receivers, queues and packet groups.
 
 The records are stored in NumPy arrays. Counts are in packets, times are in seconds.
 

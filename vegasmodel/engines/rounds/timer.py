@@ -1,4 +1,4 @@
-"""The timers of a sender, which expire when ACKs do not come.
+"""Simulates the timers of a sender, which expire when ACKs do not come.
 
 When the retransmission timer expires, the sender takes all packets in flight for lost. In BSD and
 ns-2 this timer counts coarse clock ticks, and the RTT of one packet at a time is measured. Linux

@@ -1,4 +1,4 @@
-"""How a link with Rate-Delay services sends the packets of its two classes in turn.
+"""Sends the packets of the two classes of a link with Rate-Delay services in turn.
 
 A packet that arrives joins the queue of its class. When the link is free, a scheduler chooses the
 class that sends its first packet. Only then is it known how long this packet has waited. Until then

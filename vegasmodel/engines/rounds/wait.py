@@ -1,4 +1,4 @@
-"""The sender's random wait before it sends the packets that an ACK allows (``overhead_`` in ns-2).
+"""Lets senders wait a random time before they send what an ACK allows (ns-2's ``overhead_``).
 
 A wait begins when the window allows a packet and no other wait is in progress. Its length is
 random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets

@@ -1,4 +1,4 @@
-"""The part of the simulator ``fluid`` that sends whole packets, for the TCP of ns-2 and Linux.
+"""Simulates the TCP of ns-2 and Linux, which sends whole packets: a part of ``fluid``.
 
 The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of the round trip it
 decides how its window changes. It sends whole packets only.
@@ -24,7 +24,7 @@ grows by m_i in all (``queue.train_part``). The package simulates this only if s
 loss-based.
 
 Senders may wait a random time before they send a packet, as in ns-2. If all flows are delay-based,
-T_i includes the mean of this time (``run.senders``). The RTT that Vegas measures does not include
+T_i includes the mean of this time (``fluid.senders``). The RTT that Vegas measures does not include
 it.
 
 The sender sends until floor(W_i) packets are in flight. After a cut of the window it waits until

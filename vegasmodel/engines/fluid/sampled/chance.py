@@ -1,6 +1,6 @@
-"""Draws random numbers for a run of ``fluid``.
+"""Draws the random numbers of a run of ``fluid``.
 
-``victim`` draws the flow to which an arriving packet belongs.
+For example, ``victim`` draws which flow an arriving packet belongs to.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls a flow's congestion control law: for its window's growth, and for the cut at a loss."""
+"""Asks a flow's congestion control how the window grows, and how far a loss cuts it."""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The order in which the packets of Linux senders pass the full queue, if all RTTs are equal.
+"""Finds the order in which the packets of Linux senders of equal RTTs pass the full queue.
 
-The packets of a sender then follow one another as a train (Jacobson 1988, self-clocking), and at a
-full queue each train follows another without a gap. So all packets of a round trip stand in line.
-The place of a packet in the line decides which packets come behind it: the rest of its own train
-first, and then the next train.
+If all RTTs are equal, the packets of a sender follow one another as a train (Jacobson 1988,
+self-clocking), and at a full queue each train follows another without a gap. So all packets of a
+round trip stand in line. The place of a packet in the line decides which packets come behind it:
+the rest of its own train first, and then the next train.
 
 In Linux a window grows by a whole packet at one ACK of a round trip. The place of this ACK in its
 train depends on the congestion control:

@@ -1,4 +1,4 @@
-"""The main loop of the package ``sampled``, which simulates windows in small steps of time.
+"""Runs the main loop of the package ``sampled``: simulates windows in small steps of time.
 
 In each step it starts and stops flows and moves their windows. It also adds up the time integrals
 from which the averages are computed.

@@ -1,4 +1,4 @@
-"""The queue at the link: its delay for given windows, and the drop probability of RED."""
+"""Computes the queueing delay at the link for given windows, and RED's drop probability."""
 
 from __future__ import annotations
 

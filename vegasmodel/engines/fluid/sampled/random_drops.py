@@ -1,8 +1,9 @@
 """Drops packets by RED and by random loss, in each time step of ``fluid``.
 
 RED computes an average of the queue with each packet that arrives, and a drop probability p from
-the average. While p is 0, a formula gives the average after a step. Otherwise packets arrive one by
-one, and so do the packets of a burst and those that a flow sends in slow start.
+the average. While p is 0, a formula gives the average at the end of a step. Otherwise the step is
+simulated packet by packet. The packets of a burst, and those that a flow sends in slow start, are
+always simulated one by one.
 """
 
 from __future__ import annotations

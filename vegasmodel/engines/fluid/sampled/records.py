@@ -1,4 +1,4 @@
-"""Data types of the package ``sampled``: a sender, the link's state, and the link's constants."""
+"""Defines data types of ``sampled``: a sender, the link's state, and the link's constants."""
 
 from __future__ import annotations
 

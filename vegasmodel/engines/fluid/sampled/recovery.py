@@ -1,4 +1,4 @@
-"""How a sender reacts when it detects a loss.
+"""Simulates how a sender reacts when it detects a loss.
 
 The sender cuts its window. If all flows run TCP as in the papers, windows are real numbers and the
 sender does nothing else. If windows are whole packets, the sender also retransmits, or waits for

@@ -1,4 +1,4 @@
-"""What a sender does when ACKs arrive: it measures the delay, detects losses and moves its window.
+"""Handles ACKs: the sender measures the delay, detects losses and moves its window.
 
 A congestion control law such as Vegas decides at the end of a round trip by how much the window
 changes.
