@@ -11,8 +11,8 @@ not show the thresholds. Vegas holds its window at any backlog between alpha and
 (alpha, beta) agree with the trace. All flows of one table ``[[flow]]`` have the same thresholds,
 and in Linux all flows of a host do. If a single value of alpha = beta explains the backlogs of all
 these flows, it is the estimate. Otherwise alpha is the smallest of these backlogs, and beta the
-largest. TCP implementations compute the backlog in different ways, so the estimate depends on the
-flow's ``variant``.
+largest. If the file gives beta, the estimate of alpha is at most this beta. TCP implementations
+compute the backlog in different ways, so the estimate depends on the flow's ``variant``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Tells which packets a sender with SACK counts as lost, and what ns-2's CUBIC has in flight.
 
 SACK tells the sender which packets have arrived. From this the sender keeps a list of holes: ranges
-of packets that the receiver misses. Most functions here are for ns-2's CUBIC, which clears its list
-at the end of a recovery and so forgets which packets have arrived.
+of packets that the receiver misses. Most functions here are for ns-2's CUBIC. It clears its list at
+the end of a recovery, and so forgets which packets have arrived, except at most three ranges that
+the next ACK reports.
 """
 
 # mypy: disable-error-code="no-any-return"
