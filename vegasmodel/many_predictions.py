@@ -1,4 +1,8 @@
-"""The classes ``Predictions`` and ``Batch``, which ``predict_all`` and ``batch`` return."""
+"""Holds several predictions in one object, which a notebook shows as a table.
+
+``predict_all`` returns ``Predictions``: those of several models for one scenario. ``batch`` returns
+a ``Batch``: those of one model for many scenarios.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The meanings of the names that results and printed tables show.
+"""Explains the names and column headings that results and printed tables show.
 
 ``ASSUMPTIONS`` explains the names of assumptions, such as ``fifo-queue``. The result of a model or
 of a measurement lists its assumptions by these names. ``COLUMNS`` explains some column headings of

@@ -1,4 +1,4 @@
-"""Gets a measurement of a scenario: a run of ns-2 or ns-3, stored results, or a trace."""
+"""Gets a measurement of a scenario: from a trace or stored results, or by a run of ns-2 or ns-3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes fairness indices and ratios of throughputs, and the errors of predictions and means."""
+"""Computes fairness indices, ratios of throughputs, errors of predictions and standard errors."""
 
 from __future__ import annotations
 

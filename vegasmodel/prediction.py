@@ -1,6 +1,6 @@
-"""The class ``Prediction``: the throughputs and other results of one model or one measurement.
+"""Defines ``Prediction``, the throughputs and other results of one model or one measurement.
 
-``vegasmodel.predict`` returns one.
+``vegasmodel.predict`` returns a ``Prediction``.
 """
 
 from __future__ import annotations

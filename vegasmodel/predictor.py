@@ -1,4 +1,4 @@
-"""The list of all models (closed forms and simulators), and functions that evaluate them."""
+"""Lists all models (closed forms and simulators), and evaluates them for a scenario."""
 
 from __future__ import annotations
 

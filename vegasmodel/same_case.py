@@ -1,4 +1,8 @@
-"""The assumptions under which a measurement and the models describe the same network."""
+"""Checks whether a measurement and the models describe the same network.
+
+For example, the measured Vegas may be that of Linux, while the models follow that of ns-2. The
+result is a list of assumptions, each of which holds, does not hold, or is in doubt.
+"""
 
 from __future__ import annotations
 

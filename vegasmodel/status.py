@@ -1,4 +1,4 @@
-"""The status of a solver or a simulator: how it ended, or that it is still at work."""
+"""Defines the statuses of a solver or simulator: how it ended, or that it is still at work."""
 
 from __future__ import annotations
 

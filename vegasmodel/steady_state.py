@@ -1,4 +1,4 @@
-"""The class of the results of ``limit_cycle``: steady states that a simulator found."""
+"""Defines the class of the results of ``limit_cycle``: the steady state that a simulator found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads, checks and writes the fields of a scenario, such as numbers with units in TOML files."""
+"""Reads, checks and writes the fields of a scenario, such as a link's capacity in Mbit/s."""
 
 __all__: list[str] = []
 

@@ -1,7 +1,7 @@
-"""Dataclasses with a rule for each field, and functions that read, check, change and write them.
+"""Reads, checks, changes and writes dataclasses that have a rule for each field.
 
-The parts of a scenario, such as ``Link`` and ``Flow``, are such dataclasses.  Each of their fields
-declares a rule: how its value is read, which values are allowed, and how the value is written.
+The parts of a scenario, such as ``Link`` and ``Flow``, are such dataclasses.  The rule of a field
+says how its value is read, which values are allowed, and how the value is written.
 ``read`` makes a dataclass from a TOML table.  ``check`` tests one that was made in Python.
 """
 

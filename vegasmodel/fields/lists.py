@@ -1,4 +1,4 @@
-"""Writes lists as text: the first entries, and how many more there are."""
+"""Shortens a list for a message: names its first entries, and says how many more there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for the fields of a scenario: which values each field may have, in a file and in Python.
+"""Defines the rules for a scenario's fields: which values are allowed, in a file and in Python.
 
 A rule turns a value of a scenario file into the value that Python uses, and back. It also checks
 whether a value from a file or from Python is allowed. ``checked.py`` applies the rules to all

@@ -7,7 +7,7 @@ packets per second.
 A table of units converts the common form, one number and one unit. The library pint converts all
 other text, such as ``"12 kB / 4 ms"``. It is set up with the units of networks only, so a metre is
 an error. The table and pint must give exactly the same float for the same text, because a stored
-run is found by a hash of its scenario's floats.
+result of ns-2 or Linux is found by a hash of the floats of its scenario.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Laws of congestion control, one law per file.
+"""Finds a law of congestion control by its name, and adds laws of the user.
 
-A law says how the window grows, and what a loss does to it. Its function ``drift`` returns the
-growth of the window in packets per round trip. Some laws also have functions that only the packet
+A law says how the window grows, and what a loss does to it. Each law of this package has a file
+here. The function ``drift`` of a law returns the growth of the window in packets per round trip.
+Some laws also have functions that only the packet
 simulator ``rounds`` uses.
 
 ``BUILT_IN`` contains the laws of this package. A user adds a law with ``register_law``. Another

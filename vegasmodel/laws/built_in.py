@@ -1,4 +1,4 @@
-"""The congestion control laws that come with the package."""
+"""Lists the congestion control laws that come with the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class of a congestion control law, which moves the window and cuts it at a loss.
+"""Defines the class ``Law``: a congestion control law says how a window grows and shrinks.
 
 A law consists of constants and of up to three functions:
 

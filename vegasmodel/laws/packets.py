@@ -1,4 +1,4 @@
-"""Types and helpers for the functions by which a congestion control law handles ACKs.
+"""Defines what the functions that handle ACKs, a part of a congestion control law, get and share.
 
 The simulator ``rounds``, which sends whole packets, compiles these functions with Numba. Their
 first argument is the state of the sender (``Window``): its window, its RTTs and the properties of

@@ -1,4 +1,4 @@
-"""Gets measurements to compare with models: runs ns-2 and ns-3, reads traces, keeps stored runs."""
+"""Gets measurements to compare with models: runs ns-2 or ns-3, reads traces or stored results."""
 
 from vegasmodel.support import lazy
 

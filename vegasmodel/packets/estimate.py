@@ -1,6 +1,7 @@
 """Estimates from a trace the values that a scenario file needs.
 
-These are the bottleneck's capacity and buffer, and each flow's RTT and backlog.
+These are the bottleneck's capacity and buffer, and each flow's RTT, baseRTT and alpha. The alpha is
+estimated by the backlog that the flow keeps.
 """
 
 from __future__ import annotations

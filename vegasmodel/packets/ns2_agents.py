@@ -1,4 +1,7 @@
-"""The TCP senders of ns-2 (agents): one for each of our congestion controls that ns-2 has."""
+"""Names the TCP sender of ns-2 (its "agent") that runs each congestion control of this package.
+
+It also says how a flow of a scenario sets the variables of this sender.
+"""
 
 from __future__ import annotations
 

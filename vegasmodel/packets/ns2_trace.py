@@ -1,4 +1,4 @@
-"""Turns the output of one run of ns-2 or ns-3 into a ``Trace``: counts and means over time.
+"""Turns the output of one run of ns-2 or ns-3 into a ``Trace``: packet counts and means over time.
 
 ``record`` also makes the run.
 """

@@ -1,4 +1,4 @@
-"""``read`` reads a trace file of any known format; it recognises the format from the content."""
+"""Reads a trace file of any known format, which it recognises from the content."""
 
 from __future__ import annotations
 

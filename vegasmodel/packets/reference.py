@@ -1,7 +1,7 @@
-"""Stored runs of ns-2 and of the Linux kernel, for machines on which neither of the two can run.
+"""Finds and makes stored runs of ns-2 and Linux, for machines on which neither of the two can run.
 
-The command ``compare`` compares models with a measurement of a scenario. Unless the user gives a
-trace, it uses a stored run of exactly this scenario as the measurement, where one exists.
+The command ``vegasmodel compare`` compares models with a measurement of a scenario. Unless the user
+gives a trace, it uses a stored run of exactly this scenario as the measurement, where one exists.
 
 Each run is one JSON file. Its name is the scenario's ``fingerprint``, a hash of the scenario. The
 file holds the scenario as its user wrote it, the version of ns-2 or Linux, the results, and a
@@ -9,9 +9,10 @@ checksum (SHA-256). Runs of ns-2 are in the folder ``reference/``. Runs of the L
 measured with ``scripts/kernel``, are in ``reference/linux/``. This folder also has a few traces of
 the kernel (Parquet files).
 
-The command ``make`` runs ns-2 and stores the result. Its option ``--each`` makes one file per value
-of a field. With ``--runs`` a file has means over several runs, and their standard errors. The
-command ``check`` repeats all stored runs of ns-2 and compares the throughputs.
+This module has two commands of its own. The command ``make`` runs ns-2 and stores the result. Its
+option ``--each`` makes one file per value of a field. With ``--runs`` a file has means over several
+runs, and their standard errors. The command ``check`` repeats all stored runs of ns-2 and compares
+the new throughputs with the stored ones.
 
     python -m vegasmodel.packets.reference make FILE.toml [--each link.0.buffer=5,10,20] [--runs 5]
     python -m vegasmodel.packets.reference check        # runs ns-2 again and compares

@@ -1,4 +1,4 @@
-"""The class ``Trace``: what was measured per flow and per link over time, in memory and on disk.
+"""Defines ``Trace``, which holds what was measured per flow and per link over time.
 
 Time is divided into intervals. In memory a trace is an ``xarray.Dataset``. Its coordinate ``time``
 holds the end of each interval. The first interval begins at ``Trace.begin``. The variables that a

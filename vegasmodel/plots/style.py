@@ -1,4 +1,4 @@
-"""The style of all figures: colours, markers and legends; also writes a figure to a file.
+"""Sets the style of all figures, such as colours, markers and legends, and saves figures in files.
 
 The colours are those of Okabe and Ito, which colour-blind readers can tell apart. Grey replaces
 their yellow, which is faint on white. Most figures draw a given model with the same colour, dash

@@ -1,9 +1,9 @@
 """Draws the results of a sweep: each flow's share of all bytes delivered.
 
 A sweep evaluates a model for many values of one or more fields of a scenario. If one field varies,
-there is a curve for each flow (at most 8). If two vary, there is a map of the share of one group.
-If this share is always 1, because there is only one flow or group, the utilization of the first
-link is drawn instead.
+there is a curve for each of the first 8 flows. If two vary, there is a map of the share of one
+group. If the share is always 1, because there is only one flow or group, the utilization of the
+first link is drawn instead.
 """
 
 from __future__ import annotations

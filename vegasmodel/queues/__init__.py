@@ -1,4 +1,4 @@
-"""Queue disciplines of a link, one per file: drop-tail, RED, Rate-Delay services."""
+"""Defines the queue disciplines of a link, one per file: drop-tail, RED, Rate-Delay services."""
 
 from __future__ import annotations
 

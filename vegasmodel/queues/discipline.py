@@ -1,4 +1,4 @@
-"""The base class of all queue disciplines: it names their queues and gives the queues' limits.
+"""Defines the base class of all queue disciplines, which says how many packets a queue may hold.
 
 The simulators ask a discipline how many packets can wait in each of its queues. A discipline is a
 frozen dataclass of its parameters, derived from ``Discipline``.

@@ -1,4 +1,7 @@
-"""Rate-Delay services by Podlesny and Williamson: two queues share a link and its buffer."""
+"""Rate-Delay services by Podlesny and Williamson: one queue for high rate, one for low delay.
+
+The two queues share a link and its buffer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenario, the input of every model: the class ``Scenario`` and the classes of its parts.
+"""Defines the scenario, the input of every model: ``Scenario`` and the classes of its parts.
 
 ``load`` reads a scenario from a file. ``expect`` raises an error if a value is not a ``Scenario``.
 """

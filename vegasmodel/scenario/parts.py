@@ -1,4 +1,4 @@
-"""The parts of a scenario: links, groups of flows, and the length of a run.
+"""Defines the parts of a scenario: links, groups of flows, and the length of a run.
 
 All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second. In
 Python, the fields of a part take numbers or text with units. Text such as "20 kB" for a buffer

@@ -1,4 +1,4 @@
-"""The scenario, which is the input of every model: links, groups of flows and the length of a run.
+"""Defines ``Scenario``, the input of every model: links, groups of flows, the length of a run.
 
 All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second.
 ``Scenario.from_toml`` reads the text of a scenario file, in which values may have other units.  In

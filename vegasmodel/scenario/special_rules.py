@@ -1,6 +1,6 @@
-"""The rules of two fields of a scenario. A rule reads, checks and writes the field's values.
+"""Reads, checks and writes two fields of a scenario that need rules of their own.
 
-The fields are the packets that a link drops on purpose, and the congestion control law of a flow.
+They are the packets that a link drops on purpose, and the congestion control law of a flow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Implementations of TCP, called stacks: that of the papers, that of ns-2 and that of Linux.
+"""Describes three implementations of TCP ("stacks"): the papers', that of ns-2 and that of Linux.
 
 A stack adds details to a congestion control law such as Vegas, for example timers and rounding. A
 flow's field ``variant`` names its stack.

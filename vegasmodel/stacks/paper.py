@@ -1,7 +1,8 @@
 """The TCP of the papers: Vegas with a backlog that is not rounded.
 
-The papers do not describe timers and loss recovery. Here both work as in ns-2. Where ns-2
-contradicts the papers, this implementation follows the papers.
+The papers are those on which this package is based. They do not describe timers and loss recovery,
+so here both work as in ns-2. Where ns-2 contradicts the papers, this implementation follows the
+papers.
 """
 
 from dataclasses import replace

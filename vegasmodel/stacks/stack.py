@@ -1,4 +1,4 @@
-"""The class ``Stack``: the details that an implementation of TCP adds to a congestion control law.
+"""Defines ``Stack``, the details that an implementation of TCP adds to a congestion control law.
 
 A law, such as Vegas, is the rule by which a window grows and shrinks. Examples of details are
 timers and rounding. Each field of ``Stack`` switches a mechanism on or off, or gives one of its

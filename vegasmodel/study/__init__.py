@@ -1,13 +1,16 @@
-"""Studies that evaluate a model (a closed form or a simulator) many times for one scenario.
+"""Evaluates a model (a closed form or a simulator) many times: for a scenario and its variants.
 
 - ``sweep`` evaluates a model over a grid of values of the scenario's fields.
-- ``design`` finds the value of a field that meets a target. ``search`` has its search.
+- ``design`` finds the values of a field that meet a target, by the search in ``search``.
 - ``basins`` runs the scenario from many random starts, to find its different outcomes. A start is a
   choice of start times, initial windows and a seed. Runs with nearly the same throughputs have the
   same outcome.
 - ``cycles`` finds the steady state to which each random start leads: constant windows, a periodic
   motion or, if there is neither, long averages.
 - ``agreement`` tests whether two models lead to the same outcomes equally often.
+- ``boundary`` finds at which values of two fields the equilibrium turns unstable.
+- ``uncertainty`` computes how the throughputs depend on the fields, and how uncertain the ratios of
+  throughputs are if the fields are known only with errors.
 
 Other modules help these studies. ``fields`` finds a field of the scenario by its name. ``points``
 makes copies of the scenario in which some fields have other values; each copy is called a point.

@@ -1,6 +1,7 @@
 """Finds at which values of two fields of a scenario, such as two RTTs, the equilibrium is unstable.
 
-The result is the boundary between stable and unstable values: curves in the plane of the fields.
+The equilibrium is that of flows which learn of the queue one round trip later. The result is the
+boundary between stable and unstable values: curves in the plane of the two fields.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The points of a sweep: all combinations of lists of values, or random points within ranges.
+"""Makes the points of a sweep: all combinations of given values, or random points within ranges.
 
 A point gives one value to each field that varies.  The points are divided into rectangular blocks
 of limited size.  A sweep computes and writes one block at a time, or several in parallel.

@@ -1,4 +1,4 @@
-"""The ready-made maps of the command ``map``: a quantity as a function of two scenario fields.
+"""Makes the ready-made maps of the command ``map``: a quantity over two fields of a scenario.
 
 The quantity is a flow's share of the throughput, or the ratio of two groups' throughputs; colours
 show it. Each map has two panels and a text that says how to read them.

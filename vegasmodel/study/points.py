@@ -1,4 +1,4 @@
-"""The points of a study, and a model's results at them as arrays.
+"""Holds the points of a study, and collects a model's results at them in arrays.
 
 A point is a copy of one scenario in which some fields have other values.
 """

@@ -1,4 +1,4 @@
-"""The range in which ``design`` searches for the value of a field: the user's, or a default one."""
+"""Gives the range of a field's values that ``design`` searches: the user's, or a default one."""
 
 from __future__ import annotations
 

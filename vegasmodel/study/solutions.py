@@ -1,4 +1,4 @@
-"""The result of ``design``: the values of a scenario's field that meet a target.
+"""Holds the result of ``design``: the values of a scenario's field that meet a target.
 
 The field is, for example, the buffer of a link, and the target a share of the throughput. The
 result also says what the models predict at each of these values.

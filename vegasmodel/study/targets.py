@@ -1,4 +1,4 @@
-"""The target of ``design``: a quantity, such as a share or a delay, and its wanted value."""
+"""Defines the target of ``design``: a quantity, such as a share or delay, and its wanted value."""
 
 from __future__ import annotations
 

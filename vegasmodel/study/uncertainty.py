@@ -1,4 +1,4 @@
-"""How a closed form's throughputs depend on the fields of a scenario, such as an RTT.
+"""Computes how a closed form's throughputs depend on the fields of a scenario, such as an RTT.
 
 ``sensitivity`` computes the slope d ln(throughput)/d(field) as a finite difference: the field's
 value is changed by small steps, and the throughputs are compared. The slope is computed with one
@@ -14,10 +14,11 @@ order, the logarithm of the ratio has the variance
 
 (JCGM 100:2008, equation (10)). This is right only where the ratio is nearly linear over the range
 of the errors. So the ratio is also computed at one and at two standard deviations above and below
-each value; ``rough`` names the fields for which it is far from linear there.
+each value. ``rough`` names the fields for which it is far from linear there, or whose slope may
+jump near the scenario's value.
 
 Both functions neglect the error of the model itself. So their results name the assumptions of the
-model that do not hold in the scenario, or after such a change of a field (``broken``).
+model that do not hold in the scenario, or when a field changes by the error or step (``broken``).
 """
 
 from __future__ import annotations

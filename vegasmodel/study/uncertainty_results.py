@@ -1,4 +1,4 @@
-"""The results of ``sensitivity`` and ``uncertainty``, and how they are shown."""
+"""Holds the results of ``sensitivity`` and ``uncertainty``, and shows them as tables and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command ends: with an exit status and, after a failure, one line about what went wrong.
+"""Ends a command: with an exit status and, after a failure, one line about what went wrong.
 
 The exit statuses are:
 

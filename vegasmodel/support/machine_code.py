@@ -1,4 +1,4 @@
-"""A cache on disk for the functions that Numba compiles.
+"""Keeps the functions that Numba compiles in a cache on disk, to load them in later runs.
 
 Numba's own cache checks only the source file of the function itself. If the function calls a
 function in another file and that file changes, Numba still loads the old machine code.

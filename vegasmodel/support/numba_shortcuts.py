@@ -1,6 +1,6 @@
 """Makes Numba compile faster: leaves out some steps, and does others in a faster way.
 
-Each context manager replaces functions of Numba as long as it is entered.
+Each context manager replaces functions of Numba until its ``with`` block ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The base class of results that are shown as a table: as text, and in a notebook."""
+"""Shows results as a table: as text, and as HTML in a notebook."""
 
 from __future__ import annotations
 

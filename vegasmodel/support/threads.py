@@ -1,4 +1,4 @@
-"""Threads whose simulations end soon after the user presses Ctrl-C.
+"""Runs simulations on threads so that they end soon after the user presses Ctrl-C.
 
 Python raises ``KeyboardInterrupt`` in its main thread only. The main thread then waits until the
 other threads have ended their work, which may be a long simulation. So a simulation on a thread of

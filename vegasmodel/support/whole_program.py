@@ -6,7 +6,7 @@ function is first translated to LLVM's intermediate language. The function that 
 linked with one copy of each function that it needs. LLVM optimises this program once
 (``linked_code``).
 
-To save more compile time, several steps of Numba and LLVM that bring nothing here are left out
+To save more compile time, several steps of Numba and LLVM that are not needed here are left out
 (``numba_shortcuts``).
 """
 

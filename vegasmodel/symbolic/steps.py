@@ -1,4 +1,4 @@
-"""The class ``Derivation``: premises, steps and result of a derivation, and the paper's formula."""
+"""Holds a derivation: its premises, steps and result, and the formula that the paper prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: random arguments for the Vegas equilibrium, and random valid scenarios.
+"""Draws random valid scenarios, and random arguments for the Vegas equilibrium, with Hypothesis.
 
 An example of a test that uses them::
 

@@ -1,4 +1,4 @@
-"""Readers of traces from other tools: one module per file format, each with a function ``read``."""
+"""Reads traces of other tools. Each file format has a module with a function ``read``."""
 
 __all__: list[str] = []
 

@@ -1,4 +1,7 @@
-"""Makes a trace of the TCP flows in a capture (``connections.py``), and names what is in doubt."""
+"""Makes a trace of the TCP flows that a capture shows (``connections.py`` follows these flows).
+
+``Trace.doubts`` names the assumptions about the capture that may not hold.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ The trace begins at the time of the first row. A window or an RTT is that of the
 at its row. So of the first row only the counters are used.
 
 Other columns are not read.  The entry ``known-columns`` of ``Trace.doubts`` names them, except
-those that ``scripts/kernel`` also records (``UNREAD``).
+those in ``UNREAD``, which our own measurements of the kernel (``scripts/kernel``) also record.
 
 The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
 connection that begins anew needs a name of its own.

@@ -13,7 +13,8 @@ reverse direction and with smaller packets. The trace leaves this other flow out
   The result is slightly too short for data, because a SYN is smaller than a data packet and is
   transmitted faster. If these delays are unknown or the mean RTT is smaller, the mean RTT is taken.
 
-A file with a document type declaration is refused.
+A file with a document type declaration is refused: FlowMonitor writes none, and such a declaration
+can make a small file expand to a huge one.
 """
 
 from __future__ import annotations

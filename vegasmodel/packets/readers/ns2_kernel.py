@@ -1,4 +1,4 @@
-"""The inner loop over the lines of an ns-2 trace, compiled by Numba.
+"""Counts what the lines of an ns-2 trace report, in a loop that Numba compiles.
 
 The function ``scan`` reads a block of the trace line by line. It adds what each line reports, such
 as a delivery or a drop, to sums per interval of time. It stops early in two cases:

@@ -1,4 +1,4 @@
-"""The search of ``design``: for the values of a field with which a model meets a target.
+"""Searches for the values of a field with which a model meets a target; ``design`` uses it.
 
 The target is a wanted value of a quantity, such as a flow's share. The model predicts this quantity
 for many values of the field. If the quantity crosses the target between two neighbouring values,
@@ -23,7 +23,7 @@ The modules are
 - ``sides``: which of these values meet the target, and between which the quantity crosses it;
 - ``scan``: which values are tried;
 - ``outcome``: the solutions among them, or the intervals that meet a bound;
-- ``texts``: what is said of the search.
+- ``texts``: what the user is told about the search.
 """
 
 __all__: list[str] = []

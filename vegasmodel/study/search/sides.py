@@ -1,6 +1,6 @@
 """Finds the tried values that meet the target, and those between which the quantity crosses it.
 
-The functions give the values by their indices in ``Tried.x``.
+The functions return indices of ``Tried.x``, the sorted values that the search has tried.
 """
 
 from __future__ import annotations
