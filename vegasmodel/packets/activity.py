@@ -1,7 +1,9 @@
 """Finds the flows of a trace that have little to send, such as iperf3's control connection.
 
 Most models assume that a flow always has data to send. By Little's law, a flow that always has data
-to send delivers about one window per round trip. A flow with little to send delivers less.
+to send delivers about one window per round trip. A flow with little to send delivers less. If a
+flow of a scenario is compared with such a flow of the trace, a note says so (``no-idle-flows``). A
+scenario file that is made from the trace leaves such flows out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 """Defines the parts of a scenario: links, groups of flows, and the length of a run.
 
-All numbers are in seconds, packets (of ``Scenario.packet_size`` bytes) and packets per second. In
-Python, the fields of a part take numbers or text with units. Text such as "20 kB" for a buffer
+Times are in seconds, and rates in packets per second. Rates and the limits of queues count packets
+of ``Scenario.packet_size`` bytes. A flow's windows, thresholds and ``size`` count packets of the
+flow's own size (``Flow.packet_size``), if it has one.
+
+In Python, the fields of a part take numbers or text with units. Text such as "20 kB" for a buffer
 becomes a number only when the packet size is known, that is, when the part is put into a
 ``Scenario``. Until then it stays text.
 """
@@ -245,7 +248,8 @@ class Flow(Shown):
       implementation.
     - ``delayed_ack``: whether the receiver delays ACKs, so that one ACK usually acknowledges two
       packets.
-    - ``packet_size``: size of a data packet, bytes; the default is the scenario's.
+    - ``packet_size``: size of a data packet, bytes; the default is the scenario's. The flow's
+      windows, thresholds and ``size`` count packets of this size.
     - ``direction``: ``"forward"``, or ``"reverse"`` against the direction of the links.
     - ``service``: at a link with a ``RateDelay`` queue, whether the flow gets a high ``"rate"`` or
       a low ``"delay"``. In a scenario file, the key is ``class``.

@@ -1,4 +1,4 @@
-"""The TCP of the Linux kernel: how it differs from congestion control in papers and RFCs.
+"""Describes how the TCP of the Linux kernel differs from the one in papers and RFCs.
 
 Windows are whole packets. Every flow has SACK, RACK and proportional rate reduction.
 ``docs/linux.md`` describes all differences.

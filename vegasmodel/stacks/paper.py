@@ -1,4 +1,4 @@
-"""The TCP of the papers: Vegas with a backlog that is not rounded.
+"""Describes the TCP of the papers: its Vegas does not round the backlog to whole packets.
 
 The papers are those on which this package is based. They do not describe timers and loss recovery,
 so here both work as in ns-2. Where ns-2 contradicts the papers, this implementation follows the

@@ -1,4 +1,4 @@
-"""Links compiled functions, as code in LLVM's intermediate language, to one program.
+"""Links functions in LLVM's intermediate language to one program, which LLVM then optimises.
 
 By default LLVM inlines small functions in their callers. The options in ``Marks`` change how it
 treats a function:
