@@ -95,9 +95,9 @@ started before it. The paper `boutremans` (Boutremans and Le Boudec) says how mu
 20 sources gets "10 times more than the earlier connections".
 
 In the next table, 20 Vegas sources start one after another, one every 2 s. The table has the ratio
-of the last source's rate to the first one's. The column "ns-2" has the mean of 5 runs of ns-2 2.35,
-from 90 to 120 s, and the column "rounds" has the simulator `rounds`. The other columns have two
-theories and another run of `rounds`:
+of the last source's rate to the first one's. The column "ns-2" is the mean of 5 runs of ns-2 2.35,
+with rates averaged from 90 to 120 s of each run. The column "rounds" is by the simulator `rounds`.
+The other columns are by two theories, and by `rounds` with slower arrivals:
 
 - The column "exact recursion" is a theory. It computes the over-estimate of baseRTT of each source
 from the sources that started before it, by equation (6) of `boutremans`.

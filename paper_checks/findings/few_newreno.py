@@ -142,21 +142,21 @@ the same.
 
 In the setting of the paper `podlesny`, a NewReno flow that marks its packets as Vegas packets gets
 less throughput. This setting has the paper's router, and flows in both directions. A single NewReno
-flow with Vegas's mark gets {single[SETTINGS[0]]} pkt/s in the three runs, less than with the right
-mark. If half of the NewReno flows have the wrong mark, each of them loses more than a quarter of
-its throughput.
+flow with Vegas's mark gets {single[SETTINGS[0]]} pkt/s in three runs of ns-3, less than with the
+right mark. If half of the NewReno flows have the wrong mark, each of them loses more than a quarter
+of its throughput.
 
 In two other settings a single NewReno flow gains if it marks its packets as Vegas packets, and so
 joins the Vegas flows in their queue:
 
 - The first setting is the router of `podlesny` without flows in the reverse direction. The Vegas
 flows do not fill their queue, so the NewReno flow finds room there. It gets {single[SETTINGS[1]]}
-pkt/s in the three runs.
+pkt/s in three runs of ns-3.
 
 - The second setting is class-based queueing (CBQ), with flows in both directions. With CBQ each
 NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it.
 
-If flows have both directions, why does a NewReno flow with the wrong mark gain with class-based
+With flows in both directions, why does a NewReno flow with the wrong mark gain with class-based
 queueing (CBQ), but not with the router of `podlesny`? In both, a queue gets more of the link if it
 has more flows. For CBQ our script counts only flows that send data. The router also counts the ACKs
 of each flow in the other direction as a flow, so it counts more flows per queue. One more flow then
@@ -178,8 +178,8 @@ ns-2. As many flows run in the reverse direction as forward, as in most experime
 {table(["NewReno per Vegas", "router", "CBQ"], two_way)}
 
 The first row of this table, with 0.1 NewReno flows per Vegas flow, has only two NewReno flows. With
-the router of `podlesny`, the relative fairness in the three runs is {fewest}. These values differ
-too much to say whether the router is fair in this case.
+the router of `podlesny`, the relative fairness in three runs of ns-3 is {fewest}. These values
+differ too much to say whether the router is fair in this case.
 
 The last table has the relative fairness of the router of `podlesny` in ns-3, for 0.1 NewReno flows
 per Vegas flow and flows in one direction only. It has the mean over five seeds and the standard

@@ -160,10 +160,10 @@ the smaller, as the geometric mean over these cases:
 
 **What survives.** The numbers of the paper `tsang` are confirmed, and so is its conclusion for
 alpha = 1 and beta = 3: the connection with the longer delay gets less. We simulated the window rule
-that the paper prints, in two ways. If the first packet of the connection with the longer delay
-reaches the router after that of the other connection, the connection with the longer delay gets
-less in {lose[RULE]} of {len(real)} cases. If its first packet reaches the router before that of the
-other, it gets less in {swapped} of {len(real)} cases.
+that the paper prints, with two orders of the first packets. If the first packet of the connection
+with the longer delay reaches the router after that of the other connection, the connection with the
+longer delay gets less in {lose[RULE]} of {len(real)} cases. If its first packet reaches the router
+before that of the other, it gets less in {swapped} of {len(real)} cases.
 
 If alpha = beta = 2 or 3, the printed rule gives both connections of `tsang` nearly the same
 throughput, as in table 4 of the paper. If alpha = beta = 1, it does not always do so.

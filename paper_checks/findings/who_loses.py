@@ -135,7 +135,7 @@ evaluated for a buffer that is one packet smaller (`docs/ns2.md`):
 
 {table(head, cells)}
 
-The next table has the errors of the ratio of Vegas's throughput to Reno's against ns-2:
+The next table has the relative errors, against ns-2, of the ratio of Vegas's throughput to Reno's:
 
 {table(["model", *buffers], missed)}
 
