@@ -21,7 +21,7 @@ FLOW, CURVE = E.heterogeneous.Flows(["reno"], 0.1), E.heterogeneous.droptail(5.0
 
 def test_a_key_that_is_no_text_is_an_unknown_key() -> None:
     table: Any = {"link": [{"capacity": 5.0}], "flow": [{"law": "vegas", "rtt": 0.05}], 3: 4}
-    with pytest.raises(vm.FieldError, match=r"^3: 4 is not allowed; no such key"):
+    with pytest.raises(vm.FieldError, match=r"^3: 3 is no key here; allowed keys: .*link, flow"):
         vm.Scenario.from_dict(table)
 
 
@@ -123,9 +123,7 @@ def test_a_number_too_large_for_a_float_is_no_number() -> None:
 
 
 def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
-    with pytest.raises(
-        vm.FieldError, match="Flow has no such argument; did you mean 'delayed_ack'"
-    ):
+    with pytest.raises(vm.FieldError, match="is no argument of Flow; did you mean 'delayed_ack'"):
         vm.Flow("vegas", "40 ms", delayed_acks=True)  # type: ignore[call-arg]
     with pytest.raises(vm.FieldError, match="did you mean 'buffer'"):
         vm.Link("10 Mbit/s", bufer="20 pkt")  # type: ignore[call-arg]

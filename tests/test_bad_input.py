@@ -235,7 +235,23 @@ def test_single_brackets_that_are_no_toml_are_named(
     ("old", "new", "said"),
     [
         ("[[flow]]", "[[flows]]", "key flows: "),
-        ("[[link]]", "runs = 3\n[[link]]", "key runs: 3 is not allowed; no such key; did you mean"),
+        ("[[link]]", "runs = 3\n[[link]]", "key runs: 'runs' is no key here; did you mean"),
+        (
+            'law = "vegas"',
+            'law = "vegas"\nbbr = 3',
+            "key flow[0].bbr: 'bbr' is no key here; allowed keys: law, rtt, ",
+        ),
+        (
+            "[[flow]]",
+            "queue = { min_threshold = 5 }\n[[flow]]",
+            "key link[0].queue.discipline: missing; one of droptail, red, rd\n",
+        ),
+        (
+            'law = "vegas"',
+            'law = "vegas"\nover_estimate = "none"',
+            "key flow[0].over_estimate: 'none' is not allowed; a number is needed: a time such as "
+            '"80 ms", at least 0 s and at most 1e+07 s; or "measured"\n',
+        ),
         ('rtt = "40 ms"', 'rtt = "40 xx"', "key flow[0].rtt: '40 xx' is not allowed; a time"),
         ('rtt = "40 ms"', "", "key flow[0].rtt: missing; this key is required\n"),
         (

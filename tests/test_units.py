@@ -187,8 +187,9 @@ def test_which_texts_wait_for_a_packet_size() -> None:
     ],
 )
 def test_parts_of_a_bit_are_refused_with_what_was_meant(text: str, kind: str, meant: str) -> None:
-    with pytest.raises(FieldError, match=re.escape(f'did you mean "{meant}"?')):
+    with pytest.raises(FieldError, match=re.escape(f"did you mean '{meant}'?")) as said:
         parse(text, kind, field="f", packet_size=1000.0)
+    assert str(said.value).count("did you mean") == 1
     parse(meant, kind, field="f", packet_size=1000.0)
     assert parse("3 ms", "time", field="f") == 0.003  # there, m is right
 

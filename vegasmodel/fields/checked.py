@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Self, TypeVar, cast
 
-from vegasmodel.fields.rules import Quantity, Rule, Unresolved, nearest
-from vegasmodel.fields.units import MISSING, FieldError
+from vegasmodel.fields.rules import Quantity, Rule, Unresolved, instead
+from vegasmodel.fields.units import MISSING, NO_KEY, FieldError
 
 T = TypeVar("T")
 
@@ -113,7 +113,7 @@ class OneOf:
         elif self._is_word(value):
             return value
         elif self.plain is not None:
-            return self.plain.read(value, where, packet_size)
+            return self._number(self.plain, value, where, packet_size)
         raise FieldError(where, value, self._allowed())
 
     def check(self, value: Any, where: str) -> None:
@@ -141,6 +141,15 @@ class OneOf:
             if isinstance(rule, Table) and isinstance(value, rule.cls):
                 return {key: rule.write(value)}
         return value
+
+    def _number(self, plain: Rule, value: object, where: str, packet_size: float | None) -> Any:
+        try:
+            return plain.read(value, where, packet_size)
+        except FieldError as error:
+            if self.word is None:
+                raise
+            allowed = f'{error.allowed}; or "{self.word}"'
+            raise FieldError(where, value, allowed, wrong=error.wrong) from None
 
     def _is_word(self, value: Any) -> bool:
         return self.word is not None and value == self.word
@@ -279,9 +288,7 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
     fields = {f.metadata.get("key") or f.name: f for f in dataclasses.fields(cast("Any", cls))}
     for key in table:
         if key not in fields:
-            raise FieldError(
-                _join(where, key), table[key], f"no such key{nearest(str(key), list(fields))}"
-            )
+            raise FieldError(_join(where, key), key, instead(key, list(fields)), wrong=NO_KEY)
     values = dict(given)
     for key, field in fields.items():
         if field.name in given:
@@ -312,10 +319,10 @@ class Checked:
         The error names the field with the most similar name, if there is a similar one.
         """
         known = [field.name for field in dataclasses.fields(cast("Any", cls))]
-        for name, value in given.items():
+        for name in given:
             if name not in known:
-                allowed = f"{cls.__name__} has no such argument{nearest(name, known)}"
-                raise FieldError(name, value, allowed)
+                wrong = f"is no argument of {cls.__name__}"
+                raise FieldError(name, name, instead(name, known, "arguments"), wrong=wrong)
         return super().__new__(cls)
 
     def __post_init__(self) -> None:

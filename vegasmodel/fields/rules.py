@@ -294,7 +294,7 @@ class Texts:
         """Raise ``FieldError`` unless the value is a nonempty tuple of names without repeats."""
         good = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
         if not good or not value or len(set(value)) < len(value):
-            raise FieldError(where, value, "a list of names, each once")
+            raise FieldError(where, value, "a list of at least one name, each once")
 
     def write(self, value: Any) -> list[str]:
         """The names as a list for a scenario file."""
@@ -321,3 +321,12 @@ def nearest(word: object, known: Sequence[str]) -> str:
     small = {entry.lower(): entry for entry in known}
     match = difflib.get_close_matches(str(word)[:60].lower(), list(small), n=1)
     return f"; did you mean {small[match[0]]!r}?" if match else ""
+
+
+def instead(word: object, known: Sequence[str], what: str = "keys") -> str:
+    """What a user may write in place of ``word``, an unknown key, for an error message.
+
+    The text names the entry of ``known`` that is most similar to ``word``, or all of ``known`` if
+    none is similar. ``what`` says what they are.
+    """
+    return nearest(word, known).removeprefix("; ") or f"allowed {what}: {', '.join(known)}"

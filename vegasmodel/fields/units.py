@@ -36,6 +36,7 @@ __all__ = [
 
 UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # accepted beside a kind's own unit
 MISSING = "missing"  # as ``wrong`` of a ``FieldError``
+NO_KEY = "is no key here"  # as ``wrong`` of a ``FieldError`` whose value is an unknown key
 PLAIN = 1e7  # tables show greater numbers with an exponent
 MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
@@ -141,6 +142,7 @@ _DEFINITIONS = (
 _LESS_THAN_A_BIT = re.compile(
     r"(?<![^\W\d_])(milli|micro|nano|[mnu\u00b5\u03bc])(bit|byte|bps|[bB])s?(?![^\W\d_])"
 )
+_MILLI = ("m", "milli")  # which some users write for millions
 _NUMBER_UNIT = re.compile(
     r"([+-]?(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)"
 )
@@ -223,12 +225,16 @@ def parse(
 def _meant(text: object, kind: str) -> str:
     """A hint for an error message, such as ``; did you mean '1 BDP'?``, or an empty text.
 
-    There is a hint in two cases:
+    There is a hint in three cases:
 
+    - The text has thousandths of a bit or byte in place of millions, such as ``2 mbit/s``.
     - The text has a unit with wrong capitals, such as ``1 bdp``.
     - The text is an amount of data, such as ``20 Mbit``, in place of a rate. The hint is then the
       amount per second: ``'20 Mbit/s'``.
     """
+    slip = _LESS_THAN_A_BIT.search(text) if isinstance(text, str) else None
+    if isinstance(text, str) and slip and slip[1] in _MILLI:
+        return f"; did you mean {f'{text[: slip.start()]}M{text[slip.start(2) :]}'!r}?"
     if kind == "rate" and isinstance(text, str) and text.strip()[-1:].isalpha():
         with contextlib.suppress(FieldError):
             _to_float(f"{text.strip()}/s", kind, "", "", 1.0)
@@ -319,12 +325,10 @@ def _float(number: float, field: str, allowed: str) -> float:
 def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
     if slip := _LESS_THAN_A_BIT.search(text):
         said = f'"{slip[1]}" stands for a small part of a bit or byte'
-        if slip[1] in ("m", "milli"):
-            meant = f"{text[: slip.start()]}M{text[slip.start(2) :]}"
-            raise FieldError(field, text, f'{said}; did you mean "{meant}"?')
-        raise FieldError(field, text, f"{said}: {allowed}")
+        mega = slip[1] in _MILLI  # ``_meant`` says what such a text means
+        raise FieldError(field, text, said if mega else f"{said}: {allowed}")
     if "," in text:  # pint would read "4,32" as 432
-        raise FieldError(field, text, "no comma in a number; a point before the decimals")
+        raise FieldError(field, text, "no comma in a number; write a point before the decimals")
     match = _NUMBER_UNIT.fullmatch(text)
     if match is None and not re.fullmatch("inf[^0-9]*", text):
         raise FieldError(field, text, f"a number is needed: {allowed}")

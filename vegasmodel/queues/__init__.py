@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from vegasmodel.fields import checked
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.queues.discipline import Discipline
 from vegasmodel.queues.droptail import DropTail
 from vegasmodel.queues.rate_delay import RateDelay
@@ -40,7 +40,10 @@ class QueueRule:
             kinds = ", ".join(cls.__name__ for cls in DISCIPLINES.values())
             allowed = f'a table such as {{ discipline = "droptail" }}; in Python one of {kinds}'
             raise FieldError(where, value, allowed)
-        Choice(tuple(DISCIPLINES)).check(value.get("discipline"), f"{where}.discipline")
+        key = f"{where}.discipline"
+        if "discipline" not in value:
+            raise FieldError(key, None, f"one of {', '.join(DISCIPLINES)}", wrong=MISSING)
+        Choice(tuple(DISCIPLINES)).check(value["discipline"], key)
         return checked.read(DISCIPLINES[value["discipline"]], value, where, packet_size)
 
     def check(self, value: Any, where: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from vegasmodel import laws
 from vegasmodel.fields.checked import evolve
-from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.rules import instead, nearest
+from vegasmodel.fields.units import NO_KEY, FieldError
 
 __all__ = ["replaced", "with_thresholds"]
 
@@ -50,7 +50,7 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
         raise FieldError("changes", changes, 'a mapping such as {"link.buffer": 20}')
     for name in changes:
         if not isinstance(name, str):
-            raise FieldError("changes", name, "keys are text such as link.buffer")
+            raise FieldError("changes", name, 'every key is text, such as "link.buffer"')
     links, flows = given
     whole: Any = scenario
     inner = {"link": links[0], "flow": flows[0], "run": whole.run}
@@ -175,7 +175,8 @@ def _attributes(part: Any, key: str, name: str, value: Any) -> tuple[str, ...]:
         return (attribute,)
     held = getattr(part, attribute)
     if not dataclasses.is_dataclass(held):
-        raise FieldError(name, value, f"{name.removesuffix(f'.{inner}')} has no keys of its own")
+        whole = name.removesuffix(f".{inner}")
+        raise FieldError(name, inner, f"{whole} is a single value", wrong=NO_KEY)
     return (attribute, *_attributes(held, inner, name, value))
 
 
@@ -207,7 +208,7 @@ def _attribute(part: Any, key: str, name: str) -> str:
     """
     known = _keys(part)
     if key not in known:
-        raise FieldError(name, key, f"no such key{nearest(key, list(known))}")
+        raise FieldError(name, key, instead(key, list(known)), wrong=NO_KEY)
     return known[key]
 
 
