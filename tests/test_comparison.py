@@ -171,7 +171,7 @@ def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch
     (said,) = (a for a in two.measured.assumptions if a.name == "enough-runs")
     assert said.holds is False
     assert "vegas's mean is 13 %" in said.detail
-    with pytest.raises(vm.FieldError, match="beside a trace"):
+    with pytest.raises(vm.FieldError, match=r"^runs: 2 .*; leave it out: a trace is one run$"):
         vm.compare(scenario, "x.pcap", runs=2)
 
 
@@ -200,14 +200,15 @@ def test_without_a_measurement_the_error_names_the_other_ways() -> None:
     """ns-2 has no Vegas of Linux, and no such run is stored."""
     flow = Flow(law="vegas", rtt=0.04321, variant="linux")
     scenario = Scenario(links=(Link(name="l", capacity=833.0, buffer=31.0),), flows=(flow,))
-    with pytest.raises(FieldError, match=r"cannot be measured in ns-2.*; compare takes a trace"):
+    other = r"give compare a trace \(--trace FILE\), or use predict, which needs no measurement$"
+    with pytest.raises(FieldError, match=rf"'linux' cannot be measured in ns-2; .*; {other}"):
         vm.compare(scenario)
 
 
 def test_more_runs_are_asked_of_a_simulator_only() -> None:
     """The kernel's stored trace of this scenario cannot be run again; nor can ns-2 run it."""
     scenario = vm.load(ROOT / "paper_checks/linux/e1a_2M_40ms_a3b3.toml")
-    with pytest.raises(FieldError, match=r"^runs: 3 is not allowed; nothing beside the stored"):
+    with pytest.raises(FieldError, match=r"^runs: 3 is not allowed; leave it out: ns-2 did not"):
         vm.compare(scenario, models=["equilibrium"], runs=3)
 
 

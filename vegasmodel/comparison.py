@@ -373,7 +373,7 @@ def compare(
     ``EngineMissing`` if ns-2 must be run and is not installed.
     """
     if runs is not None and trace is not None:
-        raise FieldError("runs", runs, "nothing beside a trace, which is one run")
+        raise FieldError("runs", runs, "leave it out: a trace is one run")
     if not isinstance(scenario, Mapping):
         expect(scenario, "a Scenario, or the table of a scenario file")
     if trace is not None:
@@ -384,7 +384,7 @@ def compare(
             return compare(Scenario.from_dict(scenario), None, models, timeout, runs=runs)
         return _compare_estimated(scenario, trace, models)
     if runs is not None and measurement.stored_elsewhere(scenario):
-        allowed = "nothing beside the stored measurement of this scenario, which ns-2 did not make"
+        allowed = "leave it out: ns-2 did not make the stored measurement of this scenario"
         raise FieldError("runs", runs, allowed)
     measured = measurement.find(measurement.run_often(scenario, runs), trace, timeout)
     note = measurement.enough_runs(measured)

@@ -88,9 +88,7 @@ def find(scenario: Scenario, trace: str | Path | Trace | None, timeout: float | 
         else:
             found = run_engine(_several(scenario), timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
-        other = "compare takes a trace in place of ns-2; predict needs neither"
-        if error.allowed == other:
-            raise
+        other = "give compare a trace (--trace FILE), or use predict, which needs no measurement"
         allowed = f"{error.allowed}; {other}"
         raise FieldError(error.field, error.value, allowed, wrong=error.wrong) from None
     if not damaged:

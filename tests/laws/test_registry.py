@@ -35,9 +35,9 @@ def test_scenario_files_name_a_registered_law():
 def test_a_law_that_ns2_lacks_is_said_to_be_lacking():
     flows = [vm.Flow("own-reno", "60 ms"), vm.Flow("vegas", "60 ms")]
     scenario = vm.Scenario([Link(1080.0, buffer=20)], flows)
-    with pytest.raises(FieldError, match=r"is not in ns-2, .* compare takes a trace") as told:
+    said = r"'own-reno' is not in ns-2; ns-2 has vegas, .*cubic; give compare a trace"
+    with pytest.raises(FieldError, match=said):
         vm.compare(scenario, models=["equilibrium"])
-    assert str(told.value).count("takes a trace") == 1
 
 
 MINE = """import vegasmodel as vm

@@ -136,5 +136,5 @@ def test_red_waits_after_a_drop_unless_it_is_that_of_1993() -> None:
 def test_a_kernels_vegas_is_measured_with_a_trace() -> None:
     """ns-2 lacks Linux's Vegas; the error says what can measure it instead."""
     linux = vm.Flow("vegas", 0.05, variant="linux")
-    with pytest.raises(vm.FieldError, match=r"compare --trace FILE \(docs/linux\.md"):
+    with pytest.raises(vm.FieldError, match=r"docs/linux\.md says how to record a trace"):
         ns2_support.check(vm.Scenario([vm.Link(1000.0)], [linux]))

@@ -72,7 +72,7 @@ def check_queue(link: Link, where: str, known: Collection[str], engine: str) -> 
     """
     name = link.queue.discipline
     if name not in known:
-        raise FieldError(f"{where}.queue", name, f"{', '.join(known)} in {engine}")
+        raise FieldError(f"{where}.queue", name, f"one of {', '.join(known)} in {engine}")
 
 
 def queue_limits(link: Link) -> tuple[int, ...]:

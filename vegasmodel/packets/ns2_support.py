@@ -36,8 +36,8 @@ def check(scenario: Scenario) -> None:
             raise FieldError(
                 f"flow[{i}].law",
                 flow.law,
-                "compare takes a trace in place of ns-2; predict needs neither",
-                wrong="is not in ns-2, which has laws of the package only",
+                f"ns-2 has {', '.join(AGENTS)}",
+                wrong="is not in ns-2",
             )
         _flow(flow, f"flow[{i}]")
 
@@ -56,20 +56,23 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
         found.append(Assumption("ns2-buffer", False, detail))
     laws = {flow.law for flow in scenario.flows}
     if scenario.run.ns2_defaults == "2.35" and laws - {"vegas"}:
-        detail = "stock 2.35: loss-based packets carry 40 B of headers on top of packet_size"
+        detail = "in ns-2.35 packets of loss-based flows have 40 B of headers beside packet_size"
         found.append(Assumption("ns2-headers", False, detail))
     if any(isinstance(link.queue, RateDelay) for link in scenario.links):
-        detail = "by class-based queueing; an ACK goes with the class of its flow"
+        detail = "class-based queueing is used; an ACK belongs to the class of its flow"
         found.append(Assumption("ns2-rate-delay", False, detail))
     if any(flow.law == "vegas" and flow.over_estimate == 0.0 for flow in scenario.flows):
         detail = "Vegas flows that know baseRTT begin with a window of 2, without slow start"
         found.append(Assumption("ns2-slow-start", False, detail))
     late = scenario.run.ns2_defaults == "2.35"
     if late and any(flow.law == "vegas" and flow.initial_window for flow in scenario.flows):
-        detail = "stock 2.35: Vegas takes its initial window with the ACK of its second packet"
+        detail = "in ns-2.35 Vegas has its initial_window only from the ACK of its second packet on"
         found.append(Assumption("ns2-initial-window", False, detail))
     if any(flow.delay_noise for flow in scenario.flows):
-        detail = "noise: all of the flow's own propagation on its first leg, packets in order"
+        detail = (
+            "the noise is before the first link, with all of the propagation delay that is not on "
+            "links, and packets stay in order"
+        )
         found.append(Assumption("ns2-placement", False, detail))
     return tuple(found)
 
@@ -80,10 +83,10 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
         allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
     if isinstance(link.queue, Red) and link.buffer < 1:
-        allowed = "at least 1 packet in ns-2, whose RED drops every packet without it"
+        allowed = "at least 1 packet in ns-2, whose RED otherwise drops every packet"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
     if isinstance(link.queue, RateDelay) and min(queue_limits(link)) < 2:
-        allowed = "at least 2 packets for either class in ns-2; see queue.delay_buffer"
+        allowed = "at least 2 packets for each class in ns-2; delay_buffer divides the buffer"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
     flows = {member.name: member.flow for member in scenario.members}
     for drop in link.drops:
@@ -92,9 +95,8 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
                 f"{where}.drops.packets", max(drop.packets), f"at most {MAX_FORCED} in ns-2"
             )
         if flows[drop.flow].arrivals != "once" or link not in scenario.path(flows[drop.flow]):
-            raise FieldError(
-                f"{where}.drops.flow", drop.flow, "one lasting flow that crosses this link"
-            )
+            allowed = "a flow that crosses this link and does not arrive at random (arrivals)"
+            raise FieldError(f"{where}.drops.flow", drop.flow, allowed)
 
 
 def _flow(flow: Flow, where: str) -> None:
@@ -102,18 +104,16 @@ def _flow(flow: Flow, where: str) -> None:
         _vegas(flow, where)
     fixed = AGENTS[flow.law].decrease
     if fixed not in (None, flow.decrease):
-        raise FieldError(f"{where}.decrease", flow.decrease, f"{fixed:g}, the factor of ns-2")
+        raise FieldError(f"{where}.decrease", flow.decrease, f"{fixed:g}, as in ns-2")
     if flow.over_estimate not in ("measured", 0.0):
-        allowed = '"measured" or "0 s": ns-2 measures its baseRTT itself'
+        allowed = '"measured" or "0 s": no other error of baseRTT can be set in ns-2'
         raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
     if flow.over_estimate == 0.0 and flow.arrivals != "once":
         raise FieldError(
-            f"{where}.over_estimate", 0.0, '"measured" for flows that arrive at random'
+            f"{where}.over_estimate", 0.0, '"measured" in ns-2 for flows that arrive at random'
         )
     if flow.initial_window is not None and flow.over_estimate == 0.0:
-        allowed = (
-            'none where over_estimate is "0 s": ns-2 measures baseRTT first, and begins with 2'
-        )
+        allowed = 'leave it out if over_estimate is "0 s": such a flow begins with 2 in ns-2'
         raise FieldError(f"{where}.initial_window", flow.initial_window, allowed)
     if flow.max_window < 2:
         raise FieldError(f"{where}.max_window", flow.max_window, "at least 2 packets in ns-2")
@@ -125,9 +125,6 @@ def _vegas(flow: Flow, where: str) -> None:
         if not value.is_integer():
             raise FieldError(f"{where}.{key}", value, "a whole number of packets in ns-2")
     if flow.variant == "linux":
-        allowed = (
-            "it has the variants paper and ns2. A trace of a Linux kernel can be the measurement: "
-            "compare --trace FILE (docs/linux.md says how to record one)"
-        )
-        wrong = "cannot be measured in ns-2, which runs a Vegas of its own"
+        allowed = "paper or ns2; docs/linux.md says how to record a trace of a Linux kernel"
+        wrong = "cannot be measured in ns-2"
         raise FieldError(f"{where}.variant", "linux", allowed, wrong=wrong)

@@ -44,7 +44,8 @@ def stretch(scenario: Scenario, group: Flow) -> tuple[int, int]:
     step = 1 if group.direction == "forward" else -1
     if numbers != list(range(numbers[0], numbers[0] + step * len(numbers), step)):
         names = [link.name for link in scenario.path(group)]
-        raise FieldError("flow.path", names, "in ns-3 links that follow one another in the file")
+        allowed = "in ns-3 the links of a path must follow one another in the file"
+        raise FieldError("flow.path", names, allowed)
     ends = numbers[0], numbers[-1] + 1
     return ends if step > 0 else (numbers[0] + 1, numbers[-1])
 
@@ -68,26 +69,28 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 
     These remarks are printed with the result of a run.
     """
-    detail = f"a connection begins with a SYN; ACKs have {ACK} B, more where SACK names gaps"
+    detail = f"a connection begins with a SYN; ACKs have {ACK} B, and more if SACK reports gaps"
     found = [Assumption("ns3-packets", False, detail)]
     laws = {flow.law for flow in scenario.flows}
     if "vegas" in laws:
         detail = (
-            "ns-3's own: an RTT's least sample, its backlog rounded up (it grows only at or below "
-            "alpha - 1), slow start doubles every RTT, a loss need not cut the window by a quarter"
+            "ns-3's Vegas takes the least RTT of each round trip, and rounds its backlog up (it "
+            "grows only at or below alpha - 1); slow start doubles every RTT, and a loss need not "
+            "cut the window by a quarter"
         )
         found.append(Assumption("ns3-vegas", False, detail))
     if "cubic" in laws:
         detail = (
-            "ns-3's own: HyStart ends slow start where the RTT doubles or ACKs follow one another "
-            "closely for an RTT; before release 3.41 it has no Reno-friendly region (RFC 9438 4.3)"
+            "in ns-3 CUBIC's slow start ends when the RTT doubles, or when ACKs follow one another "
+            "closely for an RTT (HyStart); before release 3.41 CUBIC has no Reno-friendly region "
+            "(RFC 9438 4.3)"
         )
         found.append(Assumption("ns3-cubic", False, detail))
     if laws & {"reno", "newreno"}:
         detail = "every law recovers from losses by SACK; without it ns-3 wastes capacity"
         found.append(Assumption("ns3-recovery", False, detail))
     if any(isinstance(link.queue, Red) for link in scenario.links):
-        detail = "RED does not see the last packet before the link, which waits in the device"
+        detail = "RED does not count the packet that waits last, in the device of the link"
         found.append(Assumption("ns3-red", False, detail))
     return tuple(found)
 
@@ -95,22 +98,26 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 def _link(link: Link, where: str) -> None:
     check_queue(link, where, QUEUES, "ns-3")
     if link.drops:
-        raise FieldError(f"{where}.drops", "forced drops", "none in ns-3; --engine ns2 has them")
+        wrong = "cannot be dropped on purpose in ns-3"
+        raise FieldError(
+            f"{where}.drops", link.drops[0].packets, "use ns-2 (--engine ns2)", wrong=wrong
+        )
     if link.buffer < (2 if isinstance(link.queue, Red) else 1):
-        allowed = "at least 1 packet in ns-3, 2 before RED"
+        allowed = "at least 1 packet in ns-3, and at least 2 with RED"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
     if isinstance(link.queue, RateDelay) and min(queue_limits(link)) < 1:
-        allowed = "at least 1 packet for either class in ns-3; see queue.delay_buffer"
+        allowed = "at least 1 packet for each class in ns-3; delay_buffer divides the buffer"
         raise FieldError(f"{where}.buffer", link.buffer, allowed)
 
 
 def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if flow.law not in LAWS:
-        raise FieldError(f"{where}.law", flow.law, f"in ns-3 one of {', '.join(LAWS)}")
+        allowed = f"ns-3 has {', '.join(LAWS)}"
+        raise FieldError(f"{where}.law", flow.law, allowed, wrong="is not in ns-3")
     # the scenario's own defaults, which ns-3 replaces by its own
     usual = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
     if flow.decrease != usual:
-        allowed = f"{usual:g}, the default: ns-3 decides itself"
+        allowed = f"{usual:g}, the default, for which ns-3 takes a value of its own"
         raise FieldError(f"{where}.decrease", flow.decrease, allowed)
     for key in ("alpha", "beta", "gamma") if flow.law == "vegas" else ():
         value = float(getattr(flow, key))
@@ -120,7 +127,7 @@ def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if size <= HEADERS:
         raise FieldError("packet_size", size, f"more than ns-3's headers, {HEADERS} B")
     if flow.over_estimate != "measured":
-        allowed = '"measured": ns-3 measures its baseRTT itself'
+        allowed = '"measured", because no error of baseRTT can be set in ns-3'
         raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
     if flow.delay_noise:
         raise FieldError(f"{where}.delay_noise", flow.delay_noise, "0 in ns-3")
