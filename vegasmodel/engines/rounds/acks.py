@@ -88,11 +88,11 @@ def add_hole(
     """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
     ``sent_at`` is the time at which they were sent, in seconds. Packets that are recorded already
-    are not recorded again. A hole is a range of consecutive missing packets. For ns-2's Vegas each
-    missing packet is a hole of its own, because this sender stores the time at which each packet
-    was sent. If ``holes`` has no free row, the last hole is extended to the new packets. Packets
-    between that hole and the new packets then count as missing, even if they have arrived. The row
-    of a hole has six numbers:
+    are not recorded again. A hole is a range of consecutive missing packets. For Vegas (ns-2,
+    paper) each missing packet is a hole of its own, because this sender stores the time at which
+    each packet was sent. If ``holes`` has no free row, the last hole is extended to the new
+    packets. Packets between that hole and the new packets then count as missing, even if they have
+    arrived. The row of a hole has six numbers:
 
     - the number of its first packet;
     - the number of the first packet after it;

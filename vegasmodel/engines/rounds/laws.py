@@ -2,7 +2,7 @@
 
 - ``grow`` handles ACKs of new data.
 - ``end_round`` handles the end of a round trip.
-- ``cut`` handles a loss. For ns-2's Vegas ``cut_overdue`` does this.
+- ``cut`` handles a loss. For Vegas with the variant ``ns2`` or ``paper`` ``cut_overdue`` does this.
 - ``enter_cwr`` handles a congestion mark.
 - ``retransmission_timeout`` handles a timeout.
 
@@ -78,8 +78,8 @@ def window(f: Sender) -> float:
 def in_slow_start(f: Sender) -> bool:
     """Whether the flow is in slow start, so that each ACK of new data adds a packet to its window.
 
-    ns-2's Vegas enlarges its window only in every second round trip of slow start. In the other
-    round trips the result is False.
+    Vegas (variants ``ns2`` and ``paper``) enlarges its window only in every second round trip of
+    slow start. In the other round trips the result is False.
     """
     if f.overdue_checks:
         return f.growth == 1.0 and f.cwnd < f.ssthresh
@@ -313,12 +313,12 @@ def cut(f: Sender) -> bool:
 
 @rare
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
-    """Cut the window of ns-2's Vegas before it retransmits its first missing packet.
+    """Cut the window of Vegas (ns-2, paper) before it retransmits its first missing packet.
 
     This packet was sent at the time ``sent_at``. If the window has been cut since then, it is not
     cut again. A cut multiplies the window by ``decrease``, usually 3/4. If the packet counts as
-    sent twice, ns-2 halves the window instead. The window does not fall below 2 packets. After the
-    cut one packet is added for each duplicate ACK that has arrived.
+    sent twice, ns-2 halves the window instead; the variant ``paper`` does not. The window does not
+    fall below 2 packets. After the cut one packet is added for each duplicate ACK that has arrived.
 
     Returns True if the caller is to retransmit the packet. If the packet was sent before a timeout,
     the function does nothing and returns False.
@@ -349,7 +349,7 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """At an ACK of new data, undo what duplicate ACKs have added to the window of ns-2's Vegas.
+    """At an ACK of new data, undo what duplicate ACKs have added to Vegas's window (ns-2, paper).
 
     The window changes only if there were more than three duplicate ACKs. In this case ssthresh
     becomes 2 packets. The count of duplicate ACKs returns to 0 in any case.

@@ -168,8 +168,8 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
     For ns-2's CUBIC it processes each ACK separately. For other senders there are three cases:
 
     - No loss has been signalled yet. The last of the ACKs is at the latest the duplicate ACK number
-      ``enough``, which signals the loss. If the sender can act on an earlier ACK (ns-2's Vegas,
-      limited transmit), the ACKs are processed one by one.
+      ``enough``, which signals the loss. If the sender can act on an earlier ACK (Vegas of ns-2 or
+      the papers, limited transmit), the ACKs are processed one by one.
     - A loss has been signalled. The first ACKs may release no packet, because too many packets are
       in flight. These ACKs are processed together, without the first ACK that releases a packet.
     - The sender is in a recovery with Linux's PRR. All ACKs are processed together.

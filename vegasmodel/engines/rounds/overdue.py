@@ -2,7 +2,7 @@
 
 At duplicate ACKs, and at the first two ACKs of new data after a retransmission, Vegas checks the
 first missing packet. If this packet is older than the timeout, it is called overdue, and Vegas
-retransmits it. Vegas with the variant ``paper`` does the same.
+retransmits it. Vegas with the variant ``paper`` does all this as in ns-2, except ``leave_stale``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vegasmodel.metrics import Floats
 
 @rare
 def check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """Process duplicate ACKs for ns-2's Vegas: it retransmits a packet or enlarges its window.
+    """Process duplicate ACKs for Vegas (ns-2, paper): it sends a packet again, or its window grows.
 
     There are ``acks`` duplicate ACKs, and the last arrives at ``end``. Vegas retransmits the first
     missing packet at the third duplicate ACK. At any other duplicate ACK it retransmits this packet
@@ -56,7 +56,7 @@ def leave_stale(f: Sender, before: float) -> None:
 
 @rare
 def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
-    """For ns-2's Vegas, process an ACK of a packet that was missing.
+    """For Vegas (ns-2, paper), process an ACK of a packet that was missing.
 
     The sender takes an RTT sample from the last packet that the ACK acknowledges. There are two
     exceptions: this packet's number is below ``again``, so that it may have been sent twice, or the
@@ -64,7 +64,7 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
 
     At the first and the second ACK of new data after a retransmission, the sender checks the next
     missing packet. If the packet is overdue (older than Vegas's fine timeout), it is retransmitted.
-    If no packet is in flight, ns-2 treats the next packet as overdue although it was never sent. If
+    If no packet is in flight, the next packet counts as overdue although it was never sent. If
     no packet is overdue at the first ACK, there is no check at the second. At the end the sender
     sends what the window allows.
     """

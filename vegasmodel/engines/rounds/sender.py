@@ -81,7 +81,7 @@ from vegasmodel.metrics import Floats
 def _before_new_data(f: Sender) -> None:
     """Do what a sender does first when an ACK of new data arrives.
 
-    - ns-2's Vegas takes back the packets that duplicate ACKs have added to its window. In ns-2 2.35
+    - Vegas (ns-2, paper) takes back what duplicate ACKs have added to its window. In ns-2 2.35
       its window is one packet until its second packet, packet 1, is acknowledged
       (``second_packet_first``). Then the window becomes ``first_window``.
     - If packet 0 was a SYN, it does not count as delivered.

@@ -8,9 +8,9 @@ Linux has two more timers, which usually expire earlier. After the first, the se
 packet, the tail loss probe (TLP, ``tcp_schedule_loss_probe``). After the second, the reordering
 timer, it takes the first missing packet for lost.
 
-The Vegas of ns-2 also compares the time since a packet was sent with a fine timeout. It does so
-only at certain ACKs: at each duplicate ACK, and at the first two ACKs of new data after a
-retransmission.
+Vegas with the variant ``ns2`` or ``paper`` also compares the time since a packet was sent with a
+fine timeout. It does so only at certain ACKs: at each duplicate ACK, and at the first two ACKs of
+new data after a retransmission.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -160,7 +160,7 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 def back_off(f: Sender) -> None:
     """Double the retransmission timeout after it has expired.
 
-    The function is also called when ns-2's Vegas retransmits a packet before the timeout
+    The function is also called when Vegas (ns-2, paper) retransmits a packet before the timeout
     (``laws.cut_overdue``). The backoff, a factor on the timeout, doubles until it is 64. With
     ``floor_before_backoff`` it doubles further, until the timeout is ``longest_rto`` seconds. When
     the backoff is 16 or more, the sender discards its smoothed RTT (``srtt``), as in BSD.
@@ -249,8 +249,8 @@ def begin_mean(f: Sender, rtt: float) -> None:
 def keeps_mean(f: Sender) -> bool:
     """Whether the sender keeps its smoothed RTT in seconds, and updates it with each RTT sample.
 
-    Senders of Linux and ns-2's Vegas keep it (``mean_rtt``). A BSD sender measures the RTT of one
-    packet at a time, in clock ticks (``update_ticks``).
+    Senders of Linux and Vegas (ns-2, paper) keep it (``mean_rtt``). A BSD sender measures the RTT
+    of one packet at a time, in clock ticks (``update_ticks``).
     """
     return f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0
 
@@ -276,9 +276,10 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
 
 @jit
 def overdue(f: Sender, elapsed: float) -> bool:
-    """Whether a packet sent ``elapsed`` seconds ago is overdue, so that ns-2's Vegas resends it.
+    """Whether a packet sent ``elapsed`` seconds ago is overdue, so that Vegas resends it.
 
-    It is overdue if ``elapsed`` is at least Vegas's fine timeout. Let S be the smoothed RTT plus
+    Only Vegas with the variant ``ns2`` or ``paper`` does so. A packet is overdue if ``elapsed`` is
+    at least the fine timeout. Let S be the smoothed RTT plus
     two mean deviations. The fine timeout is 17/16 S times a factor (``overdue_factor``), which is 1
     after an RTT sample and grows with each retransmission before a timeout.
     """
