@@ -78,6 +78,21 @@ def test_a_rule_that_fails_in_a_run_is_named_with_what_it_saw(model):
             vm.simulate(case, model)
 
 
+def test_a_rule_that_fails_only_when_compiled_is_named_with_what_it_saw():
+    """Whole numbers have 64 bits in compiled code, so 2 * 2^62 is negative there."""
+
+    def cut(f):
+        return min(float(int(f.window > 0.0) * 2 * 2**62), 5.0)
+
+    vm.register_law("wraps", lambda f: 1.0, cut=cut)
+    found = vm.predict(scenario("wraps", "reno", "ns2"), "fluid")
+    assert re.fullmatch(
+        r"law wraps: cut: 'cut' returned no usable number when compiled by Numba; it must return "
+        r"a number from 0 to 1e\+09; its Source had window .* \(test_faults\.py, line \d+\)",
+        found.reason,
+    )
+
+
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_a_law_that_never_opens_its_window_is_named(model):
     vm.register_law("shrinks", lambda f: -1.0)

@@ -110,7 +110,9 @@ def test_a_comparison_is_the_number_one_or_zero(model):
 def test_numba_says_in_one_line_what_it_cannot_compile():
     table = {"a": object()}
     vm.register_law("objects", lambda f: f.rtt if table else 0.0)
-    with pytest.raises(FieldError, match=r"^law objects: drift: .*Numba compiles") as told:
+    with pytest.raises(
+        FieldError, match=r"^law objects: drift: .* cannot be compiled by Numba; "
+    ) as told:
         vm.simulate(scenario("objects", "reno"), "fluid")
     assert "\n" not in str(told.value)
     assert vm.predict(scenario("objects", "reno"), "fluid").reason == str(told.value)

@@ -22,7 +22,16 @@ from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws.faults import LawFault, Record
-from vegasmodel.laws.law import LARGEST_ANSWER, Law, Rule, Source, ask, least_answer, place
+from vegasmodel.laws.law import (
+    LARGEST_ANSWER,
+    Law,
+    Rule,
+    Source,
+    ask,
+    least_answer,
+    must_return,
+    place,
+)
 
 
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
@@ -177,9 +186,9 @@ def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
         return _compiled(rule, least_answer(name))
     except Exception as error:  # whatever Numba raises at the user's code
         said = getattr(rule, "__name__", rule)
-        allowed = "a function of one Source that Numba compiles"
-        allowed = f"{allowed} ({place(rule, error)}: {_reason(error)})"
-        raise LawFault(f"law {law.name}: {name}", said, allowed) from None
+        allowed = f"{_reason(error)} ({place(rule, error)})"
+        wrong = "cannot be compiled by Numba"
+        raise LawFault(f"law {law.name}: {name}", said, allowed, wrong=wrong) from None
 
 
 def sound(law: Law) -> None:
@@ -198,6 +207,8 @@ def sound(law: Law) -> None:
                 ask(law, name, seen)
             except FieldError as error:
                 raise LawFault.of_error(error) from error
-            # compiled code divides by zero without a word
-            said = f"one, also at {seen} ({place(rule)})"
-            raise LawFault(f"law {law.name}: {name}", "no number", said)
+            # only the compiled function fails: it divides by zero without an error, for example
+            said = getattr(rule, "__name__", rule)
+            allowed = f"{must_return(name, seen)} ({place(rule)})"
+            wrong = "returned no usable number when compiled by Numba"
+            raise LawFault(f"law {law.name}: {name}", said, allowed, wrong=wrong)

@@ -148,6 +148,13 @@ def place(rule: Any, error: Exception | None = None) -> str:
     return f"{file}, line {line}"
 
 
+def must_return(name: str, source: Source) -> str:
+    """What the function ``name`` of a law must return for ``source``, for an error message."""
+    saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
+    least = least_answer(name)
+    return f"it must return a number from {least:g} to {LARGEST_ANSWER:g}; its Source had {saw}"
+
+
 def _takes_one(rule: Any, where: str) -> None:
     """Raise ``FieldError`` unless a law's function can be called with one argument."""
     try:
@@ -178,8 +185,7 @@ def ask(law: Law, name: str, source: Source) -> float:
     ``cut`` from 0 to 1e9).
     """
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
-    saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
-    allowed = f"it must return a number from {least:g} to {LARGEST_ANSWER:g}; its Source had {saw}"
+    allowed = must_return(name, source)
     _takes_one(rule, where)
     try:
         found: Any = rule(source)

@@ -331,10 +331,10 @@ class _Run:
             self.memory.pass_now(t, y)
             h = h or self.stepper.first_step(t, y, self.end - t)
             made = self._step(t, y, min(h, self.max_step), last_error)
-        except NegativeDelayError as vanished:
-            return f"delay {vanished.k} vanishes at t = {t:.12g}"
+        except NegativeDelayError as negative:
+            return f"lags[{negative.k}] becomes negative at t = {t:.12g}"
         except ForgottenError as lost:
-            return f"delay {lost.k} is longer than keep at t = {t:.12g}"
+            return f"lags[{lost.k}] is longer than keep at t = {t:.12g}"
         return made or f"the step became too small at t = {t:.12g}"
 
     def _step(
