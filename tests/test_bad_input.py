@@ -242,6 +242,12 @@ def test_single_brackets_that_are_no_toml_are_named(
             "key flow[0].bbr: 'bbr' is no key here; allowed keys: law, rtt, ",
         ),
         (
+            'law = "vegas"',
+            'law = "vegas"\narrivals = { poisson = "5 1/s" }',
+            "key flow[0].arrivals: 'poisson' needs count = 1 and a finite size; "
+            "give the key size\n",
+        ),
+        (
             "[[flow]]",
             "queue = { min_threshold = 5 }\n[[flow]]",
             "key link[0].queue.discipline: missing; one of droptail, red, rd\n",

@@ -206,6 +206,8 @@ def test_ranges_are_ranges() -> None:
         assert 0 <= span.low < span.high < math.inf
     with pytest.raises(FieldError, match="lower end first"):
         ranges.of_field(base, fields.find(base, "link.buffer"), (9.0, 3.0))
+    with pytest.raises(FieldError, match=r"^flow.vegas.stop: None gives no range .*; give one"):
+        ranges.of_field(base, fields.find(base, "flow.vegas.stop"), None)
     assert ranges.Range(1.4, 5.6, log=False).values(50, whole=True).tolist() == [2, 3, 4, 5]
     with pytest.raises(FieldError, match=r"^between: '1.4:1.6' .* a range with a whole number"):
         vm.design(base, "link.buffer", "share:vegas=0.3", "rounds", between=(1.4, 1.6))

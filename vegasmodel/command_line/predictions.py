@@ -341,7 +341,7 @@ def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:
             raise FieldError("--uncertain", text, "FIELD=ERROR, such as rtt=5%")
         errors[name] = error
     if errors and not set(models) & set(CLOSED_FORMS):
-        allowed = "closed forms only; none was asked for (--model minicycle)"
+        allowed = "it needs a closed form; ask for one, such as --model minicycle"
         raise FieldError("--uncertain", uncertain[0], allowed)
     return errors
 
@@ -373,6 +373,6 @@ def _doubts(
 
     answering = [p.model for p in results if p.applicable and p.model in CLOSED_FORMS]
     if not answering:
-        allowed = "closed forms only; none that was asked for has an answer (--model minicycle)"
+        allowed = "it needs a closed form, and none that was asked for has an answer here"
         raise FieldError("--uncertain", "=".join(next(iter(errors.items()))), allowed)
     return [uncertainty(scenario, model, errors) for model in answering]

@@ -359,9 +359,8 @@ def _paths(scenario: Scenario) -> None:
     for i, group in enumerate(scenario.flows):
         for name in group.path or ():
             if name not in known:
-                raise FieldError(
-                    f"flow[{i}].path", name, f"names of links: {', '.join(known)[:80]}"
-                )
+                allowed = f"the name of a link: {', '.join(known)[:80]}"
+                raise FieldError(f"flow[{i}].path", name, allowed)
 
 
 def _numbers(scenario: Scenario) -> None:
@@ -464,7 +463,8 @@ def _delays(scenario: Scenario) -> None:
             raise FieldError(
                 f"flow[{member.group}].rtt",
                 member.rtt,
-                f"at least {least:.6g} s: transmission times of packet and ACK, and links' delays",
+                f"at least {least:.6g} s, the transmission times of a packet and its ACK and twice "
+                "the delays of the links",
             )
         unset = [link.name for link in links if link.delay is None]
         for name in unset:

@@ -77,7 +77,7 @@ def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | No
         low, high = map(float, between)
         if not low < high < math.inf:
             raise FieldError(
-                "between", f"{low:g}:{high:g}", "LOW:HIGH, the lower end first, finite"
+                "between", f"{low:g}:{high:g}", "two finite numbers, LOW:HIGH, the lower end first"
             )
         return Range(low, high, low > 0 and high > 10 * low)
     return _usual(scenario, field)
@@ -107,7 +107,7 @@ def _usual(scenario: Scenario, field: Field) -> Range:
     if isinstance(field.plain, Integer):
         return Range(max(field.plain.low, 1), max(100, 4 * int(own)), log=True)
     if not now > 0:
-        allowed = "a value to search around, or a range LOW:HIGH given by between"
-        raise FieldError(field.name, field.of(scenario), allowed)
+        wrong, allowed = "gives no range to search", "give one with between, as LOW:HIGH"
+        raise FieldError(field.name, field.of(scenario), allowed, wrong=wrong)
     rule = field.plain
     return Range(max(now / AROUND, rule.low), min(now * AROUND, rule.high), log=True)

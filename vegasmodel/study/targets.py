@@ -123,10 +123,11 @@ def read(text: str, scenario: Scenario) -> Target:
     sense = f"{head[-1]}=" if head.endswith((">", "<")) else "="
     kind, colon, of_whom = head.removesuffix(sense[:-1]).partition(":")
     if not equals and (wanted := text.partition(":")[0]) in KINDS:
-        allowed = f"{KINDS[wanted]}; >= or <= in place of =, in quotes on the command line"
+        allowed = f"write {KINDS[wanted]}; for a bound write >= or <= (in quotes in a shell)"
         raise FieldError("target", text, allowed, wrong="lacks =VALUE")
     if not equals or kind not in KINDS:
-        allowed = f"one of {'; '.join(KINDS.values())}{rules.nearest(kind, tuple(KINDS))}"
+        known = f"one of {', '.join(KINDS)} with its value, such as share:vegas=0.3"
+        allowed = f"{known}{rules.nearest(kind, tuple(KINDS))}"
         raise FieldError("target", text, allowed)
     groups: tuple[str, ...] = ()
     over: tuple[str, ...] = ()

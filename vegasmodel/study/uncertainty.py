@@ -263,8 +263,8 @@ def _expect_independent(scenario: Scenario, one: Input, other: Input) -> None:
         ("flow", i, "beta", False) for i in tied if ("flow", i, "alpha", False) in _places(one)
     }
     if moved & _places(other):
-        same = f"alpha = beta, so it moves with {one.name}, and its error would count twice"
-        raise FieldError("errors", other.name, same, wrong="is given twice")
+        wrong = f"moves with {one.name}, because alpha = beta"
+        raise FieldError("errors", other.name, "give the error of only one of them", wrong=wrong)
 
 
 def _input(scenario: Scenario, name: str, error: str | float) -> Input:
