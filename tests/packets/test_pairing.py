@@ -90,7 +90,7 @@ def test_a_number_that_is_no_flow_s_name_fits_none_of_named_flows():
 
 
 def test_two_groups_cannot_claim_one_flow():
-    with pytest.raises(FieldError, match=r"flow\[1\].match.*another flow than that of vegas"):
+    with pytest.raises(FieldError, match=r"flow\[1\].match.*, which vegas fits already; give each"):
         pair(trace(CAPTURED), scenario('vegas\nmatch = "5001"', 'reno\nmatch = "10.0.0.1"'))
 
 
@@ -128,7 +128,7 @@ def test_the_congestion_control_pairs_what_names_do_not():
 
 def test_order_never_gives_a_flow_to_another_law():
     with pytest.raises(
-        FieldError, match=r"'a' ran cubic, but vegas of the scenario is vegas; match ="
+        FieldError, match=r"'a' ran cubic, but vegas of the scenario is vegas; write match ="
     ):
         pair(trace(["a"], {"a": "cubic"}), scenario("vegas"))
     said = pair(trace(["a"], {"a": "cubic"}), scenario('vegas\nmatch = "a"'))
@@ -181,12 +181,16 @@ def test_flows_that_cannot_be_paired_are_refused():
     two = trace(["a", "b"])
     assert pair(two, scenario("vegas"), {"vegas": "b"}).order == (1,)
     for flows, names, message in (
-        (("vegas", "reno", "sack"), None, "2 flows: a, b"),
-        (("vegas",), None, "name them alike"),
-        (("vegas", "reno"), {"vegas": "a"}, "also one for reno"),
+        (
+            ("vegas", "reno", "sack"),
+            None,
+            r"'a, b' \(flows: 2\) cannot be paired with the scenario \(flows: 3\); name ",
+        ),
+        (("vegas",), None, "or write match = ... for each: vegas$"),
+        (("vegas", "reno"), {"vegas": "a"}, "also a flow of the trace for reno"),
         (("vegas",), {"vegas": "c"}, "a flow of the trace: a, b"),
         (("vegas",), {"z": "a", "vegas": "b"}, "a flow of the scenario: vegas"),
-        (("vegas", "reno"), {"vegas": "a", "reno": "a"}, "another flow of the trace for each"),
+        (("vegas", "reno"), {"vegas": "a", "reno": "a"}, "each flow of the trace only once"),
     ):
         with pytest.raises(FieldError, match=message):
             pair(two, scenario(*flows), names)

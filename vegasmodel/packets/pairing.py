@@ -155,9 +155,9 @@ def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) 
             raise FieldError("flows", name, f"a flow of the trace: {few(names, 6)}")
     missing = [member for member in known if member not in flows]
     if missing:
-        raise FieldError("flows", list(flows), f"also one for {few(missing, 6)}")
+        raise FieldError("flows", list(flows), f"also a flow of the trace for {few(missing, 6)}")
     if len(set(flows.values())) < len(flows):
-        raise FieldError("flows", list(flows.values())[:6], "another flow of the trace for each")
+        raise FieldError("flows", list(flows.values())[:6], "each flow of the trace only once")
     return [names.index(flows[member]) for member in known]
 
 
@@ -184,7 +184,8 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
             raise FieldError(field, group.match, shown, wrong=f"{said}{many}")
         for i in hits:
             if i in taken:
-                raise FieldError(field, group.match, f"another flow than that of {taken[i]}")
+                wrong = f"fits {trace.flows[i]}, which {taken[i]} fits already"
+                raise FieldError(field, group.match, "give each another flow", wrong=wrong)
             taken[i] = group.name
         mine = [k for k, member in enumerate(scenario.members) if member.group == g]
         for k, i in zip(_as_they_start(scenario, mine), _as_they_appear(trace, hits), strict=True):
@@ -269,19 +270,19 @@ def _by_order(
         return
     if len(free) != len(mine):
         names, wanted = trace.flows, [members[k].name for k in mine]
-        raise FieldError(
-            "trace",
-            f"{len(names)} flows: {few(names, 6)}",
-            f"the scenario's {len(members)}, among them {few(wanted, 6)}; name them alike, "
-            "or write match = ... for each in the scenario",
+        allowed = (
+            "name the flows of the scenario as in the trace, or write match = ... for each: "
+            f"{few(wanted, 6)}"
         )
+        counts = f"(flows: {len(names)}) cannot be paired with the scenario (flows: {len(members)})"
+        raise FieldError("trace", few(names, 6), allowed, wrong=counts)
     by = ONLY if len(members) == len(trace.flows) == 1 else ORDER
     theirs = _as_they_appear(trace, list(free.values()))
     for k, i in zip(_as_they_start(scenario, mine), theirs, strict=True):
         if not _fits_law(trace, i, members[k]):
             ran, name = trace.controls[trace.flows[i]], members[k].name
             wrong = f"ran {ran}, but {name} of the scenario is {members[k].flow.law}"
-            allowed = f"match = ... says which flow of the trace {name} is"
+            allowed = f"write match = ... in the scenario to say which flow of the trace {name} is"
             raise FieldError("trace", trace.flows[i], allowed, wrong=wrong)
         found[k] = (i, by)
 

@@ -54,8 +54,8 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
     try:
         return _read(path, format)
     except OSError as error:  # an error while the file is being read
-        reason = error.strerror or "input or output"
-        raise TraceError(path, "", Path(path).name, f"a readable file ({reason})") from None
+        reason = error.strerror or "an input or output error"
+        raise TraceError.unreadable(path, reason) from None
 
 
 @kinds.checked

@@ -65,6 +65,13 @@ class TraceError(FieldError):
         super().__init__(where, value, f"expected {expected}")
         self.args = (f"{where}: found {show(value)}, expected {expected}",)
 
+    @classmethod
+    def unreadable(cls, path: str | Path, reason: str) -> TraceError:
+        """The error for a file that cannot be opened or read for ``reason``, which it states."""
+        error = cls(path, "", Path(path).name, "a readable file")
+        error.args = (f"{printable(str(path))}: cannot be read: {reason}",)
+        return error
+
 
 class Variable(NamedTuple):
     """Describes a variable of a trace, such as the RTT: its unit and its meaning.

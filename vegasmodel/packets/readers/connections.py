@@ -411,7 +411,7 @@ class Connections:
 
     def _new(self, key: Key, seq: int, place: str) -> Flow:
         if len(self.all) == MAX_FLOWS:
-            self.source.fail(place, "one flow more", f"at most {MAX_FLOWS} flows")
+            self.source.fail(place, f"flow {MAX_FLOWS + 1}", f"at most {MAX_FLOWS} flows")
         if len(self.all) == self.bins.flow.shape[1]:
             self.bins.grow_flows()
             self.bin = self.bins.index(self.now)

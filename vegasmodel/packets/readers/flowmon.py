@@ -153,7 +153,7 @@ class _Document:
             if key in self.flows:
                 self._fail(key, "each flowId once")
             if len(self.flows) == 2 * MAX_FLOWS:
-                self._fail("one flow more", f"at most {2 * MAX_FLOWS} flows")
+                self._fail(f"flow {2 * MAX_FLOWS + 1}", f"at most {2 * MAX_FLOWS} flows")
             self.flows[key] = {
                 **{
                     what: self._value(attributes, what, MAX_SECONDS, seconds=True)
@@ -167,7 +167,7 @@ class _Document:
             self._consistent(self.flows[key])
         elif self.path[1] in ("Ipv4FlowClassifier", "Ipv6FlowClassifier"):
             if len(self.addresses) == 2 * MAX_FLOWS:
-                self._fail("one flow more", f"at most {2 * MAX_FLOWS} flows")
+                self._fail(f"flow {2 * MAX_FLOWS + 1}", f"at most {2 * MAX_FLOWS} flows")
             if key in self.addresses:
                 self._fail(key, "each flowId once")
             self.addresses[key] = (

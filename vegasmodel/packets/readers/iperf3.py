@@ -59,7 +59,7 @@ def read(source: Source) -> Trace:
     if len(sockets) > MAX_FLOWS or len(sockets) * len(rows) > MAX_CELLS:
         source.fail("intervals", len(rows), f"at most {MAX_CELLS} values")
     if not sockets:
-        source.fail("intervals", len(rows), "streams of TCP")
+        source.fail("intervals", f"{len(rows)} without a stream", "streams of TCP")
     sending = {socket: any(row.get(socket, {}).get("sender") for row in rows) for socket in sockets}
     told = document.segment_size(start)
     payload = told or float(USUAL)
@@ -211,7 +211,7 @@ class _Document:
             for sends in (True, False):
                 found[socket, sends] = ">".join(ends if sends else ends[::-1])
         if len(set(found.values())) < len(found):
-            self.source.fail("start.connected", len(found) // 2, "each pair of ports once")
+            self.source.fail("start.connected", "a pair of ports twice", "each pair once")
         return found
 
     def segment_size(self, start: Table) -> float:

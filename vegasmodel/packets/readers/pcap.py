@@ -72,7 +72,11 @@ def read(source: Source) -> Trace:
         if flags & (ACK | RST) == ACK:
             connections.ack(key[::-1], number, stamp=stamp, ident=ident)
     if cut and not connections.all:
-        source.fail("", f"{cut} frames cut before the end of their TCP header", "a longer -s")
+        source.fail(
+            "",
+            f"{cut} frames cut before the end of their TCP header",
+            "whole TCP headers; capture with a larger -s",
+        )
     doubts = {"whole-headers": f"{cut} frames end within their TCP header"} if cut else {}
     if source.cut_short:
         doubts["whole-file"] = "the file ends within a frame, so its end is missing"

@@ -160,12 +160,12 @@ class Snapshots:
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
-            self.source.fail("", len(rows), "samples at two times or more")
+            self.source.fail("", f"samples at {len(rows)} times", "samples at two times or more")
         while self.width and len(rows) * len(names) > 10 * MAX_CELLS and len(rows) > 2:
             self._thin()
             rows = self._joined()
         if len(rows) * len(names) > 10 * MAX_CELLS:
-            self.source.fail("", len(names), "fewer flows that come and go")
+            self.source.fail("", f"{len(names)} flows", "fewer flows, or a shorter time")
         times = np.array([time for time, _ in rows]) - origin
         keys = sorted({key for _, row in rows for sample in row.values() for key in sample})
         index = {name: i for i, name in enumerate(names)}

@@ -34,9 +34,9 @@ class Source:
                 self.head = self._head()
         except OSError as error:
             reason = error.strerror or "not a usable path"
-            raise TraceError(path, "", reason, "a readable file") from None
+            raise TraceError.unreadable(path, reason) from None
         except (ValueError, TypeError):
-            raise TraceError(path, "", "not a path", "a readable file") from None
+            raise TraceError.unreadable(path, "not a usable path") from None
         if not regular:
             raise TraceError(path, "", "a folder or device", "a regular file")
 

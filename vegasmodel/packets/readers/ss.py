@@ -82,10 +82,14 @@ def read(source: Source) -> Trace:
             source.fail(
                 f"line {number}",
                 stripped[:60],
-                "the time before it: a line of epoch seconds, as date +%s.%N prints",
+                "a line with the time before this one: seconds since 1970, as date +%s.%N prints",
             )
         if not flow:
-            source.fail(f"line {number}", stripped[:60], "a socket before its details")
+            source.fail(
+                f"line {number}",
+                stripped[:60],
+                "the line with the socket's addresses before its details",
+            )
         sample = _sample(source, number, fields)
         if sample is None:
             continue

@@ -62,11 +62,13 @@ def read(source: Source) -> Trace:
             gap = _LOST.search(text)
             lost += int(gap[1] or gap[2]) if gap else 0
             if "tcp_probe: " in text:
-                source.fail(f"line {number}", text.strip()[:60], "seconds, then tcp_probe")
+                source.fail(
+                    f"line {number}", text.strip()[:60], "a time in seconds before tcp_probe"
+                )
             continue
         fields = dict(_FIELD.findall(event[2]))
         if any(key not in fields for key in _NEEDED):
-            source.fail(f"line {number}", event[2][:60], f"fields {', '.join(_NEEDED)}")
+            source.fail(f"line {number}", event[2][:60], f"the fields {', '.join(_NEEDED)}")
         time = source.number(event[1], number, "a time", 0.0, MAX_TIME)
         origin = time if math.isnan(origin) else origin
         una, high = (_sequence(source, number, fields[key]) for key in ("snd_una", "snd_nxt"))
