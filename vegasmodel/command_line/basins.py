@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     shell_complete=inputs.offer(
         lambda context: [*inputs.models(context), *inputs.engines(context)]
     ),
-    help="Another model, ns2 or ns3, to run from the same starts.",
+    help="Another model, or ns2 or ns3, to run from the same starts.",
 )
 @inputs.laws
 @inputs.as_json

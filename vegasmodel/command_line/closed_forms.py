@@ -141,7 +141,7 @@ def _ranges(alpha: Floats, x: Floats, c: float, rtt: Floats | None, variant: str
 
 @click.command()
 @click.option("--n", type=int, default=20, help="Number of Vegas flows.")
-@click.option("--capacity", default="125pkt/s", help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')
+@click.option("--capacity", default="125pkt/s", help=inputs.CAPACITY)
 @inputs.alpha
 @inputs.packet_size
 @inputs.as_json

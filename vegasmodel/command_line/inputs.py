@@ -136,7 +136,7 @@ model = click.option(
     "--model",
     default="rounds",
     shell_complete=offer(lambda context: [*models(context), *engines(context)]),
-    help="A model of predict, ns2 or ns3.",
+    help="A model that predict has, or ns2 or ns3.",
 )
 engine = click.option(
     "--engine",
@@ -145,14 +145,16 @@ engine = click.option(
     help="Packet-level simulator: ns2 or ns3.",
 )
 
-capacity = click.option("--capacity", required=True, help='Bottleneck: "250pkt/s", "1.5 Mbit/s".')
+CAPACITY = 'Capacity of the bottleneck, such as 250pkt/s or "1.5 Mbit/s".'
+capacity = click.option("--capacity", required=True, help=CAPACITY)
 packet_size = click.option(
     "--packet-size", default="1000 B", help="Size of a data packet with its headers."
 )
 alpha = click.option(  # one number stands for the band, as in the models with one threshold
     "--alpha",
     default="2",
-    help="Backlog in packets, one value or a list. For a band: its middle (alpha + beta) / 2.",
+    help="Packets that Vegas keeps queued, one value or a list. If alpha < beta: "
+    "(alpha + beta) / 2.",
 )
 variant = click.option(
     "--variant",
