@@ -23,9 +23,10 @@ settings. A member is a single flow of a group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from vegasmodel import stacks
+from vegasmodel.fields.lists import few
 from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Scenario
 from vegasmodel.stacks import Stack
@@ -137,6 +138,26 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
         and not (counted and law.is_cubic and stack(scenario, group).bictcp)
     )
     return "; ".join(sorted(set(said) - {""}))
+
+
+def slow_access(scenario: Scenario) -> list[Flow]:
+    """The groups of flows whose access links are slower than twice the slowest link of the path.
+
+    Such an access link may slow a flow, or space out its packets.
+    """
+
+    def slow(group: Flow) -> bool:
+        slowest = min(link.capacity for link in scenario.path(group))
+        return scenario.access_rate(group) < 2.0 * slowest
+
+    return [group for group in scenario.flows if slow(group)]
+
+
+def told_access(scenario: Scenario, groups: Sequence[Flow]) -> str:
+    """What a model says if it leaves out the access links of these groups; empty if none."""
+    names = [f"{group.name} ({scenario.access_rate(group):g} pkt/s)" for group in groups]
+    said = "slow access links are left out, so a flow may get more than its own carries"
+    return f"{said}: {few(names)}" if names else ""
 
 
 def header(scenario: Scenario, group: Flow) -> float:

@@ -122,4 +122,5 @@ def test_simulate_says_for_which_flow_an_assumption_does_not_hold(
     for command in (["simulate", str(path)], ["predict", str(path), "--model", "rounds"]):
         assert run([*command]) == 0
         out = " ".join(capsys.readouterr().out.split())
-        assert "rounds: bottleneck-is-the-link does not hold: modem." in out
+        assert "rounds: bottleneck-is-the-link does not hold: slow access links are left out" in out
+        assert "a flow may get more than its own carries: modem (" in out

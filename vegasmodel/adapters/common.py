@@ -18,7 +18,7 @@ import numpy as np
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import find, registered
 from vegasmodel.metrics import Floats, percent
-from vegasmodel.placement import links_slow_for_acks, stack
+from vegasmodel.placement import links_slow_for_acks, slow_access, stack, told_access
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 from vegasmodel.stacks import dead_zone
@@ -142,8 +142,8 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         ),
         (
             "bottleneck-is-the-link",
-            all(_fast_access(scenario, g) for g in groups),
-            "access links slower than twice the bottleneck may slow a flow or space out packets",
+            not slow_access(scenario),
+            told_access(scenario, slow_access(scenario)),
         ),
         (
             "no-queueing-of-acks",
@@ -160,11 +160,6 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         lossless = all(link.loss == 0 for link in scenario.links)
         rows.append(("no-random-loss", lossless, "random loss is not in the equations"))
     return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]
-
-
-def _fast_access(scenario: Scenario, group: Flow) -> bool:
-    slowest = min(link.capacity for link in scenario.path(group))
-    return scenario.access_rate(group) >= 2.0 * slowest
 
 
 def one_recovery(

@@ -20,7 +20,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
-from vegasmodel.placement import left_out_of_laws, shut_links, stack, work
+from vegasmodel.placement import left_out_of_laws, shut_links, slow_access, stack, told_access, work
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -58,16 +58,12 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
-    slow = [
-        g.name
-        for g in groups
-        if scenario.access_rate(g) < 2.0 * min(link.capacity for link in scenario.path(g))
-    ]
+    slow = [g for g in slow_access(scenario) if g.delay_noise == 0.0]  # with noise it has a queue
     forced = any(link.drops for link in crossed)
     lacking = left_out_of_laws(scenario, counted=True)
     return (
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),
-        Assumption("bottleneck-is-the-link", not slow, ", ".join(slow)),
+        Assumption("bottleneck-is-the-link", not slow, told_access(scenario, slow)),
         Assumption("no-forced-drops", not forced, "they are not modelled" if forced else ""),
         *_passes_packets(scenario),
     )
