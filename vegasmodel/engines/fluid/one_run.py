@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -79,7 +80,9 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     rng, late = random_starts(scenario, k)
     flows["start"] += late
     state = np.zeros(1, records.LINK_STATE)
-    state["red_gap"], state["loss_gap"] = rng.random(), rng.exponential()
+    state["red_gap"], loss, gap = rng.random(), scenario.links[0].loss, rng.exponential()
+    # the number of packets up to the first loss has a geometric distribution
+    state["loss_gap"] = 1.0 + gap // -math.log1p(-loss) if 0.0 < loss < 1.0 else 1.0
     state["red_count"] = -1.0
     chance.seed(int(rng.integers(2**31)))
     return state

@@ -26,16 +26,46 @@ def drop_at_random(
 
     ``s`` is the queueing delay at the beginning of the step.
 
-    Random loss hits each packet with the same probability. In this model the number of packets
-    between two losses is a real number with an exponential distribution.
+    Random loss hits each packet with the same probability.
     """
     if link.loss > 0.0:
-        now.loss_gap -= packets * link.loss
+        for i in range(len(flows)):
+            flow = flows[i]
+            again = flow.active and sends_again(flow, now, now.step / (flow.rtt + s))
+            if again and not flow.real_numbers:
+                resend_at_random(flow, now, link)
+        now.loss_gap -= packets
         while now.loss_gap <= 0.0:
-            now.loss_gap += -np.log(1.0 - draw(now))
+            now.loss_gap += packets_to_loss(now, link.loss)
             lose(flows[victim(flows, now)], now, link, 1.0, 0.5 * now.step)
     if link.red:
         arrive_at_red(flows, now, link, packets, s)
+
+
+@rare
+def packets_to_loss(now: LinkState, loss: float) -> float:
+    """Draw the number of packets from one random loss to the next; 1: the next packet is lost.
+
+    It has a geometric distribution, as each packet is lost with the probability ``loss``.
+    """
+    if loss >= 1.0:
+        return 1.0
+    packets: float = 1.0 + np.floor(np.log1p(-draw(now)) / np.log1p(-loss))
+    return packets
+
+
+@rare
+def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
+    """Let random loss hit the packet that the flow sends again because it detects a loss.
+
+    If the packet is lost, the sender must wait for its retransmission timer (``recovery.on_loss``).
+    The packet is one of those that arrive in the next round trip. It must not be drawn twice, so
+    the next loss comes one packet later.
+    """
+    now.loss_gap += 1.0
+    if draw(now) < link.loss:
+        flow.resend_lost = True
+        flow.lost += 1.0
 
 
 @jit

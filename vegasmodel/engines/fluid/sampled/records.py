@@ -129,7 +129,7 @@ class Sender:
     freed: float  # packets by which this decision has lowered the number in flight
     freed_ago: float  # seconds from the decision to the end of the step
     doubled: float  # packets by which slow start has enlarged the window (0 if ``smooth``)
-    resend_lost: bool  # RED has dropped the packet that it sends again at a loss
+    resend_lost: bool  # the packet that it sends again at a loss is lost, too
     interval: float  # seconds per packet of growth while ACKs move the window
     still: float  # seconds at the end of the step in which ACKs do not move it
     growth: float  # growth of the window, packets per second
@@ -160,7 +160,7 @@ class LinkState:
     trains_queue: float  # packets that wait where trains have met
     trains_time: float  # time for which ``trains_queue`` holds
     trains_due: float  # when the next train begins or ends
-    loss_gap: float  # random loss: what is left of the sum of p until the next loss
+    loss_gap: float  # random loss: packets until the next loss
     # what ``march`` keeps where it pauses
     paused: bool
     due: float  # time of the next start or stop
