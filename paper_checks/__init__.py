@@ -1,7 +1,8 @@
 """The five papers as executable records: each equation, table, figure and claim is one record.
 
-``run`` answers from stored runs of ns-2 in seconds; ``run(live=True)`` runs ns-2 again.  Each paper
-has a package, named by the paper's key.  Scenario files lie beside the records that use them.
+``run`` answers from stored runs of ns-2 and ns-3 in seconds; ``run(live=True)`` runs both again.
+Each paper has a package, named by the paper's key.  Scenario files lie beside the records that use
+them.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ def records(paper: str) -> tuple[Record, ...]:
 def run(keys: Iterable[str] | None = None, live: bool = False) -> list[Check]:
     """Run the checks of the papers ``keys``, in this order; by default of all five papers.
 
-    With ``live``, ns-2 runs again instead of reading its stored results.  Raises ``ValueError`` for
-    an unknown key, and with ``live`` ``vegasmodel.packets.ns2.EngineMissing`` if ns-2 is not
-    installed.
+    With ``live``, ns-2 and ns-3 run again instead of reading their stored results.  Where ns-3 is
+    not installed, the records that need it are then blocked.  Raises ``ValueError`` for an unknown
+    key, and with ``live`` ``vegasmodel.packets.ns2.EngineMissing`` if ns-2 is not installed.
     """
     wanted = PAPERS if keys is None else tuple(keys)
     runs = Runs(live=live)

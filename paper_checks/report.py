@@ -116,7 +116,7 @@ class Paper:
 
 
 def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
-    """The chapters of ``papers``, from stored runs of ns-2 or, if ``live``, from new ones."""
+    """The chapters of ``papers``, from stored runs, or from new ones if ``live``."""
     runs = Runs(live=live)
     return [_paper(key, runs) for key in papers]
 

@@ -1,4 +1,4 @@
-"""Runs of ns-2 for the records: read from ``reference.json``, or simulated.
+"""Runs of ns-2 and ns-3 for the records: read from ``reference.json``, or simulated.
 
 ``python -m paper_checks.record`` makes the file.  A run is found by the scenario's fingerprint, so
 a stored result never answers for another scenario.  For scenarios with many flows only values per
@@ -80,7 +80,7 @@ class Groups:
 
 
 class Runs:
-    """Results of ns-2.  Stored ones are read; if there is none, ``NoRun`` is raised.
+    """Results of ns-2 and ns-3.  Stored ones are read; if there is none, ``NoRun`` is raised.
 
     With ``live``, all scenarios are simulated again.  With ``keep``, those without a stored result
     are simulated, and each new result is stored at once.  ``scenarios`` are those that were

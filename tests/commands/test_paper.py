@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
+from paper_checks.runs import FILE
 from paper_checks.summary import VERDICTS
 from vegasmodel.command_line.commands import run
 
@@ -44,3 +46,15 @@ def test_paper_shows_the_items_of_one_verdict(
         monkeypatch.setenv(key, value)
     run()
     assert capsys.readouterr().out == "plain,erratum\n"
+
+
+def test_help_names_every_simulator_that_a_live_run_starts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Those of the stored runs, which ``--live`` makes again."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))["runs"].values()
+    simulators = {entry["engine"].split()[0] for entry in stored}
+    assert len(simulators) > 1
+    run(["paper", "--help"])
+    [live] = re.findall(r"--live (.*?)\.", " ".join(capsys.readouterr().out.split()))
+    assert [name for name in simulators if name not in live] == []

@@ -33,7 +33,7 @@ def _papers(_: click.Context) -> tuple[str, ...]:
     help="Only items with this verdict: reproduced, consistent, erratum, discrepant or blocked; "
     "may be repeated.",
 )
-@click.option("--live", is_flag=True, help="Run ns-2 instead of using stored runs.")
+@click.option("--live", is_flag=True, help="Run ns-2 and ns-3 instead of using stored runs.")
 @click.option(
     "--html",
     type=inputs.FILE,
