@@ -1,5 +1,8 @@
 """`boutremans`: derived formulas against printed ones, and both against the numeric model."""
 
+import re
+from pathlib import Path
+
 import mpmath
 import numpy as np
 import pytest
@@ -89,3 +92,17 @@ def test_asymptotic_constants():
     assert known.delay == pytest.approx(500 * level, rel=1e-13)
     known = arrivals.asymptotes(500, 1.0, 1.0, "bonald")
     assert known.total == pytest.approx(float(total.derived.subs(b.L, log)), rel=1e-13)
+
+
+def test_the_errata_have_the_sum_of_bonalds_rates_to_second_order():
+    """Equal to the derived sum up to 1/ln^2 n, and near the printed rates of 30 to 3000 flows."""
+    text = (Path(__file__).parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
+    [formula] = re.findall(r"for many to about c \((.*?\))\)", text)
+    names = {"L_n": b.L, "gamma": sp.EulerGamma}
+    stated = sp.sympify(formula.replace("ln n", "L_n").replace("^", "**"), locals=names)
+    t = sp.symbols("t", positive=True)  # 1/ln n
+    left = (stated - b.asymptotic()[1].derived).subs(b.L, 1 / t)
+    assert sp.simplify(sp.series(left, t, 0, 3).removeO()) == 0
+    for n in (30, 300, 3000):
+        log, total = np.log(n), arrivals.bonald(n, 1.0, 1.0)[1].sum()
+        assert float(stated.subs(b.L, log)) == pytest.approx(total, abs=log**-3)

@@ -305,8 +305,9 @@ def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> As
     In ``arrive`` this sum is c, so C = gamma - 1 + (pi^2/6 - 1)/ln n + O(1/ln^2 n).
 
     In Bonald's form C = gamma. So for large n his queue is longer by about alpha packets per flow.
-    His rates add up to less than c: about the fraction 1/(ln n + gamma + 1) is missing. This
-    fraction falls only as the logarithm of n grows. At 10,000 flows it is still 9 %.
+    His rates add up to less than c: about the fraction 1/(ln n + gamma + pi^2/6) is missing, up to
+    O(1/ln^3 n). This fraction falls only as the logarithm of n grows. At 10,000 flows it is still
+    9 %.
 
     Raises ``FieldError`` for arguments out of range; n must be at least 2.
     """

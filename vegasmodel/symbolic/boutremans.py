@@ -205,7 +205,8 @@ def asymptotic() -> tuple[Derivation, Derivation]:
     gamma is Euler's constant. g is the integral of ``bend_integrand`` from 0 to 1; it is computed
     as the sum of 1/(k^2 (k + 1)) over k = 1, 2, ... The first result is the C for which the sum of
     the rates is 1, up to the term in 1/ln n. Bonald's formula has C = gamma instead. The second
-    result is the sum of the rates for C = gamma.
+    result is the sum of the rates for C = gamma. Up to the term in 1/ln^2 n it is
+    1 - 1/(ln n + gamma + pi^2/6), which docs/errata.md has.
     """
     k = sp.symbols("k", integer=True, positive=True)
     bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))
