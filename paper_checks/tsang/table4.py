@@ -339,10 +339,11 @@ def section_34() -> list[Record]:
             "section 3.4, shares of Vegas connections",
             "claim",
             10,
-            by_print(30),
-            note="Percent. printed: the share of the text's example; computed: the nearest of "
-            "those that the section says it studies, 30, 50 and 70 %. Which of the two is the slip "
-            "cannot be told: table 6 is missing from our text.",
+            blocked="The section contradicts itself, and which statement is the slip cannot be "
+            "told, for table 6 is missing from our text: its example has 10 % of Vegas, and the "
+            "shares that it says it studies are 30, 50 and 70 %.",
+            source="print",
+            note="Percent. printed: the share of the example.",
         ),
         Record(
             "table 5",
