@@ -296,6 +296,18 @@ def test_errata_are_counted_as_statements(checks: list[Check]) -> None:
     assert sum(statements(checks).values()) == len(names)
 
 
+def test_a_ratio_that_ns2_surrounds_is_not_held_against_devendictis(checks: list[Check]) -> None:
+    """By the figures of ns-2 in the note, which do not depend on the code of the verdict."""
+    verdicts = {}
+    for check in checks:
+        if found := re.search(r"ns-2 2.35 where B packets wait, .*?: ([\d., ]+); with", check.note):
+            ratios = [float(ratio) for ratio in found[1].split(", ")]
+            verdicts[check.printed] = check.verdict
+            within = min(ratios) <= check.printed <= max(ratios)
+            assert (check.verdict == "blocked") is within, check.item
+    assert verdicts == {2.58: "blocked", 0.76: "discrepant"}
+
+
 @pytest.mark.parametrize("x2", TSANG_INDEX)
 def test_the_index_of_tsang_is_that_of_mean_rates(x2: int) -> None:
     """By hand from the ACKs: all those from 10 s after the start on, and none before."""
