@@ -230,6 +230,19 @@ def test_wrong_capitals_of_a_unit_get_a_hint(kind: str, text: str, meant: str) -
     assert "did you mean" not in str(said.value)
 
 
+@pytest.mark.parametrize(("text", "kind"), [("2 pkt", "bytes"), ("2 PKT", "bytes"), ("2s", "rate")])
+def test_no_hint_names_text_that_is_refused_as_well(text: str, kind: str) -> None:
+    with pytest.raises(FieldError) as said:
+        parse(text, kind, field="x")
+    assert "did you mean" not in str(said.value)
+
+
+@pytest.mark.parametrize(("text", "meant"), [("20 MBIT/S", "20 Mbit/s"), ("20 Mbit", "20 Mbit/s")])
+def test_a_hint_does_not_wait_for_the_packet_size(text: str, meant: str) -> None:
+    with pytest.raises(FieldError, match=f"did you mean '{meant}'"):
+        parse(text, "rate", field="x")
+
+
 def test_wrong_capitals_of_a_word_get_a_hint() -> None:
     assert nearest("CUBIC", ("vegas", "cubic")) == "; did you mean 'cubic'?"
     assert nearest("BDP", ("vegas", "cubic")) == ""

@@ -213,7 +213,7 @@ def parse(
     try:
         value = _to_float(text, kind, field, allowed, packet_size)
     except FieldError as error:
-        meant = _meant(text, kind)
+        meant = _meant(text, kind, packet_size)
         raise FieldError(field, text, f"{error.allowed}{meant}", wrong=error.wrong) from None
     if math.isnan(value) or (math.isinf(value) and not (infinite and value > 0)):
         raise FieldError(field, text, allowed)
@@ -222,7 +222,7 @@ def parse(
     return value
 
 
-def _meant(text: object, kind: str) -> str:
+def _meant(text: object, kind: str, packet_size: float | None) -> str:
     """A hint for an error message, such as ``; did you mean '1 BDP'?``, or an empty text.
 
     There is a hint in three cases:
@@ -236,23 +236,28 @@ def _meant(text: object, kind: str) -> str:
     if isinstance(text, str) and slip and slip[1] in _MILLI:
         return f"; did you mean {f'{text[: slip.start()]}M{text[slip.start(2) :]}'!r}?"
     if kind == "rate" and isinstance(text, str) and text.strip()[-1:].isalpha():
-        with contextlib.suppress(FieldError):
-            _to_float(f"{text.strip()}/s", kind, "", "", 1.0)
-            return f"; an amount is no rate: did you mean {f'{text.strip()}/s'!r}?"
+        each_second = f"{text.strip()}/s"
+        if _readable(each_second, kind, packet_size):
+            return f"; an amount is no rate: did you mean {each_second!r}?"
     parts = (
         re.fullmatch(r"\s*([-+.\deE]+)\s*([A-Za-z/]+)\s*", text) if isinstance(text, str) else None
     )
     unit = parts and next((u for u in UNITS if u.lower() == parts[2].lower()), None)
-    if parts is None or unit is None:
+    if parts is None or unit is None or unit == parts[2]:
         return ""
     said = f"{parts[1]} {unit}"
-    for each in (kind, "time", "bdp") if kind == "buffer" else (kind,):
-        try:
-            _to_float(said, each, "", "", 1.0)
-        except FieldError:
-            continue
+    kinds = (kind, "time", "bdp") if kind == "buffer" else (kind,)
+    if any(_readable(said, each, packet_size) for each in kinds):
         return f"; did you mean {said!r}?"
     return ""
+
+
+def _readable(text: str, kind: str, packet_size: float | None) -> bool:
+    """Whether the text is a quantity of this ``kind``, or will be one with a packet size."""
+    with contextlib.suppress(FieldError):
+        _to_float(text, kind, "", "", packet_size)
+        return True
+    return needs_packet_size(text, kind)
 
 
 def needs_packet_size(text: object, kind: str) -> bool:
