@@ -220,6 +220,7 @@ def test_a_nanobit_is_refused_without_a_guess(text: str) -> None:
         ("buffer", "20MS", "20 ms"),
         ("time", "60 MS", "60 ms"),
         ("rate", "3 MBit/s", "3 Mbit/s"),
+        ("rate", "1 gbps", "1 Gbps"),
     ],
 )
 def test_wrong_capitals_of_a_unit_get_a_hint(kind: str, text: str, meant: str) -> None:

@@ -114,6 +114,7 @@ KINDS = {
 
 UNITS = (  # as most people write them, for hints
     "s", "ms", "us", "pkt", "B", "kB", "MB", "BDP", "pkt/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
+    "bps", "kbps", "Mbps", "Gbps",
 )  # fmt: skip
 _DEFINITIONS = (
     "tera- = 1e12 = T-",
