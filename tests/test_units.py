@@ -244,6 +244,14 @@ def test_a_hint_does_not_wait_for_the_packet_size(text: str, meant: str) -> None
         parse(text, "rate", field="x")
 
 
+def test_an_error_shows_a_value_without_rounding_error() -> None:
+    """50 times 1e-6 is 4.9999999999999996e-05."""
+    assert str(FieldError("start", 50 * 1e-6, "less")) == "start: 5e-05 is not allowed; less"
+    assert units.show(123456.789012345) == "123456.789012345"
+    assert units.show(60.0) == "60.0"
+    assert units.show(1.7976931348623157e308) == "1.7976931348623157e+308"
+
+
 def test_wrong_capitals_of_a_word_get_a_hint() -> None:
     assert nearest("CUBIC", ("vegas", "cubic")) == "; did you mean 'cubic'?"
     assert nearest("BDP", ("vegas", "cubic")) == ""

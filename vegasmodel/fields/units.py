@@ -16,6 +16,7 @@ import contextlib
 import functools
 import math
 import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,13 @@ class FieldError(ValueError):
 
 
 def show(value: object) -> str:
-    """A value as an error message shows it: its ``repr`` on one line, cut to 80 characters."""
+    """A value as an error message shows it: its ``repr`` on one line, cut to 80 characters.
+
+    A float is shown without the rounding error of its last digits.
+    """
+    if isinstance(value, float):
+        rounded = float(f"{value:.{sys.float_info.dig}g}")
+        value = rounded if math.isfinite(rounded) else float(value)  # the greatest may round to inf
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of more than 4300 digits
