@@ -67,7 +67,11 @@ FILES = {
     "decrease over one": ("flow", "+decrease = 1.2", "flow[0].decrease"),
     "start after the end": ("flow", '+start = "61 s"', "flow[0].start"),
     "stop before start": ("flow", '+start = "9 s"\nstop = "8 s"', "flow[0].stop"),
-    "arrivals without size": ("flow", '+arrivals = { poisson = "5 1/s" }', "arrivals"),
+    "arrivals without size": (
+        "flow",
+        '+arrivals = { poisson = "5 1/s" }',
+        "arrivals: {'poisson': '5 1/s'} is",
+    ),
     "arrivals unknown": ("flow", '+arrivals = { bursts = "5 1/s" }', "flow[0].arrivals"),
     "pareto shape one": ("flow", '+size = {pareto = {mean="3 kB", shape=1.0}}', "shape"),
     "unknown path": ("flow", '+path = ["M"]', "flow[0].path"),

@@ -314,9 +314,9 @@ class Flow(Shown):
         if first is not None and rules.known(first) and first % 1.0:
             raise FieldError("initial_window", self.initial_window, "a whole number of packets")
         if self.arrivals != "once" and (self.size == math.inf or self.count != 1):
-            kind = "poisson" if isinstance(self.arrivals, Poisson) else "pareto"
+            given = _ARRIVALS.write(self.arrivals)
             here = f"here count is {self.count}" if self.count != 1 else "give the key size"
-            raise FieldError("arrivals", kind, here, wrong="needs count = 1 and a finite size")
+            raise FieldError("arrivals", given, here, wrong="needs count = 1 and a finite size")
 
     @property
     def keeps_backlog(self) -> bool:
