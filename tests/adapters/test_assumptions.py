@@ -197,3 +197,11 @@ def test_a_threshold_that_is_no_whole_number_is_named(variant, holds):
     whole = scenario.replace({"flow.vegas.alpha": 2, "flow.vegas.beta": 3})
     said = {a.name: a.holds for a in vm.predict(whole, "fluid").assumptions}
     assert said["whole-thresholds"] is True
+
+
+def test_models_of_one_direction_say_how_many_flows_go_the_other_way():
+    forth, back = vm.Flow("vegas", "60 ms"), vm.Flow("reno", "60 ms", direction="reverse")
+    for flows, some in (([forth, back], "some"), ([back], "all")):
+        case = vm.Scenario([vm.Link("500 pkt/s")], flows)
+        said = f"the equations know the forward direction only; {some} flows are in reverse"
+        assert vm.predict(case, "equilibrium").reason == said

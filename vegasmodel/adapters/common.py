@@ -73,8 +73,10 @@ def one_link(scenario: Scenario) -> str | None:
     """
     if len(scenario.links) != 1:
         return f"the equations know one link; the scenario has {len(scenario.links)}"
-    if {group.direction for group in scenario.flows} != {"forward"}:
-        return "the equations know one direction; some flows are in reverse"
+    directions = {group.direction for group in scenario.flows}
+    if directions != {"forward"}:
+        some = "some" if "forward" in directions else "all"
+        return f"the equations know the forward direction only; {some} flows are in reverse"
     sizes = {scenario.size_of(group) for group in scenario.flows}
     if sizes != {scenario.packet_size}:
         return "the equations know one packet size; some flows have their own"
