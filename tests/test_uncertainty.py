@@ -266,6 +266,31 @@ def test_bad_errors_are_refused_before_a_model_runs(monkeypatch, capsys, tmp_pat
             assert said in capsys.readouterr().err
 
 
+def apart(**more):
+    """Two Vegas flows with alpha 2 and 3 and known base RTTs."""
+    flows = [vegas(f"v{a}", alpha=a, beta=a, **({"over_estimate": "0 s"} | more)) for a in (2, 3)]
+    return scenario(flows)
+
+
+def test_an_error_without_effect_gives_a_deviation_of_0(capsys):
+    """Both rates are alpha / (queueing delay + over-estimate): one error of both has no effect."""
+    both = vm.uncertainty(apart(), "equilibrium", {"over_estimate": "2 ms"})
+    assert [sd for _, sd in both.ratios.values()] == [0.0, 0.0]
+    assert "±" not in repr(both)
+    assert "; standard deviations of 0 to first order" in repr(both)
+    one = vm.uncertainty(apart(), "equilibrium", {"flow.v2.over_estimate": "1 us"})
+    assert all(sd > 0.0 for _, sd in one.ratios.values())
+    assert "; ±: standard deviation to first order" in repr(one)
+
+
+def test_a_word_is_refused_with_what_to_write_instead():
+    asked = r"'measured' is not allowed; .*: set over_estimate to a time such as \"80 ms\""
+    with pytest.raises(vm.FieldError, match=asked):
+        vm.uncertainty(apart(over_estimate="measured"), "equilibrium", {"over_estimate": "2 ms"})
+    with pytest.raises(vm.FieldError, match=r"'vegas' is not allowed; a finite number.* error$"):
+        vm.sensitivity(apart(), "equilibrium", "flow.v2.law")
+
+
 def test_what_has_no_error_is_refused():
     for errors, word in (
         ({"rtt": "0 %"}, "uncertain rtt"),

@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.rules import Integer, listed
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.rules import Integer, Quantity, listed
+from vegasmodel.fields.units import KINDS, FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import CLOSED_FORMS, predict
 from vegasmodel.scenario import Scenario, expect
@@ -45,6 +45,7 @@ __all__ = ["Input", "of_errors", "sensitivity", "uncertainty"]
 
 STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
 SMOOTH = 1e-3  # relative difference of the slopes with two steps, or from two sides, allowed
+SAME = 1e-14  # a change of a logarithm below it over a step is a rounding error
 ROUNDING = 1e-9  # of a ratio: departures from linear below it do not count
 LINEAR = 0.25  # of a ratio's standard deviation: allowed departure from linear, at one deviation
 ZERO = 1e-3  # takes the place of a value of 0 in the step of ``sensitivity``; in the field's unit
@@ -233,7 +234,10 @@ def _numbers(
         value = field.of(scenario)
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not field.number or not number or not math.isfinite(value):
-            raise FieldError(field.name, value, "a finite number, to have a slope or an error")
+            allowed = "a finite number, to have a slope or an error"
+            if isinstance(field.plain, Quantity):
+                allowed += f": set {field.tail} to {KINDS[field.plain.kind].allowed}"
+            raise FieldError(field.name, value, allowed)
         if isinstance(field.plain, Integer):
             allowed = "a number that need not be whole, to have a slope or an error"
             raise FieldError(field.name, value, allowed)
@@ -352,7 +356,8 @@ def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Float
         if why and not reason:
             reason = f"if {each.name} changes by {each.amount(k * h)}, {why}"
     with np.errstate(invalid="ignore"):
-        slope = np.sum(parts, axis=0) / h
+        change = np.sum(parts, axis=0)
+        slope = np.where(np.abs(change) <= SAME, 0.0, change) / h
     return np.where(np.isfinite(slope), slope, np.nan), reason
 
 

@@ -162,7 +162,9 @@ class Uncertainty(Shown):
         not hold.
         """
         rough = f", rough in {', '.join(self.rough)}" if self.rough else ""
-        said = f"±: standard deviation to {self.method}{rough}, without the model's own error"
+        known = any("±" in with_error(*both) for both in self.ratios.values())
+        sd = "±: standard deviation" if known else "standard deviations of 0"
+        said = f"{sd} to {self.method}{rough}, without the model's own error"
         return (self.reason or said) + _not_held(self.broken)
 
     @property
