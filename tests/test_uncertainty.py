@@ -291,6 +291,18 @@ def test_a_word_is_refused_with_what_to_write_instead():
         vm.sensitivity(apart(), "equilibrium", "flow.v2.law")
 
 
+def test_each_column_that_the_option_prints_is_explained(capsys, tmp_path):
+    path = tmp_path / "two.toml"
+    path.write_text(apart().to_toml())
+    asked = ["--model", "equilibrium", "--uncertain", "rtt=5%"]
+    assert run(["predict", str(path), *asked]) == 0
+    (head,) = re.findall(r"^ equilibrium +(ratio.*)$", capsys.readouterr().out, re.MULTILINE)
+    columns = re.split(r"  +", head.strip())
+    assert columns == ["ratio", "sd", "sd, %"]
+    for column in columns:
+        assert run(["explain", column]) == 0
+
+
 def test_what_has_no_error_is_refused():
     for errors, word in (
         ({"rtt": "0 %"}, "uncertain rtt"),

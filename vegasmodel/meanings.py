@@ -192,6 +192,12 @@ COLUMNS = MappingProxyType(
         "±": "the standard error of the mean over the runs, which may be too small by chance if "
         "they are few; for a group, of the mean over its flows too: it does not tell how the "
         "flows differ",
+        "ratio": "the mean throughput of the flows of one group, divided by that of the flows of "
+        "another group",
+        "sd": "of `--uncertain`: the standard deviation of a ratio of throughputs that the errors "
+        "of the fields cause, to first order in these errors; it does not count the model's own "
+        "error",
+        "sd, %": "of `--uncertain`: the column `sd` as a part of the ratio, in percent",
         "throughput NRMSE": "root mean square error of the flows' throughputs, divided by their "
         "mean measured throughput",
         "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "
