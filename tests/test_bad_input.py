@@ -70,7 +70,7 @@ FILES = {
     "arrivals without size": (
         "flow",
         '+arrivals = { poisson = "5 1/s" }',
-        "arrivals: {'poisson': '5 1/s'} is",
+        "arrivals: {'poisson': '5 1/s'} needs count = 1 and a finite size",
     ),
     "arrivals unknown": ("flow", '+arrivals = { bursts = "5 1/s" }', "flow[0].arrivals"),
     "pareto shape one": ("flow", '+size = {pareto = {mean="3 kB", shape=1.0}}', "shape"),
@@ -191,7 +191,10 @@ ARGUMENTS = {
         "--windows: '9..3' is not allowed; LOW..HIGH with 1 <= LOW <= HIGH",
     ),
     "a file whose name is not ASCII": (["predict", "Köln.toml"], "Köln.toml: 'Köln.toml' cannot"),
-    "a trace whose name is not ASCII": (["inspect", "Köln.tr"], "Köln.tr: found"),
+    "a trace whose name is not ASCII": (
+        ["inspect", "Köln.tr"],
+        "Köln.tr: cannot be read: No such file or directory",
+    ),
     "a value that is not ASCII": (ratio("--rtt", "½ s"), "--rtt: '½ s' is not allowed"),
     "a seed of no drawing": (
         ["paper", "--seed", "2"],
@@ -248,7 +251,7 @@ def test_single_brackets_that_are_no_toml_are_named(
         (
             'law = "vegas"',
             'law = "vegas"\narrivals = { poisson = "5 1/s" }',
-            "key flow[0].arrivals: 'poisson' needs count = 1 and a finite size; "
+            "key flow[0].arrivals: {'poisson': '5 1/s'} needs count = 1 and a finite size; "
             "give the key size\n",
         ),
         (

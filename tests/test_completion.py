@@ -95,7 +95,7 @@ def steady(**variables):
         ({}, {"link": [{}, {"name": "b"}]}, r"link\[0\].capacity: .* required"),
         ({}, {"link": [{"bufer": "3 pkt"}]}, "buffer"),
         ({}, {"link": 3}, "link: "),
-        ({}, {"flow": [{"law": "vegas"}]}, "2 flows: 1, 2"),
+        ({}, {"flow": [{"law": "vegas"}]}, r"'1, 2' .flows: 2. cannot be paired"),
         ({}, {"flow": 3}, "flow: "),
         ({}, {"flow": [{"law": "vgas"}]}, "vegas"),
         ({"throughput": np.zeros((10, 2))}, {}, r"link\[0\].capacity: .* cannot tell it"),
