@@ -308,6 +308,23 @@ def test_a_ratio_that_ns2_surrounds_is_not_held_against_devendictis(checks: list
     assert verdicts == {2.58: "blocked", 0.76: "discrepant"}
 
 
+def test_podlesny_s_losses_say_what_the_scale_changes(checks: list[Check]) -> None:
+    """By CBQ at 200 ms: at a fifth of the scale over twice the loss of full scale, by the lists."""
+    losing = [c for c in checks if c.paper == "podlesny" and "IV-E, Vegas's loss" in c.item]
+    assert len(losing) == 2
+    for check in losing:
+        assert "the router has run at a fifth of the scale only" in check.note
+        lists = re.findall(r"ms: ([\d., ]+) %", check.note)[-2:]
+        fifth, full = ([float(part) for part in row.split(", ")] for row in lists)
+        changes = re.search(
+            r"CBQ loses ([\d.]+) % at a fifth of the scale and ([\d.]+) %", check.note
+        )
+        assert changes is not None
+        assert (float(changes[1]), float(changes[2])) == (fifth[2], full[1])
+        assert fifth[2] > 2 * full[1]
+        assert max(fifth[2], full[1]) < 1
+
+
 @pytest.mark.parametrize("x2", TSANG_INDEX)
 def test_the_index_of_tsang_is_that_of_mean_rates(x2: int) -> None:
     """By hand from the ACKs: all those from 10 s after the start on, and none before."""
