@@ -296,18 +296,6 @@ def test_errata_are_counted_as_statements(checks: list[Check]) -> None:
     assert sum(statements(checks).values()) == len(names)
 
 
-def test_a_ratio_that_ns2_surrounds_is_not_held_against_devendictis(checks: list[Check]) -> None:
-    """By the figures of ns-2 in the note, which do not depend on the code of the verdict."""
-    verdicts = {}
-    for check in checks:
-        if found := re.search(r"ns-2 2.35 where B packets wait, .*?: ([\d., ]+); with", check.note):
-            ratios = [float(ratio) for ratio in found[1].split(", ")]
-            verdicts[check.printed] = check.verdict
-            within = min(ratios) <= check.printed <= max(ratios)
-            assert (check.verdict == "blocked") is within, check.item
-    assert verdicts == {2.58: "blocked", 0.76: "discrepant"}
-
-
 def test_podlesny_s_losses_say_what_the_scale_changes(checks: list[Check]) -> None:
     """By CBQ at 200 ms: at a fifth of the scale over twice the loss of full scale, by the lists."""
     losing = [c for c in checks if c.paper == "podlesny" and "IV-E, Vegas's loss" in c.item]

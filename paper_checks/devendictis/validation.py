@@ -141,11 +141,6 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
             f"T: {small:.3f}; ns-2 2.35 where B "
             f"packets wait, at {TRIED}: {by[0]}; with B as its limit: {by[1]}.",
             packets=packets,
-            missing="T is not stated, and it decides: no T gives the print by the formulas, but in "
-            f"ns-2 the ratio is {min(packets):.2f} to {max(packets):.2f}, with the print among "
-            "these."
-            if min(packets) <= printed <= max(packets)
-            else "",
         )
 
     return compute
@@ -270,8 +265,8 @@ def thresholds() -> list[Record]:
                 tolerance=rounding(0.01),
                 note="The nearest ratio by the printed formulas over T from 1 ms to 20 s, as far "
                 "as mu T > B; at B = 5 those of appendix A too, for the text has a threshold of 5. "
-                f"{NO_T} Tolerance: rounding of the print. So no T gives the figure by the "
-                f"formulas, with a, b and N as real numbers.{_floored() if B <= 5 else ''}",
+                f"{NO_T} Tolerance: rounding of the print. So no T gives the figure, with a, b and "
+                f"N as real numbers.{_floored() if B <= 5 else ''}",
                 source="theory",
             )
             for B, printed in ((5.0, 2.58), (10.0, 0.76))
