@@ -1,8 +1,9 @@
 """Computes the range of each Vegas flow's rate in equilibrium, by the model ``bands``.
 
-Only Vegas flows share one link. Vegas keeps its window at any backlog in a certain range (with the
-papers' Vegas, from alpha to beta), so there are many equilibria. The model gives the least and the
-greatest rate that each flow has in any of them.
+The model is for scenarios in which all flows are Vegas and share a single link. Vegas leaves its
+window unchanged while its backlog is in a certain range (with the papers' Vegas, from alpha to
+beta). So there are many equilibria. The model gives the least and the greatest rate that each flow
+has in any of them.
 """
 
 from __future__ import annotations

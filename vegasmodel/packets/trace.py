@@ -144,7 +144,10 @@ class Trace:
 
     @property
     def links(self) -> list[str]:
-        """The names of the trace's links; empty if the trace has no variable per link."""
+        """The names of the links for which the trace has data, such as queue lengths.
+
+        The list is empty if the trace has data of flows only.
+        """
         return [str(name) for name in self.data["link"].values]
 
     @property

@@ -129,14 +129,17 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         packets = min(f.burst, f.burst_part)
         _foresee(net.links, h.link, at)
         advance(net.links, h.link, at)
-        # A packet's RTT counts from its timestamp, ``sent_at``. In ns-2 all packets of a burst
-        # have the same timestamp, the time at which the burst begins. But they leave one by one,
-        # at the rate of the access link. So the RTT of a later packet includes its wait for the
-        # earlier ones. In Linux, too, the packets of a burst have the same timestamp
-        # (tcp_transmit_skb). But in our measurements of Linux the whole burst enters the queue at
-        # this time, because the sender's link has no rate limit (``docs/linux.md``). So the RTT
-        # includes no such wait. This simulator sends the packets of a Linux burst one by one, too.
-        # It leaves out the wait: a packet's timestamp is the time at which it enters the queue.
+        # A packet's RTT counts from its timestamp, ``sent_at``.
+        #
+        # In ns-2 all packets of a burst have the same timestamp, the time ``left_at`` at which the
+        # burst begins. They leave one by one, at the rate of the access link. So the RTT of a later
+        # packet includes its wait for the earlier ones.
+        #
+        # In Linux (``stamps_departure``) the packets of a burst also have the same timestamp
+        # (tcp_transmit_skb). In our measurements the whole burst enters the queue at that time,
+        # because the sender's link has no rate limit (``docs/linux.md``). So no RTT includes such a
+        # wait. This simulator nevertheless sends the packets of a Linux burst one by one. To leave
+        # the wait out of their RTTs, it gives each of them the time at which it enters the queue.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)

@@ -97,11 +97,13 @@ def _schedule_shares(net: Net, e: int) -> None:
 
 @apart
 def at_store(net: Net, e: int) -> bool:
-    """Handle the next event of a Rate-Delay link; returns False if a ring buffer is full.
+    """Handle the next event of a Rate-Delay link; return False if a ring buffer is full.
 
-    The link sends packets of two classes, R and D. ``e`` is the index of the record (``state.Hop``)
-    that holds the waiting packets of a class. If it is the record of class R, a transmission ends.
-    If it is that of class D, the classes' shares of the capacity change.
+    The link sends packets of two classes, R and D. Each class has a record of its own in
+    ``net.links``, and one in ``net.hops`` that holds its waiting packets. Two kinds of events
+    happen at the link, and the record of index ``e`` in ``net.hops`` tells which kind this one is.
+    If it is that of class R, a transmission of a packet of either class ends. If it is that of
+    class D, the classes' shares of the capacity change.
     """
     h = net.hops[e]
     link = net.links[h.link]

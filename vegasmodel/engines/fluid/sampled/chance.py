@@ -13,7 +13,10 @@ from vegasmodel.engines.tables import Table, jit, rare
 
 @jit
 def seed(number: int) -> None:
-    """Seed the random numbers that this thread draws; those of other threads are not affected."""
+    """Seed the random numbers of compiled code in this thread.
+
+    Numba has one generator per thread, apart from NumPy's. So other threads are not affected.
+    """
     np.random.seed(number)
 
 

@@ -1,19 +1,24 @@
-"""Finds the order in which the packets of Linux senders of equal RTTs pass the full queue.
+"""Finds the order in which the packets of Linux senders of equal RTTs arrive at the full queue.
+
+When a window grows at the full queue, a packet is lost soon after. This order decides which flow
+loses it (``loser.follower``).
 
 If all RTTs are equal, the packets of a sender follow one another as a train (Jacobson 1988,
-self-clocking), and at a full queue each train follows another without a gap. So all packets of a
-round trip stand in line. The place of a packet in the line decides which packets come behind it:
-the rest of its own train first, and then the next train.
+self-clocking). At a full queue the trains of all senders follow one another without a gap. They
+form one line, which contains as many packets as the link sends in a round trip. Behind a packet
+come the rest of its own train, and then the next train.
 
-In Linux a window grows by a whole packet at one ACK of a round trip. The place of this ACK in its
-train depends on the congestion control:
+In Linux a window grows by a whole packet, at one ACK of a round trip. Which ACK of the train this
+is depends on the congestion control:
 
-- Reno's window W grows after W ACKs (``tcp_cong_avoid_ai``), and then the count begins anew. So in
-  each round trip it grows at the same distance from the end of the train. This distance depends on
-  the ACK that ended the last recovery, because the count began there.
-- CUBIC's window, while it rests, is compared with Reno's and with CUBIC's target at most once per
-  1/32 s (``bictcp_update``). So it grows at the first ACK of its train, or at the first one that
-  comes 1/32 s after the last comparison.
+- Reno counts ACKs. When it has counted W of them, its window W grows by one packet, and the count
+  begins anew (``tcp_cong_avoid_ai``). The train then has one packet more, too. So in each round
+  trip the same number of ACKs comes after this one. The number depends on the ACK that ended the
+  last recovery, because the count began there.
+- CUBIC compares its window with its target and with its estimate of Reno's window
+  (``bictcp_update``). While the window is constant, it does so at most once per 1/32 s. So the
+  window grows at the first ACK of the train if the last comparison was at least 1/32 s ago, and
+  otherwise at the first ACK after that time.
 - Vegas's window grows at the end of a round trip, at the ACK of the packet that began it.
 """
 
