@@ -242,6 +242,14 @@ def _lost(flows: Table, state: Table, link: Bottleneck, packets: int) -> float:
     return flows[0].lost / packets
 
 
+def _lossy(p: float) -> tuple[Table, Table, Bottleneck]:
+    """A SACK sender, the state and the link, which loses packets with the probability ``p``."""
+    scenario = Scenario((Link(100.0, loss=p),), (Flow("sack", 0.1, variant="ns2", send_jitter=0),))
+    flows = senders(scenario)
+    flows["active"], flows["in_flight"] = True, 1e9
+    return flows, begin(scenario, flows, 0), frame(scenario, flows)[0]
+
+
 @jit
 def _survivals(flows: Table, state: Table, link: Bottleneck, packets: int) -> int:
     survived = 0
@@ -256,13 +264,9 @@ def _survivals(flows: Table, state: Table, link: Bottleneck, packets: int) -> in
 @pytest.mark.parametrize("p", [0.1, 0.5, 1.0])
 def test_a_lone_packet_survives_random_loss_with_the_probability_1_minus_p(p: float) -> None:
     """The packet arrives in parts, one in each step; 1 - p is not exp(-p)."""
-    flow = Flow("sack", 0.1, variant="ns2", send_jitter=0)
-    scenario = Scenario((Link(100.0, loss=p),), (flow,))
-    flows = senders(scenario)
-    state, link, n = begin(scenario, flows, 0), frame(scenario, flows)[0], 40_000
-    flows["active"], flows["in_flight"] = True, 1e9
+    n = 40_000
     error = 4.0 * np.sqrt(p * (1.0 - p) / n)
-    assert _survivals(flows, state, link, n) / n == pytest.approx(1.0 - p, abs=error)
+    assert _survivals(*_lossy(p), n) / n == pytest.approx(1.0 - p, abs=error)
 
 
 @jit
@@ -277,23 +281,16 @@ def _resend(flows: Table, state: Table, link: Bottleneck, often: int) -> int:
 
 def test_random_loss_hits_a_retransmission_too() -> None:
     """The sender then waits for its timer (``on_loss``)."""
-    flow = Flow("sack", 0.1, variant="ns2", send_jitter=0)
-    scenario = Scenario((Link(100.0, loss=0.2),), (flow,))
-    flows = senders(scenario)
-    state, link = begin(scenario, flows, 0), frame(scenario, flows)[0]
+    flows, state, link = _lossy(0.2)
     state["step"] = 0.1
-    flows["active"], flows["cwnd"], flows["in_flight"] = True, 10.0, 10.0
+    flows["cwnd"], flows["in_flight"] = 10.0, 10.0
     assert _resend(flows, state, link, 10_000) / 10_000 == pytest.approx(0.2, abs=0.016)
 
 
 @pytest.mark.parametrize("p", [0.01, 0.1, 0.5])
 def test_random_loss_takes_its_part_of_the_packets(p: float) -> None:
-    flow = Flow("sack", 0.1, variant="ns2", send_jitter=0)
-    scenario = Scenario((Link(100.0, loss=p),), (flow,))
-    flows = senders(scenario)
-    state, link, n = begin(scenario, flows, 0), frame(scenario, flows)[0], 100_000
-    flows["active"], flows["in_flight"] = True, 1e9
-    assert _lost(flows, state, link, n) == pytest.approx(p, abs=4.0 * np.sqrt(p / n))
+    n = 100_000
+    assert _lost(*_lossy(p), n) == pytest.approx(p, abs=4.0 * np.sqrt(p / n))
 
 
 @jit
