@@ -384,8 +384,7 @@ def test_they_are_a_line_and_a_table_as_other_results_are():
 
 def test_they_name_the_assumptions_that_do_not_hold(capsys):
     """A small ± stood alone where an assumption fails, and ns-2 is far from the model."""
-    flows = [vegas(variant="ns2"), {"law": "reno", "rtt": "80 ms"}]
-    case = scenario(flows, buffer="20 pkt")
+    case = MIXED
     names = [each.name for each in vm.predict(case, "minicycle").broken]
     assert "synchronised-losses" in names
     fields = {"link.buffer": "1 %"}
@@ -399,7 +398,7 @@ def test_they_name_the_assumptions_that_do_not_hold(capsys):
             assert f"; does not hold: {', '.join(names)}" in text
     assert "without the model's own error" in vm.uncertainty(case, "minicycle", fields).table()
     line = "ratio --capacity 1080pkt/s --rtt 80ms --buffer 20pkt --uncertain rtt=5% "
-    assert run([*line.split(), "vegas:alpha=3,beta=3,variant=ns2", "reno"]) == 0
+    assert run([*line.split(), "vegas:alpha=3,beta=3", "reno"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"own error. Does not hold: {', '.join(names)}." in said
     held = scenario([vegas("v0", over_estimate="0 s")])

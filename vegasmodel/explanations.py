@@ -182,6 +182,7 @@ EXPLANATIONS = MappingProxyType(
                 "fast-retransmit",
                 "empty-buffer-after-loss",
                 "synchronised-losses",
+                "only-growing-windows-lose",
                 "one-cycle",
                 "single-threshold",
                 "one-source-of-each-kind",

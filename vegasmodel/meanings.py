@@ -62,6 +62,10 @@ ASSUMPTIONS = MappingProxyType(
         "one-cycle": "the flows have only one steady cycle, not also a second one in which Vegas "
         "loses no packets",
         "one-source-of-each-kind": "one Vegas and one loss-based flow",
+        "only-growing-windows-lose": "only flows whose windows grow lose packets when the buffer "
+        "overflows, as `minicycle` assumes for ns-2's and Linux's Vegas; not known if senders wait "
+        "at random (`send_jitter`), propagation delays vary (`delay_noise`), ACKs of Vegas are "
+        "delayed, or access links are slower than the default",
         "own-law-grows": "the window of a user-defined law grows beyond one packet",
         "own-law-grows-slowly": "the window of a user-defined law grows by at most 3 packets or a "
         "tenth of itself in a round trip",
@@ -99,8 +103,7 @@ ASSUMPTIONS = MappingProxyType(
         "steady-queue": "RED's drop probability does not jump at the mean queue that the "
         "model finds",
         "synchronised-losses": "both flows lose packets when the buffer overflows, as the paper "
-        "`devendictis` assumes; for ns-2's and Linux's Vegas `minicycle` takes only the other flow "
-        "to lose",
+        '`devendictis` assumes; `minicycle` assumes this only for `variant = "paper"`',
         "vegas-acks-undelayed": "at equal RTTs, no Vegas flow with delayed ACKs shares a full "
         "queue with a loss-based flow without them",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "

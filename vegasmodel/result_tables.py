@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from vegasmodel.completion import Filled
 
 SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
+TOLD_IF_UNKNOWN = {  # by model, an assumption that is told even if it is not known whether it holds
+    **dict.fromkeys(SIMULATED, "enough-runs"),
+    "minicycle": "only-growing-windows-lose",
+}
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
 ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
@@ -333,16 +337,16 @@ def _time(seconds: float | None) -> str:
 def notes(results: Sequence[Prediction]) -> list[str]:
     """Sentences to print under a table of results.
 
-    There is one for each assumption that the scenario does not meet, one for each simulator that
-    made a single run with random elements, and one for each model without a prediction.  A sentence
-    that is true of several models is printed once, with their names.
+    There is one for each assumption that the scenario does not meet, and one for each model without
+    a prediction.  There is also one for each assumption in ``TOLD_IF_UNKNOWN`` if it is not known
+    whether it holds.  A sentence that is true of several models is printed once, with their names.
     """
     lines: dict[str, list[str]] = {}  # each text, with the models that say it
     for result in results:
         if not result.applicable:
             lines.setdefault(f" no answer: {result.reason}.", []).append(result.model)
         for assumption in result.assumptions:
-            unsure = assumption.name == "enough-runs" and result.model in SIMULATED
+            unsure = assumption.name == TOLD_IF_UNKNOWN.get(result.model)
             if assumption.holds is False or (unsure and assumption.holds is None):
                 fails = "does not hold" if assumption.holds is False else "is not known"
                 detail = f": {assumption.detail}" if assumption.detail else ""

@@ -1,11 +1,13 @@
-"""The closed form ``minicycle`` computes nothing twice, and nothing in vain."""
+"""The closed form ``minicycle`` of a scenario: what it computes, and what it assumes of losses."""
 
 from __future__ import annotations
 
 import pytest
 
 import vegasmodel as vm
+from tests.helpers import scenario
 from vegasmodel.adapters import minicycle
+from vegasmodel.result_tables import notes
 
 
 @pytest.mark.parametrize("beta", [3.0, 6.0])
@@ -38,3 +40,64 @@ def test_minicycle_computes_the_first_window_only_where_it_decides(monkeypatch, 
     )
     assert bool(other.vegas_range[0] < other.vegas_range[1]) == bool(times)
     assert found.throughput_range[0, 1] == pytest.approx(float(other.vegas_range[1]), rel=1e-12)
+
+
+def who_loses(**keys):
+    """The minicycle's assumptions on who loses packets, and the scenario."""
+    vegas = {"law": "vegas", "alpha": 3, "beta": 3, "variant": "ns2"}
+    flow = {"send_jitter": "0 s"} | {k: v for k, v in keys.items() if k not in ("queue", "buffer")}
+    link = {"buffer": "20 pkt"} | {k: v for k, v in keys.items() if k in ("queue", "buffer")}
+    case = scenario(vegas | flow, {"law": "reno"} | flow, run={"duration": "300 s"}, **link)
+    found = vm.predict(case, "minicycle").assumptions
+    names = ("synchronised-losses", "only-growing-windows-lose")
+    return {a.name: a for a in found if a.name in names}, case
+
+
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+@pytest.mark.parametrize(("buffer", "grows"), [("5 pkt", True), ("20 pkt", False)])
+def test_without_waits_only_flows_whose_windows_grow_lose(variant, buffer, grows):
+    """It said that ``synchronised-losses`` fails, which it does not assume for these variants.
+
+    In ns-2 with a buffer of 5 packets Vegas lost as often as Reno; with one of 20, never.
+    """
+    named, case = who_loses(variant=variant, buffer=buffer)
+    assert list(named) == ["only-growing-windows-lose"]
+    assert named["only-growing-windows-lose"].holds
+    assert ("loses packets, too" in named["only-growing-windows-lose"].detail) == grows
+    vegas, reno = vm.predict(case, "rounds").loss_rate
+    assert (vegas > 0.0) == grows
+    assert reno > 0.0
+
+
+def test_the_papers_vegas_keeps_the_papers_assumption_on_losses():
+    named, _ = who_loses(variant="paper")
+    assert list(named) == ["synchronised-losses"]
+    assert named["synchronised-losses"].holds is False  # Vegas no longer grows
+
+
+@pytest.mark.parametrize(
+    ("keys", "holds", "why"),
+    [
+        ({"send_jitter": "1 ms"}, None, "send_jitter"),
+        ({"delay_noise": "0.5 ms"}, None, "delay_noise"),
+        ({"delayed_ack": True}, None, "delayed_ack"),
+        ({"access": "3240 pkt/s"}, None, "access"),  # three times the link
+        ({"queue": {"discipline": "red", "min_threshold": 5, "max_threshold": 15}}, False, "red"),
+    ],
+)
+def test_it_is_told_if_other_flows_may_lose_too(keys, holds, why):
+    named, case = who_loses(variant="linux", **keys)
+    (found,) = named.values()
+    assert (found.name, found.holds) == ("only-growing-windows-lose", holds)
+    assert why in found.detail
+    said = f"minicycle: {found.name} {'is not known' if holds is None else 'does not hold'}: "
+    assert any(line.startswith(said) for line in notes([vm.predict(case, "minicycle")]))
+
+
+@pytest.mark.parametrize(
+    "keys", [{"send_jitter": "1 ms"}, {"delay_noise": "0.5 ms"}, {"access": "3240 pkt/s"}]
+)
+def test_a_window_that_does_not_grow_may_lose_if_packets_come_early_or_late(keys):
+    """In ``rounds``, which knows nothing of the assumption."""
+    _, case = who_loses(variant="linux", rtt="60 ms", **keys)
+    assert vm.predict(case, "rounds").loss_rate[0] > 0.0

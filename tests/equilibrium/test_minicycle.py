@@ -440,6 +440,12 @@ def test_hypotheses():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("losers", ["both", "reno", "growing"])
+def test_only_who_takes_all_to_lose_assumes_hypothesis_5(losers):
+    named = [name for name, *_ in minicycle.hypotheses(1080.0, 0.08, 20.0, losers=losers)]
+    assert ("synchronised-losses" in named) == (losers == "both")
+
+
 def test_no_T_gives_the_ratios_in_the_text():
     """The text has Vegas/Reno = 2.58 at B = 5 and 0.76 at B = 10, without a value of T.
 

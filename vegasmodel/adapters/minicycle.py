@@ -28,7 +28,7 @@ from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.placement import link_stack
 from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.scenario import DropTail, Flow, Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status
 
@@ -133,6 +133,7 @@ def setting(scenario: Scenario, at: Mapping[str, Floats]) -> Setting:
         n_reno=np.array(float(n_reno)),
         variant=_vegas(scenario).variant,
         max_window=least_limit(scenario),
+        both_lose=losing(scenario) == "both",
     )
 
 
@@ -273,14 +274,16 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The assumptions of the mini-cycle model.
 
-    Among them are hypotheses 1 to 5 of De Vendictis and Baiocchi (section 3). Others are, for
-    example, that the link has only one Vegas flow and one Reno flow, and that the run lasts for
-    enough mini-cycles.
+    Among them are hypotheses 1 to 4 of De Vendictis and Baiocchi (section 3). Their hypothesis 5 is
+    about which flows lose packets. It is among them too if the model keeps it; otherwise the
+    assumption on this is that of ``only_growing``. Others are, for example, that the link has only
+    one Vegas flow and one Reno flow, and that the run lasts for enough mini-cycles.
     """
     link, (n_vegas, n_reno) = scenario.links[0], counts(scenario)
     rows = told(cycle, setting(scenario, at))
     return [
         *(Assumption(*row) for row in rows),
+        *only_growing(scenario, grows=str(cycle.regime) == "loss-limited"),
         single(n_vegas, n_reno),
         _known_base(scenario, bool(cycle.queue_empties)),
         recovery(scenario),
@@ -295,6 +298,47 @@ def single(n_vegas: int, n_reno: int) -> Assumption:
     holds = n_vegas == n_reno == 1
     said = "the model lets all flows of one kind go through the cycle at the same time"
     return Assumption("one-source-of-each-kind", holds, "" if holds else said)
+
+
+def only_growing(scenario: Scenario, *, grows: bool) -> list[Assumption]:
+    """The assumption that only flows whose windows grow lose packets at an overflow.
+
+    A flow whose window is constant sends one packet per ACK, into the place in the queue that has
+    just become free. This is so only if every packet arrives as long after its ACK as any other
+    packet. If it may arrive earlier or later, it is not known whether the assumption holds. Then
+    packets of several flows may arrive at the full queue between two departures.
+
+    ``grows`` says whether Vegas's window grows at an overflow in the model. The list is empty if
+    the model assumes instead that all flows lose packets (``losing``).
+    """
+    if losing(scenario) == "both":
+        return []
+    name, queue, groups = "only-growing-windows-lose", scenario.links[0].queue, scenario.flows
+    if not isinstance(queue, DropTail):
+        return [Assumption(name, False, f"{queue.discipline} drops packets of any flow")]
+    reasons = {
+        "senders wait at random before they send (send_jitter)": any(
+            scenario.jitter(group) > 0 for group in groups
+        ),
+        "propagation delays vary at random (delay_noise)": any(g.delay_noise > 0 for g in groups),
+        "an ACK may release several packets of Vegas (delayed_ack)": any(
+            group.delayed_ack and group.keeps_backlog for group in groups
+        ),
+        "slow access links space out the packets that an ACK releases (access)": any(
+            scenario.access_rate(group)
+            < scenario.access_rate(dataclasses.replace(group, access=None))
+            for group in groups
+        ),
+    }
+    why = [reason for reason, found in reasons.items() if found]
+    if why:
+        return [
+            Assumption(name, None, f"{' and '.join(why)}, so other flows may lose packets, too")
+        ]
+    does = (
+        "still grows, so Vegas loses packets, too" if grows else "does not grow, so it loses none"
+    )
+    return [Assumption(name, True, f"at an overflow Vegas {does}")]
 
 
 def recovery(scenario: Scenario) -> Assumption:

@@ -84,6 +84,7 @@ def _holding(
     )
     fixed = (
         *left_out(scenario),
+        *adapter.only_growing(scenario, grows=False),  # whether they grow changes only its text
         adapter.recovery(scenario),
         adapter.single(n_vegas, n_reno),
         plain_queue(scenario.links[0]),

@@ -372,11 +372,11 @@ def hypotheses(
     - "fast-retransmit" (3): A loss is repaired without a timeout.
     - "empty-buffer-after-loss" (4): The queue is empty after a loss.
     - "synchronised-losses" (5): At an overflow all flows lose a packet. It does not hold if Vegas
-      no longer grows at the overflow.
+      no longer grows at the overflow. It is in the result only if ``losers`` is "both", because the
+      other choices do not assume it.
 
     The paper also assumes that alpha equals beta ("single-threshold"). The form "derived" of the
-    model needs neither this nor hypotheses 2 and 4. It needs hypothesis 5 only if ``losers`` is
-    "both".
+    model needs neither this nor hypotheses 2 and 4.
 
     We add the hypothesis "one-cycle": if Vegas grows and loses packets at every overflow, there is
     no second cycle in which Vegas loses nothing. Suppose that one overflow does not cut Vegas's
@@ -397,4 +397,4 @@ def hypotheses(
     C, T, B, lo, hi, _, n_V, n_R, _ = _inputs(
         capacity, rtt, buffer, alpha, beta, decrease, n_vegas, n_reno
     )
-    return told(c, Setting(C * T, B, lo, hi, n_V, n_R, variant, max_window))
+    return told(c, Setting(C * T, B, lo, hi, n_V, n_R, variant, max_window, losers == "both"))

@@ -28,6 +28,7 @@ class Setting(NamedTuple):
     n_reno: Floats
     variant: Variant
     max_window: float
+    both_lose: bool  # whether the model has all flows lose at every overflow
 
 
 def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
@@ -35,7 +36,7 @@ def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
 
     ``minicycle.hypotheses`` explains the hypotheses. The arrays have one entry for each cycle.
     """
-    M, B, alpha, beta, n_V, n_R, variant, max_window = setting
+    M, B, alpha, beta, n_V, n_R, variant, max_window, both_lose = setting
     peak = np.maximum(cycle.window_vegas.max(axis=-1), cycle.window_reno.max(axis=-1))
     both, growing = cycle.loss_rate_vegas > 0, cycle.regime == "loss-limited"
     least = cycle.window_reno[..., -1]
@@ -47,7 +48,7 @@ def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
         "large-bandwidth-delay": B < M,
         "fast-retransmit": least > DUPLICATES,
         "empty-buffer-after-loss": _after_loss(cycle, n_V, n_R) <= M,
-        "synchronised-losses": both & growing,
+        **({"synchronised-losses": both & growing} if both_lose else {}),
         "one-cycle": ~(both & growing & (stops < M + B + 1.0)),
         "single-threshold": beta == alpha,
     }
@@ -62,20 +63,10 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
     holding = held(cycle, setting)
     M, B, alpha, beta = (float(each) for each in setting[:4])
     windows = cycle.window_vegas, cycle.window_reno
-    both, growing = float(cycle.loss_rate_vegas) > 0, str(cycle.regime) == "loss-limited"
+    both = float(cycle.loss_rate_vegas) > 0
     peak = max(float(each.max()) for each in windows)
     least = min(float(each[..., -1]) for each in (windows if both else windows[1:]))
     first = float(_after_loss(cycle, setting.n_vegas, setting.n_reno))
-    if both:
-        five = "at the loss Vegas " + (
-            "still grows, so both overflow the buffer"
-            if growing
-            else "no longer grows and fills only places just freed, "
-            "so the other flow overflows the buffer"
-        )
-    else:
-        grows = "still grows" if growing else "does not grow"
-        five = f"the model lets only the other flow lose packets; Vegas {grows} at that time"
     details = {
         "receiver-window": (
             f"the largest window is {peak:.4g} packets; the receiver allows {setting.max_window:g} "
@@ -92,7 +83,12 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
             f"after a loss the windows add up to {first:.4g} packets; the bandwidth-delay product "
             f"is {M:.4g}"
         ),
-        "synchronised-losses": five,
+        "synchronised-losses": (
+            "at the loss Vegas still grows, so both overflow the buffer"
+            if str(cycle.regime) == "loss-limited"
+            else "at the loss Vegas no longer grows and fills only places just freed, so the other "
+            "flow overflows the buffer"
+        ),
         "one-cycle": (
             ""
             if holding["one-cycle"]
@@ -100,7 +96,7 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
         ),
         "single-threshold": f"alpha {alpha:g}, beta {beta:g}",
     }
-    return tuple((name, bool(holding[name]), detail) for name, detail in details.items())
+    return tuple((name, bool(holds), details[name]) for name, holds in holding.items())
 
 
 def _after_loss(cycle: Cycle, n_V: Floats, n_R: Floats) -> Floats:
