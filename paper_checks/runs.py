@@ -203,7 +203,6 @@ def _simulate_groups(scenario: Scenario) -> dict[str, Any]:
 
 def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, Any]:
     assert found.loss_rate is not None
-    assert found.utilization_links is not None
     throughput = found.extra["throughput_runs"]
     group = np.array([member.group for member in scenario.members])
     members = [group == g for g, _ in enumerate(scenario.flows)]
@@ -214,7 +213,7 @@ def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, A
         "throughput": _digits([[row[own].mean() for own in members] for row in throughput]),
         "jain": _digits([jain(row) for row in throughput]),
         "loss_rate": _digits([found.loss_rate[own].mean() for own in members]),
-        "utilization": _digits(found.utilization_links),
+        "utilization": _digits(found.extra["busy_links"]),
         "queue": _digits(found.queue_mean),
     }
 
@@ -225,7 +224,6 @@ def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
     assert found.acks is not None
     assert found.retransmits is not None
     assert found.loss_rate is not None
-    assert found.utilization is not None
     slowest = _slowest(scenario)
     window, rate = _swing(scenario, found.extra)
     return {
@@ -236,7 +234,7 @@ def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
         "acks": _digits(found.acks),
         "retransmits": _digits(found.retransmits),
         "loss_rate": _digits(found.loss_rate),
-        "utilization": _digits(found.utilization)[slowest],
+        "utilization": _digits(found.extra["busy_links"])[slowest],
         "queue": None if found.queue_mean is None else _digits(found.queue_mean)[slowest],
         "base_rtt": None if found.base_rtt is None else _digits(found.base_rtt),
         "window": _digits(window),

@@ -25,9 +25,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from vegasmodel import stacks
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import find
+from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Scenario
 from vegasmodel.stacks import Stack
 
@@ -172,6 +175,25 @@ def header(scenario: Scenario, group: Flow) -> float:
 def work(scenario: Scenario, group: Flow) -> float:
     """The size of a group's data packet, with all headers, in units of ``Scenario.packet_size``."""
     return (scenario.size_of(group) + header(scenario, group)) / scenario.packet_size
+
+
+def forward_load(
+    scenario: Scenario, delivered: Floats, seconds: float, *, headers: bool = True
+) -> Floats:
+    """The utilization of each link, [n_links]: the part of it that the forward flows' data take.
+
+    ``delivered`` has the number of packets that each flow delivered in ``seconds``. Retransmitted
+    packets do not count, and neither do ACKs. ``headers`` says whether the headers count that the
+    flows' TCP implementations add to the packets.
+    """
+    used, index = np.zeros(len(scenario.links)), {x.name: i for i, x in enumerate(scenario.links)}
+    for member, packets in zip(scenario.members, delivered, strict=True):
+        group = member.flow
+        size = work(scenario, group) if headers else scenario.size_of(group) / scenario.packet_size
+        if group.direction == "forward":
+            for link in scenario.path(group):
+                used[index[link.name]] += packets * size / seconds / link.capacity
+    return used
 
 
 def empty_rtt(scenario: Scenario, member: Member) -> float:

@@ -266,9 +266,8 @@ class Prediction(Shown):
 
         It is an array also if there is only one link, whose utilization is ``utilization[0]``.
 
-        ns-2 and ns-3 count every byte that left the link: also retransmitted packets, and the ACKs
-        of reverse flows.  ``fluid`` and ``rounds`` count only the packets that the forward flows
-        deliver.
+        Only packets that these flows deliver count, each once, in models and in measurements.  So
+        retransmitted packets do not count, and neither do the ACKs of reverse flows.
 
         If the model gives no utilization, it is computed from the flows' mean rates
         (``delivered_bps``).  It is ``None`` if they are missing as well.

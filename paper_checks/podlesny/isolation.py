@@ -135,7 +135,6 @@ def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str,
     found = simulator.run(scenario, processes=processes, rtts=rtts)
     assert found.loss_rate is not None
     assert found.rtt_mean is not None
-    assert found.utilization_links is not None
     assert found.queue_mean is not None
     group = np.array([member.group for member in scenario.members])
     own = [group == g for g, _ in enumerate(scenario.flows)]
@@ -147,7 +146,7 @@ def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str,
         "throughput": [[_digits(row[mine].mean()) for mine in own] for row in runs],
         "loss_rate": [_digits(found.loss_rate[mine].mean()) for mine in own],
         "rtt_mean": [_digits(found.rtt_mean[mine].mean()) for mine in own],
-        "utilization": _digits(found.utilization_links[0]),
+        "utilization": _digits(found.extra["busy_links"][0]),
         "queue": _digits(found.queue_mean[0]),
     }
 

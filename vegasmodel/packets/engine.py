@@ -20,6 +20,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
+from vegasmodel.placement import forward_load
 from vegasmodel.prediction import Assumption, Prediction, sends_after_warm_up
 from vegasmodel.scenario import Link, Scenario
 from vegasmodel.support import children
@@ -171,6 +172,7 @@ def run(
     if len(figures) > 1:
         spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
     first, means = outputs[0].samples, known_mean(throughputs)
+    span = scenario.run.duration - scenario.run.warmup
     return Prediction(
         model,
         scenario,
@@ -183,7 +185,8 @@ def run(
         retransmits=mean["retransmits"],
         delivered=mean["acks"],
         queue_mean=mean["queue_mean"],
-        utilization_links=mean["utilization"],
+        # ns-3 adds no headers of ns-2
+        utilization_links=forward_load(scenario, mean["acks"], span, headers=model == "ns2"),
         assumptions=(*assumptions, *sends_after_warm_up(scenario, means)),
         seconds=time.perf_counter() - begun,
         extra={
@@ -191,6 +194,7 @@ def run(
             "throughput_runs": throughputs,
             "queue_runs": np.array([figure["queue_mean"] for figure in figures]),
             "drops_links": mean["drops_links"],
+            "busy_links": mean["busy_links"],
             "time": first.time,
             "window": first.window,
             "queue": first.queue,
@@ -242,7 +246,7 @@ def one_line(text: str) -> str:
 def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     """Compute throughputs, loss rates, RTTs and other results of one run from its output.
 
-    Most results have one value per flow.  Only ``queue_mean``, ``utilization`` and ``drops_links``
+    Most results have one value per flow.  Only ``queue_mean``, ``busy_links`` and ``drops_links``
     have one value per link.
     """
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
@@ -263,7 +267,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
         "base_rtt": base_rtt,
         "rtt_mean": rtt_mean,
         "queue_mean": (d1 - d0)[:, 0] / (l1 - l0),
-        "utilization": 8 * (d1 - d0)[:, 2] / (l1 - l0) / bits,
+        "busy_links": 8 * (d1 - d0)[:, 2] / (l1 - l0) / bits,
         "drops_links": drops_links,
     }
 

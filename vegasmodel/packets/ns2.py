@@ -77,9 +77,8 @@ def run(
     - ``rtt_mean``: the mean RTT, s, if RTTs are recorded;
     - ``base_rtt``, for Vegas: the flow's smallest RTT until the end, s, if RTTs are recorded.
 
-    For each link the result has the mean number of waiting packets, and the utilization.  All bytes
-    that left the link count as used capacity, also those of retransmitted packets and of the ACKs
-    of reverse flows.
+    For each link the result has the mean number of waiting packets, and the utilization: the part
+    of its capacity that the delivered data of forward flows take.
 
     ``extra`` has
 
@@ -87,6 +86,8 @@ def run(
     - ``throughput_runs`` [runs, flows]: the throughputs in each run;
     - ``queue_runs`` [runs, links]: the mean numbers of waiting packets in each run;
     - ``drops_links`` [links]: the mean number of packets dropped;
+    - ``busy_links`` [links]: the part of the time in which each link transmits forward; beside the
+      delivered data it transmits retransmissions and the ACKs of reverse flows;
     - ``time`` [samples], ``window`` [samples, flows] and ``queue`` [samples, links]: samples from
       the first run.
 

@@ -37,6 +37,7 @@ from vegasmodel.fields import kinds, toml_file
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, TraceError, read_parquet, scenario_of
+from vegasmodel.placement import forward_load
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.files import atomic_write
@@ -84,6 +85,13 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     }
     if record["engine"] != "linux":  # a simulator's figure "acks" is the packets acknowledged
         figures["delivered"] = figures["acks"]
+        if figures["acks"] is not None:  # older files count every byte on the link
+            figures["utilization_links"] = forward_load(
+                scenario,
+                figures["acks"],
+                scenario.run.duration - scenario.run.warmup,
+                headers=record["engine"] == "ns2",
+            )
     extra = {"stored": path.name, "version": record["version"]}
     if "runs" in record:
         scenario = scenario.replace({"run.runs": record["runs"]})

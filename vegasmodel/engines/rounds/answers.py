@@ -20,7 +20,14 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
-from vegasmodel.placement import left_out_of_laws, shut_links, slow_access, stack, told_access, work
+from vegasmodel.placement import (
+    forward_load,
+    left_out_of_laws,
+    shut_links,
+    slow_access,
+    stack,
+    told_access,
+)
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -376,7 +383,6 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         loss = since_warmup("lost") / since_warmup("sent")
     span = scenario.run.duration - scenario.run.warmup
     spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])
-    names = [link.name for link in scenario.links]
 
     def counted(what: str) -> Floats:
         """The increase of the field ``what`` since the end of warm-up, mean over the runs, [flow].
@@ -386,12 +392,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         mean: Floats = (since_warmup(what) * (span / spans)[:, None]).mean(axis=0)
         return mean
 
-    load, delivered = np.zeros(len(names)), counted("delivered")
-    for member, packets in zip(scenario.members, delivered, strict=True):
-        if member.flow.direction == "forward":
-            for link in scenario.path(member.flow):
-                carried = packets * work(scenario, member.flow)
-                load[names.index(link.name)] += carried / span / link.capacity
+    delivered = counted("delivered")
     return {
         "base_rtt": np.mean([o.base for o in outcomes], axis=0),
         "rtt_mean": rtt.mean(axis=0),
@@ -399,6 +400,6 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         "acks": counted("acks"),
         "retransmits": counted("retransmits"),
         "delivered": None if any(o.status != Status.DONE for o in outcomes) else delivered,
-        "utilization_links": load,
+        "utilization_links": forward_load(scenario, delivered, span),
         "queue_mean": _queues(scenario, outcomes).mean(axis=0),
     }
