@@ -37,8 +37,9 @@ TOO_SHORT = (
 )
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# The trace does not tell whether senders wait at random before they send. Models assume that they
-# do (send_jitter, a guess). If they do not, write send_jitter = "0 s" under each [[flow]].
+# The trace does not tell whether senders wait at random before they send. The key send_jitter is
+# left out, so models assume that they do: this is a guess. If they do not, write
+# send_jitter = "0 s" under each [[flow]].
 """
 PLAIN = """\
 # One bottleneck, one Vegas and one Reno flow.  docs/scenario.md lists every key with its default.
