@@ -94,7 +94,8 @@ def foreign(laws: Iterable[str]) -> str | None:
 def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
     """Add a law of congestion control for the simulators ``fluid`` and ``rounds``.
 
-    ``name`` has letters, digits, hyphens and underscores.  It does not begin with a hyphen.
+    ``name`` has letters, digits, hyphens and underscores.  It does not begin with a hyphen, and is
+    not the name of a law of the package, such as "reno".
 
     The law's function ``drift`` takes a ``Source``, which is the state of the sender. It returns
     the change of the window in packets per round trip. ``register_law`` can decorate it:
@@ -105,9 +106,9 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
 
     ``data`` sets other fields of ``Law``, except ``packets``. Two of them are functions that are
     called at a loss with a ``Source``. ``cut`` returns the window after the loss. ``remember``
-    returns a number, which the law can read until the next loss. Numba compiles ``drift``, ``cut``,
-    ``remember`` and the Python functions that they call. Numba knows arithmetic, ``math`` and
-    functions of NumPy.
+    returns a number, which the law can read until the next loss (example: ``laws/cubic.py``). Numba
+    compiles ``drift``, ``cut``, ``remember`` and the Python functions that they call. Numba knows
+    arithmetic, ``math`` and functions of NumPy.
 
     With ``delay_based=True``, slow start also ends when the backlog exceeds the threshold gamma,
     unless ``slow_start`` is given. If the name is registered twice, the second law replaces the
