@@ -125,6 +125,24 @@ def test_only_where_an_index_may_be_negative_is_the_length_added() -> None:
     assert additions[0] > additions[1]
 
 
+def test_only_where_an_end_of_a_slice_may_be_negative_is_it_tested() -> None:
+    def total(values, a, b):  # type: ignore[no-untyped-def]
+        found = 0.0
+        for part in (values[a:b], values[a:], values[:]):
+            for k in range(len(part)):
+                found += part[k]
+        return found
+
+    values, options = 2.0 ** np.arange(4), {"error_model": "numpy", "_nrt": False}
+    either, within = (WholeProgram(total, options, negative) for negative in (True, False))
+    ends = [*itertools.product(range(-5, 7), repeat=2)]
+    assert [either(values, *one) for one in ends] == [total(values, *one) for one in ends]
+    ends = [*itertools.product(range(7), repeat=2)]
+    assert [within(values, *one) for one in ends] == [total(values, *one) for one in ends]
+    tests = [len(re.findall(r"= icmp", *f.inspect_llvm().values())) for f in (either, within)]
+    assert tests[0] > tests[1]
+
+
 def test_what_seldom_runs_is_not_inlined_and_inlines_nothing() -> None:
     options = {"error_model": "numpy", "_nrt": False}
     often = WholeProgram(middle.py_func, options)

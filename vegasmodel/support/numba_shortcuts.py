@@ -69,24 +69,31 @@ def without_lock_events() -> Iterator[None]:
 def without_negative_indices() -> Iterator[None]:
     """Make Numba compile array accesses without a test for negative indices.
 
-    A negative index counts from the end of the array, so Numba normally tests each index.  The code
-    is faster without the tests, but then no index may be negative.
+    A negative index counts from the end of the array, so Numba normally tests each index, and both
+    ends of each slice.  The code is faster without the tests, but then none may be negative.  (A
+    slice still ends where the array ends.)
     """
     from numba.np import arrayobj
 
     plain = getattr(arrayobj, "fix_integer_index", None)
-    if plain is None:  # another version of Numba
+    slicing: Any = getattr(arrayobj, "slicing", None)
+    ends = getattr(slicing, "fix_slice", None)
+    if plain is None or ends is None:  # another version of Numba
         yield
         return
 
     def place(context: Any, builder: Any, kind: Any, index: Any, _: Any) -> Any:
         return context.cast(builder, index, kind, types.intp)
 
-    arrayobj.fix_integer_index = place
+    def cut(builder: Any, part: Any, size: Any) -> None:
+        beyond = builder.icmp_signed(">", part.stop, size)
+        part.stop = builder.select(beyond, size, part.stop)
+
+    arrayobj.fix_integer_index, slicing.fix_slice = place, cut
     try:
         yield
     finally:
-        arrayobj.fix_integer_index = plain
+        arrayobj.fix_integer_index, slicing.fix_slice = plain, ends
 
 
 class _Fields:
