@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.laws import cwnd_packets, in_slow_start, window
-from vegasmodel.engines.rounds.onward import due, next_other_event, schedule
+from vegasmodel.engines.rounds.onward import comes_first, schedule
 from vegasmodel.engines.rounds.queue import advance, intervals
 from vegasmodel.engines.rounds.samples import delivered_by, take_due_samples
 from vegasmodel.engines.rounds.sender import plan
@@ -122,7 +122,7 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     fits = True
     spread_out = not f.bursts_at_once or f.queue_wait > 0.0 or net.links[h.link].partner >= 0
     while f.burst > 0.0 and fits:
-        if spread_out and due(net, f.hop, at) > next_other_event(net, f.hop):
+        if spread_out and not comes_first(net, f.hop, at):
             f.event, f.time = REST, at
             schedule(net, f.hop, at)
             return True

@@ -24,7 +24,6 @@ from vegasmodel.engines.rounds.state import (
     jit,
     rare,
 )
-from vegasmodel.laws.packets import NEVER
 
 TIE = 1e-10  # seconds: longest random delay of an event, by which ties are broken at random
 
@@ -50,29 +49,36 @@ def schedule(net: Net, e: int, time: float) -> None:
     Linux it is then unpredictable which of them is handled first. So for Linux flows the order of
     such events is drawn at random.
     """
-    net.keys[e] = due(net, e, time)
+    key = due(net, e, time)
     if net.flows[net.hops[e].flow].random_ties:
-        net.keys[e] += TIE * np.random.random()
-    tree, n = net.tree, net.keys.shape[0]
-    node = (e + n) // 2
-    while node >= 1:
-        a, b = tree[2 * node], tree[2 * node + 1]
-        first = min(a, b) if net.keys[a] == net.keys[b] else a  # a tie: the lower index
-        tree[node] = b if net.keys[b] < net.keys[a] else first
+        key += TIE * np.random.random()
+    net.keys[e] = key
+    # the tournament: at each node the winner so far meets the winner of the other half
+    tree, node, first = net.tree, e + net.keys.shape[0], e
+    while node > 1:
+        other = tree[node ^ 1]
+        rival = net.keys[other]
+        if rival < key or (rival == key and other < first):  # in a tie the lower index wins
+            first, key = other, rival
         node //= 2
+        tree[node] = first
 
 
 @jit
-def next_other_event(net: Net, e: int) -> float:
-    """The time of the earliest event at any hop other than ``e``, on the simulation's clock.
+def comes_first(net: Net, e: int, time: float) -> bool:
+    """Whether an event of hop ``e`` at ``time`` is handled before the next one of any other hop.
 
-    A hop is one queue on the path of one flow.
+    A hop is one queue on the path of one flow. The result is also True if both are due at once.
     """
-    node, best = e + net.keys.shape[0], NEVER
+    key = due(net, e, time)
+    if key <= net.keys[net.tree[1]]:  # often so, and then there is nothing to search
+        return True
+    node = e + net.keys.shape[0]
     while node > 1:
-        best = min(best, net.keys[net.tree[node ^ 1]])
+        if net.keys[net.tree[node ^ 1]] < key:
+            return False
         node //= 2
-    return best
+    return True
 
 
 @rare
