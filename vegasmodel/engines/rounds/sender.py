@@ -21,6 +21,7 @@ from vegasmodel.engines.rounds.acks import (
     send_or_wait,
     sendable,
     usable_window,
+    waits_first,
 )
 from vegasmodel.engines.rounds.bictcp import sample
 from vegasmodel.engines.rounds.delayed_ack import (
@@ -226,8 +227,9 @@ def _advance_window(
     if alone:
         restart_when_idle(f)
     limit_flight(f)
-    free = usable_window(f, now)
-    send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
+    if not waits_first(f, acks):
+        free = usable_window(f, now)
+        send_or_wait(f, free, 1.0 if acks <= 1.0 else (free if swell else packets))
 
 
 @jit

@@ -82,7 +82,7 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     ACK.
     """
     f.time, f.wait_ends = max(now, f.wait_ends), NEVER
-    stored = max(f.flight_limit, window(f))
+    stored = max(f.flight_limit, window(f)) if f.halves_rate else 0.0
     limit_flight(f)
     free = _free(f, f.time)
     if _may_send(f, holes, free):
