@@ -49,6 +49,7 @@ SPECIAL_FIRST = (
 )
 MANY = 20  # flows: with more, ``rounds`` runs one seed only
 SWINGS = ("window", "rate")
+PROCESSES = 2
 FEW = 40  # scenarios: so few take less time than processes need to start
 ROWS = 2  # equal runs, so that a spread over the runs is 0
 
@@ -85,7 +86,7 @@ def answer(scenario: Scenario, model: str) -> Prediction:
     return dataclasses.replace(_known[key], scenario=scenario)
 
 
-def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
+def prime(scenarios: Iterable[Scenario]) -> None:
     """Compute answers of ``rounds`` in parallel processes, for ``answer`` to find later.
 
     Known answers are not computed again, and Web traffic has stored answers.  If at most ``FEW``
@@ -99,7 +100,7 @@ def prime(scenarios: Iterable[Scenario], processes: int = 2) -> None:
     # the longest runs come first, so that none runs alone at the end
     slow.sort(key=_work, reverse=True)
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
         for scenario, found in zip(slow, pool.map(_by_rounds, slow), strict=True):
             _known[scenario.fingerprint(), "rounds"] = found
 

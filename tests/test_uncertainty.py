@@ -272,7 +272,7 @@ def apart(**more):
     return scenario(flows)
 
 
-def test_an_error_without_effect_gives_a_deviation_of_0(capsys):
+def test_an_error_without_effect_gives_a_deviation_of_0():
     """Both rates are alpha / (queueing delay + over-estimate): one error of both has no effect."""
     both = vm.uncertainty(apart(), "equilibrium", {"over_estimate": "2 ms"})
     assert [sd for _, sd in both.ratios.values()] == [0.0, 0.0]

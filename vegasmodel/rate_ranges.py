@@ -15,7 +15,7 @@ SHOWN = 6  # groups or flows that a sentence names
 SAME = 1e-9  # of an end of a range: a throughput beyond it by less lies at the end
 
 
-def in_tables(result: Prediction, *, per_flow: bool = False) -> str:
+def in_tables(result: Prediction, *, per_flow: bool) -> str:
     """A note below the tables of a prediction that gives ranges of throughputs; otherwise empty.
 
     The tables show only one throughput of each range.  The note has the range of each group (entry

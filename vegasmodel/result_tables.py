@@ -41,6 +41,8 @@ MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
 ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
 MAX_LINKS = 20  # links whose figures are shown
+MAX_FLOWS = 50  # flows in a table of one model
+MAX_PAIRS = 20  # flows of which the partner in the trace is named
 OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
 FORWARD = "Load, queue and queueing delay are those in the forward direction."
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
@@ -116,7 +118,7 @@ def _in_bdp(buffer: float | str) -> str:
     return f" ({buffer} at the mean RTT)" if isinstance(buffer, str) and "BDP" in buffer else ""
 
 
-def results_table(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> Table:
+def results_table(scenario: Scenario, results: Sequence[Prediction], width: int) -> Table:
     """A table of throughputs and fairness with a row for each model that has a prediction.
 
     A group is an entry ``[[flow]]`` of the scenario, which describes one or more flows of one kind.
@@ -190,7 +192,7 @@ def shares_table(scenario: Scenario, results: Sequence[Prediction]) -> Table | N
     return table(["model", *heads], rows, title) if rows else None
 
 
-def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int = 80) -> list[Table]:
+def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> list[Table]:
     """Tables of results for many groups (entries ``[[flow]]``): groups in rows, models in columns.
 
     The first table shows the mean throughput of each group's flows. Its last rows are Jain's index
@@ -293,15 +295,15 @@ def _above_the_rtt(result: Prediction) -> float:
     return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
 
 
-def flow_table(result: Prediction, most: int = 50) -> Group:
+def flow_table(result: Prediction) -> Group:
     """A table of one model's or measurement's results, with one row per flow.
 
-    It shows at most ``most`` flows, and says how many more there are. Apart from the throughput, a
-    column without any value is left out.
+    It shows at most ``MAX_FLOWS`` flows, and says how many more there are. Apart from the
+    throughput, a column without any value is left out.
     """
     rows = []
     data = result.to_json()["flows"]
-    for flow in data[:most]:
+    for flow in data[:MAX_FLOWS]:
         span = flow["throughput_range_pps"]
         rate = flow["throughput_pps"]
         error = flow["throughput_se_pps"]
@@ -317,8 +319,8 @@ def flow_table(result: Prediction, most: int = 50) -> Group:
                 _count(flow["retransmits"]),
             ]
         )
-    if len(data) > most:
-        rows.append([f"... {len(data) - most} more", *[""] * 7])
+    if len(data) > MAX_FLOWS:
+        rows.append([f"... {len(data) - MAX_FLOWS} more", *[""] * 7])
     columns = ["flow", "pkt/s", "range", "baseRTT", "RTT", "loss", "ACKs", "rexmit"]
     keep = [i for i in range(len(columns)) if i < 2 or any(row[i] not in ("-", "") for row in rows)]
     cells = [[row[i] for i in keep] for row in rows]
@@ -413,15 +415,17 @@ def _scattered(result: Prediction, *, each: bool) -> bool:
     return any(error > 0 for error in errors)
 
 
-def print_pairing(pairs: Sequence[Mapping[str, str]], most: int = 20) -> None:
+def print_pairing(pairs: Sequence[Mapping[str, str]]) -> None:
     """Print which flow of the trace belongs to each flow of the scenario, and how this was decided.
 
-    Nothing is printed if the paired flows have the same names.
+    At most ``MAX_PAIRS`` pairs are named.  Nothing is printed if the paired flows have the same
+    names.
     """
     if any(pair["flow"] != pair["trace"] for pair in pairs):
-        lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in pairs[:most]]
-        if len(pairs) > most:
-            lines.append(f"({len(pairs) - most} more; the JSON output lists all)")
+        named = pairs[:MAX_PAIRS]
+        lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in named]
+        if len(pairs) > MAX_PAIRS:
+            lines.append(f"({len(pairs) - MAX_PAIRS} more; the JSON output lists all)")
         paragraphs(lines)
         console().print()
 

@@ -36,13 +36,15 @@ OF_AVERAGES = (  # assumptions about means over the time after the warm-up, or o
     "settles-in-time",
 )
 STEADY = ("rounds", "fluid")  # those that find a limit cycle
+USUAL_SAMPLES = 2001  # of a trajectory
+MOST_SAMPLES = 4_000_000  # of all flows together, where a plot needs many
 
 
 def simulate(
     scenario: Scenario,
     model: str = "rounds",
     *,
-    samples: int = 2001,
+    samples: int = USUAL_SAMPLES,
     parts: int | None = None,
 ) -> xarray.Dataset:
     """Simulate the scenario; return trajectories at ``samples`` instants, evenly over the duration.
@@ -145,15 +147,15 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
     }
 
 
-def samples_for_cycles(scenario: Scenario, usual: int = 2001, most: int = 4_000_000) -> int:
+def samples_for_cycles(scenario: Scenario) -> int:
     """A number of samples over the duration that should show every rise and fall of the windows.
 
-    There are two samples per shortest RTT.  If all flows together would have more than ``most``
-    samples, there are fewer.  But there are never fewer than ``usual``.
+    There are two samples per shortest RTT.  If all flows together would have more than
+    ``MOST_SAMPLES`` samples, there are fewer.  But there are never fewer than ``USUAL_SAMPLES``.
     """
     shortest = min(member.rtt for member in scenario.members)
     wanted = math.ceil(2.0 * scenario.run.duration / shortest) + 1
-    return max(usual, min(wanted, most // len(scenario.members)))
+    return max(USUAL_SAMPLES, min(wanted, MOST_SAMPLES // len(scenario.members)))
 
 
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:

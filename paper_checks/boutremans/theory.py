@@ -193,17 +193,17 @@ def harmonic(n: int) -> float:
     return float(np.sum(1.0 / np.arange(1, n + 1)))
 
 
-def printed_rates(n: int, c: float = CAPACITY) -> Floats:
+def printed_rates(n: int) -> Floats:
     """Rates of 3.1.2 as printed: c/(n S_n - (i-1) S_{i-1})."""
     last = n * harmonic(n)
-    return np.array([c / (last - (k - 1) * harmonic(k - 1)) for k in range(1, n + 1)])
+    return np.array([CAPACITY / (last - (k - 1) * harmonic(k - 1)) for k in range(1, n + 1)])
 
 
-def recursion(n: int, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
+def recursion(n: int, alpha: float = ALPHA) -> Floats:
     """Over-estimates of sources that join when the queue is in equilibrium, x_i = Delta_{i-1}."""
     x = np.zeros(n)
     for i in range(1, n):
-        x[i] = delay(x[:i], alpha, c)
+        x[i] = delay(x[:i], alpha)
     return x
 
 

@@ -202,7 +202,7 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
             sparse.csc_matrix(A * share / c[:, None]),
             sparse.csc_matrix((links, flows)),
         ],  # c - A r >= 0
-        [_placed(flows, 2, -1.0), _placed(flows, 0, -1.0)],  # s = (t, 1, r), exponential cone
+        [_placed(flows, 2), _placed(flows, 0)],  # s = (t, 1, r), exponential cone
     ]
     right = np.concatenate([np.ones(links), np.tile([0.0, 1.0, 0.0], flows)])
     cones = [clarabel.NonnegativeConeT(links)] + [clarabel.ExponentialConeT()] * flows
@@ -225,17 +225,17 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     return np.asarray(most + (A > 0) @ a / c)
 
 
-def _placed(flows: int, place: int, value: float) -> Any:
+def _placed(flows: int, place: int) -> Any:
     """A part of the constraints that ``_interior_point`` gives to Clarabel, as a sparse matrix.
 
-    It has 3 ``flows`` rows and ``flows`` columns. Column i holds ``value`` in row ``3 i + place``,
-    and is 0 elsewhere.
+    It has 3 ``flows`` rows and ``flows`` columns. Column i holds -1 in row ``3 i + place``, and
+    is 0 elsewhere.
     """
     from scipy import sparse
 
     rows = 3 * np.arange(flows) + place
     return sparse.csc_matrix(
-        (np.full(flows, value), (rows, np.arange(flows))), shape=(3 * flows, flows)
+        (np.full(flows, -1.0), (rows, np.arange(flows))), shape=(3 * flows, flows)
     )
 
 

@@ -354,7 +354,7 @@ def _draw(
     how: Look,
     *,
     se: Floats | None = None,
-    marks: bool = False,
+    marks: bool,
     hollow: bool = False,
 ) -> None:
     """Draw a curve with markers and error bars; if ``marks`` is True, leave out the curve.

@@ -37,6 +37,7 @@ __all__ = ["Field", "find", "known", "put"]
 # keys that a study cannot vary
 _NOT_NUMBERS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
 _PARTS = {"link": Link, "flow": Flow}
+_SHOWN = 6  # names of fields in an error message
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,13 +207,13 @@ def known(scenario: Scenario) -> list[str]:
     return [field.name for field in _all(scenario)]
 
 
-def _brief(names: list[str], most: int = 6) -> list[str]:
+def _brief(names: list[str]) -> list[str]:
     """A few common ``names`` for an error message; the last entry says how many there are."""
     first = ("link.buffer", "link.capacity", "flow.rtt")
     shown = [name for name in first if name in names]
     shown += [name for name in names if name.startswith("link.queue.")]
     shown += [n for n in names if n.count(".") > 1 and n.endswith((".alpha", ".decrease"))]
-    shown = shown[:most]
+    shown = shown[:_SHOWN]
     return [*shown, f"... ({len(names)} in all)"] if len(names) > len(shown) else shown
 
 

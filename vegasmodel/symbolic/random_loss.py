@@ -15,7 +15,7 @@ from vegasmodel.fields.rules import Integer
 from vegasmodel.symbolic.steps import Derivation, Expr
 
 p, d, b, w, s = sp.symbols("p d b w s", positive=True)
-W, X, W_m, T_0 = sp.symbols("W X W_m T_0", positive=True)
+W, W_m = sp.symbols("W W_m", positive=True)
 RTT, base, alpha, c = sp.symbols("RTT BaseRTT alpha c", positive=True)
 HALF = sp.Rational(1, 2)
 
