@@ -222,19 +222,14 @@ def _vanishes() -> Found:
     )
 
 
-def _end(plus: float) -> float:
-    """The buffer at which Vegas's window at the loss is (7) plus ``plus`` packets."""
+def _end(alpha: float, plus: float) -> float:
+    """The buffer at which Vegas's window at the loss is (7) for ``alpha``, plus ``plus`` packets.
+
+    With ``plus`` = 0 it is the threshold.
+    """
     M = MU * 0.08
     return float(
-        brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - ALPHA * (M + B) / B - plus, 0.1, 50.0)
-    )
-
-
-def _raised() -> float:
-    """The threshold if alpha + 3 replaces alpha."""
-    M = MU * 0.08
-    return float(
-        brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - (ALPHA + 3) * (M + B) / B, 0.1, 50.0)
+        brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - alpha * (M + B) / B - plus, 0.1, 50.0)
     )
 
 
@@ -309,9 +304,10 @@ def thresholds() -> list[Record]:
             (ALPHA + 3) * (3 - 2 * LAM),
             blocked="How the end of the range is meant decides. The printed sum is the printed "
             f"B_th with alpha + 3 for alpha; the threshold's own condition then gives "
-            f"{_raised():.2f} packets, which agrees. Where Vegas's window at the loss is (7) plus "
-            f"three packets, the buffer is {_end(3.0):.2f}. The text has the range and the reason, "
-            "an oscillation of three packets, and no derivation between them.",
+            f"{_end(ALPHA + 3, 0.0):.2f} packets, which agrees. Where Vegas's window at the loss "
+            f"is (7) plus three packets, the buffer is {_end(ALPHA, 3.0):.2f}. The text has the "
+            "range and the reason, an oscillation of three packets, and no derivation between "
+            "them.",
             note="alpha 3, lambda 3/4, mu 1080 pkt/s; T, 80 ms, is ours. By Brent's method.",
             prints=("3(3-2",),
         ),

@@ -162,14 +162,17 @@ def _over_estimates() -> Found:
     )
 
 
+def backlogs(x2: int) -> tuple[float, float]:
+    """alpha_1 and alpha_2 = (expected - actual) baseRTT of the printed rates, packets."""
+    expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
+    W1 = round(expected1 / BITS * base_rtt(1))
+    W2, _ = window_and_base(x2)
+    return W1 * (1 - actual1 / expected1), W2 * (1 - actual2 / expected2)
+
+
 def _backlogs() -> Found:
-    """alpha_i = (expected - actual) baseRTT_i of the printed rates, packets."""
-    backlogs = []
-    for x2 in DELAYS:
-        expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
-        W1 = round(expected1 / BITS * base_rtt(1))
-        W2, _ = window_and_base(x2)
-        backlogs += [W1 * (1 - actual1 / expected1), W2 * (1 - actual2 / expected2)]
+    """Whether the backlogs of the printed rates are between Vegas's thresholds."""
+    every = [backlog for x2 in DELAYS for backlog in backlogs(x2)]
     least = {
         x2: (expected - actual) / BITS * base_rtt(x2)
         for x2, (_, _, expected, actual, _, _) in TABLE_3.items()
@@ -177,8 +180,8 @@ def _backlogs() -> Found:
     under = {x2: backlog for x2, backlog in least.items() if not 1 <= backlog <= 3}
     text = ", ".join(f"{b:.3f} at x2 = {x2} ms" for x2, b in under.items()) or "no other verdict"
     return Found(
-        all(1 <= b <= 3 for b in backlogs),
-        detail=f"Backlogs of the 26 connections from {min(backlogs):.2f} to {max(backlogs):.2f} "
+        all(1 <= b <= 3 for b in every),
+        detail=f"Backlogs of the 26 connections from {min(every):.2f} to {max(every):.2f} "
         f"packets; with the least RTT itself for baseRTT_2 connection 2 has {text}.",
     )
 

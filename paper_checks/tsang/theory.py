@@ -7,16 +7,8 @@ The printed expected rates imply whole windows, and baseRTTs that connection 2 o
 from __future__ import annotations
 
 from paper_checks.checks import Found, Record, by_print
-from paper_checks.tsang.scenes import BITS, DELAYS, base_rtt
-from paper_checks.tsang.table3 import TABLE_3, window_and_base
-
-
-def backlogs(x2: int) -> tuple[float, float]:
-    """alpha_1 and alpha_2 = (expected - actual) baseRTT of the printed rates, packets."""
-    expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
-    W1 = round(expected1 / BITS * base_rtt(1))
-    W2, _ = window_and_base(x2)
-    return W1 * (1 - actual1 / expected1), W2 * (1 - actual2 / expected2)
+from paper_checks.tsang.scenes import DELAYS
+from paper_checks.tsang.table3 import backlogs
 
 
 def conclusion() -> tuple[Record, ...]:
