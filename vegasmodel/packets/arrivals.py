@@ -1,4 +1,4 @@
-"""Draws random starting times and sizes of short flows; ns-2 and ns-3 get the same values."""
+"""Draws random start times and sizes of flows; ns-2 and ns-3 get the same values."""
 
 from __future__ import annotations
 
@@ -9,14 +9,24 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.engine import UNLIMITED
-from vegasmodel.scenario import Flow, Pareto, ParetoArrivals, Poisson
+from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Run
 
-__all__ = ["MAX_ARRIVALS", "sizes", "times"]
+__all__ = ["MAX_ARRIVALS", "sizes", "start", "times"]
 
 MAX_ARRIVALS = 200_000  # short flows of one group
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+def start(run: Run, member: Member, rng: np.random.Generator) -> float:
+    """The flow's start time, s: that in the scenario plus a random delay (``start_jitter``).
+
+    The flow does not start after its stop.
+    """
+    if not run.start_jitter:
+        return member.start
+    return min(member.start + float(rng.uniform(0.0, run.start_jitter)), member.stop)
 
 
 def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:

@@ -264,9 +264,7 @@ def _life(
     start times and sizes.
     """
     run, group = scenario.run, member.flow
-    begin = member.start
-    if run.start_jitter:
-        begin = min(begin + float(rng.uniform(0.0, run.start_jitter)), member.stop)
+    begin = arrivals.start(run, member, rng)
     first = min(max(run.warmup, begin), member.stop)
     lines = [_at(origin + first, f"count {f} first")]
     if group.arrivals != "once":

@@ -100,9 +100,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
     # the delay left for the access links; in ns-3 the size of ACKs is fixed, not scenario.ack_size
     parts = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
     rest = member.rtt - parts * scenario.transmission(group) - 2 * sum(x.delay for x in path)
-    begin = member.start
-    if run.start_jitter:
-        begin = min(begin + float(rng.uniform(0.0, run.start_jitter)), member.stop)
+    begin = arrivals.start(run, member, rng)
     shorts: list[str] = []
     if group.arrivals == "once":
         packets = int(arrivals.sizes(group, 1, rng)[0])
