@@ -22,7 +22,7 @@ from benchmarks.accuracy_runs import load
 from benchmarks.fluid import cpu, pair
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.engines.rounds.answers import starts_of
+from vegasmodel.engines.starts import start_times
 from vegasmodel.metrics import Floats
 from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario
@@ -39,7 +39,7 @@ def one_by_one(scenario: Scenario, k: int) -> Scenario:
     """The scenario with every flow as a group of its own, starting as in the k-th random draw."""
     flows = tuple(
         dataclasses.replace(m.flow, name=f"f{i}", count=1, rtt=m.rtt, start=float(start))
-        for i, (m, start) in enumerate(zip(scenario.members, starts_of(scenario, k), strict=True))
+        for i, (m, start) in enumerate(zip(scenario.members, start_times(scenario, k), strict=True))
     )
     run = dataclasses.replace(scenario.run, start_jitter=0.0)  # the starts are drawn already
     return dataclasses.replace(scenario, flows=flows, run=run)

@@ -34,6 +34,7 @@ from benchmarks.cost_beside_ns2 import case
 from vegasmodel import scatter
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.starts import start_times
 from vegasmodel.metrics import ENOUGH_PRECISION, Floats
 from vegasmodel.scenario import Scenario
 
@@ -58,7 +59,7 @@ class Answered(NamedTuple):
 
 def rates(scenario: Scenario, runs: int) -> Floats:
     """Throughputs of each run, [run, flow] pkt/s."""
-    made = [run(scenario, starts=answers.starts_of(scenario, k), seed=k + 1) for k in range(runs)]
+    made = [run(scenario, starts=start_times(scenario, k), seed=k + 1) for k in range(runs)]
     return np.array([answers.throughput(one) for one in made])
 
 

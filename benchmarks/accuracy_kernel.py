@@ -32,7 +32,7 @@ import time
 import numpy as np
 
 from scripts.kernel.jittered import FAMILIES
-from vegasmodel.engines.rounds.answers import starts_of
+from vegasmodel.engines.starts import start_times
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import reference
 from vegasmodel.predictor import predict
@@ -91,7 +91,7 @@ def answered(scenario: Scenario, model: str, starts: str) -> Floats | None:
     for k in range(scenario.run.times):
         flows = tuple(
             dataclasses.replace(group, start=float(start))
-            for group, start in zip(scenario.flows, starts_of(scenario, k), strict=True)
+            for group, start in zip(scenario.flows, start_times(scenario, k), strict=True)
         )
         found.append(predict(dataclasses.replace(scenario, flows=flows, run=run), model).throughput)
     if any(rates is None for rates in found):

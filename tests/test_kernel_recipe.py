@@ -70,12 +70,12 @@ def test_a_job_has_the_scenarios_numbers(recipe: types.ModuleType) -> None:
 
 
 def test_jittered_starts_are_those_of_the_fluid_model(recipe: types.ModuleType) -> None:
-    from vegasmodel.engines.rounds import answers
+    from vegasmodel.engines.starts import start_times
 
     jittered = scenario('warmup = "1 s"', 'warmup = "1 s"\nruns = 3\nstart_jitter = "0.5 s"')
     for k in range(3):
         starts = [flow["start"] for flow in recipe.job(jittered, k)["flows"]]
-        assert starts == pytest.approx(answers.starts_of(jittered, k), abs=1e-12)
+        assert starts == pytest.approx(start_times(jittered, k), abs=1e-12)
 
 
 def test_vegas_parameters_are_one_set_of_whole_numbers(recipe: types.ModuleType) -> None:

@@ -162,11 +162,12 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.resolution import resolution
     from vegasmodel.engines.rounds.run import run
+    from vegasmodel.engines.starts import start_times
 
     reason = answers.obstacle(scenario)
     if reason is not None:
         raise ValueError(f"the model rounds cannot simulate this scenario: {reason}")
-    starts = answers.starts_of(scenario, 0)
+    starts = start_times(scenario, 0)
     totals = run(scenario, parts=parts, samples=samples, starts=starts)
     if totals.status != Status.DONE:
         missing = totals.times > totals.routes.links["now"].max()

@@ -12,7 +12,7 @@ from tests.fluid.scenes import reno, scenario, steady_state, vegas
 from vegasmodel import simulation
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid import cycle as return_map
-from vegasmodel.engines.rounds.answers import starts_of
+from vegasmodel.engines.starts import start_times
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Flow
 
@@ -233,7 +233,7 @@ def test_random_starts_are_those_of_the_first_run(model):
         asked,
         flows=tuple(
             dataclasses.replace(group, start=start)
-            for group, start in zip(asked.flows, starts_of(asked, 0), strict=True)
+            for group, start in zip(asked.flows, start_times(asked, 0), strict=True)
         ),
         run=dataclasses.replace(asked.run, start_jitter=0.0),
     )

@@ -11,11 +11,12 @@ import pytest
 
 from benchmarks.accuracy_cubic import BAR, case, in_ns3
 from vegasmodel.engines.rounds import bictcp
-from vegasmodel.engines.rounds.answers import answer, starts_of
+from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
+from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import reference
@@ -139,7 +140,7 @@ def test_slow_start_of_cubic_ends_at_the_window_at_which_the_kernels_did(
 ) -> None:
     stored = reference.stored(reference.FOLDER / "linux")
     scenario = next(one for one in stored if one.name == name)
-    starts = starts_of(scenario, number)
+    starts = start_times(scenario, number)
     until = Run(float(starts[flow]) + seconds, 0.0)
     flows = run(dataclasses.replace(scenario, run=until), starts=starts).flows
     assert flows["retransmits"][flow] == 0.0

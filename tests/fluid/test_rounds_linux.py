@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from tests.helpers import exact
-from vegasmodel.engines.rounds.answers import answer, starts_of
+from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.rules import rule
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import expiry
+from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
@@ -136,7 +137,7 @@ def test_shares_with_measured_starts(name: str, error: float) -> None:
     for k in range(scenario.run.times):
         flows = tuple(
             dataclasses.replace(group, start=float(start))
-            for group, start in zip(scenario.flows, starts_of(scenario, k), strict=True)
+            for group, start in zip(scenario.flows, start_times(scenario, k), strict=True)
         )
         rates.append(answer(dataclasses.replace(scenario, flows=flows, run=once)).throughput)
     errors = np.mean(rates, axis=0) - found.throughput

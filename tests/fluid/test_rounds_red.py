@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tests.helpers import exact
-from vegasmodel.engines.rounds.answers import starts_of
 from vegasmodel.engines.rounds.random_drops import _red_picks, random_drops
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import LINK, RED
+from vegasmodel.engines.starts import start_times
 from vegasmodel.scenario import Link, Red, Run, Scenario
 
 
@@ -114,7 +114,7 @@ def test_runs_of_ns2(name: str) -> None:
     rates = []
     for seed in range(1, 8):
         scenario = _pair(queue)
-        flows = run(scenario, starts=starts_of(scenario, seed), seed=seed).flows
+        flows = run(scenario, starts=start_times(scenario, seed), seed=seed).flows
         rates.append((flows["delivered"] - flows["mark_delivered"]) / 200.0)
     np.testing.assert_allclose(np.median(rates, axis=0), measured, rtol=0.01)
 

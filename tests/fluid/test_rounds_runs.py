@@ -16,6 +16,7 @@ from vegasmodel.engines.rounds import run as simulator
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.cycle import steady
 from vegasmodel.engines.rounds.run import run
+from vegasmodel.engines.starts import start_times
 from vegasmodel.engines.tables import array
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.status import Status
@@ -86,7 +87,7 @@ def test_later_runs_are_the_first_halves_of_whole_runs() -> None:
     lengths = found.extra["durations"]
     assert lengths[0] == 60.0
     assert set(lengths[1:]) == {40.0}
-    whole = run(asked, starts=answers.starts_of(asked, 1), seed=2, samples=np.array([20.0, 40.0]))
+    whole = run(asked, starts=start_times(asked, 1), seed=2, samples=np.array([20.0, 40.0]))
     first_half = np.diff(whole.delivered, axis=0)[0] / 20.0
     assert found.extra["throughput_runs"][1] == pytest.approx(first_half, rel=1e-3)
     # counts are of the whole time

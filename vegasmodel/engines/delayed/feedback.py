@@ -72,9 +72,9 @@ from vegasmodel.engines.delayed.march import march
 from vegasmodel.engines.delayed.queue import dropped
 from vegasmodel.engines.delayed.state import Chance, Past, Senders, Totals
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.engines.fluid.one_run import random_starts
 from vegasmodel.engines.fluid.pauses import running
 from vegasmodel.engines.fluid.records import Flows
+from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Integer, Quantity
 from vegasmodel.metrics import Floats
@@ -180,7 +180,7 @@ def run(
     way = np.array([to_first_link(scenario, member) for member in scenario.members])
     way, chance = np.clip(way, longest, flows.rtt - longest), chances(scenario)
     if begin is None:
-        flows = flows._replace(start=flows.start + random_starts(scenario, 0)[1])
+        flows = flows._replace(start=start_times(scenario, 0))
         y, past = at_rest(flows, way)
     else:
         flows = flows._replace(start=np.full(n, -np.inf))

@@ -47,9 +47,9 @@ from vegasmodel.engines.fluid.continuous import (
     unsupported,
 )
 from vegasmodel.engines.fluid.methods import all_continuous
-from vegasmodel.engines.fluid.one_run import random_starts
 from vegasmodel.engines.fluid.pauses import whole
 from vegasmodel.engines.fluid.steady import steady
+from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
@@ -83,9 +83,7 @@ class _Motion:
         self._losers, self._step = LOSERS.index(losers), step
         packets = in_packets(scenario, packets)
         self.c, self.s_max = limits(scenario, packets)
-        flows = flows_of(scenario, packets)
-        _, late = random_starts(scenario, 0)
-        flows = flows._replace(start=flows.start + late)
+        flows = flows_of(scenario, packets)._replace(start=start_times(scenario, 0))
         self.all_started = float(flows.start.max())
         # the steady state is that of the flows present at the end, for as long as it takes
         stays = flows.stop >= scenario.run.duration

@@ -11,6 +11,7 @@ import numpy as np
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.engines.fluid.pauses import running, whole
+from vegasmodel.engines.starts import random_delays
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.laws.faults import LawFault
@@ -20,7 +21,7 @@ from vegasmodel.placement import link_stack
 from vegasmodel.scenario import Red, Scenario
 from vegasmodel.status import Status
 
-__all__ = ["advance", "begin", "frame", "one_run", "random_starts", "room"]
+__all__ = ["advance", "begin", "frame", "one_run", "room"]
 
 STEP = 0.5  # length of a step of ``sampled``, as a part of the shortest round trip
 CONTINUOUS_STEP = 1.0 / 64.0  # the same if windows change at every instant
@@ -59,16 +60,6 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
         }
 
 
-def random_starts(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
-    """The random generator of run number ``k``, and each flow's random delay of its start, in s.
-
-    The delays are at most ``start_jitter``; they are to be added to the scenario's start times.
-    """
-    rng = np.random.default_rng([scenario.run.seed, k])
-    rng.integers(1, 2**31 - 1)  # as the packet engines draw
-    return rng, rng.uniform(0.0, 1.0, len(scenario.members)) * scenario.run.start_jitter
-
-
 def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     """Prepare run number k of a scenario, and return the link's state at time 0.
 
@@ -77,7 +68,7 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     """
     from vegasmodel.engines.fluid.sampled import chance, records
 
-    rng, late = random_starts(scenario, k)
+    rng, late = random_delays(scenario, k)
     flows["start"] += late
     state = np.zeros(1, records.LINK_STATE)
     state["red_gap"], loss, gap = rng.random(), scenario.links[0].loss, rng.exponential()

@@ -19,8 +19,9 @@ from vegasmodel.engines.fluid.methods import (
     one_run_suffices,
     unsupported,
 )
-from vegasmodel.engines.fluid.one_run import one_run, random_starts, room
+from vegasmodel.engines.fluid.one_run import one_run, room
 from vegasmodel.engines.fluid.senders import own_law, senders
+from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.laws import foreign
@@ -104,15 +105,14 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     """
     if one_run_suffices(scenario):
         return continuous.run(scenario, sample)
-    times = np.array([member.start for member in scenario.members])
     found: list[ContinuousRun] = []
     asked = runs or scenario.run.runs
     with series() as under_way:
         while not found or not _done([vars(each) for each in found], asked):
             under_way.wanted = max(asked or MIN_RUNS, len(found) + 1)
-            _, late = random_starts(scenario, len(found))
+            starts = start_times(scenario, len(found))
             spacing = sample if not found else math.inf  # curves of the first run only
-            found.append(continuous.run(scenario, spacing, starts=times + late))
+            found.append(continuous.run(scenario, spacing, starts=starts))
             if found[-1].status != Status.DONE.reason:
                 return found[-1]
     averages = ("throughput", "base_rtt", "rtt_mean", "queue_mean", "losses")

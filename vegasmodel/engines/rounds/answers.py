@@ -16,6 +16,7 @@ from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.resolution import is_coarse
 from vegasmodel.engines.rounds.route import DISCIPLINES
 from vegasmodel.engines.rounds.run import Frame, Totals, run
+from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
@@ -133,20 +134,6 @@ def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumpti
     if any(m.flow.keeps_backlog and stack(scenario, m.flow).resets_base for m in low):
         detail += "; ns-2's Vegas can measure such a baseRTT after a timeout"
     return (Assumption("base-rtt-above-propagation", False, detail),)
-
-
-def starts_of(scenario: Scenario, k: int) -> Floats:
-    """The start times in run number ``k`` of the scenario's flows, in seconds.
-
-    A random part (``start_jitter``) is added to the times in the scenario. The run of ns-2 with the
-    same number has the same start times, because it has the same seed.
-    """
-    starts = np.array([member.start for member in scenario.members])
-    if scenario.run.start_jitter == 0.0:
-        return starts
-    rng = np.random.default_rng([scenario.run.seed, k])
-    rng.integers(1, 2**31 - 1)  # for ns-2, this number is the seed of its own generator
-    return starts + rng.uniform(0.0, 1.0, starts.size) * scenario.run.start_jitter
 
 
 def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
@@ -271,7 +258,7 @@ def answer(
                     asked,
                     parts=parts,
                     samples=pieces(scenario) if divided and k == 0 else 0,
-                    starts=starts_of(scenario, k),
+                    starts=start_times(scenario, k),
                     seed=k + 1,
                     synchronised=synchronised,
                     without=without,

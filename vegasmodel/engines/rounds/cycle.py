@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
@@ -66,10 +67,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     If a run fails, ``status`` says why, and all numbers of the result are NaN. The field for
     Floquet multipliers is always empty.
     """
-    from vegasmodel.engines.rounds.answers import starts_of
     from vegasmodel.engines.rounds.run import Simulation
 
-    starts = starts_of(scenario, 0)
+    starts = start_times(scenario, 0)
     members, duration = scenario.members, scenario.run.duration
     rtts = [member.rtt for member in members]
     gone = [member.stop for member in members if member.stop < duration]

@@ -1,0 +1,29 @@
+"""Draws the flows' start times; all simulators draw the same, and ns-2 does for the same seed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+from vegasmodel.scenario import Scenario
+
+__all__ = ["random_delays", "start_times"]
+
+
+def random_delays(scenario: Scenario, k: int) -> tuple[np.random.Generator, Floats]:
+    """The random generator of run number ``k``, and each flow's random delay of its start, in s.
+
+    The delays are at most ``start_jitter``; they are to be added to the scenario's start times.
+    """
+    rng = np.random.default_rng([scenario.run.seed, k])
+    rng.integers(1, 2**31 - 1)  # for ns-2, this number is the seed of its own generator
+    return rng, rng.uniform(0.0, 1.0, len(scenario.members)) * scenario.run.start_jitter
+
+
+def start_times(scenario: Scenario, k: int) -> Floats:
+    """The start times in run number ``k`` of the scenario's flows, in seconds.
+
+    A random part (``start_jitter``) is added to the times in the scenario. The run of ns-2 with the
+    same number has the same start times, because it has the same seed.
+    """
+    return np.array([member.start for member in scenario.members]) + random_delays(scenario, k)[1]
