@@ -17,12 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.flows import SUMS, Alike, receivers, records, sum_by_member
-from vegasmodel.engines.rounds.resolution import (
-    CONTENDED,
-    resolution,
-)
+from vegasmodel.engines.rounds.resolution import CONTENDED, held_packets, resolution
 from vegasmodel.engines.rounds.rounding import roundings
-from vegasmodel.engines.rounds.route import Routes, finite_buffers, routes
+from vegasmodel.engines.rounds.route import Routes, routes
 from vegasmodel.engines.rounds.state import (
     COLUMNS,
     PARCEL,
@@ -198,8 +195,7 @@ def _empty(
     """
     flows["longest_stretch"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
-    pipe = max(link.capacity for link in scenario.links) * float(flows["rtt"].max())
-    held = pipe + max(finite_buffers(scenario.links), default=0.0)
+    pipe, held = held_packets(scenario)
     at_once = _PER_PACKET * held if near > coarse else pipe
     rings = _rings(way, flows["size"], coarse, at_once, held)
     tree = np.zeros(2 * len(way.hops), np.int64)
