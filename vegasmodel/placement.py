@@ -71,11 +71,7 @@ def shut_links(scenario: Scenario) -> list[str]:
     if not link_stack(scenario).limit_counts:
         return []
     used = dict.fromkeys(link for group in scenario.flows for link in scenario.path(group))
-    return [
-        link.name
-        for link in used
-        if min(link.queue.limits(link.buffer)) < 1 + link.queue.limit_counts
-    ]
+    return [link.name for link in used if min(link.limits) < 1 + link.queue.limit_counts]
 
 
 def queue_of(link: Link, group: Flow) -> str:
@@ -94,7 +90,7 @@ def room(scenario: Scenario, link: Link, direction: str) -> float:
     """
     there = [g for g in scenario.flows if g.direction == direction and link in scenario.path(g)]
     runs, queues = link_stack(scenario), {queue_of(link, group) for group in there}
-    return sum(link.queue.room(link.buffer, runs, queue) for queue in queues)
+    return sum(link.room(runs, queue) for queue in queues)
 
 
 def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:

@@ -54,7 +54,7 @@ def _hypotheses(
     low = np.array([m.flow.keeps_backlog for m in scenario.members])
     marked = bool(np.all(low == delayed))
     wanted = float(column(scenario, lambda flow: flow.alpha)[low & delayed].sum())
-    room = queue.room(scenario.links[0].buffer, link_stack(scenario), "delay")
+    room = scenario.links[0].room(link_stack(scenario), "delay")
     needed = wanted + BURST if wanted > 0.0 else 0.0
     losses = "they lose some" if room < wanted else f"bursts need {needed:g} pkt of room"
     return [
@@ -87,7 +87,7 @@ def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumpti
     """
     name, link = "windows-fill-the-link", scenario.links[0]
     S_R, _ = rate_delay.service_rates(n_R, n_D, link.capacity, queue.k)
-    room = queue.room(link.buffer, link_stack(scenario), "rate")
+    room = link.room(link_stack(scenario), "rate")
     for m in scenario.members:
         flow = m.flow
         if flow.service == "delay" or flow.keeps_backlog or flow.decrease == 1.0:

@@ -40,14 +40,6 @@ class Discipline(Checked):
         """
         return (float(np.floor(buffer)),)
 
-    def room(self, buffer: float, stack: Stack, service: str = "") -> float:
-        """How many packets can wait in the queue ``service``, without the one in transmission.
-
-        ``buffer`` is the link's buffer in packets. ``stack`` says whether the links behave as in
-        ns-2, where one packet fewer may wait (``waiting``).
-        """
-        return float(self.waiting(self.limits(buffer)[self.services.index(service)], stack))
-
     def waiting(self, limit: ArrayLike, stack: Stack) -> Floats:
         """How many packets can wait in a queue that holds at most ``limit`` packets.
 

@@ -33,7 +33,7 @@ from vegasmodel.fields.rules import (
 from vegasmodel.fields.units import FieldError, write
 from vegasmodel.queues import DropTail, Queue, QueueRule, Red
 from vegasmodel.scenario.special_rules import LawRule, PacketNumbers
-from vegasmodel.stacks import STACKS, Variant
+from vegasmodel.stacks import STACKS, Stack, Variant
 
 __all__ = [
     "LAWS",
@@ -114,9 +114,25 @@ class Link(Shown):
         return self.buffer == math.inf
 
     @property
+    def limits(self) -> tuple[float, ...]:
+        """How many packets each of the link's queues holds at most, as whole numbers.
+
+        The discipline divides the buffer. The order of the queues is that of its ``services``.
+        """
+        return self.queue.limits(self.buffer)
+
+    def room(self, stack: Stack, service: str = "") -> float:
+        """How many packets can wait in the queue ``service``, without the one in transmission.
+
+        ``stack`` says whether links behave as in ns-2, where one packet fewer may wait.
+        """
+        limit = self.limits[self.queue.services.index(service)]
+        return float(self.queue.waiting(limit, stack))
+
+    @property
     def lossless(self) -> bool:
         """Whether the link never loses a packet, other than the packets named in ``drops``."""
-        endless = min(self.queue.limits(self.buffer)) == math.inf
+        endless = min(self.limits) == math.inf
         return endless and not isinstance(self.queue, Red) and self.loss == 0.0
 
 

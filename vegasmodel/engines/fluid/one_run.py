@@ -103,7 +103,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
     if smooth:
         room = continuous.limits(scenario, False)[1] * link.capacity
     else:
-        room = queue.room(link.buffer, link_stack(scenario))
+        room = link.room(link_stack(scenario))
     wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
     red = (0, 0.0, 1.0, 0.0, 0.0, 0)
     if isinstance(queue, Red):

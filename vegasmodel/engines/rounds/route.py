@@ -233,12 +233,12 @@ def _room(scenario: Scenario, link: Link, key: Key) -> float:
     """
     if _acks_alone(scenario, link, key):
         return math.inf
-    return link.queue.room(link.buffer, link_stack(scenario), key[2])
+    return link.room(link_stack(scenario), key[2])
 
 
 def finite_buffers(links: Iterable[Link]) -> list[float]:
     """The buffer sizes, in whole packets, of those links whose buffer is finite."""
-    return [sum(link.queue.limits(link.buffer)) for link in links if not link.never_full]
+    return [sum(link.limits) for link in links if not link.never_full]
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
