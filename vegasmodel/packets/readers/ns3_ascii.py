@@ -12,6 +12,7 @@ trace, named ``node/device``.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from vegasmodel.packets.readers import connections_trace
 from vegasmodel.packets.readers.bins import QUEUE_MAX, SERVED, WAITED, Bins
@@ -56,42 +57,32 @@ def read(source: Source) -> Trace:
         connections.clock(source.number(when, number, "a time", 0.0, MAX_TIME), where)
         if device is not None and kind in "+-":
             queues.event(f"{node}/{device}", kind, connections.now, where)
-        ip, tcp = _IP.search(text, line.end()), _TCP.search(text, line.end())
-        label = _ID.search(text, line.end())
-        if ip is None or tcp is None:
+        packet = _packet(text, line.end())
+        if packet is None:
             continue
-        sport, dport, seq, ack = (int(tcp[i]) for i in (1, 2, 4, 5))
-        size = sum(
-            int(payload) if payload else max(int(b) - int(a), 0)
-            for payload, a, b in _PAYLOAD.findall(text, tcp.end())
-        )
-        stamps = _STAMP.search(text, tcp.end())
-        stamp, echo = (int(x) for x in stamps.groups()) if stamps else (-1, -1)
-        key: Key = ((ip[2], sport), (ip[3], dport))
-        at, ident = (node, device), int(label[1]) if label else -1
-        flags = tcp[3]
+        key, at, flags, size = packet.key, (node, device), packet.flags, packet.size
         if "SYN" in flags and kind in "+t":
-            connections.syn(key, seq, second="ACK" in flags, mss=0)
+            connections.syn(key, packet.seq, second="ACK" in flags, mss=0)
         sent = kind in "+t" or (kind == "d" and key in places)  # the sender's queue may drop it
         if size and sent and places.setdefault(key, at) == at:
             flow = connections.data(
                 key,
-                seq,
+                packet.seq,
                 size,
-                max(int(ip[1]) - size, 0),
+                packet.headers,
                 where,
-                echo=echo,
-                stamp=stamp,
-                ident=ident & 0xFFFF,
+                echo=packet.echo,
+                stamp=packet.stamp,
+                ident=packet.ident,
             )
             if flow is not None and " ttl 64 " in text:
                 flow.at_sender = True  # no router has forwarded the packet yet
         if kind == "d":
             connections.lost(key, size)
         if "FIN" in flags and kind in "+t" and places.get(key) == at:
-            connections.fin(key, seq + size)
+            connections.fin(key, packet.seq + size)
         if kind == "r" and "ACK" in flags and "RST" not in flags and places.get(key[::-1]) == at:
-            connections.ack(key[::-1], ack, stamp=stamp, ident=ident & 0xFFFF)
+            connections.ack(key[::-1], packet.ack, stamp=packet.stamp, ident=packet.ident)
     return connections_trace.make(
         connections,
         "ns3",
@@ -100,6 +91,37 @@ def read(source: Source) -> Trace:
         ("sent", "retransmits", "loss", "acks"),
         links=list(queues.index),
     )
+
+
+class _Packet(NamedTuple):
+    """What a line of the trace says of a packet with TCP over IPv4."""
+
+    key: Key  # the addresses and ports of the sender and the receiver
+    flags: str
+    seq: int
+    ack: int
+    size: int  # bytes of data
+    headers: int  # bytes, those of IPv4 and TCP
+    stamp: int  # the TCP timestamp and its echo, or -1
+    echo: int
+    ident: int  # of the IPv4 header, 16 bits
+
+
+def _packet(text: str, begin: int) -> _Packet | None:
+    """Read the packet that a line describes from position ``begin`` on; None if it has no TCP."""
+    ip, tcp, label = _IP.search(text, begin), _TCP.search(text, begin), _ID.search(text, begin)
+    if ip is None or tcp is None:
+        return None
+    sport, dport, seq, ack = (int(tcp[i]) for i in (1, 2, 4, 5))
+    size = sum(
+        int(payload) if payload else max(int(b) - int(a), 0)
+        for payload, a, b in _PAYLOAD.findall(text, tcp.end())
+    )
+    stamps = _STAMP.search(text, tcp.end())
+    stamp, echo = (int(x) for x in stamps.groups()) if stamps else (-1, -1)
+    key = ((ip[2], sport), (ip[3], dport))
+    ident = (int(label[1]) if label else -1) & 0xFFFF
+    return _Packet(key, tcp[3], seq, ack, size, max(int(ip[1]) - size, 0), stamp, echo, ident)
 
 
 class _Queues:
