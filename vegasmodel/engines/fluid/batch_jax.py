@@ -220,32 +220,7 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     below = jnp.minimum(low, p.max_window) > W
     grows = below & (up < jnp.minimum(low, p.max_window))
     on_low = below & ~grows & (low <= p.max_window)
-    # The code below computes `met`: the window W at the end of a step in which the backlog of a
-    # Vegas flow reaches a threshold from below (alpha, or gamma in slow start). W grows until then.
-    # In the rest of the step there are two cases. If alpha = beta, W changes with the queueing
-    # delay so that the backlog stays at the threshold. If alpha < beta (`stays`), W keeps the value
-    # that it had when the backlog reached the threshold. For `stays` we need the time when that
-    # happens. Let L be the window whose backlog is the threshold (`low`), and g = W/L - 1. At the
-    # start of the step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. At
-    # the wanted time g is 0. By linear interpolation this is after the fraction
-    # `part` = -g0/(g1 - g0) of the step.
-    e = jnp.where(y.in_slow_start, p.gamma, p.lower)
-    stays = on_low & (p.lower < p.upper)
-    g0 = (
-        W
-        * (y.s - y.over_estimate)
-        / (e * (p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)))
-        - 1.0
-    )
-    g0, g1 = jnp.where(stays, g0, -1.0), jnp.where(stays, up / low - 1.0, 1.0)
-    part = -g0 / (g1 - g0)
-    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)
-    gain = up - W
-    met = jnp.where(stays, W + gain * part, low)
-    along = rate * (part + gain * turn)
-    slide = jnp.where(stays, gain * turn * -up * low_by_s / jnp.where(stays, low, 1.0), 0.0)
-    met_by_s = jnp.where(stays, along * bend + slide, low_by_s)
-    met_by_h = jnp.where(stays, along * pace, 0.0)
+    met, met_by_s, met_by_h = _met(p, y, on_low, low, low_by_s, up, rate, pace, bend)
     capped = below & ~grows & ~on_low
     above = ~below & ~y.in_slow_start & (high < W) & (p.min_window < W)
     on_high = above & (high >= jnp.maximum(down, p.min_window))
@@ -267,6 +242,46 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     upward = jnp.where(moves == 0, on_low | (~on_high & (s1 < y.s)), moves > 0)
     goal, goal_by_s = jnp.where(upward, low, high), jnp.where(upward, low_by_s, high_by_s)
     return new, by_s, by_h, _Motion(moves, free & (on_low | on_high), goal, goal_by_s)
+
+
+def _met(
+    p: Flows, y: _Moving, on_low: Array, low: Array, low_by_s: Array, up: Array, rate: Array,
+    pace: Array, bend: Array,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """The windows at the end of a step in which Vegas's backlog reaches a threshold from below.
+
+    Returns the windows, and their derivatives with respect to the queueing delay s1 and the length
+    h, both at the end of the step. They count where ``on_low`` is true. The names of the other
+    arguments are those of variables in ``_ahead``.
+
+    The threshold is alpha, or gamma in slow start. The window W grows until the backlog reaches it.
+    In the rest of the step there are two cases. If alpha = beta, W changes with the queueing delay
+    so that the backlog stays at the threshold. If alpha < beta (``stays``), W keeps the value that
+    it had when the backlog reached the threshold.
+
+    For ``stays`` we need the time when that happens. Let L be the window whose backlog is the
+    threshold (``low``), and g = W/L - 1. At the start of the step g = g0 < 0. If W grew throughout
+    the step, g would be g1 > 0 at its end. At the wanted time g is 0. By linear interpolation this
+    is after the fraction ``part`` = -g0/(g1 - g0) of the step.
+    """
+    W = y.window
+    e = jnp.where(y.in_slow_start, p.gamma, p.lower)
+    stays = on_low & (p.lower < p.upper)
+    g0 = (
+        W
+        * (y.s - y.over_estimate)
+        / (e * (p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)))
+        - 1.0
+    )
+    g0, g1 = jnp.where(stays, g0, -1.0), jnp.where(stays, up / low - 1.0, 1.0)
+    part = -g0 / (g1 - g0)
+    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)
+    gain = up - W
+    met = jnp.where(stays, W + gain * part, low)
+    along = rate * (part + gain * turn)
+    slide = jnp.where(stays, gain * turn * -up * low_by_s / jnp.where(stays, low, 1.0), 0.0)
+    met_by_s = jnp.where(stays, along * bend + slide, low_by_s)
+    return met, met_by_s, jnp.where(stays, along * pace, 0.0)
 
 
 def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
