@@ -169,7 +169,7 @@ def run(
     Integer(2, MAX_SAMPLES).check(samples, "samples")
     Quantity("fraction", high=0.5, low_open=True).check(step, "step")
     packets = continuous.in_packets(scenario, packets)
-    c, s_max = continuous.limits(scenario, packets)
+    limits = continuous.limits(scenario, packets)
     flows = continuous.flows_of(scenario, packets)
     n, longest = flows.rtt.size, step * float(flows.rtt.min())
     if n * scenario.run.duration / longest > STEP_LIMIT:
@@ -184,25 +184,13 @@ def run(
         y, past = at_rest(flows, way)
     else:
         flows = flows._replace(start=np.full(n, -np.inf))
-        y, past = resting(flows, way, begin, c, chance)
+        y, past = resting(flows, way, begin, limits[0], chance)
     time = np.linspace(0.0, scenario.run.duration, samples)
     record = np.full((samples, 5 * n + 1), np.nan)
-    last, k = 1, 0
-    with running(lambda: max(float(past.time[last]), 0.0), scenario.run.duration):
-        for end in (scenario.run.warmup, scenario.run.duration):
-            totals = Totals(
-                np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64),
-                np.zeros(2),
-            )  # fmt: skip
-            while past.time[last] < end:
-                check()
-                if last + 1 == past.time.size:
-                    past, last = room(y, past, last)
-                last, k = march(
-                    flows, y, past, last, c, s_max, chance,
-                    continuous.LOSERS.index(losers), end, longest, totals, time, record, k,
-                )  # fmt: skip
-    past, last = room(y, past, last)  # the result keeps no more than is needed
+    totals, past = _simulate(
+        flows, y, past, limits, chance, continuous.LOSERS.index(losers),
+        (scenario.run.warmup, scenario.run.duration), longest, time, record,
+    )  # fmt: skip
     window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = totals.delivered / totals.active, totals.seconds / totals.acked
@@ -213,14 +201,43 @@ def run(
         sent=sent,
         delivered=delivered,
         lost=lost,
-        queue=c * record[:, -1:],
+        queue=limits[0] * record[:, -1:],
         throughput=throughput,
         base_rtt=np.where(flows.keeps_backlog, flows.rtt + y.over_estimate, np.nan),
         rtt_mean=rtt_mean,
         queue_mean=totals.queue[:1] / totals.queue[1],
         cuts=totals.cuts.astype(np.float64),
-        past=Past(*(curve[: last + 1] for curve in past)),
+        past=past,
     )
+
+
+def _simulate(
+    flows: Flows, y: Senders, past: Past, limits: tuple[float, float], chance: Chance, losers: int,
+    ends: tuple[float, float], longest: float, time: Floats, record: Floats,
+) -> tuple[Totals, Past]:  # fmt: skip
+    """Simulate from time 0 to ``ends[1]``; return the sums since ``ends[0]``, and the history.
+
+    ``y`` and ``past`` are the senders' state and the history at time 0. ``limits`` are the capacity
+    in pkt/s and the longest queueing delay in s. A step lasts at most ``longest`` seconds.
+    ``record`` receives the curves at the times ``time``.
+    """
+    n, last, k = flows.rtt.size, 1, 0
+    with running(lambda: max(float(past.time[last]), 0.0), ends[1]):
+        for end in ends:
+            totals = Totals(
+                np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64),
+                np.zeros(2),
+            )  # fmt: skip
+            while past.time[last] < end:
+                check()
+                if last + 1 == past.time.size:
+                    past, last = room(y, past, last)
+                last, k = march(
+                    flows, y, past, last, *limits, chance, losers, end, longest, totals, time,
+                    record, k,
+                )  # fmt: skip
+    past, last = room(y, past, last)  # the result keeps no more than is needed
+    return totals, Past(*(curve[: last + 1] for curve in past))
 
 
 def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
