@@ -12,7 +12,7 @@ An option with one value per flow takes a list with commas (``--alpha 3,1``). On
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +23,20 @@ from vegasmodel.fields.units import MISSING, FieldError, format_time, parse
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
+if TYPE_CHECKING:
+    from vegasmodel.equilibrium import Equilibrium
+
 VALUES = "values are not allowed"  # after their number
+_OF_RATE_DELAY = {  # what the command ``rd`` prints, by its name in the JSON document
+    "service_rate_R_pps": "service rate of R (6), pkt/s",
+    "service_rate_D_pps": "service rate of D (7), pkt/s",
+    "flow_rate_R_pps": "one flow of R, pkt/s",
+    "flow_rate_D_pps": "one flow of D, pkt/s",
+    "buffer_R_pkt": "buffer of R, pkt",
+    "buffer_D_pkt": "buffer of D, pkt",
+    "delay_bound_s": "longest queueing delay in D, s",
+    "loss_onset_flows": "D loses packets from this many flows on",
+}
 
 
 class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
@@ -59,8 +72,6 @@ def equilibrium(
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
-    import numpy as np
-
     from vegasmodel import console
     from vegasmodel import equilibrium as forms
     from vegasmodel.scenario import Flow
@@ -94,13 +105,27 @@ def equilibrium(
         )
     if failure:
         raise Unsolved(f"the solver of the steady state failed: {failure}")
-    if json:
-        return
+    if not json:
+        _print_equilibrium(state, thresholds, x, c, variant, ranges)
+
+
+def _print_equilibrium(
+    state: Equilibrium, alpha: Floats, x: Floats, c: float, variant: str, ranges: dict[str, Any]
+) -> None:
+    """Print a table of the flows' rates, and sentences on the queueing delay.
+
+    ``alpha`` is in packets, the over-estimates ``x`` in s, ``c`` in pkt/s. ``ranges`` are those
+    that ``_ranges`` returns.
+    """
+    import numpy as np
+
+    from vegasmodel import console
+
+    delay = float(state.delay)
     rows = [
         [str(i + 1), console.number(a), format_time(over), console.number(r, 6), f"{r / c:.4f}"]
-        for i, (a, over, r) in enumerate(zip(thresholds, x, np.asarray(state.rates), strict=True))
+        for i, (a, over, r) in enumerate(zip(alpha, x, np.asarray(state.rates), strict=True))
     ]
-    out = console.console()
     columns = ["flow", "alpha", "over-estimate", "pkt/s", "share"]
     lines = [
         f"Queueing delay {format_time(delay)}, {delay * c:.4g} packets. "
@@ -117,7 +142,7 @@ def equilibrium(
             "which each backlog is alpha. In the others the queueing delay is from "
             f"{format_time(low)} to {format_time(high)}."
         )
-    out.print(console.stacked(columns, rows))
+    console.console().print(console.stacked(columns, rows))
     console.paragraphs(lines)
 
 
@@ -250,12 +275,7 @@ def rd(
     from vegasmodel.equilibrium import rate_delay as forms
     from vegasmodel.scenario import Link, RateDelay
 
-    for name, value in (("--rate-flows", rate), ("--delay-flows", delay)):
-        rules.Quantity("fraction", high=1e9).check(value, name)
-        if value % 1.0:
-            raise FieldError(name, value, "a whole number of flows")
-    if rate + delay == 0:
-        raise FieldError("--rate-flows", rate, "more than 0 where --delay-flows is 0")
+    _check_numbers(rate, delay)
     checked.of(RateDelay, "k").check(k, "--k")
     c, size = parse_capacity(capacity, packet_size)
     buffer_packets = checked.of(Link, "buffer").packets(buffer, "--buffer", size, c, math.nan)
@@ -284,20 +304,20 @@ def rd(
     if json:
         console.print_json({"capacity_pps": c, "k": k, **plain, "note": note or None})
         return
-    labels = {
-        "service_rate_R_pps": "service rate of R (6), pkt/s",
-        "service_rate_D_pps": "service rate of D (7), pkt/s",
-        "flow_rate_R_pps": "one flow of R, pkt/s",
-        "flow_rate_D_pps": "one flow of D, pkt/s",
-        "buffer_R_pkt": "buffer of R, pkt",
-        "buffer_D_pkt": "buffer of D, pkt",
-        "delay_bound_s": "longest queueing delay in D, s",
-        "loss_onset_flows": "D loses packets from this many flows on",
-    }
-    rows = [[label, console.number(plain[name], 6)] for name, label in labels.items()]
+    rows = [[label, console.number(plain[name], 6)] for name, label in _OF_RATE_DELAY.items()]
     console.console().print(console.table(["Rate-Delay services", ""], rows))
     if note:
         console.paragraphs([note])
+
+
+def _check_numbers(rate: float, delay: float) -> None:
+    """Raise ``FieldError`` if a class of Rate-Delay services has no allowed number of flows."""
+    for name, value in (("--rate-flows", rate), ("--delay-flows", delay)):
+        rules.Quantity("fraction", high=1e9).check(value, name)
+        if value % 1.0:
+            raise FieldError(name, value, "a whole number of flows")
+    if rate + delay == 0:
+        raise FieldError("--rate-flows", rate, "more than 0 where --delay-flows is 0")
 
 
 def parse_capacity(capacity: str, packet_size: str) -> tuple[float, float]:
