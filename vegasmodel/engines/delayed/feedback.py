@@ -129,10 +129,7 @@ def unsupported(scenario: Scenario) -> str | None:
     It can simulate random loss and RED, which the equations without feedback delay
     (``continuous.py``) cannot. It cannot simulate RED that marks packets (ECN).
     """
-    queue, name = scenario.links[0].queue, "the delayed fluid"
-    if isinstance(queue, Red) and queue.ecn:
-        return f"{name} does not simulate RED that marks packets (ecn)"
-    return continuous.unsupported(scenario, random_loss=True, red=True, name=name)
+    return continuous.unsupported(scenario, random_loss=True, red=True, name="the delayed fluid")
 
 
 @kinds.checked

@@ -82,11 +82,13 @@ def unsupported(
     """Why the equations of this module cannot simulate the scenario; None if they can.
 
     Simulators that can do more call this function, too.  The flags say what they can simulate:
-    random loss (``random_loss``), RED (``red``), or any congestion control law (``any_law``).  The
-    returned text calls the simulator ``name``.
+    random loss (``random_loss``), RED that does not mark packets (``red``), or any congestion
+    control law (``any_law``).  The returned text calls the simulator ``name``.
     """
     queues = DropTail | Red if red else DropTail
     link, flows = scenario.links[0], scenario.flows
+    if red and isinstance(link.queue, Red) and link.queue.ecn:
+        return f"{name} does not simulate RED that marks packets (ecn)"
     reasons = {
         "more than one link": len(scenario.links) > 1,
         "a queue other than drop-tail": not isinstance(link.queue, queues),

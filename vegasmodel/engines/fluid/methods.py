@@ -15,7 +15,7 @@ from __future__ import annotations
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.fields import kinds
 from vegasmodel.laws import foreign
-from vegasmodel.scenario import DropTail, Red, Scenario
+from vegasmodel.scenario import DropTail, Scenario
 from vegasmodel.stacks import STACKS
 
 __all__ = ["all_continuous", "by_chance", "one_run_suffices", "papers_only", "unsupported"]
@@ -33,10 +33,9 @@ def papers_only(scenario: Scenario) -> bool:
 @kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
     """Why the simulator ``fluid`` cannot simulate the scenario; None if it can."""
-    queue, name = scenario.links[0].queue, "the fluid"
-    if isinstance(queue, Red) and queue.ecn:
-        return f"{name} does not simulate RED that marks packets (ecn)"
-    return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True, name=name)
+    return continuous.unsupported(
+        scenario, random_loss=True, red=True, any_law=True, name="the fluid"
+    )
 
 
 def all_continuous(scenario: Scenario) -> bool:
