@@ -39,6 +39,24 @@ def one(tmp_path, seed=1, **options):
     return read(tmp_path / "trace"), capture
 
 
+def connection(options, seed):
+    """A connection that has run, with the options ``options``."""
+    lines = captures.Connection(options, random.Random(seed), 1.0)
+    lines.run()
+    return lines
+
+
+def records_of(frames, options, isns=(1, 2)):
+    """The frames as a capture holds them; ``isns`` are the ends' first sequence numbers."""
+    return [(frame.time, *captures._bytes(frame, isns, options)) for frame in frames]
+
+
+def read_from(records, tmp_path):
+    """The trace that the reader makes of a pcap file with these records."""
+    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
+    return read(tmp_path / "trace")
+
+
 def packets(trace):
     """Delivered packets of each flow."""
     return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
@@ -103,9 +121,8 @@ def test_an_ack_is_bounded_by_the_data_seen(tmp_path):
         isns = (rng.randrange(2**32), rng.randrange(2**32))
         stray = Frame(lines.frames[700].time, False, 0, 0, 10**9, flags)
         frames = [*lines.frames[:700], stray, *lines.frames[700:]]
-        records = [(frame.time, *captures._bytes(frame, isns, plain)) for frame in frames]
-        (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
-        np.testing.assert_allclose(packets(read(tmp_path / "trace")), [1000])
+        trace = read_from(records_of(frames, plain, isns), tmp_path)
+        np.testing.assert_allclose(packets(trace), [1000])
 
 
 def test_copies_are_no_retransmissions(tmp_path):
@@ -120,17 +137,13 @@ def test_copies_are_no_retransmissions(tmp_path):
 def test_packets_that_overtake_are_no_retransmissions(tmp_path):
     """The sender's card has two queues, so the frames are reordered."""
     plain = replace(Options(), packets=300, window=30)
-    lines = captures.Connection(plain, random.Random(3), 1.0)
-    lines.run()
-    frames = lines.frames
+    frames = connection(plain, 3).frames
     for i in range(10, len(frames) - 1, 7):
         if frames[i].size and frames[i + 1].size:
             frames[i], frames[i + 1] = frames[i + 1], frames[i]
             frames[i].time, frames[i + 1].time = frames[i + 1].time, frames[i].time
     assert sum(a.seq > b.seq for a, b in itertools.pairwise(frames) if b.size) > 2
-    records = [(frame.time, *captures._bytes(frame, (1, 2), plain)) for frame in frames]
-    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
-    trace = read(tmp_path / "trace")
+    trace = read_from(records_of(frames, plain), tmp_path)
     np.testing.assert_allclose(packets(trace), [300])
     assert total(trace, "retransmits") == 0
 
@@ -138,14 +151,12 @@ def test_packets_that_overtake_are_no_retransmissions(tmp_path):
 @pytest.mark.parametrize("back", [0.02, 0.5, 3600.0])
 def test_a_clock_that_goes_back_makes_no_short_rtt(back, tmp_path):
     plain = replace(Options(), packets=400)
-    lines = captures.Connection(plain, random.Random(5), 1.0)
-    lines.run()
+    lines = connection(plain, 5)
     records = [
-        (5000.0 + frame.time - back * (i > 300), *captures._bytes(frame, (1, 2), plain))
-        for i, frame in enumerate(lines.frames)
+        (5000.0 + time - back * (i > 300), *rest)
+        for i, (time, *rest) in enumerate(records_of(lines.frames, plain))
     ]
-    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
-    trace = read(tmp_path / "trace")
+    trace = read_from(records, tmp_path)
     np.testing.assert_allclose(packets(trace), [400])
     assert np.nanmin(trace.get("rtt_min")) > lines.truth.base
     assert np.nanmax(trace.get("rtt")) < max(lines.truth.rtts) + 2e-6
@@ -183,12 +194,9 @@ def test_frames_cut_within_their_headers_are_told(tmp_path):
 def test_frames_that_the_capture_lacks_make_the_count_unknown(tmp_path):
     """tcpdump missed every tenth frame with data."""
     plain = replace(Options(), packets=300)
-    lines = captures.Connection(plain, random.Random(6), 1.0)
-    lines.run()
-    kept = [f for i, f in enumerate(lines.frames) if i % 10 or not f.size or i > 500]
-    records = [(frame.time, *captures._bytes(frame, (1, 2), plain)) for frame in kept]
-    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
-    trace = read(tmp_path / "trace")
+    frames = connection(plain, 6).frames
+    kept = [f for i, f in enumerate(frames) if i % 10 or not f.size or i > 500]
+    trace = read_from(records_of(kept, plain), tmp_path)
     np.testing.assert_allclose(packets(trace), [300])
     assert trace.get("retransmits") is None
     assert "every-frame-captured" in trace.doubts
@@ -198,12 +206,10 @@ def test_frames_that_the_capture_lacks_make_the_count_unknown(tmp_path):
 def test_a_flow_of_which_the_capture_has_only_acks_is_mentioned(data, tmp_path):
     records = []
     for options, whole in ((Options(), True), (Options(version=6), data)):
-        lines = captures.Connection(options, random.Random(5), 1.0)
-        lines.run()
-        seen = [frame for frame in lines.frames if whole or not frame.size]
-        records += [(f.time, *captures._bytes(f, (1, 2), options)) for f in seen]
-    (tmp_path / "trace").write_bytes(captures._pcap(sorted(records), 65535))
-    trace = read(tmp_path / "trace")
+        frames = connection(options, 5).frames
+        seen = [frame for frame in frames if whole or not frame.size]
+        records += records_of(seen, options)
+    trace = read_from(sorted(records), tmp_path)
     assert len(trace.flows) == 1 + data
     said = trace.doubts.get("data-captured", "")
     assert said.startswith("1 flow has ACKs only") is not data
