@@ -104,15 +104,21 @@ FILES = {
 }
 
 
-@pytest.mark.parametrize("kind", FILES)
-def test_bad_file(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    section, text, named = FILES[kind]
+def _refused(kind: str, folder: Path, *, before: str = "") -> None:
+    """The command ``predict`` refuses the file ``kind``; ``before`` precedes its ``[[flow]]``."""
+    section, text, _ = FILES[kind]
     parts = dict(BASE)
     parts[section] = text[1:] + "\n" if text[0] == "=" else parts[section] + text[1:] + "\n"
-    path = tmp_path / "bad.toml"
+    parts["flow"] = before + parts["flow"]
+    path = folder / "bad.toml"
     path.write_text("".join(parts.values()))
     assert run(["predict", str(path)]) == 2
-    _one_line(capsys, named)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_bad_file(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _refused(kind, tmp_path)
+    _one_line(capsys, FILES[kind][2])
     assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]  # nothing written
 
 
@@ -121,14 +127,8 @@ def test_the_line_names_the_group_by_its_place(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The mistakes in a group again, after a group without mistakes."""
-    section, text, named = FILES[kind]
-    parts = dict(BASE)
-    parts[section] = text[1:] + "\n" if text[0] == "=" else parts[section] + text[1:] + "\n"
-    parts["flow"] = '[[flow]]\nname = "sound"\nlaw = "reno"\nrtt = "200 ms"\n' + parts["flow"]
-    path = tmp_path / "bad.toml"
-    path.write_text("".join(parts.values()))
-    assert run(["predict", str(path)]) == 2
-    _one_line(capsys, named.replace("flow[0]", "flow[1]"))
+    _refused(kind, tmp_path, before='[[flow]]\nname = "sound"\nlaw = "reno"\nrtt = "200 ms"\n')
+    _one_line(capsys, FILES[kind][2].replace("flow[0]", "flow[1]"))
 
 
 GOOD = ["ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt", "vegas", "reno"]

@@ -175,17 +175,20 @@ def test_commands_in_the_readme_exist() -> None:
     assert used <= known
 
 
-def test_the_readme_scenario_is_read() -> None:
+def _readme_scenario() -> str:
     (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    assert vm.Scenario.from_toml(text).name == "mixed"
+    return str(text)
+
+
+def test_the_readme_scenario_is_read() -> None:
+    assert vm.Scenario.from_toml(_readme_scenario()).name == "mixed"
 
 
 def test_the_readme_scenario_copied_by_hand_compares_within_a_percent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """This works without a simulator, because its run is stored."""
-    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    (tmp_path / "mixed.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "mixed.toml").write_text(_readme_scenario(), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(measurement, "run_engine", pytest.fail)
     assert run(["compare", "mixed.toml", "--json"]) == 0
@@ -254,8 +257,7 @@ def test_the_examples_on_the_page_on_sweeps_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They run in their order in one folder; each command exits with 0."""
-    (text,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    (tmp_path / "mixed.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "mixed.toml").write_text(_readme_scenario(), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/sweep.md").read_text()
     blocks = re.findall(r"```(python)?\n(.*?)```", page, re.DOTALL)
