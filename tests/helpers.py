@@ -5,6 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Flow, Scenario
 
 exact = functools.partial(Flow, send_jitter=0.0)
@@ -63,3 +67,17 @@ def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: 
 def pair(more: str = 'send_jitter = "0 s"') -> Scenario:
     """Two Vegas flows of ns-2 with alpha = 1 and beta = 3; by default without random waits."""
     return Scenario.from_toml(PAIR.replace("MORE", more))
+
+
+def as_measured(
+    found: Prediction, measured: ArrayLike, se: ArrayLike, more: ArrayLike = 0.0
+) -> bool:
+    """Whether each flow's throughput is as measured, within three standard errors.
+
+    ``se`` are the standard errors of ``measured``; those of ``found`` are combined with them. The
+    throughputs may differ by ``more`` pkt/s beside.
+    """
+    assert found.throughput is not None
+    assert found.throughput_se is not None
+    error = np.abs(found.throughput - np.asarray(measured))
+    return bool(np.all(error < 3.0 * np.hypot(found.throughput_se, se) + more))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy_cubic import BAR, case, in_ns3
+from tests.helpers import as_measured
 from vegasmodel.engines.rounds import bictcp
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
@@ -377,10 +378,7 @@ def test_cubic_alone_under_red(rtt: float, measured: float, se: float) -> None:
     flow = Flow("cubic", rtt)
     run = Run(240.0, 50.0, start_jitter=1.0)
     found = answer(Scenario((link,), (flow,), packet_size=1500.0, run=run), runs=6)
-    assert found.throughput is not None
-    assert found.throughput_se is not None
-    margin = 3.0 * np.hypot(found.throughput_se, se) + 0.01 * measured
-    assert abs(found.throughput[0] - measured) < margin[0]
+    assert as_measured(found, measured, se, 0.01 * measured)
 
 
 def test_cubic_counts_lost_packets_by_their_places_as_in_ns2() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.helpers import exact
+from tests.helpers import as_measured, exact
 from vegasmodel import stacks
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
@@ -95,10 +95,7 @@ def test_ns2_runs(
     """With the defaults of the papers' years the results would be off by 10 to 30 %."""
     law, link, rtt, size, alpha, measured, se = case
     found = answer(_scenario(law, link, rtt, size, alpha))
-    assert found.throughput is not None
-    assert found.throughput_se is not None
-    error = np.abs(found.throughput - np.array(measured))
-    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se) + 0.002 * np.sum(measured))
+    assert as_measured(found, measured, se, 0.002 * np.sum(measured))
 
 
 @pytest.mark.parametrize(("first", "after"), [(8, 28), (11, 19), (12, 21), (16, 28), (20, 35)])

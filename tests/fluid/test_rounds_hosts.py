@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.helpers import exact
+from tests.helpers import as_measured, exact
 from vegasmodel.engines.rounds.acks import add_hole, fill_holes
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.delayed_ack import hear, pause_ended, silent_packets
@@ -119,8 +119,7 @@ def test_new_packets_at_duplicate_acks_stay_in_the_window_of_the_receiver(
     flow = exact("sack", rtt, variant="ns2", delayed_ack=late, max_window=most)
     span = Run(400.0, 20.0, start_jitter=0.5, ns2_defaults="2.35")
     found = answer(Scenario((Link(800.0, buffer=30.0, loss=loss),), (flow,), run=span), runs=20)
-    assert found.throughput_se is not None
-    assert abs(found.throughput[0] - there) < 3.0 * np.hypot(se, found.throughput_se[0])
+    assert as_measured(found, there, se)
 
 
 def test_pairs_are_answered_at_once() -> None:
@@ -210,8 +209,7 @@ def test_delayed_acks_among_data_of_the_other_direction(
     flows = _both_ways(laws, rtts, delayed_ack=True)
     span = Run(200.0, 20.0, start_jitter=1.0)
     found = answer(Scenario((Link(capacity, buffer=buffer),), flows, run=span), runs=20)
-    assert found.throughput_se is not None
-    assert np.all(np.abs(found.throughput - there) < 3.0 * np.hypot(se, found.throughput_se))
+    assert as_measured(found, there, se)
 
 
 @pytest.mark.parametrize(

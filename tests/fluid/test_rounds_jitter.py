@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.helpers import exact
+from tests.helpers import as_measured, exact
 from vegasmodel import predict
 from vegasmodel.engines.rounds import phases
 from vegasmodel.engines.rounds.answers import answer
@@ -112,8 +112,7 @@ def test_a_pair_with_round_numbers(
     length = (600.0, 200.0) if capacity == 1250.0 else (250.0, 50.0)
     scenario = Scenario((Link(capacity, buffer=buffer),), flows, run=Run(*length, runs=4))
     found = answer(scenario)
-    spread = 3.0 * np.hypot(se, np.asarray(found.throughput_se)) + 0.5
-    assert np.all(np.abs(found.throughput - np.array(measured)) < spread)
+    assert as_measured(found, measured, se, 0.5)
 
 
 def test_below_linux_each_packet_of_a_burst_waits_for_itself() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.helpers import exact
+from tests.helpers import as_measured, exact
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.queue import enqueue, room_for
 from vegasmodel.engines.rounds.route import routes
@@ -77,12 +77,8 @@ def test_a_stored_ns2_run() -> None:
     )
     runs = Run(300.0, 100.0, seed=7, start_jitter=0.5)
     prediction = answer(Scenario((Link(2562.0, buffer=57.0),), flows, run=runs))
-    assert prediction.throughput is not None
-    assert prediction.throughput_se is not None
     _, measured, se = np.array(NEWRENO).T
-    assert np.all(
-        np.abs(prediction.throughput - measured) < 3.0 * np.hypot(prediction.throughput_se, se)
-    )
+    assert as_measured(prediction, measured, se)
 
 
 def test_where_round_trips_are_whole_service_times() -> None:
@@ -116,10 +112,7 @@ def test_where_acks_and_packets_meet(
     flows = tuple(exact(law, rtt, variant="ns2", name=f"f{rtt}") for law, rtt in (one, two))
     link, span = Link(1000.0, buffer=20.0), Run(300.0, 100.0, start_jitter=0.5)
     found = answer(Scenario((link,), flows, run=span), runs=6)
-    assert found.throughput is not None
-    assert found.throughput_se is not None
-    error = np.abs(found.throughput - np.array(measured))
-    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se))
+    assert as_measured(found, measured, se)
 
 
 def test_round_trips_that_all_but_differ_by_whole_service_times() -> None:
@@ -192,10 +185,7 @@ def test_packets_of_several_sizes_in_step(
     )
     link = Link(capacity, buffer=float(buffer), delay=0.001)
     found = answer(Scenario((link,), flows, run=Run(100.0, 20.0, start_jitter=0.1)), runs=5)
-    assert found.throughput is not None
-    assert found.throughput_se is not None
-    error = np.abs(found.throughput - np.array(measured))
-    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se) + 0.01 * np.array(measured))
+    assert as_measured(found, measured, se, 0.01 * np.array(measured))
 
 
 # capacity, packet size in B; law and RTT of the flow over both links, and of one over each link;
@@ -246,10 +236,7 @@ def test_two_links_in_step(
     )
     run = Run(100.0, 20.0, start_jitter=0.1)
     found = answer(Scenario(links, flows, packet_size=float(size), run=run), runs=5)
-    assert found.throughput is not None
-    assert found.throughput_se is not None
-    error = np.abs(found.throughput - np.array(measured))
-    assert np.all(error < 3.0 * np.hypot(found.throughput_se, se))
+    assert as_measured(found, measured, se)
 
 
 def test_the_first_second_is_in_step_too() -> None:
