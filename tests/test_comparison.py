@@ -182,6 +182,20 @@ def test_several_models_have_no_answer_for_one_reason() -> None:
     assert result_tables.notes(none[:1]) == ["a has no answer: two links."]
 
 
+def test_a_model_asked_by_name_says_why_it_has_no_answer() -> None:
+    """If all models are asked, closed forms that are not meant for the scenario stay silent."""
+    scenario = pair("paper")
+    why = "red has no answer: not this queue."
+    red = Prediction.not_applicable("red", scenario, "not this queue")
+    asked = comparison.Comparison(scenario, measured(scenario, "ns2"), (red,)).table()
+    assert why in asked
+    assert "Errors against" not in asked  # of no model
+    every = tuple(Prediction.not_applicable(n, scenario, "not this queue") for n in vm.MODELS)
+    told = comparison.Comparison(scenario, measured(scenario, "ns2"), every).table()
+    assert "fluid, rounds have no answer: not this queue." in told
+    assert "red" not in told
+
+
 def test_the_pair_with_the_largest_error_is_named() -> None:
     """The error is of a ratio a/b; its sign says nothing unless the table says of which."""
     flows = tuple(Flow(law="reno", rtt=0.05, name=name) for name in "abc")

@@ -189,15 +189,33 @@ class Comparison:
 
         If the measurement is a trace, up to two tables come first: which flow of the trace belongs
         to each flow of the scenario, and which keys of the scenario file were estimated from the
-        trace.  Closed forms that have no prediction are left out.
+        trace.  A note says why a model has no prediction.  If all models were asked, there is no
+        such note for closed forms, because most of them are not meant for the scenario.
         """
         from vegasmodel import console, result_tables
 
         result_tables.print_pairing(self.pairing)
         result_tables.print_estimates(self.estimates)
-        # show why a simulator has no answer; closed forms are often not meant for a scenario
-        shown = [p for p in self.results if p.applicable or p.model in SIMULATED]
+        chosen = len(self.models) < len(MODELS)  # the caller named the models
+        shown = [p for p in self.results if chosen or p.applicable or p.model in SIMULATED]
         result_tables.print_results(self.scenario, shown)
+        if self.errors:
+            self._print_errors()
+        if self.scenario.estimated_from is not None:
+            said = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
+            console.paragraphs([f"{said}: a model's error is also theirs."])
+        if self.scenario.guesses:
+            said = f"Guesses in the file (guesses): {', '.join(self.scenario.guesses)}"
+            console.paragraphs([f"{said}. Correct them, or a model's error may be theirs."])
+        open_questions = [a for a in self.measured.assumptions if a.holds is None]
+        console.paragraphs(
+            [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
+        )
+
+    def _print_errors(self) -> None:
+        """Print the table of the models' errors, and sentences about these errors."""
+        from vegasmodel import console
+
         rows = [
             [
                 name,
@@ -226,16 +244,6 @@ class Comparison:
         if scatter:
             said = f"its scatter over runs gives a perfect model an NRMSE of {percent(scatter)}"
             console.paragraphs([f"{name}: {said}."])
-        if self.scenario.estimated_from is not None:
-            said = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
-            console.paragraphs([f"{said}: a model's error is also theirs."])
-        if self.scenario.guesses:
-            said = f"Guesses in the file (guesses): {', '.join(self.scenario.guesses)}"
-            console.paragraphs([f"{said}. Correct them, or a model's error may be theirs."])
-        open_questions = [a for a in self.measured.assumptions if a.holds is None]
-        console.paragraphs(
-            [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
-        )
 
     def _of(self, model: str) -> Prediction:
         return next(p for p in self.models if p.model == model)
