@@ -242,7 +242,39 @@ def test_single_brackets_that_are_no_toml_are_named(
     ("old", "new", "said"),
     [
         ("[[flow]]", "[[flows]]", "key flows: "),
-        ("[[link]]", "runs = 3\n[[link]]", "key runs: 'runs' is no key here; did you mean"),
+        (
+            "[[link]]",
+            "runs = 3\n[[link]]",
+            "key runs: 'runs' is no key here; it is a key of [run]\n",
+        ),
+        (
+            "[[flow]]",
+            "rtt = '60 ms'\n[[flow]]",
+            "key link[0].rtt: 'rtt' is no key here; it is a key of [[flow]]\n",
+        ),
+        (
+            'law = "vegas"',
+            'law = "vegas"\nloss = 0.01',
+            "key flow[0].loss: 'loss' is no key here; it is a key of [[link]]\n",
+        ),
+        (
+            'law = "vegas"',
+            'law = "vegas"\nmin_threshold = 5',
+            "key flow[0].min_threshold: 'min_threshold' is no key here; it is a key of a link's "
+            'queue with discipline = "red"\n',
+        ),
+        (
+            "[[flow]]",
+            'queue = { discipline = "droptail", k = 2 }\n[[flow]]',
+            "key link[0].queue.k: 'k' is no key here; it is a key of a link's queue with "
+            'discipline = "rd"\n',
+        ),
+        (
+            'law = "vegas"',
+            'law = "vegas"\nstart = "700 s"',
+            "key flow[0].start: 700.0 is not allowed; less than 600 s, the duration of the run "
+            "(run.duration)\n",
+        ),
         (
             'law = "vegas"',
             'law = "vegas"\nbbr = 3',

@@ -27,6 +27,7 @@ from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import OrText, Quantity, Text, Texts
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
 from vegasmodel.scenario.changes import replaced
+from vegasmodel.scenario.other_tables import with_its_table
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run, Staggered, Uniform
 from vegasmodel.support.html_table import html_table
 
@@ -77,7 +78,10 @@ class Scenario(Checked):
 
         Values may be text with units.  Raises ``FieldError`` as ``from_toml`` does.
         """
-        return checked.read(cls, table, "", None)
+        try:
+            return checked.read(cls, table, "", None)
+        except FieldError as error:
+            raise with_its_table(error) from None
 
     def __repr__(self) -> str:
         """One line with the scenario's name, its first three links and its first six groups."""
@@ -429,9 +433,13 @@ def _times(scenario: Scenario) -> None:
     for member in scenario.members:
         where = f"flow[{member.group}]"
         if member.start >= duration:
-            raise FieldError(f"{where}.start", member.start, f"before duration, {duration:g} s")
+            allowed = f"less than {duration:g} s, the duration of the run (run.duration)"
+            raise FieldError(f"{where}.start", member.start, allowed)
         if not member.start < member.stop <= duration:
-            allowed = f"after start, {member.start:g} s, and at most duration, {duration:g} s"
+            allowed = (
+                f"more than {member.start:g} s, the start, and at most {duration:g} s, "
+                "the duration of the run (run.duration)"
+            )
             raise FieldError(f"{where}.stop", member.stop, allowed)
 
 

@@ -1,0 +1,35 @@
+"""Says to which table of a scenario file a key belongs that the user wrote into another table."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from vegasmodel.fields.units import NO_KEY, FieldError
+from vegasmodel.queues import DISCIPLINES
+from vegasmodel.scenario.parts import Flow, Link, Run
+
+__all__ = ["with_its_table"]
+
+
+def with_its_table(error: FieldError) -> FieldError:
+    """An error that names the tables of a scenario file in which the wrong key is allowed.
+
+    It is the given ``error`` itself if that is not about an unknown key, or if no other table has
+    such a key.
+    """
+    if error.wrong != NO_KEY:
+        return error
+    parts: dict[str, type[Any]] = {"[[link]]": Link, "[[flow]]": Flow, "[run]": Run}
+    homes = [name for name, part in parts.items() if error.value in _keys(part)]
+    kinds = [f'"{name}"' for name, part in DISCIPLINES.items() if error.value in _keys(part)]
+    homes += [f"a link's queue with discipline = {' or '.join(kinds)}"] if kinds else []
+    if not homes:
+        return error
+    return FieldError(
+        error.field, error.value, f"it is a key of {' or '.join(homes)}", wrong=error.wrong
+    )
+
+
+def _keys(part: type[Any]) -> list[str]:
+    return [field.metadata["key"] or field.name for field in dataclasses.fields(part)]
