@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from vegasmodel import laws
 from vegasmodel.fields.checked import evolve
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import instead, nearest
 from vegasmodel.fields.units import NO_KEY, FieldError
 
@@ -55,7 +57,8 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     whole: Any = scenario
     inner = {"link": links[0], "flow": flows[0], "run": whole.run}
     for name in (*changes, *fields):
-        if name not in _keys(scenario) and (found := _places(name, inner)):
+        found = _by_name(name, {"link": links, "flow": flows}) or _places(name, inner)
+        if name not in _keys(scenario) and found:
             raise FieldError(name, name, f"did you mean {found}?", wrong="is no key of a scenario")
     wanted: dict[Place, _Change] = {}
     for name, value in changes.items():
@@ -156,7 +159,8 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
     named = [i for i, part in enumerate(parts) if rest.startswith(f"{part.name}.")]
     if not named:
         kind, wrong = name.split(".")[0], rest.split(".")[0]
-        near = nearest(wrong, [*keys, *(part.name for part in parts)])
+        names = [part.name for part in parts]
+        near = nearest(wrong, [*keys, *names]) or f"; NAME is {few(names)}"
         said = f"is neither a key nor the name of a {kind}"
         raise FieldError(name, wrong, f"{kind}.KEY or {kind}.NAME.KEY{near}", wrong=said)
     longest = max(named, key=lambda i: len(parts[i].name))  # a name may hold dots
@@ -223,6 +227,20 @@ def _keys(part: Any) -> dict[str, str]:
         for field in dataclasses.fields(part)
         for key in (field.metadata["key"] or field.name, field.name)
     }
+
+
+def _by_name(name: str, parts: Mapping[str, Sequence[Any]]) -> str:
+    """The name of a field that is given by an index: "flow.vegas.rtt" for "flow[0].rtt".
+
+    Error messages give a field's place by an index, so a user may do the same. The text is empty if
+    ``name`` has no index of a link or of a group.
+    """
+    match = re.fullmatch(r"(link|flow)s?\[(\d{1,4})\]\.(.+)", name)
+    if match is None:
+        return ""
+    kind, index, key = match.groups()
+    some = parts[kind]
+    return f"{kind}.{some[int(index)].name}.{key}" if int(index) < len(some) else ""
 
 
 def _places(name: str, parts: Mapping[str, Any]) -> str:
