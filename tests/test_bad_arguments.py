@@ -25,6 +25,25 @@ def test_a_key_that_is_no_text_is_an_unknown_key() -> None:
         vm.Scenario.from_dict(table)
 
 
+@pytest.mark.parametrize("buffer", ["20 pkt", "1 BDP", "64 kB", "100 ms", "inf", 20])
+def test_a_buffer_in_the_place_of_a_name_is_refused(buffer: Any) -> None:
+    """The link had this name, and an infinite buffer."""
+    with pytest.raises(vm.FieldError, match=r"^name: .* the link's name; write buffer="):
+        vm.Link("10 Mbit/s", buffer)
+    assert vm.Link("10 Mbit/s", "uplink").name == "uplink"
+    assert vm.Link("10 Mbit/s", name="100 ms").name == "100 ms"
+
+
+def test_the_text_of_a_scenario_is_no_file_name() -> None:
+    with pytest.raises(vm.FieldError, match=r"^path: 'name = .*Scenario.from_toml reads its text"):
+        vm.load(BASE.to_toml())
+
+
+def test_a_sweep_over_a_single_text_says_what_it_takes() -> None:
+    with pytest.raises(vm.FieldError, match=r"^over: 'link.buffer' .* a dictionary such as"):
+        vm.sweep(BASE, "link.buffer", "minicycle")
+
+
 def test_a_packet_simulator_refuses_settings_that_it_would_ignore() -> None:
     from vegasmodel.packets import ns2, ns2_script, ns2_trace
 

@@ -313,17 +313,22 @@ def _join(where: str, key: object) -> str:
 class Checked:
     """Base class of dataclasses that check each field against its rule when an object is made."""
 
-    def __new__(cls, *_: object, **given: object) -> Self:
+    def __new__(cls, *values: object, **given: object) -> Self:
         """Raise ``FieldError`` for a keyword argument that is no field of the dataclass.
 
         The error names the field with the most similar name, if there is a similar one.
         """
+        cls._check_order(values)
         known = [field.name for field in dataclasses.fields(cast("Any", cls))]
         for name in given:
             if name not in known:
                 wrong = f"is no argument of {cls.__name__}"
                 raise FieldError(name, name, instead(name, known, "arguments"), wrong=wrong)
         return super().__new__(cls)
+
+    @classmethod
+    def _check_order(cls, values: tuple[object, ...]) -> None:
+        """Raise ``FieldError`` if ``values``, the arguments without a keyword, are confused."""
 
     def __post_init__(self) -> None:
         check(self)

@@ -58,6 +58,10 @@ def read(path: str | Path) -> dict[str, Any]:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise FieldError("path", path, "the name of a scenario file")
+    if "\n" in str(path):
+        raise FieldError(
+            "path", path, "the name of a scenario file; Scenario.from_toml reads its text"
+        )
     path = Path(path)
     where, name = _shown(path), path.name or str(path)
     try:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from vegasmodel import laws
-from vegasmodel.fields import rules
+from vegasmodel.fields import checked, rules
 from vegasmodel.fields.checked import Checked, OneOf, Shown, Table, Tables
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import (
@@ -107,6 +107,17 @@ class Link(Shown):
     queue: Queue = field(QueueRule(), DropTail())
     loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
     drops: tuple[Drop, ...] = field(Tables(Drop), ())
+
+    @classmethod
+    def _check_order(cls, values: tuple[object, ...]) -> None:
+        """Refuse a buffer as the second argument: it would name a link with an infinite buffer."""
+        text = values[1] if len(values) > 1 else None
+        try:
+            checked.of(cls, "buffer").read(text, "buffer", None)
+        except FieldError:
+            return
+        said = f"the second argument is the link's name; write buffer={text!r}"
+        raise FieldError("name", text, said)
 
     @property
     def never_full(self) -> bool:

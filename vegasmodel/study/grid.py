@@ -142,7 +142,9 @@ def make(
     ``MAX_POINTS``.
     """
     expect(scenario)
-    over = over if isinstance(over, Mapping) else listed(over, "over", "texts FIELD=VALUES")
+    if not isinstance(over, Mapping):
+        what = 'texts FIELD=VALUES, or a dictionary such as {"link.buffer": [10, 20]}'
+        over = listed(over, "over", what)
     pairs = list(over.items()) if isinstance(over, Mapping) else [_split(text) for text in over]
     if not pairs:
         raise FieldError("over", "nothing", f"FIELD={FORMS}")
