@@ -106,8 +106,9 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert run(["new", "--from-trace", str(trace), "--json"]) == 0
     guesses = json.loads(capsys.readouterr().out)["guesses"]
     assert "law of 2 flows" in guesses
-    assert "send_jitter" in guesses  # no trace tells it
+    assert guesses[-3:] == ["queue", "delayed_ack", "send_jitter"]  # no trace tells them
     path = tmp_path / "t.toml"
+    assert all(f"# - {key}, under " in path.read_text() for key in guesses[-3:])
     written = vm.load(path)
     assert written.guesses == tuple(guesses)
     assert vm.Scenario.from_toml(written.to_toml()) == written

@@ -37,10 +37,14 @@ TOO_SHORT = (
 )
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# The trace does not tell whether senders wait at random before they send. The key send_jitter is
-# left out, so models assume that they do: this is a guess. If they do not, write
-# send_jitter = "0 s" under each [[flow]].
+# Three keys are left out because the trace does not tell them. Their defaults are guesses:
+# - queue, under [[link]]: the queue is drop-tail.
+# - delayed_ack, under each [[flow]]: receivers acknowledge every packet by itself. Most real
+#   receivers do not; for these write delayed_ack = true.
+# - send_jitter, under each [[flow]]: senders wait for a random time before they send. If they do
+#   not, write send_jitter = "0 s".
 """
+UNTOLD = ("queue", "delayed_ack", "send_jitter")  # keys whose defaults are guesses, as HEAD says
 PLAIN = """\
 # One bottleneck, one Vegas and one Reno flow.  docs/scenario.md lists every key with its default.
 name = "{name}"
@@ -123,7 +127,7 @@ def from_trace(
     if run:
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
-    guesses = (*_guessed(notes), "send_jitter")  # as ``HEAD`` says
+    guesses = (*_guessed(notes), *UNTOLD)
     table["guesses"] = list(guesses)
     notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
