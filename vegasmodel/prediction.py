@@ -444,12 +444,18 @@ def entry(values: Floats | None, i: int) -> float | None:
 
 
 def over_runs(results: Sequence[Prediction]) -> str:
-    """The runs that the results are means of: ``3 runs``, or ``the runs (fluid 5, rounds 3)``."""
+    """The runs that the results are means of, as text.
+
+    It is ``3 runs``, or ``3 to 5 runs`` if all results are of one model. Otherwise it names the
+    models, as in ``the runs (fluid 5, rounds 3)``.
+    """
     counts = [each.runs for each in results]
     if 1 in counts:  # a standard error of unknown origin
         return "the runs"
     if len(set(counts)) == 1:
         return f"{counts[0]} runs"
+    if len({result.model for result in results}) == 1:
+        return f"{min(counts)} to {max(counts)} runs"
     each = [f"{result.model} {n}" for result, n in zip(results, counts, strict=True)]
     return f"the runs ({', '.join(each)})"
 

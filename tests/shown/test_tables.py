@@ -241,6 +241,9 @@ def test_a_standard_error_is_printed_with_the_number_of_runs_and_what_few_runs_t
     title = Predictions([three, five]).table().splitlines()[0]
     assert title.endswith("mean over the runs (rounds 3, fluid 5)")
     assert "±" not in P.table()
+    four = _of_runs(two, "rounds", *([300.0 + i, 600.0 + i] for i in range(4)))
+    batch = vm.Batch([three, four, three]).table()  # it named the model for each scenario
+    assert batch.splitlines()[0].endswith("±: standard error of the mean over 3 to 4 runs")
 
 
 @pytest.mark.parametrize("links", [1, 2])
