@@ -170,13 +170,15 @@ PLAIN = {int: 2, float: 1.0, complex: 1.0, bool: True, str: "paper", Path: Path(
 
 def _good(hint: Any) -> Any:
     """A value of the kind that a type states; its checks may refuse it for another reason."""
+    if alias := getattr(get_origin(hint), "__value__", None):  # NDArray, since NumPy 2.5
+        hint = alias[get_args(hint)]
     origin, inner = get_origin(hint), get_args(hint)
     if hint in PLAIN:
         return PLAIN[hint]
     if hint == ArrayLike or origin is np.ndarray:
         return np.array([1.0])
     if origin in (Union, UnionType):
-        if NoneType not in inner and set(get_args(ArrayLike)) <= set(inner):
+        if NoneType not in inner and set(get_args(ArrayLike) or [ArrayLike]) <= set(inner):
             return np.array([1.0])
         return None if NoneType in inner else _good(inner[0])
     if origin is Literal:

@@ -97,7 +97,7 @@ def _moving() -> Found:
 
     def moving(alpha: float, beta: float) -> int:
         pairs = (replay(x2, alpha, beta) for x2 in DELAYS)
-        return sum(np.ptp([r.window for r in c.late(30.0)]) > 0 for pair in pairs for c in pair)
+        return sum(bool(np.ptp([r.window for r in c.late(30.0)])) for pair in pairs for c in pair)
 
     counts = [moving(delta, delta) for delta in (1.0, 2.0, 3.0)]
     banded = moving(1.0, 3.0)

@@ -91,6 +91,7 @@ def _kind(hint: Any) -> Kind | None:
         return _PLAIN[hint]
     if hint == ArrayLike:
         return _ARRAY
+    hint = _meant(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return _either(inner)
@@ -115,14 +116,26 @@ def _kind(hint: Any) -> Kind | None:
     return Kind(f"a {cls.__name__}", lambda x: isinstance(x, cls))
 
 
+def _meant(hint: Any) -> Any:
+    """The type that ``hint`` stands for if ``hint`` is an alias, else ``hint`` itself.
+
+    NumPy 2.5 makes ``NDArray`` an alias by the statement ``type``, of which Python shows only the
+    name. With older versions, Python shows the type.
+    """
+    origin = typing.get_origin(hint) or hint
+    if type(origin).__name__ != "TypeAliasType":  # a class of Python 3.12 and newer
+        return hint
+    return _meant(origin.__value__[args] if (args := typing.get_args(hint)) else origin.__value__)
+
+
 def _either(inner: tuple[Any, ...]) -> Kind | None:
     """The ``Kind`` of values that a union allows, such as the annotation ``float | str``.
 
     ``inner`` has the annotations that the union joins. The result is ``None`` if one of them allows
     any value.
     """
-    arrays = typing.get_args(ArrayLike)  # ArrayLike is a union, which becomes a part of others
-    if set(arrays) <= set(inner):
+    arrays = typing.get_args(ArrayLike)  # before NumPy 2.5, the parts of ArrayLike join a union's
+    if arrays and set(arrays) <= set(inner):
         inner = (ArrayLike, *(part for part in inner if part not in arrays))
     parts = [_kind(part) for part in inner]
     known = tuple(part for part in parts if part is not None)

@@ -373,10 +373,9 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
     target = KINDS[kind].unit or "dimensionless"
     if quantity.unitless and target != "dimensionless":
         raise FieldError(field, text, f"a unit is needed: {allowed}")
-    for power in (0, 1, -1):  # tries: as written, bytes -> packets, packets -> bytes
-        if power and packet_size is None:
-            break
-        factor = registry.Quantity(packet_size or 1.0, "B/pkt") ** -power
+    size: Quantity[float] = registry.Quantity(packet_size or 1.0, "B/pkt")
+    # tries: as written, bytes -> packets, packets -> bytes
+    for factor in (1.0,) if packet_size is None else (1.0, 1.0 / size, size):
         try:
             return float((quantity * factor).to(target).magnitude)
         except Exception:  # noqa: S112 - not this dimension: try the next

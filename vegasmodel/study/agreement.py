@@ -93,7 +93,7 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     each = counts.sum(axis=1)
     if not each.all():
         return Agreement(counts, ends, math.nan, 0, math.nan, alike)
-    together = _few_together(rates, label, float(each.min() / max(each.sum(), 1)))
+    together = _few_together(rates, label, float(each.min()) / max(float(each.sum()), 1.0))
     table = _counts(together, split, int(together.max(initial=-1)) + 1)
     if table.shape[1] < 2:
         return Agreement(counts, ends, 0.0, 0, 1.0, alike)

@@ -188,7 +188,7 @@ def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
             group.create_array(
                 name,
                 shape=shape,
-                chunks=(*chunks, *shape[whole:]),
+                chunks=(*chunks, *(max(n, 1) for n in shape[whole:])),
                 dtype=str if kind is object else kind,
                 fill_value=blank,
                 dimension_names=(*layout.dims, *more),

@@ -116,12 +116,12 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
             if found[-1].status != Status.DONE.reason:
                 return found[-1]
     averages = ("throughput", "base_rtt", "rtt_mean", "queue_mean", "losses")
-    mean = {name: np.mean([getattr(each, name) for each in found], axis=0) for name in averages}
-    by_run: dict[str, Any] = {
-        "throughput_runs": np.array([each.throughput for each in found]),
-        "queue_runs": np.array([each.queue_mean for each in found]),
+    changes: dict[str, Any] = {
+        name: np.mean([getattr(each, name) for each in found], axis=0) for name in averages
     }
-    return replace(found[0], **mean, **by_run, by_chance=True)
+    changes["throughput_runs"] = np.array([each.throughput for each in found])
+    changes["queue_runs"] = np.array([each.queue_mean for each in found])
+    return replace(found[0], **changes, by_chance=True)
 
 
 def _done(found: list[dict[str, Any]], asked: int | None) -> bool:

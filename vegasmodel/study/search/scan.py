@@ -79,8 +79,8 @@ def _follow(tried: Tried) -> None:
         tolerances={"xatol": 0.0, "xrtol": width, "fatol": 0.0, "frtol": 0.0},
         maxiter=100,
     )
-    good = np.isfinite(root.x)
-    tried.miss(np.concatenate([root.x[good], *(end[good] for end in root.bracket)]))
+    found = np.stack([root.x, *root.bracket])
+    tried.miss(found[:, np.isfinite(root.x)].ravel())
 
 
 def _follow_integers(tried: Tried) -> None:
