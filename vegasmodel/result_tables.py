@@ -24,7 +24,7 @@ from vegasmodel.console import (
     width,
 )
 from vegasmodel.fields.units import format_number, format_time
-from vegasmodel.metrics import student_t, with_error
+from vegasmodel.metrics import percent, student_t, with_error
 from vegasmodel.prediction import Prediction, over_runs
 from vegasmodel.scatter import more_than
 from vegasmodel.scenario import Scenario
@@ -385,8 +385,8 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     """The note below a table that explains ``±``.
 
     It says over how many runs the standard error is taken, and how wide the 95 % interval is. If
-    there are few runs, it warns that they may agree by chance. Without repeated runs the note is
-    ``PLUS_MINUS``.
+    there are few runs, it warns that they may agree by chance, and says how likely so few runs lack
+    an outcome that a tenth of all runs have. Without repeated runs the note is ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin
@@ -394,9 +394,14 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     wide = [f"{student_t(n - 1):.1f} times" for n in counts]
     if len(counts) > 1:
         wide = [f"{times} for {n} runs" for times, n in zip(wide, counts, strict=True)]
-    n = more_than(counts[0])
-    ask = f"`predict --runs {n}`, or `runs = {n}` in the file, asks for more"
-    few = f" Few runs may agree by chance: {ask}." if counts[0] < ENOUGH_RUNS else ""
+    few = ""
+    if counts[0] < ENOUGH_RUNS:
+        n, rare = more_than(counts[0]), percent(0.9 ** counts[0])
+        few = (
+            f" Few runs may agree by chance: in {rare} of cases {counts[0]} runs lack an outcome "
+            f"that one run in ten has. `predict --runs {n}`, or `runs = {n}` in the file, asks for "
+            "more."
+        )
     return (
         f"±: the standard error of the mean over {over_runs(results)}. The 95 % interval "
         f"(Student's t) reaches {' or '.join(wide)} that to either side.{few}"

@@ -232,7 +232,9 @@ def test_a_standard_error_is_printed_with_the_number_of_runs_and_what_few_runs_t
         return next((line for line in out.splitlines() if line.startswith("±")), "")
 
     assert "over 3 runs. The 95 % interval (Student's t) reaches 4.3 times" in legend(three)
-    assert "Few runs may agree by chance: `predict --runs 20`, or `runs = 20`" in legend(three)
+    # 0.9^3 = 0.729
+    assert "in 73 % of cases 3 runs lack an outcome that one run in ten has." in legend(three)
+    assert "`predict --runs 20`, or `runs = 20` in the file, asks for more." in legend(three)
     assert "over 5 runs. The 95 % interval (Student's t) reaches 2.8 times" in legend(five)
     assert "Few runs" not in legend(five)
     assert "over the runs (rounds 3, fluid 5)" in legend(three, five)
