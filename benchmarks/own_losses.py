@@ -1,0 +1,74 @@
+"""Measures in ns-2 how often a source loses a packet that left the sender right after another.
+
+    python -m benchmarks.own_losses
+
+When a window grows, one ACK releases two packets at the same instant. The second of them is lost if
+the queue is at its longest; otherwise a packet is lost later, where packets of two sources meet at
+the full queue. The simulator ``fluid`` assumes that the first happens to a third of the losses if
+there are two different RTTs (``LONGEST`` in ``engines/fluid/sampled/loser.py``). This program runs
+the random networks with two different RTTs once in ns-2. It prints which part of the lost packets
+the sender had sent at the same instant as the packet before.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.accuracy_cases import CASES, case
+from vegasmodel.packets import ns2_script, run_output
+from vegasmodel.scenario import Scenario
+
+DRAWN = (("losses-jitter", 28112741), ("wide-jitter", 28112742))
+COLUMNS = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # of rtt.txt
+
+
+def part(scenario: Scenario) -> tuple[float, int]:
+    """The part of the lost packets that left with the packet before, and the number of losses."""
+    made = ns2_script.script(scenario, interval=scenario.run.duration, rtts=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "run.tcl").write_text(made.text, encoding="ascii")
+        subprocess.run(["ns", "run.tcl"], cwd=folder, check=True, capture_output=True)
+        sizes = len(scenario.members), len(scenario.links)
+        drops = run_output.read(folder, *sizes, made.origin, rtts=False).drops
+        rows = pd.read_csv(folder / "rtt.txt", sep=" ", names=COLUMNS)
+    sent = rows[rows["what"] == "+"]
+    after = drops.time > scenario.run.warmup
+    together = 0
+    for f in range(sizes[0]):
+        mine = sent[sent["flow"] == f]
+        time, seq = mine["time"].to_numpy() - made.origin, mine["seq"].to_numpy()
+        with_former = np.concatenate([[False], time[1:] == time[:-1]])
+        last = {}  # of each packet, whether it left with the packet before when it was last sent
+        lost = np.flatnonzero(after & (drops.flow == f))
+        sends = 0
+        for i in lost:
+            while sends < time.size and time[sends] <= drops.time[i]:
+                last[int(seq[sends])] = bool(with_former[sends])
+                sends += 1
+            together += last[int(drops.packet[i])]
+    return together / max(after.sum(), 1), int(after.sum())
+
+
+def main() -> None:
+    """Print the part for each network with two different RTTs, and the mean of each family."""
+    for family, seed in DRAWN:
+        parts = []
+        for index in range(CASES):
+            scenario = case(family, index, seed)
+            if len({member.rtt for member in scenario.members}) == 2:
+                own, losses = part(scenario)
+                parts.append(own)
+                name = f"{family}/{index} of seed {seed}"
+                print(f"{name}: {own:.2f} of {losses} lost packets", flush=True)
+        error = np.std(parts, ddof=1) / np.sqrt(len(parts))
+        print(f"{family}: mean {np.mean(parts):.2f} +- {error:.2f} of {len(parts)} networks")
+
+
+if __name__ == "__main__":
+    main()
