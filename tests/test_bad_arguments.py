@@ -164,7 +164,7 @@ def test_a_queue_is_named_once() -> None:
         with pytest.raises(vm.FieldError, match=rf"^{place}: 3.0 is not allowed; more than min_"):
             wrong()
     toml = red.to_toml().replace("15 pkt", "3 pkt")
-    with pytest.raises(vm.FieldError, match=r"^link\[0\].queue.max_threshold: 3.0"):
+    with pytest.raises(vm.FieldError, match=r"^link 1, queue.max_threshold: 3.0"):
         vm.Scenario.from_toml(toml)
 
 

@@ -23,27 +23,31 @@ FILES = {
     "no flow": ("flow", "=", "flow"),
     "link is no list": ("link", "=link = 3", "link"),
     "flow is one table": ("flow", '=[flow]\nlaw = "reno"', "flow: "),
-    "no capacity": ("link", '=[[link]]\nname = "L"', "link[0].capacity"),
-    "no law": ("flow", '=[[flow]]\nrtt = "80 ms"', "flow[0].law"),
-    "no rtt": ("flow", '=[[flow]]\nlaw = "reno"', "flow[0].rtt"),
+    "no capacity": ("link", '=[[link]]\nname = "L"', "link 1, key capacity"),
+    "no law": ("flow", '=[[flow]]\nrtt = "80 ms"', "flow 1, key law"),
+    "no rtt": ("flow", '=[[flow]]\nlaw = "reno"', "flow 1, key rtt"),
     "unknown law": ("flow", '=[[flow]]\nlaw = "vegs"\nrtt = "1 s"', "vegas"),
-    "unknown variant": ("flow", '+variant = "ns3"', "flow[0].variant"),
-    "capacity without unit": ("link", "=[[link]]\ncapacity = 1080", "link[0].capacity"),
-    "capacity in seconds": ("link", '=[[link]]\ncapacity = "1 s"', "link[0].capacity"),
-    "capacity zero": ("link", '=[[link]]\ncapacity = "0 pkt/s"', "link[0].capacity"),
-    "capacity infinite": ("link", '=[[link]]\ncapacity = "inf"', "link[0].capacity"),
-    "capacity not a number": ("link", '=[[link]]\ncapacity = "nan pkt/s"', "link[0].capacity"),
-    "capacity beyond all": ("link", '=[[link]]\ncapacity = "1e300 pkt/s"', "link[0].capacity"),
-    "capacity next to none": ("link", '=[[link]]\ncapacity = "1e-300 pkt/s"', "link[0].capacity"),
-    "rtt beyond all": ("flow", '=[[flow]]\nlaw = "reno"\nrtt = "1e300 s"', "flow[0].rtt"),
-    "starts beyond all": ("flow", '+count = 2\nstart = { every = "1e300 s" }', "flow[0].start"),
+    "unknown variant": ("flow", '+variant = "ns3"', "flow 1, key variant"),
+    "capacity without unit": ("link", "=[[link]]\ncapacity = 1080", "link 1, key capacity"),
+    "capacity in seconds": ("link", '=[[link]]\ncapacity = "1 s"', "link 1, key capacity"),
+    "capacity zero": ("link", '=[[link]]\ncapacity = "0 pkt/s"', "link 1, key capacity"),
+    "capacity infinite": ("link", '=[[link]]\ncapacity = "inf"', "link 1, key capacity"),
+    "capacity not a number": ("link", '=[[link]]\ncapacity = "nan pkt/s"', "link 1, key capacity"),
+    "capacity beyond all": ("link", '=[[link]]\ncapacity = "1e300 pkt/s"', "link 1, key capacity"),
+    "capacity next to none": (
+        "link",
+        '=[[link]]\ncapacity = "1e-300 pkt/s"',
+        "link 1, key capacity",
+    ),
+    "rtt beyond all": ("flow", '=[[flow]]\nlaw = "reno"\nrtt = "1e300 s"', "flow 1, key rtt"),
+    "starts beyond all": ("flow", '+count = 2\nstart = { every = "1e300 s" }', "flow 1, key start"),
     "duration beyond all": ("run", '=[run]\nduration = "1e300 s"', "run.duration"),
-    "count a huge float": ("flow", "+count = 1e12", "flow[0].count"),
+    "count a huge float": ("flow", "+count = 1e12", "flow 1, key count"),
     "negative buffer": ("link", '=[[link]]\ncapacity="1 pkt/s"\nbuffer="-1 pkt"', "buffer"),
-    "loss over one": ("link", "+loss = 1.5", "link[0].loss"),
-    "delay beyond the rtt": ("link", '+delay = "50 ms"', "flow[0].rtt"),
-    "rtt below transmission": ("flow", '=[[flow]]\nlaw="reno"\nrtt="1 us"', "flow[0].rtt"),
-    "rtt negative": ("flow", '=[[flow]]\nlaw = "reno"\nrtt = "-1 ms"', "flow[0].rtt"),
+    "loss over one": ("link", "+loss = 1.5", "link 1, key loss"),
+    "delay beyond the rtt": ("link", '+delay = "50 ms"', "flow 1, key rtt"),
+    "rtt below transmission": ("flow", '=[[flow]]\nlaw="reno"\nrtt="1 us"', "flow 1, key rtt"),
+    "rtt negative": ("flow", '=[[flow]]\nlaw = "reno"\nrtt = "-1 ms"', "flow 1, key rtt"),
     "rtt range reversed": ("flow", '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s","1 s"]}', "rtt"),
     "rtt range of three": ("flow", '=[[flow]]\nlaw="reno"\nrtt={uniform=["2 s"]}', "rtt"),
     "unknown discipline": ("link", '+queue = { discipline = "codel" }', "queue.discipline"),
@@ -59,27 +63,27 @@ FILES = {
     "drops of nobody": ("link", '+drops = [{ flow = "x", packets = [1] }]', "drops"),
     "drops no list": ("link", "+drops = 3", "drops"),
     "drops negative": ("link", '+drops = [{ flow = "vegas", packets = [-1] }]', "drops"),
-    "count zero": ("flow", "+count = 0", "flow[0].count"),
-    "count a fraction": ("flow", "+count = 1.5", "flow[0].count"),
-    "count huge": ("flow", "+count = 999999999", "flow[0].count"),
+    "count zero": ("flow", "+count = 0", "flow 1, key count"),
+    "count a fraction": ("flow", "+count = 1.5", "flow 1, key count"),
+    "count huge": ("flow", "+count = 999999999", "flow 1, key count"),
     "beta below alpha": ("flow", "+alpha = 4\nbeta = 2", "beta"),
-    "alpha zero": ("flow", "+alpha = 0", "flow[0].alpha"),
-    "decrease over one": ("flow", "+decrease = 1.2", "flow[0].decrease"),
-    "start after the end": ("flow", '+start = "61 s"', "flow[0].start"),
-    "stop before start": ("flow", '+start = "9 s"\nstop = "8 s"', "flow[0].stop"),
+    "alpha zero": ("flow", "+alpha = 0", "flow 1, key alpha"),
+    "decrease over one": ("flow", "+decrease = 1.2", "flow 1, key decrease"),
+    "start after the end": ("flow", '+start = "61 s"', "flow 1, key start"),
+    "stop before start": ("flow", '+start = "9 s"\nstop = "8 s"', "flow 1, key stop"),
     "arrivals without size": (
         "flow",
         '+arrivals = { poisson = "5 1/s" }',
         "arrivals: {'poisson': '5 1/s'} needs count = 1 and a finite size",
     ),
-    "arrivals unknown": ("flow", '+arrivals = { bursts = "5 1/s" }', "flow[0].arrivals"),
+    "arrivals unknown": ("flow", '+arrivals = { bursts = "5 1/s" }', "flow 1, key arrivals"),
     "pareto shape one": ("flow", '+size = {pareto = {mean="3 kB", shape=1.0}}', "shape"),
-    "unknown path": ("flow", '+path = ["M"]', "flow[0].path"),
-    "path twice": ("flow", '+path = ["L", "L"]', "flow[0].path"),
-    "unknown direction": ("flow", '+direction = "up"', "flow[0].direction"),
-    "unknown class": ("flow", '+class = "gold"', "flow[0].class"),
+    "unknown path": ("flow", '+path = ["M"]', "flow 1, key path"),
+    "path twice": ("flow", '+path = ["L", "L"]', "flow 1, key path"),
+    "unknown direction": ("flow", '+direction = "up"', "flow 1, key direction"),
+    "unknown class": ("flow", '+class = "gold"', "flow 1, key class"),
     "over_estimate negative": ("flow", '+over_estimate = "-1 ms"', "over_estimate"),
-    "bool as text": ("flow", '+delayed_ack = "yes"', "flow[0].delayed_ack"),
+    "bool as text": ("flow", '+delayed_ack = "yes"', "flow 1, key delayed_ack"),
     "same name twice": (
         "flow",
         '+[[flow]]\nlaw = "vegas"\nrtt = "80 ms"',
@@ -90,7 +94,7 @@ FILES = {
         '+[[link]]\nname = "L"\ncapacity = "5 pkt/s"',
         "'L' is the name of two links",
     ),
-    "name over two lines": ("flow", '+name = "a\\nb"', "flow[0].name"),
+    "name over two lines": ("flow", '+name = "a\\nb"', "flow 1, key name"),
     "warmup beyond duration": ("run", '=[run]\nduration = "5 s"\nwarmup = "5 s"', "run.warmup"),
     "duration zero": ("run", '=[run]\nduration = "0 s"', "run.duration"),
     "seed negative": ("run", "+seed = -1", "run.seed"),
@@ -122,13 +126,13 @@ def test_bad_file(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert [p.name for p in tmp_path.iterdir()] == ["bad.toml"]  # nothing written
 
 
-@pytest.mark.parametrize("kind", [k for k, (_, _, named) in FILES.items() if "flow[0]" in named])
+@pytest.mark.parametrize("kind", [k for k, (_, _, named) in FILES.items() if "flow 1" in named])
 def test_the_line_names_the_group_by_its_place(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The mistakes in a group again, after a group without mistakes."""
     _refused(kind, tmp_path, before='[[flow]]\nname = "sound"\nlaw = "reno"\nrtt = "200 ms"\n')
-    _one_line(capsys, FILES[kind][2].replace("flow[0]", "flow[1]"))
+    _one_line(capsys, FILES[kind][2].replace("flow 1", "flow 2"))
 
 
 GOOD = ["ratio", "--capacity", "1080pkt/s", "--rtt", "60ms", "--buffer", "20pkt", "vegas", "reno"]
@@ -278,27 +282,27 @@ def test_single_brackets_that_are_no_toml_are_named(
         (
             'law = "vegas"',
             'law = "vegas"\nbbr = 3',
-            "key flow[0].bbr: 'bbr' is no key here; allowed keys: law, rtt, ",
+            "flow 1, key bbr: 'bbr' is no key here; allowed keys: law, rtt, ",
         ),
         (
             'law = "vegas"',
             'law = "vegas"\narrivals = { poisson = "5 1/s" }',
-            "key flow[0].arrivals: {'poisson': '5 1/s'} needs count = 1 and a finite size; "
+            "flow 1, key arrivals: {'poisson': '5 1/s'} needs count = 1 and a finite size; "
             "give the key size\n",
         ),
         (
             "[[flow]]",
             "queue = { min_threshold = 5 }\n[[flow]]",
-            "key link[0].queue.discipline: missing; one of droptail, red, rd\n",
+            "link 1, key queue.discipline: missing; one of droptail, red, rd\n",
         ),
         (
             'law = "vegas"',
             'law = "vegas"\nover_estimate = "none"',
-            "key flow[0].over_estimate: 'none' is not allowed; a number is needed: a time such as "
+            "flow 1, key over_estimate: 'none' is not allowed; a number is needed: a time such as "
             '"80 ms", at least 0 s and at most 1e+07 s; or "measured"\n',
         ),
-        ('rtt = "40 ms"', 'rtt = "40 xx"', "key flow[0].rtt: '40 xx' is not allowed; a time"),
-        ('rtt = "40 ms"', "", "key flow[0].rtt: missing; this key is required\n"),
+        ('rtt = "40 ms"', 'rtt = "40 xx"', "flow 1, key rtt: '40 xx' is not allowed; a time"),
+        ('rtt = "40 ms"', "", "flow 1, key rtt: missing; this key is required\n"),
         (
             "[[link]]",
             "[link]",
@@ -328,7 +332,7 @@ def test_with_a_trace_a_mistake_in_the_file_names_it_too(
     path = tmp_path / "s.toml"
     path.write_text('[[link]]\n[[flow]]\nlaw = "vegas"\nrtt = "40 xx"\n[[flow]]\nlaw = "reno"\n')
     assert run(["compare", str(path), "--trace", trace]) == 2
-    assert f"{path}, key flow[0].rtt: '40 xx'" in capsys.readouterr().err
+    assert f"{path}, flow 1, key rtt: '40 xx'" in capsys.readouterr().err
     path.write_text(path.read_text().replace("xx", "ms"))
     assert run(["compare", str(path), "--trace", trace, "--runs", "0"]) == 2
     assert "vegasmodel: --runs: 0" in capsys.readouterr().err

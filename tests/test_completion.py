@@ -90,15 +90,15 @@ def steady(**variables):
 @pytest.mark.parametrize(
     ("variables", "changes", "said"),
     [
-        ({}, {}, r"flow\[0\].rtt: .* the trace cannot tell it"),
+        ({}, {}, r"flow 1, rtt: .* the trace cannot tell it"),
         ({"rtt_min": np.full((10, 2), 1e-6)}, {}, "its estimates, of 1: .*rtt = 1e-06.* at least"),
-        ({}, {"link": [{}, {"name": "b"}]}, r"link\[0\].capacity: .* required"),
+        ({}, {"link": [{}, {"name": "b"}]}, r"link 1, capacity: .* required"),
         ({}, {"link": [{"bufer": "3 pkt"}]}, "buffer"),
         ({}, {"link": 3}, "link: "),
         ({}, {"flow": [{"law": "vegas"}]}, r"'1, 2' .flows: 2. cannot be paired"),
         ({}, {"flow": 3}, "flow: "),
         ({}, {"flow": [{"law": "vgas"}]}, "vegas"),
-        ({"throughput": np.zeros((10, 2))}, {}, r"link\[0\].capacity: .* cannot tell it"),
+        ({"throughput": np.zeros((10, 2))}, {}, r"link 1, capacity: .* cannot tell it"),
     ],
 )
 def test_what_cannot_be_completed_is_one_clear_line(variables, changes, said):
@@ -196,7 +196,7 @@ def test_the_command_states_its_estimates(gaps, capsys):
     results = {result["model"]: result for result in document["results"]}
     assert {"equilibrium", "fluid", "rounds", "trace"} <= set(results)
     notes = {note["name"]: note for note in results["rounds"]["assumptions"]}
-    assert "link[0].capacity" in notes["estimated-parameters"]["detail"]
+    assert "link 1, capacity" in notes["estimated-parameters"]["detail"]
     assert document["errors"]["rounds"]["throughput_nrmse"] < 0.05
     assert run(["compare", gaps, "--trace", str(TRACE)]) == 0
     assert "Estimated from the trace" in capsys.readouterr().out

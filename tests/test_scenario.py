@@ -224,11 +224,11 @@ def test_thresholds_of_red_take_the_units_of_a_buffer(low: str, high: str) -> No
     if "BDP" in low:  # computed again
         wider = made.replace({"flow.rtt": "80 ms"}).links[0].queue
         assert wider.min_threshold == 2 * each
-    with pytest.raises(vm.FieldError, match=r"^link\[0\]\.queue\.max_threshold: .* more than min"):
+    with pytest.raises(vm.FieldError, match=r"^link 1, queue\.max_threshold: .* more than min"):
         Scenario.from_toml(text.replace("RTT", rtt).replace(high, "1 ms"))
 
 
 def test_a_list_of_rtts_gets_the_hint_to_write_two_tables() -> None:
     flow = {"law": "vegas", "count": 2, "rtt": ["40 ms", "60 ms"]}
-    with pytest.raises(vm.FieldError, match=r"flow\[0\]\.rtt.*write a table for each RTT"):
+    with pytest.raises(vm.FieldError, match=r"flow 1, rtt.*write a table for each RTT"):
         vm.Scenario.from_dict({"link": [{"capacity": "100 pkt/s"}], "flow": [flow]})

@@ -77,11 +77,11 @@ def test_parts_in_parts_take_text_too() -> None:
         (lambda: vm.Red("5 pkt", "4 pkt"), "more than min_threshold"),
         (
             lambda: vm.Scenario((vm.Link("1 Mbit/s", queue=vm.Red("5 kB", "4 kB")),), MIXED.flows),
-            r"link\[0\].queue.max_threshold: 4.0",
+            r"link 1, queue.max_threshold: 4.0",
         ),
         (
             lambda: vm.Scenario((vm.Link("1 Mbit/s"),), (vm.Flow("vegas", "1 s", alpha="9 kB"),)),
-            r"flow\[0\].beta: 3.0 is not allowed; at least alpha, 9 pkt",
+            r"flow 1, beta: 3.0 is not allowed; at least alpha, 9 pkt",
         ),
     ],
 )
@@ -108,7 +108,7 @@ def test_only_flows_that_cross_a_link_make_its_product() -> None:
     near = vm.Flow("reno", "1 s", name="near", path=["a"])
     back = vm.Flow("reno", "3 s", name="back", direction="reverse")
     assert [k.buffer for k in vm.Scenario(links, [near, back]).links] == [400.0, 600.0]
-    with pytest.raises(vm.FieldError, match=r"link\[1\].buffer: .*no flow crosses"):
+    with pytest.raises(vm.FieldError, match=r"link 2, buffer: .*no flow crosses"):
         vm.Scenario(links, [near])
 
 

@@ -73,7 +73,7 @@ def test_refused(text: object, kind: str) -> None:
     with pytest.raises(FieldError) as caught:
         parse(text, kind, field="link[0].field", packet_size=1000.0)
     message = str(caught.value)
-    assert message.startswith("link[0].field: ")
+    assert message.startswith("link 1, field: ")
     assert "\n" not in message
     assert len(message) < 300
 
@@ -274,3 +274,21 @@ def test_tables_write_rates_of_fast_links_without_an_exponent(
 ) -> None:
     assert units.format_number(value, digits) == text
     assert format_rate(125_000.0, 1000.0) == "125000 pkt/s (1 Gbit/s)"
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ("flow[0].rtt", "flow 1, key rtt"),
+        ("link[1].queue.max_threshold", "link 2, key queue.max_threshold"),
+        ("link[0].drops[2].packets", "link 1, drops 3, key packets"),
+        ("flow[9]", "flow 10"),
+        ("run.seed", "key run.seed"),
+        ("capacity[0]", "key capacity[0]"),  # of an array in Python
+    ],
+)
+def test_messages_count_the_tables_of_a_file_from_1(field: str, said: str) -> None:
+    """They counted from 0, but tables of flows from 1."""
+    error = FieldError(field, 5, "something else").in_file("a.toml")
+    assert str(error) == f"a.toml, {said}: 5 is not allowed; something else"
+    assert error.field == field

@@ -19,7 +19,7 @@ import numpy as np
 
 from vegasmodel import measurement, rate_ranges
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.fields.units import FieldError, format_time, told
 from vegasmodel.many_predictions import Predictions
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import (
@@ -411,7 +411,7 @@ def _compare_estimated(
     measured = measurement.of_trace(found, trace, scenario)
     notes = same_case(scenario, measured)
     if filled:
-        keys = ", ".join(entry.key for entry in filled)
+        keys = "; ".join(told(entry.key) for entry in filled)
         notes = (*notes, Assumption("estimated-parameters", None, f"{keys}: from the trace"))
     return Comparison(scenario, measured, _noted(predict_all(scenario, models), notes), filled)
 

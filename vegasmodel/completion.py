@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.units import MISSING, FieldError, printable
+from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate, lost_packets
 from vegasmodel.packets.pairing import Pairing, pair
@@ -132,7 +132,7 @@ class EstimateError(FieldError):
         who = f", of {names[0]}" if names else ""
         who += f" and {len(names) - 1} more" if len(names) > 1 else ""
         value = f"{error.value:.4g}" if isinstance(error.value, float) else error.value
-        said = f"{error.field} = {value}"
+        said = f"{told(error.field)} = {value}"
         allowed = f"{error.allowed}; the file may state it"
         super().__init__(f"trace, its estimates{who}", said, allowed, wrong=error.wrong)
 

@@ -23,7 +23,7 @@ from vegasmodel.console import (
     table,
     width,
 )
-from vegasmodel.fields.units import format_number, format_time
+from vegasmodel.fields.units import format_number, format_time, told
 from vegasmodel.metrics import percent, student_t, with_error
 from vegasmodel.prediction import Prediction, over_runs
 from vegasmodel.scatter import more_than
@@ -442,8 +442,11 @@ def print_estimates(filled: Sequence[Filled]) -> None:
     empty.
     """
     if filled:
-        rows = [[e.key, f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled]
+        rows = [
+            [told(e.key), f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled
+        ]
         console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
         ways = dict.fromkeys(e.how for e in filled)
-        paragraphs([f"{', '.join(e.key for e in filled if e.how == way)}: {way}." for way in ways])
+        named = [("; ".join(told(e.key) for e in filled if e.how == way), way) for way in ways]
+        paragraphs([f"{keys}: {way}." for keys, way in named])
         console().print()

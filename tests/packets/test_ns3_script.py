@@ -95,16 +95,16 @@ def test_seeds_are_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("link", "flow", "field"),
     [
-        ("", "law = 'tahoe'", r"flow\[0\].law"),
-        ("drops = [{ flow = 'vegas', packets = [3] }]", "", r"link\[0\].drops"),
-        ("", "alpha = 1.5", r"flow\[0\].alpha"),
-        ("", "decrease = 0.6", r"flow\[0\].decrease"),
-        ("", "over_estimate = '0 s'", r"flow\[0\].over_estimate"),
-        ("", "delay_noise = '1 ms'", r"flow\[0\].delay_noise"),
+        ("", "law = 'tahoe'", r"flow 1, law"),
+        ("drops = [{ flow = 'vegas', packets = [3] }]", "", r"link 1, drops"),
+        ("", "alpha = 1.5", r"flow 1, alpha"),
+        ("", "decrease = 0.6", r"flow 1, decrease"),
+        ("", "over_estimate = '0 s'", r"flow 1, over_estimate"),
+        ("", "delay_noise = '1 ms'", r"flow 1, delay_noise"),
         ("", "size = '20 pkt'\narrivals = { poisson = '5000 1/s' }", r"flow\.arrivals"),
         ("", "packet_size = '42 B'", r"packet_size"),
-        ("", "max_window = 9e6", r"flow\[0\].max_window"),
-        ("queue = { discipline = 'rd', delay_buffer = 0.01 }", "", r"link\[0\].buffer"),
+        ("", "max_window = 9e6", r"flow 1, max_window"),
+        ("queue = { discipline = 'rd', delay_buffer = 0.01 }", "", r"link 1, buffer"),
     ],
 )
 def test_what_ns3_cannot_do(link: str, flow: str, field: str) -> None:

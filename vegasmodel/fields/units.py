@@ -32,6 +32,7 @@ __all__ = [
     "needs_packet_size",
     "parse",
     "printable",
+    "told",
     "write",
 ]
 
@@ -47,7 +48,8 @@ class FieldError(ValueError):
 
     The message names the field, the wrong value and what is allowed. ``wrong`` says what is wrong
     with the value. If it is ``MISSING``, the field was not given, and the message shows no value.
-    If the field is a key of a file, the message begins with ``file``, the name of that file.
+    If the field is a key of a file, the message begins with ``file``, the name of that file. The
+    message names the field ``flow[0].rtt`` as "flow 1, rtt".
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class FieldError(ValueError):
     ) -> None:
         self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
         self.file = file
-        place = f"{file}, key {field}" if file else field
+        place = f"{file}, {told(field, 'key ')}" if file else told(field)
         said = wrong if wrong == MISSING else f"{show(value)} {wrong}"
         super().__init__(f"{place}: {said}; {allowed}")
 
@@ -72,6 +74,24 @@ class FieldError(ValueError):
     def in_file(self, file: str) -> FieldError:
         """A copy of the error whose message also says that the field is a key of ``file``."""
         return FieldError(self.field, self.value, self.allowed, wrong=self.wrong, file=file)
+
+
+def told(field: str, key: str = "") -> str:
+    """A field as messages name it: ``flow[0].rtt`` is "flow 1, rtt".
+
+    Messages count the tables ``[[flow]]`` and ``[[link]]`` of a scenario file from 1. ``key`` is
+    put before the name of the key in its table, as in "flow 1, key rtt".
+    """
+    if not field.startswith(("flow[", "link[")):
+        return key + field
+    parts = [re.sub(r"\[(\d+)\]$", _from_1, part) for part in re.split(r"(?<=\])\.", field)]
+    if not field.endswith("]"):
+        parts[-1] = key + parts[-1]
+    return ", ".join(parts)
+
+
+def _from_1(index: re.Match[str]) -> str:
+    return f" {int(index[1]) + 1}"
 
 
 def show(value: object) -> str:
