@@ -87,14 +87,14 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         count(link, after)
     else:
         area *= link.packets_per_work
-    full = _full(link)
     if link.mixed:  # what does not fit is taken from the packets that have just arrived
-        over = (
-            (after * link.packets_per_work - link.buffer - 1.0)
-            * link.rate
-            / max(link.packet_rate, EMPTY)
-        )
-        full = after - max(min(over, link.rate * span), 0.0)
+        come, over = link.rate * span, 0.0
+        if come > 0.0:
+            more = after * link.packets_per_work - link.buffer - 1.0
+            over = more * link.rate / max(link.packet_rate, EMPTY)
+        full = after - max(min(over, come), 0.0)
+    else:
+        full = _full(link)
     if after > full:
         link.excess += after - full
         if link.mixed:

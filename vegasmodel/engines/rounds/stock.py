@@ -51,11 +51,11 @@ def _update(link: Queue, row: int, work: float) -> None:
 
 @jit
 def _remove(link: Queue, row: int) -> None:
-    """Update the counts of ``link`` after a row of the table ``link.stock`` has become empty.
+    """Update the counts of ``link`` for the removal of a row of the table ``link.stock``.
 
-    A row describes neighbouring packets of one size. The empty one is the first or the last row.
-    The counts are ``whole``, ``fluid_rows`` and ``rows``. If it is the first row, the caller also
-    moves ``link.oldest`` to the next row.
+    A row describes neighbouring packets of one size. The row is the first or the last. The counts
+    are ``whole``, ``fluid_rows`` and ``rows``. If it is the first row, the caller also moves
+    ``link.oldest`` to the next row.
     """
     link.whole -= _whole(link, row)
     link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)
@@ -101,17 +101,20 @@ def transmit(link: Queue, work: float) -> float:
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:
-        part = min(work, stock[link.oldest, WORK])
-        packets = part / stock[link.oldest, SIZE]
+        front = link.oldest
+        part, packets = stock[front, WORK], stock[front, PACKETS]
+        leaves = part <= work  # the whole row; the divisions below are left out to save time
+        if not leaves:
+            part, packets = work, work / stock[front, SIZE]
+            _update(link, front, stock[front, WORK] - part)
         area += part * (sent + 0.5 * packets)
         if packets > link.instant:  # else its transmission has only begun
-            link.leaving = stock[link.oldest, SIZE]
+            link.leaving = stock[front, SIZE]
         sent += packets
-        _update(link, link.oldest, stock[link.oldest, WORK] - part)
         work -= part
-        if stock[link.oldest, WORK] <= NOTHING:
-            _remove(link, link.oldest)
-            link.oldest = (link.oldest + 1) % stock.shape[0]
+        if leaves or stock[front, WORK] <= NOTHING:
+            _remove(link, front)
+            link.oldest = (front + 1) % stock.shape[0]
     return area
 
 
