@@ -19,7 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.packets import samples
-from vegasmodel.packets.trace import KEY, MAX_CELLS, MAX_ROWS, VARIABLES
+from vegasmodel.packets.trace import VARIABLES
+from vegasmodel.packets.trace_file import KEY, MAX_CELLS, MAX_ROWS
 
 LARGE = 990_000  # bytes
 

@@ -17,7 +17,8 @@ import pytest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, read, reference
 from vegasmodel.packets.readers import bins
-from vegasmodel.packets.trace import KEY, MAX_CELLS, MAX_ROWS, TraceError
+from vegasmodel.packets.trace import TraceError
+from vegasmodel.packets.trace_file import KEY, MAX_CELLS, MAX_ROWS
 from vegasmodel.scenario import Flow, Link, ParetoArrivals, Scenario
 
 EVENT = b"r 0.1 0 1 tcp 1000 ------- 0 0.0 1.0 0 0\n"

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import ns2, ns2_trace, trace
+from vegasmodel.packets import ns2, ns2_trace
+from vegasmodel.packets.trace_file import read_parquet
 
 TEXT = """
 packet_size = "500 B"
@@ -47,7 +48,7 @@ def test_intervals_add_up(tmp_path: Path) -> None:
     assert np.isnan(recorded.get("rtt")[:5, 1]).all()  # before its start
     assert recorded.scenario == scenario.fingerprint()
     recorded.write(tmp_path / "run.parquet")
-    assert recorded.data.identical(trace.read_parquet(tmp_path / "run.parquet").data)
+    assert recorded.data.identical(read_parquet(tmp_path / "run.parquet").data)
 
 
 @pytest.mark.ns2

@@ -23,7 +23,8 @@ from vegasmodel.packets import TraceError, measured, read
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.inspection import doubts, inspect
-from vegasmodel.packets.trace import KEY, VARIABLES, assemble, make
+from vegasmodel.packets.trace import VARIABLES, assemble, make
+from vegasmodel.packets.trace_file import KEY, metadata
 
 ROOT = Path(__file__).parent.parent.parent
 LINUX = ROOT / "vegasmodel" / "packets" / "reference" / "linux"
@@ -270,7 +271,7 @@ def test_what_a_trace_may_hold():
 
 def hostile():
     """Parquet files that are not our traces, by name."""
-    about = small()._metadata()
+    about = metadata(small())
 
     def table(columns, **changes):
         return pa.table(columns).replace_schema_metadata({KEY: json.dumps(about | changes)})
@@ -299,7 +300,7 @@ def test_a_small_file_of_many_zeros_is_refused(tmp_path):
     """12 variables of 2 million zeros: 200 MB of memory from a few kB."""
     path, rows, flows = tmp_path / "t.parquet", 2000, 1000
     names = [f"f{i}" for i in range(flows)]
-    about = make("x", [1.0], names, {"throughput": np.ones((1, flows))})._metadata()
+    about = metadata(make("x", [1.0], names, {"throughput": np.ones((1, flows))}))
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * flows)), flows)
     over = [name for name, kind in VARIABLES.items() if kind.over == "flow" and not kind.static]
     columns = {"time": pa.array(np.arange(1.0, rows + 1))} | dict.fromkeys(over, zeros)

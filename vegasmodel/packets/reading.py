@@ -11,7 +11,8 @@ from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.readers.csv import NEEDED, check_header
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import Trace, TraceError, read_parquet
+from vegasmodel.packets.trace import Trace, TraceError
+from vegasmodel.packets.trace_file import read_parquet
 
 __all__ = ["FORMATS", "format_of", "read"]
 

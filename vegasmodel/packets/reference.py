@@ -36,7 +36,8 @@ import numpy as np
 from vegasmodel.fields import kinds, toml_file
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2_support
-from vegasmodel.packets.trace import Trace, TraceError, read_parquet, scenario_of
+from vegasmodel.packets.trace import Trace, TraceError
+from vegasmodel.packets.trace_file import read_parquet, scenario_of
 from vegasmodel.placement import forward_load
 from vegasmodel.prediction import Prediction
 from vegasmodel.scenario import Scenario

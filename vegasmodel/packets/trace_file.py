@@ -1,0 +1,253 @@
+"""Writes a ``Trace`` to a Parquet file, and reads it back.
+
+The file has one row per interval. Each variable that changes with time has a column, whose cells
+are lists with one value per flow or link. Other variables have one value per flow for the whole
+trace, such as ``first``, the time of the flow's first packet. These other variables are stored in
+the file's metadata (JSON), together with the names of the flows and links and other notes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.trace import (
+    MAX_FLOWS,
+    MAX_LINKS,
+    MAX_NAME,
+    SCHEMA,
+    VARIABLES,
+    Floats,
+    Trace,
+    TraceError,
+    assemble,
+)
+from vegasmodel.support.files import atomic_write
+
+__all__ = ["read_parquet", "scenario_of", "write"]
+
+MAX_ROWS = 4_000_000
+MAX_CELLS = 16_000_000  # values of all variables together
+BATCH = 1_000_000  # values read at a time
+MAX_METADATA = 8_000_000  # bytes
+KEY = b"vegasmodel.trace"
+# ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
+# malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
+# limits, pyarrow would allocate memory for all entries, and only then notice that the file is too
+# short.
+LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
+
+
+def write(trace: Trace, path: str | Path) -> None:
+    """Write the trace to one Parquet file; ``Trace.write`` describes it."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    about = json.dumps(metadata(trace))
+    rows, flows, links = (trace.data.sizes[name] for name in ("time", "flow", "link"))
+    many = rows > MAX_ROWS or flows > MAX_FLOWS or links > MAX_LINKS
+    cells = sum(values.size for values in trace.data.data_vars.values())
+    if many or cells > MAX_CELLS or len(about) > MAX_METADATA:
+        size = f"{rows} intervals of {flows} flows and {links} links"
+        raise FieldError("trace", size, f"at most {MAX_CELLS} values, {MAX_FLOWS} flows")
+    columns = {"time": pa.array(trace.data["time"].values)}
+    for name, values in trace.data.data_vars.items():
+        kind = VARIABLES[str(name)]
+        if not kind.static and values.shape[1]:
+            flat = pa.array(np.ascontiguousarray(values.values).reshape(-1))
+            columns[str(name)] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+    table = pa.table(columns).replace_schema_metadata({KEY: about})
+    packed = pa.BufferOutputStream()  # a process killed while packing leaves no file
+    pq.write_table(table, packed, compression="zstd")
+    with atomic_write(path) as part:
+        part.write_bytes(packed.getvalue())
+
+
+def metadata(trace: Trace) -> dict[str, Any]:
+    """What the file says of the trace as a whole; it is stored as JSON under the key ``KEY``."""
+    static = [name for name, kind in VARIABLES.items() if kind.static and name in trace.data]
+    return {
+        "schema": trace.schema,
+        "engine": trace.engine,
+        "begin": trace.begin,
+        "scenario": trace.scenario,
+        "provenance": dict(trace.provenance),
+        "controls": dict(trace.controls),
+        "doubts": dict(trace.doubts),
+        "flows": trace.flows,
+        "links": trace.links,
+        "static": {
+            name: [None if math.isnan(x) else x for x in trace.data[name].values.tolist()]
+            for name in static
+        },
+        "units": {str(name): VARIABLES[str(name)].unit for name in trace.data.data_vars},
+    }
+
+
+@kinds.checked
+def read_parquet(path: str | Path) -> Trace:
+    """Read a file that ``Trace.write`` wrote.  Raises ``TraceError`` for any other file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    expected = "a Parquet file that this package wrote"
+    try:
+        with pq.ParquetFile(path, **LIMITS) as file:
+            about = _about(path, file.schema_arrow.metadata, file.metadata.num_rows)
+            columns = _columns(path, file.schema_arrow, about, file.metadata.num_rows)
+            variables = _values(path, file, columns)
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError) as error:
+        if isinstance(error, FieldError):
+            raise
+        raise TraceError(path, "", " ".join(str(error).split())[:60], expected) from None
+    try:
+        times = variables.pop("time")[:, 0]
+        for name, values in about["static"].items():
+            variables[name] = np.array([math.nan if x is None else x for x in values], dtype=float)
+        trace = assemble(
+            about["engine"],
+            times,
+            about["flows"],
+            variables,
+            begin=about["begin"],
+            links=about["links"],
+            scenario=about["scenario"],
+            provenance=about["provenance"],
+            controls=about["controls"],
+            doubts=about["doubts"],
+        )
+    except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
+        raise TraceError(path, "contents", " ".join(str(error).split())[:60], expected) from None
+    return trace
+
+
+@kinds.checked
+def scenario_of(path: str | Path) -> str | None:
+    """The fingerprint (hash) of the scenario from which a trace file was made; ``None`` if unknown.
+
+    Only the file's metadata is read.  Raises ``TraceError`` if the file is not a trace.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, **LIMITS) as file:
+            rows = file.metadata.num_rows
+            found: str | None = _about(path, file.schema_arrow.metadata, rows)["scenario"]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise TraceError(path, "", " ".join(str(error).split())[:60], "a trace") from None
+    return found
+
+
+def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
+    """Parse the JSON in the Parquet metadata of a trace file, and check the types of its values.
+
+    ``rows``, the file's number of rows, is checked, too.  Raises ``TraceError``.
+    """
+    raw = (metadata or {}).get(KEY)
+    if raw is None or len(raw) > MAX_METADATA:
+        raise TraceError(path, "metadata", None if raw is None else len(raw), "a trace's metadata")
+    try:
+        about = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise TraceError(path, "metadata", raw[:40], "JSON") from None
+    if not isinstance(about, dict) or about.get("schema") != SCHEMA:
+        version = about.get("schema") if isinstance(about, dict) else about
+        raise TraceError(path, "schema version", version, f"version {SCHEMA}")
+    about = {"controls": {}, "doubts": {}} | about  # absent from older files
+    types: dict[str, Any] = {
+        "engine": str,
+        "begin": (int, float),
+        "scenario": (str, type(None)),
+        "provenance": dict,
+        "controls": dict,
+        "doubts": dict,
+        "flows": list,
+        "links": list,
+        "static": dict,
+    }
+    for key, kind in types.items():
+        if not isinstance(about.get(key), kind):
+            raise TraceError(
+                path,
+                f"metadata {key}",
+                about.get(key),
+                "a value of the type that vegasmodel writes there",
+            )
+    names: list[Any] = [*about["flows"], *about["links"]]
+    for key in ("provenance", "controls", "doubts"):
+        names += about[key].values()
+    if not all(isinstance(name, str) for name in names):
+        raise TraceError(path, "metadata", "names", "text")
+    if max(map(len, [*about["flows"], *about["links"]]), default=0) > MAX_NAME:
+        raise TraceError(path, "metadata", "names", f"names of at most {MAX_NAME} characters")
+    if len(about["flows"]) > MAX_FLOWS or len(about["links"]) > MAX_LINKS:
+        raise TraceError(path, "metadata flows", len(about["flows"]), f"at most {MAX_FLOWS}")
+    if not 0 < rows <= MAX_ROWS:
+        raise TraceError(path, "rows", rows, f"1 to {MAX_ROWS} rows")
+    return about
+
+
+def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) -> dict[str, int]:
+    """Check the Parquet columns of a trace file; return the width of each column, by name.
+
+    Each entry of a column is a list with one value per flow or per link. The width is its length.
+    The column ``time``, whose entries are numbers, is checked but not returned. Raises
+    ``TraceError`` if a column has another type or the file has too many values.
+    """
+    import pyarrow as pa
+
+    sizes = {"flow": len(about["flows"]), "link": len(about["links"])}
+    columns = {}
+    if schema.field("time").type != pa.float64():
+        raise TraceError(path, "column time", str(schema.field("time").type), "double")
+    for name, kind in VARIABLES.items():
+        if kind.static or name not in schema.names:
+            continue
+        size = sizes[kind.over]
+        found = schema.field(name).type
+        if not pa.types.is_fixed_size_list(found) or found.list_size != size:
+            raise TraceError(path, f"column {name}", "type", f"lists of {size} doubles")
+        columns[name] = size
+        cells = rows * sum(columns.values())
+        if found.value_type != pa.float64() or cells > MAX_CELLS:
+            raise TraceError(path, f"column {name}", cells, f"at most {MAX_CELLS} doubles in all")
+    return columns
+
+
+def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str, Floats]:
+    """Read the columns of a trace file in batches of rows; return their values by column name.
+
+    The values of a column are an array [row, entry].  ``columns`` has the number of entries in each
+    row of a column.
+
+    A malicious file may hold more rows than its metadata says.  Because rows are read in batches,
+    little memory has been used when this is noticed and ``TraceError`` is raised.
+    """
+    rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
+    groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
+    if sum(group.num_rows for group in groups) != rows:
+        raise TraceError(path, "rows of its row groups", rows, "as many as the file states")
+    values = {name: np.empty((rows, width)) for name, width in widths.items()}
+    size = max(1, BATCH // sum(widths.values()))
+    for batch in file.iter_batches(size, columns=list(widths), use_threads=False):
+        last = got + batch.num_rows
+        if last > rows:
+            raise TraceError(path, "rows", last, f"{rows} rows, as the file states")
+        for name, width in widths.items():
+            column = batch.column(name)
+            flat = column if name == "time" else column.flatten()  # leaves out lists that are null
+            if len(flat) != batch.num_rows * width:
+                raise TraceError(path, f"column {name}", "null", f"lists of {width} doubles")
+            values[name][got:last] = flat.to_numpy(zero_copy_only=False).reshape(-1, width)
+        got = last
+    if got < rows:
+        raise TraceError(path, "rows", got, f"{rows} rows, as the file states")
+    return values
