@@ -252,7 +252,7 @@ def _of_fluid(scenario: Scenario, run: ContinuousRun) -> Sequence[Assumption]:
 
 def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
     """The assumptions of ``delayed`` about its equations; ``lost`` [flow] are its losses."""
-    from vegasmodel.adapters import common, fluid
+    from vegasmodel.adapters import common, fluid_assumptions
     from vegasmodel.engines.fluid.continuous import in_packets
 
     losers = lost[[not find(member.flow.law).delay_based for member in scenario.members]]
@@ -262,7 +262,7 @@ def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
     return [
         Assumption("whole-stack", not in_packets(scenario, None), smooth),
         common.one_recovery(scenario, taken, lost=bool(losers.any())),
-        *(each for each in known if each.name not in fluid.KNOWN),
+        *(each for each in known if each.name not in fluid_assumptions.KNOWN),
     ]
 
 

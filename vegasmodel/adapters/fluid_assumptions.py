@@ -1,0 +1,390 @@
+"""Checks the assumptions of the simulator ``fluid``; ``fluid.py`` says what it predicts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.active_time import active_part
+from vegasmodel.adapters import rest
+from vegasmodel.adapters.common import (
+    buffered,
+    left_out,
+    losses_end_growth,
+    one_recovery,
+    own_laws_repair,
+    whole_thresholds,
+)
+from vegasmodel.adapters.warm_up import settles
+from vegasmodel.engines.fluid.continuous import ContinuousRun
+from vegasmodel.engines.fluid.methods import papers_only
+from vegasmodel.fields.lists import few
+from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import Source, find, registered
+from vegasmodel.laws.faults import LawFault
+from vegasmodel.laws.law import ask
+from vegasmodel.metrics import Floats
+from vegasmodel.placement import left_out_of_laws, stack
+from vegasmodel.prediction import Assumption, sends_after_warm_up
+from vegasmodel.scatter import enough_runs, insensitive
+from vegasmodel.scenario import DropTail, Red, Scenario
+
+STARVED = 0.01  # of the mean throughput: a flow with less starves
+MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter
+FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
+MOST_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
+MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
+WIDEST_BAND = 2.0  # greatest over least backlog at which a window rests; from there on rates err
+LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short
+KNOWN = (  # assumptions that this model does not need
+    "window-not-limited",
+    "one-ack-a-packet",
+    "all-flows-present",
+    "fixed-starts",
+)
+
+
+def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...]:
+    """All assumptions of ``fluid``, and whether each holds in a run of the scenario."""
+    return (
+        *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
+        _recovery(scenario, run.losses),
+        losses_end_growth(scenario),
+        *_of_equations(scenario),
+        buffered(scenario),
+        settles(scenario),
+        whole_thresholds(scenario),
+        rest.together(scenario),
+        *_of_hosts(scenario, run),
+        *_of_chance(scenario, run),
+        *_of_own_laws(scenario, run),
+        *own_laws_repair(scenario, run.loss_rate),
+        _nobody_starves(scenario, run),
+        *sends_after_warm_up(scenario, run.throughput),
+    )
+
+
+def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that no flow starves, that is, gets below ``STARVED`` of the mean throughput.
+
+    With a window of one or two packets a sender waits for its timer after each loss. If the buffer
+    is always full in this model, every packet that such a sender sends may be lost. The queue of a
+    real link varies from packet to packet, and now and then has room.
+    """
+    rates = np.nan_to_num(run.throughput, nan=np.inf)
+    worst = int(np.argmin(rates))
+    starves = bool(rates[worst] < STARVED * np.nanmean(run.throughput))
+    said = (
+        f"{scenario.members[worst].name} gets almost nothing: beside a full buffer the equations "
+        "do not tell how often a single packet finds room"
+    )
+    return Assumption("nobody-starves", not starves, said if starves else "")
+
+
+def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
+    """The assumption that the only effect of a loss is an immediate cut of the window.
+
+    It can fail only if all flows have the variant ``paper``. The equations for this variant cut the
+    window at once, but real senders with a loss-based law need time to recover. So the assumption
+    fails if such a flow loses packets. The equations for the other variants contain the recovery.
+    ``losses`` [n] are the flows' numbers of losses.
+    """
+    loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
+    lost = papers_only(scenario) and bool(losses[loss_based].any())
+    found = one_recovery(scenario, "a loss only cuts the window", lost=lost)
+    if found.holds:
+        return found
+    more = 'with variant = "ns2" or "linux" the equations contain this'
+    return Assumption(found.name, False, f"{found.detail}; {more}")
+
+
+def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
+    """Check the assumption ``whole-stack``, about mechanisms of the flows' TCP implementations.
+
+    The equations do not contain these mechanisms. The assumption fails in three cases:
+
+    - A flow with a real stack, such as Linux's, loses packets. The stack's probes, timers and
+      recovery then matter.
+    - A Vegas flow with a real stack starts later than another flow, or may do so because of
+      ``start_jitter``. The burst with which it begins (the handshake and the first window) then
+      changes the baseRTT that it measures.
+    - A receiver's window limits the recoveries of a Vegas flow (``_limited_recovery``).
+
+    The result is a list with this one assumption. The list is empty if no flow runs a real stack
+    and no recovery is limited.
+    """
+    members, losses = scenario.members, run.losses
+    limited = _limited_recovery(scenario, run)
+    hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
+    if not hosts.any() and not limited:
+        return []
+    starts = np.array([member.start for member in members])
+    delay_based = np.array([find(member.flow.law).delay_based for member in members])
+    moved = (starts > starts.min()) | (scenario.run.start_jitter > 0 and len(members) > 1)
+    late = hosts & delay_based & moved
+    said = [
+        *(["the probes, timers and recovery of the flows' TCP"] if losses[hosts].any() else []),
+        *(["the burst with which a Vegas flow begins beside others"] if late.any() else []),
+        *limited,
+    ]
+    detail = f"the equations lack {' and '.join(said)}" if said else ""
+    return [Assumption("whole-stack", not said, detail)]
+
+
+def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
+    """A text on a Vegas flow whose recoveries the receiver's window limits; empty if there is none.
+
+    In a recovery without SACK, each duplicate ACK after the third adds a packet to Vegas's window,
+    so the window may double. A ``max_window`` below twice the mean window then holds packets back.
+    In ns-2 it has a second effect in such cases: packets may count as sent twice
+    (``Stack.stale_ring``, docs/ns2.md).
+    """
+    windows = np.nan_to_num(run.throughput) * np.nan_to_num(run.rtt_mean, posinf=0.0)
+    for member, losses, window in zip(scenario.members, run.losses, windows, strict=True):
+        flow, runs = member.flow, stack(scenario, member.flow)
+        inflates = find(flow.law).overdue_checks and runs.overdue_checks
+        if inflates and losses > 0.0 and flow.max_window < 2.0 * window:
+            return [
+                f"the limit of {flow.max_window:g} packets (max_window) on the recoveries of "
+                f"{member.name}, whose mean window is {window:.3g}"
+            ]
+    return []
+
+
+def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
+    """The assumption that a user-defined law changes its window little in a round trip.
+
+    A sender learns of a loss a round trip late. So at an overflow about as many packets are lost as
+    all windows grow in a round trip. The equations treat a few losses as a single loss, which the
+    sender repairs at once. After many losses a real sender needs many round trips, or waits for its
+    timer.
+    The assumption fails if the law's ``drift`` exceeds both ``FEW_LOSSES`` packets and the fraction
+    ``MOST_GROWTH`` of the window, where the window and the RTT have their mean values. It is tested
+    only for flows that lose packets. The list is empty without a user-defined law.
+    """
+    own = {law.name: law for law in registered(group.law for group in scenario.flows)}
+    fast = []
+    for i, member in enumerate(scenario.members):
+        law = own.get(member.flow.law)
+        if law is None or not run.losses[i] > 0 or not run.throughput[i] > 0.0:
+            continue
+        window = run.throughput[i] * run.rtt_mean[i]
+        base = run.base_rtt[i] if run.base_rtt[i] > 0.0 else member.rtt
+        backlog = window * max(1.0 - base / run.rtt_mean[i], 0.0)
+        # one second after a loss at this window
+        flow = member.flow
+        rtt = run.rtt_mean[i]
+        at = Source(window, rtt, base, backlog, 1.0, window, flow.alpha, flow.beta, 1.0 / rtt)
+        try:
+            drift = ask(law, "drift", at)
+        except FieldError as error:
+            raise LawFault.of_error(error) from error
+        if drift > max(FEW_LOSSES, MOST_GROWTH * window):
+            fast.append(f"{member.name} by {drift:.3g} at a window of {window:.3g} packets")
+    named = few(fast, clauses=True)
+    said = f"one overflow loses many packets, as windows grow in a round trip: {named}"
+    return [Assumption("own-law-grows-slowly", not fast, said if fast else "")] if own else []
+
+
+def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
+    """The assumptions of ``fluid`` about chance and about bursts.
+
+    They say:
+
+    - Small changes of the scenario do not change the result, and there are enough random runs.
+    - The windows fill the link. If they do not, each flow's packets reach the queue in bursts, and
+      packets are dropped when bursts of different flows meet. The model knows only roughly how many
+      (``engines/fluid/sampled/trains.py``). This is tested only if several loss-based flows share a
+      drop-tail queue, and some of them lose packets.
+    - The packets of flows that lose packets arrive evenly spread (``_spread``).
+    - Vegas flows of different RTTs rest at nearly equal backlogs (``_narrow_band``).
+    - No Vegas flow with delayed ACKs shares a full queue with others without (``_vegas_acks``).
+    - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
+    - Random losses seldom lead to timeouts.
+    """
+    rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
+    chance = run.by_chance or scenario.run.start_jitter > 0.0
+    link, members = scenario.links[0], scenario.members
+    losers = [i for i, m in enumerate(members) if not find(m.flow.law).delay_based]
+    idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
+    trains = isinstance(link.queue, DropTail) and len(losers) > 1 and bool(run.losses[losers].any())
+    rough = trains and idle > MOST_IDLE
+    said = f"the link idles for {idle:.0%} of the time"
+    said += "; how often trains of packets meet then is known only roughly" if rough else ""
+    return [
+        insensitive(scenario, rates),
+        enough_runs(scenario, rates, chance=chance),
+        Assumption("windows-fill-the-link", not rough, said),
+        _spread(scenario, run),
+        _narrow_band(scenario),
+        _vegas_acks(scenario, run),
+        _base_kept(scenario, run),
+        _timers(scenario, run),
+    ]
+
+
+def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that the packets of flows that lose packets arrive evenly spread in time.
+
+    Real senders send in bunches. If RTTs differ, the level of a full queue follows these bunches,
+    and they decide which flow loses packets (Floyd and Jacobson 1992). The equations have no
+    bunches. So at a drop-tail queue the assumption fails if flows of different RTTs lose packets.
+    It also fails if a delay-based flow loses packets, and not all flows have the same RTT.
+    """
+    members = scenario.members
+    losers = [m for m, losses in zip(members, run.losses, strict=True) if losses > 0.0]
+    delay_based = [m for m in losers if find(m.flow.law).delay_based]
+    whose, which = losers, "of the flows that lose packets, "
+    if delay_based and len({m.rtt for m in losers}) == 1:
+        whose, which = list(members), f"{delay_based[0].name} loses packets, and "
+    rtts = [m.rtt for m in whose]
+    bunches = isinstance(scenario.links[0].queue, DropTail) and len(set(rtts)) > 1
+    said = (
+        f"{which}the longest RTT is {max(rtts) / min(rtts):.3g} times the "
+        "shortest; bunches of packets, which the equations lack, then decide who loses"
+        if bunches
+        else ""
+    )
+    return Assumption("packets-spread-evenly", not bunches, said)
+
+
+def _narrow_band(scenario: Scenario) -> Assumption:
+    """The assumption that Vegas flows alone, of different RTTs, rest at nearly equal backlogs.
+
+    ns-2's Vegas rounds its backlog to whole packets, so a window rests at any backlog from
+    alpha - 1/2 to beta + 1/2 packets: with alpha = beta = 1 at 0.5 to 1.5, a factor of 3. In the
+    equations windows rest where they first reach this band. In ns-2 trains of packets of different
+    RTTs meet, the queue varies, and windows move on. The wider the band, the larger is the error.
+    From a factor of 2 (``WIDEST_BAND``) on, ``fluid`` and ``rounds`` differ by over 10 % for some
+    flow in most random networks of such flows.
+    """
+    flows = scenario.flows
+    alone = all(g.keeps_backlog for g in flows) and len({m.rtt for m in scenario.members}) > 1
+    wide = []
+    for g in flows if alone and not papers_only(scenario) else ():
+        low, high = stack(scenario, g).dead_zone(g.alpha, g.beta)
+        if high >= WIDEST_BAND * low:
+            wide.append(f"{g.name} rests at a backlog of {low:g} to {high:g} packets")
+    said = "; which of them it keeps depends on trains of packets, which the equations lack"
+    return Assumption("narrow-band", not wide, wide[0] + said if wide else "")
+
+
+def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that no Vegas flow's receiver holds back ACKs beside loss-based flows' ACKs.
+
+    If all RTTs are equal, a flow whose receiver holds back a packet loses one at a full queue
+    (``engines/fluid/sampled/queue.py``). The receiver does so if the window is odd. Vegas changes
+    its window just before the queue is full, so the equations err about when it is odd. The
+    assumption fails if a loss-based flow without delayed ACKs loses packets beside such a Vegas.
+    """
+    late = [g.name for g in scenario.flows if g.delayed_ack and find(g.law).delay_based]
+    prompt = [
+        member.name
+        for member, losses in zip(scenario.members, run.losses, strict=True)
+        if losses > 0.0 and not (member.flow.delayed_ack or find(member.flow.law).delay_based)
+    ]
+    alike = len({member.rtt for member in scenario.members}) == 1
+    holds = papers_only(scenario) or not (late and prompt and alike)
+    said = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
+    said += "; how often Vegas then loses packets is known only roughly" if said else ""
+    return Assumption("vegas-acks-undelayed", holds, said)
+
+
+def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that random losses seldom make a flow wait for its retransmission timer.
+
+    Let p be the loss probability, r the flow's throughput and R its RTT. Its window is W = r R
+    packets, and it loses p r packets per second. The probability that a loss leads to a timeout is
+    min(1, 3/W). This is an approximation by Padhye, Firoiu, Towsley and Kurose (1998).
+
+    A timeout lasts T seconds (``coarse_timeout``). So for each second in which the flow sends, it
+    waits for w = min(1, 3/W) p r T seconds. It therefore waits for the fraction w/(1 + w) of its
+    time. The assumption fails if this fraction exceeds ``MOST_WAITS``.
+    """
+    p = scenario.links[0].loss
+    if p == 0.0:
+        return Assumption("fast-retransmit", True)
+    from vegasmodel.equilibrium.random_loss import coarse_timeout  # only where packets are lost
+
+    r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0, posinf=1.0)
+    timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
+    waits = timeout * p * r * coarse_timeout(R)
+    part = waits / (1.0 + waits)
+    worst = int(np.argmax(part))
+    holds = bool(part[worst] <= MOST_WAITS)
+    detail = (
+        f"{scenario.members[worst].name} would wait for its timer for {part[worst]:.0%} of its "
+        "time; the equations count such waits only roughly, or not at all"
+    )
+    return Assumption("fast-retransmit", holds, "" if holds else detail)
+
+
+def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that no Vegas flow's baseRTT falls below the RTT of the empty path.
+
+    Only ns-2's Vegas can measure so small a baseRTT, after a timeout (``docs/ns2.md``). The
+    assumption fails if a flow with this Vegas lost several packets and then had a timeout. If there
+    was none, but such a flow lost packets at a RED queue, the result is ``None`` (not known).
+    """
+    flows = [member.flow for member in scenario.members]
+    vegas = np.array([f.keeps_backlog and stack(scenario, f).resets_base for f in flows])
+    timeouts = np.zeros(vegas.size) if run.timeouts is None else run.timeouts
+    waited = vegas & (timeouts > 0.0)
+    unsure = vegas & (run.losses > 0.0) & isinstance(scenario.links[0].queue, Red)
+    named = [m.name for m, which in zip(scenario.members, waited | unsure, strict=True) if which]
+    if not named:
+        return Assumption("base-rtt-above-propagation", True)
+    detail = (
+        f"{named[0]}{' and others' if len(named) > 1 else ''}: how ns-2's Vegas may lose its "
+        "baseRTT after a timeout is not in the equations"
+    )
+    return Assumption("base-rtt-above-propagation", False if waited.any() else None, detail)
+
+
+def _first_windows_fit(scenario: Scenario) -> bool:
+    """Whether all first windows together are at most c max(RTT) plus the buffer, in packets.
+
+    If not, flows that start together may overflow the buffer at once. Here c is the capacity, and
+    max(RTT) the longest round-trip time of a flow with empty queues.
+    """
+    groups, link = scenario.flows, scenario.links[0]
+    first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in groups)
+    return first <= link.capacity * max(m.rtt for m in scenario.members) + link.buffer
+
+
+def _of_equations(scenario: Scenario) -> list[Assumption]:
+    """Check four assumptions, one for each thing that the equations leave out.
+
+    - ``whole-laws``: the equations contain all features of the flows' laws. This assumption is
+      returned only if it does not hold.
+    - ``defaults-of-the-papers``: the scenario does not have the headers, the handshake and the
+      timers of ns-2 2.35.
+    - ``short-waits``: each sender's random waits (``send_jitter``) are short compared with its RTT,
+      or are not longer than by default.
+    - ``first-windows-fit``: link and buffer can hold the first windows of all flows together, so no
+      packet of them is lost.
+    """
+    lacking = left_out_of_laws(scenario)
+    rows = (
+        *([("whole-laws", False, lacking)] if lacking else ()),
+        (
+            "defaults-of-the-papers",
+            papers_only(scenario) or scenario.run.ns2_defaults == "papers",
+            "headers, handshake and timers of ns-2 2.35 are not in the equations",
+        ),
+        (
+            "short-waits",
+            all(
+                scenario.jitter(m.flow) <= max(LONGEST_WAIT * m.rtt, scenario.usual_jitter(m.flow))
+                for m in scenario.members
+            ),
+            "a sender's longest wait (send_jitter) is more than a tenth of its RTT; the equations "
+            "do not add such waits to the round trip",
+        ),
+        (
+            "first-windows-fit",
+            _first_windows_fit(scenario),
+            "the first windows exceed the link and its buffer; their losses are not in the "
+            "equations",
+        ),
+    )
+    return [Assumption(name, holds, "" if holds else detail) for name, holds, detail in rows]
