@@ -10,10 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from vegasmodel import rate_ranges
-from vegasmodel.active_time import active_part
 from vegasmodel.console import (
-    PLUS_MINUS,
     column_width,
     console,
     number,
@@ -24,28 +21,19 @@ from vegasmodel.console import (
     width,
 )
 from vegasmodel.fields.units import format_number, format_time, told
-from vegasmodel.metrics import percent, student_t, with_error
-from vegasmodel.prediction import Prediction, over_runs
-from vegasmodel.scatter import more_than
+from vegasmodel.metrics import with_error
+from vegasmodel.prediction import Prediction
+from vegasmodel.result_notes import delays, legend, notes
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
     from vegasmodel.completion import Filled
 
-SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
-TOLD_IF_UNKNOWN = {  # by model, an assumption that is told even if it is not known whether it holds
-    **dict.fromkeys(SIMULATED, "enough-runs"),
-    "minicycle": "only-growing-windows-lose",
-}
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows
-ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
 MAX_LINKS = 20  # links whose figures are shown
 MAX_FLOWS = 50  # flows in a table of one model
 MAX_PAIRS = 20  # flows of which the partner in the trace is named
-OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
-FORWARD = "Load, queue and queueing delay are those in the forward direction."
-IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 
 
 def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str, Any]:
@@ -98,8 +86,8 @@ def print_results(
         out.print(links_table(scenario, results))
         if len(scenario.links) > MAX_LINKS:
             out.print(Text(f"(the JSON output lists all {len(scenario.links)} links)"))
-    paragraphs(_legend(scenario, [r for r in results if r.applicable], per_flow=per_flow))
-    paragraphs([*_delays(scenario, results), *notes(results)])
+    paragraphs(legend(scenario, [r for r in results if r.applicable], per_flow=per_flow))
+    paragraphs([*delays(scenario, results), *notes(results)])
 
 
 def headline(scenario: Scenario) -> str:
@@ -257,44 +245,6 @@ def links_table(scenario: Scenario, results: Sequence[Prediction]) -> Table:
     return table(["link", "model", "load", "queue pkt", "queueing delay"], rows, "Links")
 
 
-def _delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
-    """A sentence with the mean queueing delays at the link: the mean queue over its capacity.
-
-    For a trace without queues another sentence says how much longer its RTTs are than those of the
-    scenario.  The list is empty if no result has a mean queue, or if the scenario has several links
-    (``links_table``).
-    """
-    if len(scenario.links) > 1:
-        return []
-    (link,) = scenario.links
-    queues = [
-        (result.model, float(result.queue_mean[0]))
-        for result in results
-        if result.applicable and result.queue_mean is not None
-    ]
-    said = [f"{name} {format_time(q / link.capacity)}" for name, q in queues if math.isfinite(q)]
-    longer = [
-        f"{result.model} has no queue; its mean RTT is {format_time(more)} above the scenario's."
-        for result in results
-        if result.queue_mean is None and "pairing" in result.extra  # a trace
-        if (more := _above_the_rtt(result)) > 0
-    ]
-    return [f"Mean queueing delay at {link.name}: {', '.join(said)}.", *longer] if said else []
-
-
-def _above_the_rtt(result: Prediction) -> float:
-    """By how much a packet's RTT exceeds its flow's RTT with empty queues, on average, s.
-
-    It is NaN if the RTTs or the numbers of packets are unknown.
-    """
-    if result.rtt_mean is None or result.delivered is None:
-        return math.nan
-    members = zip(result.scenario.members, result.rtt_mean, result.delivered, strict=True)
-    more = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
-    packets = sum(n for n, _ in more)
-    return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
-
-
 def flow_table(result: Prediction) -> Group:
     """A table of one model's or measurement's results, with one row per flow.
 
@@ -334,90 +284,6 @@ def _count(value: float | None) -> str:
 
 def _time(seconds: float | None) -> str:
     return "-" if seconds is None else format_time(seconds)
-
-
-def notes(results: Sequence[Prediction]) -> list[str]:
-    """Sentences to print under a table of results.
-
-    There is one for each assumption that the scenario does not meet, and one for each model without
-    a prediction.  There is also one for each assumption in ``TOLD_IF_UNKNOWN`` if it is not known
-    whether it holds.  A sentence that is true of several models is printed once, with their names.
-    """
-    lines: dict[str, list[str]] = {}  # each text, with the models that say it
-    for result in results:
-        if not result.applicable:
-            lines.setdefault(f" no answer: {result.reason}.", []).append(result.model)
-        for assumption in result.assumptions:
-            unsure = assumption.name == TOLD_IF_UNKNOWN.get(result.model)
-            if assumption.holds is False or (unsure and assumption.holds is None):
-                fails = "does not hold" if assumption.holds is False else "is not known"
-                detail = f": {assumption.detail}" if assumption.detail else ""
-                said = f": {assumption.name} {fails}{detail}."
-                lines.setdefault(said, []).append(result.model)
-    verb = {True: " have", False: " has"}
-    return [
-        ", ".join(models) + (verb[len(models) > 1] if said.startswith(" no answer") else "") + said
-        for said, models in lines.items()
-    ]
-
-
-def _legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -> list[str]:
-    """Sentences that explain figures in the tables, such as a standard error after ``±``.
-
-    A sentence is left out if the tables have no figure that it explains. ``shown`` are the results
-    in the tables. If a model predicts ranges of throughputs, a sentence gives these ranges, since
-    the tables show only one throughput of each.
-    """
-    several = {group.name for group in scenario.flows if group.count > 1}
-    scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
-    uncertain = [result for result in shown if _scattered(result, each=per_flow)]
-    said = {
-        IN_PART: len(scenario.members) > 1 and active_part(scenario).min() < 1.0,
-        _plus_minus(uncertain): bool(uncertain),
-        OF_GROUPS: bool(scattered & several),
-        FORWARD: any(group.direction == "reverse" for group in scenario.flows),
-    }
-    ranges = [rate_ranges.in_tables(result, per_flow=per_flow) for result in shown]
-    return [*(line for line, true in said.items() if true), *filter(None, ranges)]
-
-
-def _plus_minus(results: Sequence[Prediction]) -> str:
-    """The note below a table that explains ``±``.
-
-    It says over how many runs the standard error is taken, and how wide the 95 % interval is. If
-    there are few runs, it warns that they may agree by chance, and says how likely so few runs lack
-    an outcome that a tenth of all runs have. Without repeated runs the note is ``PLUS_MINUS``.
-    """
-    counts = sorted({result.runs for result in results})
-    if not counts or counts[0] < 2:  # an error of unknown origin
-        return PLUS_MINUS
-    wide = [f"{student_t(n - 1):.1f} times" for n in counts]
-    if len(counts) > 1:
-        wide = [f"{times} for {n} runs" for times, n in zip(wide, counts, strict=True)]
-    few = ""
-    if counts[0] < ENOUGH_RUNS:
-        n, rare = more_than(counts[0]), percent(0.9 ** counts[0])
-        few = (
-            f" Few runs may agree by chance: in {rare} of cases {counts[0]} runs lack an outcome "
-            f"that one run in ten has. `predict --runs {n}`, or `runs = {n}` in the file, asks for "
-            "more."
-        )
-    return (
-        f"±: the standard error of the mean over {over_runs(results)}. The 95 % interval "
-        f"(Student's t) reaches {' or '.join(wide)} that to either side.{few}"
-    )
-
-
-def _scattered(result: Prediction, *, each: bool) -> bool:
-    """Whether the tables show a standard error above 0 for this result.
-
-    They show the standard errors of the groups' throughputs. With ``each``, they also show those of
-    the single flows' throughputs.
-    """
-    errors = list(result.groups_se.values())
-    if each and result.throughput_se is not None:
-        errors += list(result.throughput_se)
-    return any(error > 0 for error in errors)
 
 
 def print_pairing(pairs: Sequence[Mapping[str, str]]) -> None:

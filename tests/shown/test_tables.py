@@ -9,7 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.shown.scenes import P, S
-from vegasmodel import console, result_tables
+from vegasmodel import console, result_notes, result_tables
 from vegasmodel.many_predictions import Predictions
 
 
@@ -76,12 +76,12 @@ def test_the_error_of_a_group_is_said_to_be_that_of_its_mean(
     out = capsys.readouterr().out
     assert out.splitlines()[3].split()[:4] == ["model", "mean", "pkt/s", "pkt/s"]
     assert "151 ± 1" in out
-    assert result_tables.OF_GROUPS in out.replace("\n  ", " ")
+    assert result_notes.OF_GROUPS in out.replace("\n  ", " ")
     single = vm.Scenario([vm.Link(1000.0)], [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1)])
     error = np.array([2.0, 3.0])
     answer = vm.Prediction("rounds", single, means[:2], throughput_se=error)
     result_tables.print_results(single, [answer])
-    assert result_tables.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
+    assert result_notes.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
 
 
 WIDE = """

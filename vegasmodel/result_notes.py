@@ -1,0 +1,147 @@
+"""Writes the sentences that stand under tables of predictions and measurements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from vegasmodel import rate_ranges
+from vegasmodel.active_time import active_part
+from vegasmodel.console import PLUS_MINUS
+from vegasmodel.fields.units import format_time
+from vegasmodel.metrics import percent, student_t
+from vegasmodel.prediction import Prediction, over_runs
+from vegasmodel.scatter import more_than
+from vegasmodel.scenario import Scenario
+
+SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
+TOLD_IF_UNKNOWN = {  # by model, an assumption that is told even if it is not known whether it holds
+    **dict.fromkeys(SIMULATED, "enough-runs"),
+    "minicycle": "only-growing-windows-lose",
+}
+ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
+OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
+FORWARD = "Load, queue and queueing delay are those in the forward direction."
+IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
+
+
+def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -> list[str]:
+    """Sentences that explain figures in the tables, such as a standard error after ``±``.
+
+    A sentence is left out if the tables have no figure that it explains. ``shown`` are the results
+    in the tables. If a model predicts ranges of throughputs, a sentence gives these ranges, since
+    the tables show only one throughput of each.
+    """
+    several = {group.name for group in scenario.flows if group.count > 1}
+    scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
+    uncertain = [result for result in shown if _scattered(result, each=per_flow)]
+    said = {
+        IN_PART: len(scenario.members) > 1 and active_part(scenario).min() < 1.0,
+        _plus_minus(uncertain): bool(uncertain),
+        OF_GROUPS: bool(scattered & several),
+        FORWARD: any(group.direction == "reverse" for group in scenario.flows),
+    }
+    ranges = [rate_ranges.in_tables(result, per_flow=per_flow) for result in shown]
+    return [*(line for line, true in said.items() if true), *filter(None, ranges)]
+
+
+def _plus_minus(results: Sequence[Prediction]) -> str:
+    """The note below a table that explains ``±``.
+
+    It says over how many runs the standard error is taken, and how wide the 95 % interval is. If
+    there are few runs, it warns that they may agree by chance, and says how likely so few runs lack
+    an outcome that a tenth of all runs have. Without repeated runs the note is ``PLUS_MINUS``.
+    """
+    counts = sorted({result.runs for result in results})
+    if not counts or counts[0] < 2:  # an error of unknown origin
+        return PLUS_MINUS
+    wide = [f"{student_t(n - 1):.1f} times" for n in counts]
+    if len(counts) > 1:
+        wide = [f"{times} for {n} runs" for times, n in zip(wide, counts, strict=True)]
+    few = ""
+    if counts[0] < ENOUGH_RUNS:
+        n, rare = more_than(counts[0]), percent(0.9 ** counts[0])
+        few = (
+            f" Few runs may agree by chance: in {rare} of cases {counts[0]} runs lack an outcome "
+            f"that one run in ten has. `predict --runs {n}`, or `runs = {n}` in the file, asks for "
+            "more."
+        )
+    return (
+        f"±: the standard error of the mean over {over_runs(results)}. The 95 % interval "
+        f"(Student's t) reaches {' or '.join(wide)} that to either side.{few}"
+    )
+
+
+def _scattered(result: Prediction, *, each: bool) -> bool:
+    """Whether the tables show a standard error above 0 for this result.
+
+    They show the standard errors of the groups' throughputs. With ``each``, they also show those of
+    the single flows' throughputs.
+    """
+    errors = list(result.groups_se.values())
+    if each and result.throughput_se is not None:
+        errors += list(result.throughput_se)
+    return any(error > 0 for error in errors)
+
+
+def delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
+    """A sentence with the mean queueing delays at the link: the mean queue over its capacity.
+
+    For a trace without queues another sentence says how much longer its RTTs are than those of the
+    scenario.  The list is empty if no result has a mean queue, or if the scenario has several links
+    (``result_tables.links_table``).
+    """
+    if len(scenario.links) > 1:
+        return []
+    (link,) = scenario.links
+    queues = [
+        (result.model, float(result.queue_mean[0]))
+        for result in results
+        if result.applicable and result.queue_mean is not None
+    ]
+    said = [f"{name} {format_time(q / link.capacity)}" for name, q in queues if math.isfinite(q)]
+    longer = [
+        f"{result.model} has no queue; its mean RTT is {format_time(more)} above the scenario's."
+        for result in results
+        if result.queue_mean is None and "pairing" in result.extra  # a trace
+        if (more := _above_the_rtt(result)) > 0
+    ]
+    return [f"Mean queueing delay at {link.name}: {', '.join(said)}.", *longer] if said else []
+
+
+def _above_the_rtt(result: Prediction) -> float:
+    """By how much a packet's RTT exceeds its flow's RTT with empty queues, on average, s.
+
+    It is NaN if the RTTs or the numbers of packets are unknown.
+    """
+    if result.rtt_mean is None or result.delivered is None:
+        return math.nan
+    members = zip(result.scenario.members, result.rtt_mean, result.delivered, strict=True)
+    more = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
+    packets = sum(n for n, _ in more)
+    return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
+
+
+def notes(results: Sequence[Prediction]) -> list[str]:
+    """Sentences to print under a table of results.
+
+    There is one for each assumption that the scenario does not meet, and one for each model without
+    a prediction.  There is also one for each assumption in ``TOLD_IF_UNKNOWN`` if it is not known
+    whether it holds.  A sentence that is true of several models is printed once, with their names.
+    """
+    lines: dict[str, list[str]] = {}  # each text, with the models that say it
+    for result in results:
+        if not result.applicable:
+            lines.setdefault(f" no answer: {result.reason}.", []).append(result.model)
+        for assumption in result.assumptions:
+            unsure = assumption.name == TOLD_IF_UNKNOWN.get(result.model)
+            if assumption.holds is False or (unsure and assumption.holds is None):
+                fails = "does not hold" if assumption.holds is False else "is not known"
+                detail = f": {assumption.detail}" if assumption.detail else ""
+                said = f": {assumption.name} {fails}{detail}."
+                lines.setdefault(said, []).append(result.model)
+    verb = {True: " have", False: " has"}
+    return [
+        ", ".join(models) + (verb[len(models) > 1] if said.startswith(" no answer") else "") + said
+        for said, models in lines.items()
+    ]
