@@ -11,6 +11,7 @@ site loads nothing from other servers.  The build fails on any warning of Sphinx
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import pkgutil
@@ -37,9 +38,11 @@ EXECUTED = ROOT / "out" / "notebooks"
 PAGES = re.compile(r"`docs/([\w/-]+)\.md`")
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Assemble the sources, then let Sphinx build them."""
-    quick = "--quick" in arguments
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="omit what takes long")
+    quick = parser.parse_args().quick
     shutil.rmtree(SOURCE, ignore_errors=True)
     shutil.copytree(ROOT / "docs", SOURCE)
     for page in SOURCE.rglob("*.md"):
@@ -228,4 +231,4 @@ def validation(quick: bool) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    raise SystemExit(main())
