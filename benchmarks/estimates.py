@@ -103,11 +103,11 @@ def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
         yield f"ns-2: {name}", table, path
 
 
-def gaps(table: dict[str, Any]) -> dict[str, Any]:
-    """The table without the keys that can be estimated."""
+def without(table: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """The table of a scenario file without these keys of its links and flows."""
     result = copy.deepcopy(table)
     for place in (*result["link"], *result["flow"]):
-        for key in KEYS:
+        for key in keys:
             place.pop(key, None)
     return result
 
@@ -124,7 +124,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for name, table, trace in cases(Path(folder)):
             whole = comparison.compare(Scenario.from_dict(table), trace, ["rounds"])
-            found = comparison.compare(gaps(table), trace, ["rounds"])
+            found = comparison.compare(without(table, *KEYS), trace, ["rounds"])
             print(f"\n{name}\n{'':18}{'truth':>12}{'estimate':>12}   unit")
             for entry in found.estimates:
                 said = truth(whole.scenario, entry.key)

@@ -1,6 +1,5 @@
 """Scenario files with missing keys, completed by a trace: accuracy, messages, refusals."""
 
-import copy
 import json
 import math
 from pathlib import Path
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from benchmarks.estimates import without
 from tests.packets import samples
 from vegasmodel.command_line.commands import run
 from vegasmodel.completion import complete
@@ -28,14 +28,6 @@ TWO = {
     "flow": [{"law": "vegas", "name": "1"}, {"law": "reno", "name": "2"}],
     "run": {"duration": "0.6 s", "warmup": "0.1 s"},
 }
-
-
-def without(table, *keys):
-    result = copy.deepcopy(table)
-    for place in (*result["link"], *result["flow"]):
-        for key in keys:
-            place.pop(key, None)
-    return result
 
 
 def test_of_a_linux_run_whose_second_source_never_saw_an_empty_queue():
