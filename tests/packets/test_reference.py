@@ -30,16 +30,21 @@ runs = 2
 """
 
 
+def _stored(scenario: vm.Scenario, model: str) -> tuple[vm.Prediction, float]:
+    """The stored runs of the scenario, by ``model``, and the load of the first link."""
+    found = reference.lookup(scenario)
+    assert found is not None
+    assert found.model == model
+    assert found.throughput is not None
+    assert found.throughput.shape == (len(scenario.members),)
+    return found, float(found.throughput.sum() / scenario.links[0].capacity)
+
+
 def test_every_stored_run_is_found_and_fits_its_scenario() -> None:
     scenarios = reference.stored()
     assert len(scenarios) >= 9
     for scenario in scenarios:
-        found = reference.lookup(scenario)
-        assert found is not None
-        assert found.model == "ns2"
-        assert found.throughput is not None
-        assert found.throughput.shape == (len(scenario.members),)
-        load = found.throughput.sum() / scenario.links[0].capacity
+        found, load = _stored(scenario, "ns2")
         assert 0.5 < load < 1.01
         assert json.dumps(found.to_json(), allow_nan=False)
 
@@ -152,12 +157,7 @@ def test_every_stored_run_of_the_kernel_is_found_and_fits_its_scenario() -> None
     scenarios = reference.stored(reference.FOLDER / "linux")
     assert len(scenarios) >= 36
     for scenario in scenarios:
-        found = reference.lookup(scenario)
-        assert found is not None
-        assert found.model == "linux"
-        assert found.throughput is not None
-        assert found.throughput.shape == (len(scenario.members),)
-        load = found.throughput.sum() / scenario.links[0].capacity
+        found, load = _stored(scenario, "linux")
         # halving with next to no buffer still fills three quarters of a long pipe
         assert 0.75 < load < 1.01
         known = [member.flow.law == "vegas" for member in scenario.members]
