@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,12 +64,17 @@ def test_a_buffer_in_bandwidth_delay_products_is_said_to_be_of_the_mean_rtt(
         assert said in " ".join(capsys.readouterr().out.split())
 
 
+def _new(trace: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """The JSON document of the command ``new`` with this trace."""
+    assert run(["new", "--from-trace", str(trace), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
 def test_a_file_from_a_trace_holds_its_flows_and_its_network(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """``compare`` finds each of the flows again by the line ``match``."""
-    assert run(["new", "--from-trace", str(EVENTS), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = _new(EVENTS, capsys)
     s = vm.Scenario.from_toml(document["toml"])
     estimates = {e["key"]: e for e in document["estimates"]}
     assert estimates["link[0].capacity"]["low"] <= s.links[0].capacity
@@ -103,8 +109,7 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert "Guesses, because the trace does not tell them; correct them in the file: " in said
     assert "rtt of 2 flows" in said
     assert "law of 2 flows" in said
-    assert run(["new", "--from-trace", str(trace), "--json"]) == 0
-    guesses = json.loads(capsys.readouterr().out)["guesses"]
+    guesses = _new(trace, capsys)["guesses"]
     assert "law of 2 flows" in guesses
     assert guesses[-3:] == ["queue", "delayed_ack", "send_jitter"]  # no trace tells them
     path = tmp_path / "t.toml"
@@ -205,8 +210,7 @@ def test_a_log_of_ss_tells_sizes_least_rtt_and_thresholds_within_their_ranges(
     head = "ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001"
     lines = [f"{17e8 + k}\n{head}\n{detail} bytes_acked:{1 + 1448 * 700 * k}" for k in range(9)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    assert run(["new", "--from-trace", str(path), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = _new(path, capsys)
     s = vm.Scenario.from_toml(document["toml"])
     assert s.packet_size == 1448 + 52  # pmtu
     assert s.flows[0].alpha == s.flows[0].beta == math.floor(1.875)
@@ -391,8 +395,7 @@ def test_a_new_file_tells_the_doubts_about_its_trace(
     said = "a delivers 0.000691 of its window in an RTT: it has little to send, or the window"
     assert f"usual-units: {said}" in " ".join(capsys.readouterr().out.split())
     assert f"# In doubt, usual-units: {said}" in out.read_text(encoding="utf-8")
-    assert run(["new", "--from-trace", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["doubts"]["usual-units"].startswith(said)
+    assert _new(path, capsys)["doubts"]["usual-units"].startswith(said)
     control = tmp_path / "control.parquet"
     with_control_connection().write(control)
     assert run(["new", str(out), "--force", "--from-trace", str(control)]) == 0
