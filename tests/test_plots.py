@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
+from matplotlib.quiver import Quiver
 
 import vegasmodel as vm
 from tests.helpers import scenario
@@ -309,6 +310,29 @@ def test_edges_of_the_convergence_region(variant: str) -> None:
         rtt = W.sum(axis=1) / 100.0  # equal RTTs on a full link
         base = {"paper": rtt, "linux": 0.08}[variant]
         np.testing.assert_allclose(W[:, flow] * (rtt - 0.08) / base, diff, rtol=1e-9)
+
+
+def test_given_over_estimates_replace_those_of_the_scenario() -> None:
+    """The base RTTs are then 80 and 100 ms; on a full link the RTT is (W_1 + W_2)/c."""
+    fig = plots.convergence_regions(two(2, 6), x=[0.0, 0.02])
+    for name, flow, base, diff in (("alpha_1", 0, 0.08, 2), ("beta_2", 1, 0.1, 6)):
+        xy = lines(fig.axes[0])[f"$\\{name}$"]
+        W = xy[np.isfinite(xy).all(axis=1)]
+        rtt = W.sum(axis=1) / 100.0
+        np.testing.assert_allclose(W[:, flow] * (rtt - base) / rtt, diff, rtol=1e-9)
+    with pytest.raises(FieldError, match=r"^x: .*one for each of the two flows"):
+        plots.convergence_regions(two(2, 6), x=[0.0, 0.01, 0.02])
+
+
+def test_the_number_of_arrows_is_an_option() -> None:
+    """An arrow is left out where both windows stay."""
+
+    def count(**option: int) -> int:
+        (ax,) = plots.convergence_regions(two(2, 6), **option).axes
+        (arrows,) = (each for each in ax.collections if isinstance(each, Quiver))
+        return int(arrows.N)
+
+    assert 0 < count(arrows=4) <= 4**2 < count() <= 15**2
 
 
 def test_with_equal_thresholds_the_region_is_a_point() -> None:
