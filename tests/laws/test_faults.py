@@ -58,6 +58,11 @@ def test_a_rule_that_fails_is_refused_when_it_is_registered(rule, said, name):
     assert "broken" not in laws.names()
 
 
+def test_a_number_as_cut_is_told_of_decrease():
+    with pytest.raises(FieldError, match=r"^law factor: cut: 0.7 is .*is decrease=0.7$"):
+        vm.register_law("factor", lambda _: 1.0, cut=0.7)
+
+
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_a_rule_that_fails_in_a_run_is_named_with_what_it_saw(model):
     """Numba's C functions cannot raise: the run continues, but its answer is not returned."""

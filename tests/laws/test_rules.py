@@ -14,6 +14,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Link, Run, Scenario
 
 TARGET = 0.0  # s; a test changes it
+STEPS: object = None  # a test sets it to what Numba cannot read
 
 
 def test_the_decorator_without_its_name_says_how_to_write_it() -> None:
@@ -117,3 +118,15 @@ def test_numba_says_in_one_line_what_it_cannot_compile():
     assert "\n" not in str(told.value)
     assert vm.predict(scenario("objects", "reno"), "fluid").reason == str(told.value)
     assert told.value.__suppress_context__, "Numba's own error is long"
+
+
+@pytest.mark.parametrize("steps", [[1.0, 2.0], {0: 1.0}])
+@pytest.mark.parametrize("place", ["global", "closure"])
+def test_a_variable_that_no_compiled_function_can_read_is_named(steps, place, monkeypatch):
+    """Numba's sentence about a list was cut in the middle."""
+    monkeypatch.setitem(globals(), "STEPS", steps)
+    law = f"steps-{place}"
+    vm.register_law(law, (lambda _: STEPS[0]) if place == "global" else lambda _: steps[0])
+    found = vm.predict(scenario(law, "reno"), "fluid")
+    name = "STEPS" if place == "global" else "steps"
+    assert f"the variable '{name}' outside the function must be a number, a truth" in found.reason

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import re
 import threading
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
@@ -159,7 +160,15 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
 
 
 def _reason(error: Exception) -> str:
-    """The first line of Numba's message that concerns the user's code, at most 160 characters."""
+    """Why Numba cannot compile the user's code, in at most 160 characters.
+
+    It is the first line of Numba's message that concerns this code. If a variable outside the
+    function is a list, for example, Numba's message is long, and the reason is a text of ours.
+    """
+    name = re.search(r"(?:to variable '|Untyped global name '|freevar\()(\w+)", str(error))
+    if name:
+        kinds = "a number, a truth value, text, a tuple of these or a NumPy array of numbers"
+        return f"the variable {name[1]!r} outside the function must be {kinds}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     return (telling or lines or [type(error).__name__])[0][:160]

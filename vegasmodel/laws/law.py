@@ -112,6 +112,8 @@ class Law:
             compiled = hasattr(rule, "py_func")  # by Numba
             if not (isinstance(rule, FunctionType) or compiled or (optional and rule is None)):
                 allowed = "a function of a Source (def or lambda), which Numba can compile"
+                if name == "cut" and isinstance(rule, Real):
+                    allowed += f"; a constant factor is decrease={rule}"
                 raise FieldError(f"{where}: {name}", rule, allowed)
         for name in ("once_a_round", "delay_based"):
             if not isinstance(getattr(self, name), bool):
