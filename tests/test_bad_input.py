@@ -361,6 +361,14 @@ def test_an_empty_file_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str
             "'-model'. Options have two dashes: '--model'.",
         ),
         (["predict", "a.toml", "-model=rounds"], "'-model'. Options have two dashes: '--model'."),
+        (
+            ["simulate", "a.toml", "--start-jitter", "60 s"],
+            "'--start-jitter'. In a scenario file it is a key of [run].",
+        ),
+        (
+            ["predict", "a.toml", "--buffer=9"],
+            "'--buffer'. In a scenario file it is a key of [[link]].",
+        ),
         (["-help"], "'-help'. Options have two dashes: '--help'."),
         (["predict", "a.toml", "-x"], "'-x'."),
     ],

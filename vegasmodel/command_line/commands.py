@@ -120,17 +120,24 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.NoSuchOption as error:
-        return exits.status_of(_two_dashes(error, given))
+        return exits.status_of(_hinted(error, given))
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         return exits.status_of(error)
     return exits.DONE
 
 
-def _two_dashes(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
+def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
     """The error about an unknown option, with a hint if a word such as ``-model`` has one dash.
 
-    If there is a file of this name, the hint says how to write the name as an argument.
+    If there is a file of this name, the hint says how to write the name as an argument. For a key
+    of a scenario file, such as ``--seed``, the hint is the table of the file that has this key.
     """
+    from vegasmodel.scenario.other_tables import tables_with
+
+    tables = tables_with(error.option_name.removeprefix("--").replace("-", "_"))
+    if tables and error.option_name.startswith("--"):
+        said = f"In a scenario file it is a key of {tables}."
+        return click.UsageError(f"No such option {error.option_name!r}. {said}")
     word = next((each for each in given if re.match("-[A-Za-z]{2}", each)), "")
     if error.option_name.startswith("--") or error.option_name[1:] not in word:
         return error

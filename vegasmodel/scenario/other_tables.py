@@ -9,7 +9,16 @@ from vegasmodel.fields.units import NO_KEY, FieldError
 from vegasmodel.queues import DISCIPLINES
 from vegasmodel.scenario.parts import Flow, Link, Run
 
-__all__ = ["with_its_table"]
+__all__ = ["tables_with", "with_its_table"]
+
+
+def tables_with(key: object) -> str:
+    """The tables of a scenario file that may have ``key``, such as ``[run]``; empty if none."""
+    parts: dict[str, type[Any]] = {"[[link]]": Link, "[[flow]]": Flow, "[run]": Run}
+    homes = [name for name, part in parts.items() if key in _keys(part)]
+    kinds = [f'"{name}"' for name, part in DISCIPLINES.items() if key in _keys(part)]
+    homes += [f"a link's queue with discipline = {' or '.join(kinds)}"] if kinds else []
+    return " or ".join(homes)
 
 
 def with_its_table(error: FieldError) -> FieldError:
@@ -20,15 +29,10 @@ def with_its_table(error: FieldError) -> FieldError:
     """
     if error.wrong != NO_KEY:
         return error
-    parts: dict[str, type[Any]] = {"[[link]]": Link, "[[flow]]": Flow, "[run]": Run}
-    homes = [name for name, part in parts.items() if error.value in _keys(part)]
-    kinds = [f'"{name}"' for name, part in DISCIPLINES.items() if error.value in _keys(part)]
-    homes += [f"a link's queue with discipline = {' or '.join(kinds)}"] if kinds else []
-    if not homes:
+    tables = tables_with(error.value)
+    if not tables:
         return error
-    return FieldError(
-        error.field, error.value, f"it is a key of {' or '.join(homes)}", wrong=error.wrong
-    )
+    return FieldError(error.field, error.value, f"it is a key of {tables}", wrong=error.wrong)
 
 
 def _keys(part: type[Any]) -> list[str]:

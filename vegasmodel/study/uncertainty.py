@@ -288,7 +288,11 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
         with contextlib.suppress(ValueError):
             sd = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
     elif not share and parts:
-        sd = float(parts[0].read(text, scenario))
+        try:
+            sd = float(parts[0].read(text, scenario))
+        except FieldError as wrong:
+            allowed = f'{wrong.allowed}; or a share of the value such as "5 %"'
+            raise FieldError(f"uncertain {name}", error, allowed) from None
     if not 0.0 < sd < math.inf:
         allowed = "a share above 0 such as 5 %, or an amount above 0 in its unit"
         raise FieldError(f"uncertain {name}", error, allowed)
