@@ -9,7 +9,7 @@ from pathlib import Path
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
-from vegasmodel.packets.readers.csv import NEEDED, check_header
+from vegasmodel.packets.readers.csv import NEEDED, check_header, header
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError
 from vegasmodel.packets.trace_file import read_parquet
@@ -94,4 +94,7 @@ def _find(source: Source) -> str:
         if importlib.import_module(f"vegasmodel.packets.readers.{name}").matches(source.head):
             return name
     check_header(source, sure=False)
+    number, first = header(source.head)
+    if first.strip() and first.strip().isprintable():
+        return source.fail(f"line {number}", first.strip()[:60], KNOWN)
     return source.fail("byte 0", source.head[:16], KNOWN)
