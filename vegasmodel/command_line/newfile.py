@@ -37,7 +37,7 @@ TOO_SHORT = (
 )
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# Three keys are left out because the trace does not tell them. Their defaults are guesses:
+# Three keys are left out because they are not estimated. Their defaults are guesses:
 # - queue, under [[link]]: the queue is drop-tail.
 # - delayed_ack, under each [[flow]]: receivers acknowledge every packet by itself. Most real
 #   receivers do not; for these write delayed_ack = true.
