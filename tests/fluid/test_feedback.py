@@ -384,11 +384,11 @@ def test_what_the_model_has_no_equation_for_is_refused():
         scenario([vegas()], drops=(Drop("vegas", (3,)),)),
         scenario([vegas(direction="reverse")]),
     ):
-        with pytest.raises(ValueError, match="the delayed fluid does not simulate"):
+        with pytest.raises(ValueError, match="the simulator `delayed` does not simulate"):
             feedback.run(bad)
     with pytest.raises(ValueError, match="the window of tahoe starts again from one packet"):
         simulate(scenario([vegas(), Flow("tahoe", 0.1)]), "delayed")
-    with pytest.raises(ValueError, match="the delayed fluid does not know the law cubic"):
+    with pytest.raises(ValueError, match="the simulator `delayed` does not know the law cubic"):
         feedback.run(scenario([vegas(), Flow("cubic", 0.1)]))
     with pytest.raises(ValueError, match="at most 3e\\+09 steps"):
         feedback.run(scenario([vegas(rtt=1e-6)], 1e12, delay=0.0))

@@ -129,7 +129,8 @@ def unsupported(scenario: Scenario) -> str | None:
     It can simulate random loss and RED, which the equations without feedback delay
     (``continuous.py``) cannot. It cannot simulate RED that marks packets (ECN).
     """
-    return continuous.unsupported(scenario, random_loss=True, red=True, name="the delayed fluid")
+    name = "the simulator `delayed`"
+    return continuous.unsupported(scenario, random_loss=True, red=True, name=name)
 
 
 @kinds.checked
@@ -171,7 +172,7 @@ def run(
     n, longest = flows.rtt.size, step * float(flows.rtt.min())
     if n * scenario.run.duration / longest > STEP_LIMIT:
         raise ValueError(
-            f"the delayed fluid makes at most {STEP_LIMIT:g} steps of a flow; {n} flows over "
+            f"the simulator `delayed` makes at most {STEP_LIMIT:g} steps of a flow; {n} flows over "
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
         )
     way = np.array([to_first_link(scenario, member) for member in scenario.members])
