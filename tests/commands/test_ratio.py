@@ -37,6 +37,24 @@ def test_a_key_of_a_flow_is_given_once(
     assert capsys.readouterr() == ("", f"vegasmodel: {said}\n")
 
 
+@pytest.mark.parametrize(
+    ("flow", "what"),
+    [
+        ("2xvegas", 'write "vegas:count=2"'),
+        ("12 reno:rtt=50ms", 'write "reno:count=12"'),
+        (
+            "vegas:alpha=3:beta=3",
+            'a comma before the second key, as in "vegas:alpha=3,beta=3"',
+        ),
+    ],
+)
+def test_a_flow_in_another_notation_is_told_ours(
+    flow: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["ratio", "--capacity", "1080pkt/s", flow, "reno"]) == 2
+    assert capsys.readouterr() == ("", f"vegasmodel: flow: {flow!r} is not allowed; {what}\n")
+
+
 def test_ratio_text_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(RATIO) == 0
     out, err = capsys.readouterr()

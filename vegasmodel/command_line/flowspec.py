@@ -6,12 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from vegasmodel import laws
 from vegasmodel.fields import checked
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Flow, Link, Scenario
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_SEVERAL = re.compile(r"([1-9]\d{0,5}) ?[x*]? ?([A-Za-z].*)")  # such as 2xvegas
+_KEY_AFTER_COLON = re.compile(r":\s*[a-z_]+\s*=")
 
 
 def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
@@ -22,6 +25,9 @@ def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
     ``FieldError`` for an option without ``=`` or a key given twice; the values are not checked.
     """
     law, _, options = text.partition(":")
+    several = _SEVERAL.fullmatch(law.strip())
+    if several and laws.known(several[2]) and not laws.known(law.strip()):
+        raise FieldError("flow", text, f'write "{several[2]}:count={several[1]}"')
     given: dict[str, Any] = {"law": law.strip()}
     for option in filter(None, (part.strip() for part in options.split(","))):
         key, equals, value = (part.strip() for part in option.partition("="))
@@ -29,6 +35,9 @@ def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
             raise FieldError(
                 "flow", option, 'key=value after the law, as in "vegas:alpha=3,beta=3"'
             )
+        if _KEY_AFTER_COLON.search(value):
+            allowed = 'a comma before the second key, as in "vegas:alpha=3,beta=3"'
+            raise FieldError("flow", text, allowed)
         if key in given:
             raise FieldError("flow", text, f"each key once; {key} is given twice")
         given[key] = _value(value)
