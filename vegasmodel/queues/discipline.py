@@ -1,7 +1,7 @@
 """Defines the base class of all queue disciplines, which says how many packets a queue may hold.
 
-The simulators ask a discipline how many packets can wait in each of its queues. A discipline is a
-frozen dataclass of its parameters, derived from ``Discipline``.
+A link asks its discipline how many packets can wait in each of its queues. A discipline is a frozen
+dataclass of its parameters, derived from ``Discipline``.
 """
 
 from __future__ import annotations
