@@ -254,29 +254,29 @@ def test_single_brackets_that_are_no_toml_are_named(
         (
             "[[flow]]",
             "rtt = '60 ms'\n[[flow]]",
-            "key link[0].rtt: 'rtt' is no key here; it is a key of [[flow]]\n",
+            "link 1, key rtt: 'rtt' is no key here; it is a key of [[flow]]\n",
         ),
         (
             'law = "vegas"',
             'law = "vegas"\nloss = 0.01',
-            "key flow[0].loss: 'loss' is no key here; it is a key of [[link]]\n",
+            "flow 1, key loss: 'loss' is no key here; it is a key of [[link]]\n",
         ),
         (
             'law = "vegas"',
             'law = "vegas"\nmin_threshold = 5',
-            "key flow[0].min_threshold: 'min_threshold' is no key here; it is a key of a link's "
+            "flow 1, key min_threshold: 'min_threshold' is no key here; it is a key of a link's "
             'queue with discipline = "red"\n',
         ),
         (
             "[[flow]]",
             'queue = { discipline = "droptail", k = 2 }\n[[flow]]',
-            "key link[0].queue.k: 'k' is no key here; it is a key of a link's queue with "
+            "link 1, key queue.k: 'k' is no key here; it is a key of a link's queue with "
             'discipline = "rd"\n',
         ),
         (
             'law = "vegas"',
             'law = "vegas"\nstart = "700 s"',
-            "key flow[0].start: 700.0 is not allowed; less than 600 s, the duration of the run "
+            "flow 1, key start: 700.0 is not allowed; less than 600 s, the duration of the run "
             "(run.duration)\n",
         ),
         (
