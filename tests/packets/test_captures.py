@@ -13,7 +13,7 @@ from tests.packets.captures import ACK, RST, Frame, Options
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
 
-COUNT = 12  # seeds of each of the shares below; benchmarks/random_captures.py takes 10,000
+COUNT = 12  # seeds of each of the shares below; benchmarks/fuzz_captures.py takes 10,000
 
 
 @pytest.mark.parametrize("share", range(10))

@@ -8,7 +8,7 @@ import pytest
 from tests.packets import logs, samples
 from vegasmodel.packets import TraceError, read
 
-COUNT = 60  # benchmarks/random_captures.py takes thousands
+COUNT = 60  # benchmarks/fuzz_captures.py takes thousands
 
 
 @pytest.mark.parametrize("kind", logs.KINDS)

@@ -1,7 +1,7 @@
 """Tests the trace readers on many random captures and logs whose packet counts are known.
 
-python benchmarks/random_captures.py --count 10000
-python benchmarks/random_captures.py --kind ss   # flowmon, ns3_ascii, iperf3, tcp_probe
+python benchmarks/fuzz_captures.py --count 10000
+python benchmarks/fuzz_captures.py --kind ss   # flowmon, ns3_ascii, iperf3, tcp_probe
 
 Delivered bytes must be exact.  Sent and retransmitted bytes must be exact if the capture shows
 them, and otherwise exact or reported as unknown.  The seed of a capture that is read wrongly is
