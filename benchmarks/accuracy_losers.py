@@ -1,6 +1,6 @@
 """Measures in ns-2 how often a source loses a packet that left the sender right after another.
 
-    python -m benchmarks.own_losses
+    python -m benchmarks.accuracy_losers
 
 When a window grows, one ACK releases two packets at the same instant. The second of them is lost if
 the queue is at its longest; otherwise a packet is lost later, where packets of two sources meet at
