@@ -201,7 +201,7 @@ def empty_rtt(scenario: Scenario, member: Member) -> float:
     group = member.flow
     more = work(scenario, group) - scenario.size_of(group) / scenario.packet_size
     slow = [link.capacity for link in scenario.path(group)] + [scenario.access_rate(group)] * 2
-    return member.rtt + more * sum(1.0 / rate for rate in slow)
+    return member.rtt + more * math.fsum(1.0 / rate for rate in slow)
 
 
 def held_by_receiver(scenario: Scenario, member: Member) -> float:
@@ -227,7 +227,7 @@ def access_leg(scenario: Scenario, member: Member) -> float:
     A flow has an access link at the sender and one at the receiver.  A round trip crosses each of
     them in both directions, which makes four crossings with equal delays.
     """
-    delays = 2.0 * sum(link.delay for link in scenario.path(member.flow))
+    delays = 2.0 * math.fsum(link.delay for link in scenario.path(member.flow))
     return (member.rtt - scenario.transmission(member.flow) - delays) / 4.0
 
 

@@ -206,7 +206,7 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     index = {link.name: i for i, link in enumerate(scenario.links)}
     route = " ".join(f"{index[link.name]} {group.direction}" for link in path)
     bits = scenario.access_rate(group) * scenario.packet_size * 8
-    rest = member.rtt - scenario.transmission(group) - 2 * sum(link.delay for link in path)
+    rest = member.rtt - scenario.transmission(group) - 2 * math.fsum(link.delay for link in path)
     rest = max(rest, 0.0)  # rounding may make it slightly negative
     leg = 0.0 if group.delay_noise else rest / 4
     agent = AGENTS[group.law]

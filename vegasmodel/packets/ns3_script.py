@@ -6,6 +6,8 @@ text contains no names that the user chose.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from vegasmodel.fields.units import FieldError
@@ -99,7 +101,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
     segment = size - ns3_support.HEADERS
     # the delay left for the access links; in ns-3 the size of ACKs is fixed, not scenario.ack_size
     parts = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
-    rest = member.rtt - parts * scenario.transmission(group) - 2 * sum(x.delay for x in path)
+    rest = member.rtt - parts * scenario.transmission(group) - 2 * math.fsum(x.delay for x in path)
     begin = arrivals.start(run, member, rng)
     shorts: list[str] = []
     if group.arrivals == "once":

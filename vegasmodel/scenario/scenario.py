@@ -226,7 +226,7 @@ class Scenario(Checked):
         """
         packets = (self.size_of(group) + self.ack_size) / self.packet_size
         rates = [link.capacity for link in self.path(group)] + [self.access_rate(group)] * 2
-        return packets * sum(1.0 / rate for rate in rates)
+        return packets * math.fsum(1.0 / rate for rate in rates)
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
         """A copy of the scenario with some keys changed, as if its scenario file had been edited.
@@ -465,7 +465,7 @@ def _delays(scenario: Scenario) -> None:
     for member in scenario.members:
         group = member.flow
         links = scenario.path(group)
-        given = 2 * sum(link.delay for link in links if link.delay is not None)
+        given = 2 * math.fsum(link.delay for link in links if link.delay is not None)
         least = scenario.transmission(group) + given
         if member.rtt < least:
             raise FieldError(

@@ -287,7 +287,7 @@ def _distances(scenario: Scenario, member: Member, live: list[bool]) -> Floats:
     of the way back whether it has a queue for the flow's ACKs.
     """
     gaps = [float(wires.sum()) for wires in wires_between(scenario, member, live)]
-    gaps[-1] = empty_rtt(scenario, member) - sum(gaps[:-1])
+    gaps[-1] = empty_rtt(scenario, member) - math.fsum(gaps[:-1])
     return np.array(gaps)
 
 
