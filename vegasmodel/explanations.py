@@ -315,7 +315,6 @@ EXPLANATIONS = MappingProxyType(
                 "queues serve c packets a second and lose what finds them full",
             ),
             _meanings(
-                "bottleneck-is-the-link",
                 "no-forced-drops",
                 "ns2-passes-packets",
                 "packets-one-by-one",

@@ -156,7 +156,7 @@ def told_access(scenario: Scenario, groups: Sequence[Flow]) -> str:
     """What a model says if it leaves out the access links of these groups; empty if none."""
     names = [f"{group.name} ({scenario.access_rate(group):g} pkt/s)" for group in groups]
     said = "slow access links are left out, so a flow may get more than its own carries"
-    return f"{said}: {few(names)}" if names else ""
+    return f"{said}: {few(names)}; the simulator rounds has them" if names else ""
 
 
 def header(scenario: Scenario, group: Flow) -> float:

@@ -21,14 +21,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
-from vegasmodel.placement import (
-    forward_load,
-    left_out_of_laws,
-    shut_links,
-    slow_access,
-    stack,
-    told_access,
-)
+from vegasmodel.placement import forward_load, left_out_of_laws, shut_links, stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -61,17 +54,14 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     """The assumptions that this simulator makes because it lacks some features.
 
     An assumption holds if the scenario does not need the feature. The features are some details of
-    congestion controls, access links that are not much faster than the bottleneck, and packets that
-    a link drops on purpose (``Link.drops``).
+    congestion controls, and packets that a link drops on purpose (``Link.drops``).
     """
     groups = scenario.flows
     crossed = [link for group in groups for link in scenario.path(group)]
-    slow = [g for g in slow_access(scenario) if g.delay_noise == 0.0]  # with noise it has a queue
     forced = any(link.drops for link in crossed)
     lacking = left_out_of_laws(scenario, counted=True)
     return (
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),
-        Assumption("bottleneck-is-the-link", not slow, told_access(scenario, slow)),
         Assumption("no-forced-drops", not forced, "they are not modelled" if forced else ""),
         *_passes_packets(scenario),
     )

@@ -12,6 +12,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.rounds.access import is_slow, queues_at_sender
 from vegasmodel.engines.rounds.route import Routes
 from vegasmodel.engines.rounds.rules import place
 from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
@@ -119,7 +120,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["cwnd"] = 1.0 if late else record["first_window"]
     if own and runs.untimed_first and measured:
         record["untimed"] = record["cwnd"]
-    record["gap"] = work(scenario, group) / scenario.access_rate(group)
+    if not is_slow(scenario, group):  # otherwise the queue at the access link makes the gaps
+        record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
@@ -146,10 +148,9 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
 def _to_first_queue(scenario: Scenario, member: Member) -> float:
     """The time in seconds that a data packet takes from the sender to the flow's first queue.
 
-    It is 0 if the flow has random delays (``delay_noise``). In this case the access link has a
-    queue of its own, which is then the first (``route.py``).
+    It is 0 if the first queue is that of the access link (``access.queues_at_sender``).
     """
-    return 0.0 if member.flow.delay_noise > 0.0 else to_first_link(scenario, member)
+    return 0.0 if queues_at_sender(scenario, member.flow) else to_first_link(scenario, member)
 
 
 def _syn_in_window(law: Law, runs: Stack) -> bool:

@@ -110,7 +110,8 @@ def finish_interval(net: Net, f: Sender) -> bool:
 def send_burst(net: Net, f: Sender, at: float) -> bool:
     """Send the flow's burst into its first queue, from ``at`` on; returns False if the run fails.
 
-    The packets follow one another at the rate of the access link. If another flow has an event
+    The packets follow one another at the rate of the access link. But if the first queue is that of
+    a slow access link, they enter it at once (``Sender.gap`` is 0). If another flow has an event
     before the next packet, the rest of the burst is sent after that event.
 
     Other flows do not interrupt a burst of a Linux sender: without an access link, Linux puts all

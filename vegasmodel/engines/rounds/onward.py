@@ -172,7 +172,7 @@ def _lengthen(
 
 
 @jit
-def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
+def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     """Draw the random delay, in seconds, of a packet or an ACK.
 
     Without this delay it would arrive at the time ``back``. For ns-2, the access link in front of
@@ -201,7 +201,7 @@ def _noise(f: Sender, h: Hop, back: float, sent_at: float) -> float:
             h.burst_at, h.burst_noise = sent_at, late if second else math.nan
         arrival = back + late
         if arrival < h.latest:
-            arrival = h.latest + f.gap
+            arrival = h.latest + h.work / net.links[h.link].capacity
     h.latest = arrival
     return arrival - back
 
@@ -242,7 +242,7 @@ def forward(
     f = net.flows[h.flow]
     late = 0.0
     if (h.last and f.queue_wait > 0.0) or (e == f.hop and f.noise > 0.0):
-        late = _noise(f, h, back, sent_at) if count > 0.0 else _silence(f, h, back)
+        late = _noise(net, f, h, back, sent_at) if count > 0.0 else _silence(f, h, back)
         back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
     if h.last:
         home = net.hops[f.hop]

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.engines.rounds.access import is_slow
 from vegasmodel.engines.rounds.route import finite_buffers
 from vegasmodel.laws import find
 from vegasmodel.placement import work
@@ -22,6 +23,7 @@ __all__ = ["CONTENDED", "MOST_SINGLE", "SINGLE", "held_packets", "is_coarse", "r
 UNCONTENDED = 64  # events per flow and round trip if the order of packets decides little
 CONTENDED = 1024  # events per flow and round trip if this order decides which flow loses packets
 MOST_SINGLE = 2**16  # events per flow and round trip near losses, if each is a single packet
+ENDLESS = 2**13  # the same if a window may become larger than the links and their buffers hold
 PAIR_CALM = 20, 32  # range of events per flow and round trip, far from losses, for one or two flows
 SINGLE = 1.5  # intervals for each packet of a round trip, so that none has two (``acks.portion``)
 
@@ -39,7 +41,9 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     packet is an event of its own. The order of single packets decides how many are lost, which flow
     loses them, and whether a timeout follows. Intervals would smooth out the bursts that a growing
     window or delayed ACKs cause. If a round trip has too many packets for ``MOST_SINGLE`` events
-    (``is_coarse``), the first limit is ``CONTENDED``.
+    (``is_coarse``), the first limit is ``CONTENDED``. If access links are slow, a window may become
+    much larger than what the links and their buffers hold, because its packets wait at the access
+    link. The limit is then lower (``ENDLESS``), so that there is memory for all packets.
 
     The second limit holds far from losses: in congestion avoidance without missing packets, while
     more than half of the buffer is free. (As the buffer fills, the limit rises to the first one, as
@@ -78,6 +82,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
         parts = CONTENDED if late or uneven else UNCONTENDED
         return parts, parts
     near = CONTENDED if is_coarse(scenario) else MOST_SINGLE
+    if any(is_slow(scenario, group) for group in scenario.flows):
+        near = min(near, max(ENDLESS, math.ceil(SINGLE * held)))
     if late:
         return near, near
     if not pair or uneven or pipe > PAIR_CALM[0] * min(finite):

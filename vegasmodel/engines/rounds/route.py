@@ -10,9 +10,10 @@ ACKs may arrive faster than the link sends them. In the second case, the links o
 behave as in ns-2, and ACKs of two flows often arrive at the link at the same time, so that one of
 them has to wait.
 
-The delay of a flow may have noise. Such a flow crosses one more queue before all others, that of
-its own access link. (The short flows of one ``[[flow]]`` table share one.) Packets get their random
-delay between this queue and the next one.
+A flow with slow access links crosses two more queues: that of the access link at the sender before
+all others, and that at the receiver after all links (``access.py``). The delay of a flow may have
+noise. Such a flow crosses the queue at the sender, too. Packets get their random delay between this
+queue and the next one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.rounds.access import (
+    ENDS,
+    RECEIVER,
+    SENDER,
+    is_slow,
+    queues_at_sender,
+)
 from vegasmodel.engines.rounds.classes import Key, class_record, class_stores, share_changes
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
@@ -43,7 +51,6 @@ from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 BISECTIONS = 40
 FEW_PACKETS = 256  # BDP plus buffer up to which it matters most which packet comes first
 INSTANT = 1e-8  # packets: if a queue serves less between two moments, they count as one instant
-ACCESS = "access"  # in place of a direction: the access link of a flow with random delays
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 
 
@@ -76,7 +83,7 @@ class Routes:
         """Number of queues that the data packets of at least one flow cross."""
         hops = self.hops[self.first[0] :]
         found = set(hops["link"][hops["data"] == 1])
-        return len([k for k in found if self.keys[k][1] != ACCESS])
+        return len([k for k in found if self.keys[k][1] not in ENDS])
 
 
 def other(direction: str) -> str:
@@ -107,14 +114,13 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
                 found.setdefault((link.name, group.direction, service), len(found))
     for key in _ack_queues(scenario, found):
         found[key] = len(found)
+    queued = [queues_at_sender(scenario, group) for group in scenario.flows]
+    slow = [is_slow(scenario, group) for group in scenario.flows]
     for member in scenario.members:
-        if member.flow.delay_noise > 0.0:
-            found[_access(member)] = len(found)
+        for end, there in ((SENDER, queued), (RECEIVER, slow)):
+            if there[member.group]:
+                found[member.name, end, ""] = len(found)
     return found
-
-
-def _access(member: Member) -> Key:
-    return member.name, ACCESS, ""
 
 
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
@@ -247,8 +253,10 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     If no data of the flow cross the queue, the flow's ACKs cross it on the way back.
     """
     group, path = member.flow, scenario.path(member.flow)
-    stops = [(queues[_access(member)], True)] if group.delay_noise > 0.0 else []
-    stops += [(queues[_key(link, group.direction, group)], True) for link in path]
+    keys = [(member.name, SENDER, "")] if queues_at_sender(scenario, group) else []
+    keys += [_key(link, group.direction, group) for link in path]
+    keys += [(member.name, RECEIVER, "")] if is_slow(scenario, group) else []
+    stops = [(queues[key], True) for key in keys]
     back = (_back(link, group, queues) for link in reversed(path))
     return stops + [(k, False) for k in back if k is not None]
 
@@ -269,14 +277,16 @@ def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[
     out, back = data / access + leg, ack / access + leg
     noisy = group.delay_noise > 0.0  # its first access link has all their propagation delay
     first, out, back = (out + 3.0 * leg, out - leg, back - leg) if noisy else (out, out, back)
-    wires = [[first]] if noisy else []
+    queued = queues_at_sender(scenario, group)
+    wires = [[first]] if queued else []
     wires += [[data / link.capacity + link.delay] for link in path]
+    wires += [[]] if is_slow(scenario, group) else []
     wires[-1] += [out, back]
     for link, stops in zip(reversed(path), live, strict=True):
         if stops:
             wires.append([])
         wires[-1].append(ack / link.capacity + link.delay)
-    wires[-1] += [back] if noisy else [back, first]
+    wires[-1] += [back] if queued else [back, first]
     return [np.array(wire) for wire in wires]
 
 
@@ -300,10 +310,10 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
-    access = {_access(one): scenario.access_rate(one.flow) for one in members}
+    access = {one.name: scenario.access_rate(one.flow) for one in members}
     for key, k in queues.items():
-        if key[1] == ACCESS:
-            _plain(access[key], math.inf, links[k])
+        if key[1] in ENDS:
+            _plain(access[key[0]], math.inf, links[k])
             continue
         _link_record(scenario, by_name[key[0]], key, links[k])
         if key[2]:
@@ -314,10 +324,12 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     first = []
     for i, member in enumerate(members):
         first.append(len(rows))
-        own = member.name if member.flow.delay_noise > 0.0 else ""
+        own = member.name if (member.name, SENDER, "") in queues else ""
         way = ways.get((member.group, member.rtt, own))
         if way is None:
-            way = ways[member.group, member.rtt, own] = _way(scenario, member, queues)
+            way = ways[member.group, member.rtt, own] = _way(
+                scenario, member, queues, links["capacity"]
+            )
         rows += [(i, *hop) for hop in way]
     hops, starts = np.zeros(len(rows), HOP), np.array(first)
     names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
@@ -339,20 +351,19 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     return Routes(tuple(queues), links, hops, starts + len(stores), shares, span)
 
 
-def _way(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[Hop]:
+def _way(scenario: Scenario, member: Member, queues: dict[Key, int], capacity: Floats) -> list[Hop]:
     stops = _stops(scenario, member, queues)
     live = live_links(scenario, member, queues)
     gaps = _distances(scenario, member, live)
     works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
     wires = _last_wires(scenario, member, live)
     ties = link_stack(scenario).scheduled_ties and member.flow.delay_noise == 0.0
-    path = scenario.path(member.flow)
     return [
         Hop(
             k,
             data,
             j == len(stops) - 1,
-            data and ties and wires[j] > works[data] / path[j].capacity,
+            data and ties and wires[j] > works[data] / capacity[k],
             works[data],
             wires[j],
             float(gap),
@@ -376,9 +387,10 @@ def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[fl
     """
     group, path = member.flow, scenario.path(member.flow)
     data, ack = work(scenario, group), scenario.ack_size / scenario.packet_size
-    wires = [0.0] if group.delay_noise > 0.0 else []
+    wires = [0.0] if queues_at_sender(scenario, group) else []
     wires += [to_first_link(scenario, member)]
-    wires += [data / link.capacity + link.delay for link in path[:-1]]
+    onward = [data / link.capacity + link.delay for link in path]
+    wires += onward if is_slow(scenario, group) else onward[:-1]
     back = [ack / scenario.access_rate(group) + access_leg(scenario, member)]
     back += [ack / link.capacity + link.delay for link in reversed(path[1:])]
     return wires + [wire for wire, stops in zip(back, live, strict=True) if stops]

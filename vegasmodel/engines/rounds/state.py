@@ -55,7 +55,7 @@ class Sender(Mechanisms):
 
     # the flow's own parameters
     rtt: float  # round-trip time in the empty network, T
-    gap: float  # seconds that a packet takes over the flow's access link
+    gap: float  # seconds between packets of a burst where it enters the first queue
     block: float  # seconds by which one SACK block lengthens an ACK's transmission
     alpha: float
     beta: float

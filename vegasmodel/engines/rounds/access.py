@@ -1,0 +1,43 @@
+"""Decides which flows may have to wait at their access links.
+
+Each flow has an access link of its own at the sender, and one at the receiver. (The short flows of
+one ``[[flow]]`` table share theirs.) Both carry ``Scenario.access_rate`` packets/s. As in ns-2,
+their queues are unlimited, so no packet is lost there. ACKs hardly ever wait there, because they
+are smaller than the packets that they acknowledge. So only data packets are simulated there.
+
+By default access links are 200 times as fast as the slowest link on the flow's path. Waits are then
+so short that these queues are left out, to save time.
+"""
+
+from __future__ import annotations
+
+from vegasmodel.scenario import Flow, Scenario
+
+ENDS = SENDER, RECEIVER = "sender", "receiver"  # in place of a direction in the key of a queue
+STEADY, RANDOM = 2.0, 10.0  # access links so many times as fast as the slowest link need no queue
+
+
+def is_slow(scenario: Scenario, group: Flow) -> bool:
+    """Whether packets may wait for one another at the flow's access links.
+
+    ACKs reach a sender no faster than the slowest link sends packets, and an ACK allows at most two
+    packets in slow start. So if senders do not wait at random, no packet waits at an access link
+    that is at least twice as fast as the slowest link (``STEADY``), apart from bursts. A burst
+    enters the next queue at the rate of the access link in any case (``kernel.send_burst``).
+
+    A sender that waits a random time (``send_jitter``) may send two packets with any gap between
+    them. The second then waits for up to one transmission time of the access link. This matters
+    little only if the access link is much faster than the slowest link (``RANDOM``).
+    """
+    slowest = min(link.capacity for link in scenario.path(group))
+    least = RANDOM if scenario.jitter(group) > 0.0 else STEADY
+    return scenario.access_rate(group) < least * slowest
+
+
+def queues_at_sender(scenario: Scenario, group: Flow) -> bool:
+    """Whether the flow's packets cross the queue of the access link at the sender.
+
+    They do if the access link is slow. They also do if the flow has random delays
+    (``delay_noise``): packets get these delays between this queue and the next one.
+    """
+    return group.delay_noise > 0.0 or is_slow(scenario, group)
