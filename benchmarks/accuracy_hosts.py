@@ -3,9 +3,10 @@
     python -m benchmarks.accuracy_hosts                          # every kind and family
     python -m benchmarks.accuracy_hosts --kinds small --cases 12 --seed 7 --each
 
-The networks are those of ``benchmarks.accuracy`` with the default ``send_jitter``.  There are four
+The networks are those of ``benchmarks.accuracy`` with the default ``send_jitter``.  There are five
 kinds: ``waits`` adds nothing else, in ``delayed`` receivers delay their ACKs, ``noise`` adds noise
-of 0.1 to 3 ms to the propagation delay, and ``small`` has buffers of 2 to 8 packets.  ns-2 runs 5
+of 0.1 to 3 ms to the propagation delay, ``small`` has buffers of 2 to 8 packets, and ``access`` has
+access links that carry from a fifth of the fair share to twice the link's capacity.  ns-2 runs 5
 times with starts jittered by up to 0.5 s.  A model runs as often, with its own random draws.
 
 For each kind the table has the NRMSE of the throughputs, as the mean over the cases and the worst.
@@ -34,27 +35,39 @@ MODELS = ("rounds", "fluid")
 FAMILY = ("pair", "mixed", "losses", "arrivals", "bands")
 
 
-def waits(_: Rng, flow: Flow) -> Flow:
+def waits(_: Rng, flow: Flow, __: Scenario) -> Flow:
     """The flow with the default random wait of its senders."""
     return dataclasses.replace(flow, send_jitter=None)
 
 
-def delayed(rng: Rng, flow: Flow) -> Flow:
+def delayed(rng: Rng, flow: Flow, scenario: Scenario) -> Flow:
     """The flow with the default wait, and receivers that delay their ACKs."""
-    return dataclasses.replace(waits(rng, flow), delayed_ack=True)
+    return dataclasses.replace(waits(rng, flow, scenario), delayed_ack=True)
 
 
-def noise(rng: Rng, flow: Flow) -> Flow:
+def noise(rng: Rng, flow: Flow, scenario: Scenario) -> Flow:
     """The flow with the default wait, and random noise on its propagation delay."""
     deviation = float(np.round(np.exp(rng.uniform(np.log(1e-4), np.log(3e-3))), 6))
-    return dataclasses.replace(waits(rng, flow), delay_noise=deviation)
+    return dataclasses.replace(waits(rng, flow, scenario), delay_noise=deviation)
 
 
-KINDS: dict[str, Callable[[Rng, Flow], Flow]] = {
+def access(rng: Rng, flow: Flow, scenario: Scenario) -> Flow:
+    """The flow with the default wait, and slow access links.
+
+    They are not so slow that the transmission times there are longer than the flow's RTT.
+    """
+    capacity, n = scenario.links[0].capacity, len(scenario.members)
+    least = max(0.2 * capacity / n, 4.0 / min(m.rtt for m in scenario.members))
+    rate = float(np.round(np.exp(rng.uniform(np.log(least), np.log(2.0 * capacity))), 1))
+    return dataclasses.replace(waits(rng, flow, scenario), access=rate)
+
+
+KINDS: dict[str, Callable[[Rng, Flow, Scenario], Flow]] = {
     "waits": waits,
     "delayed": delayed,
     "noise": noise,
     "small": waits,
+    "access": access,
 }
 
 
@@ -62,7 +75,7 @@ def case(kind: str, family: str, index: int, seed: int) -> Scenario:
     """The ``index``-th network of the family, changed to the given kind."""
     key = [seed, LOCKED.index(family), index]
     drawn, rng = FAMILIES[family](np.random.default_rng(key)), np.random.default_rng([*key, 1])
-    flows = tuple(KINDS[kind](rng, flow) for flow in drawn.flows)
+    flows = tuple(KINDS[kind](rng, flow, drawn) for flow in drawn.flows)
     links = drawn.links
     if kind == "small":
         links = (dataclasses.replace(links[0], buffer=float(rng.integers(2, 9))), *links[1:])
@@ -72,7 +85,8 @@ def case(kind: str, family: str, index: int, seed: int) -> Scenario:
 
 def _untold(scenario: Scenario) -> Scenario:
     flows = tuple(
-        dataclasses.replace(flow, delayed_ack=False, delay_noise=0.0) for flow in scenario.flows
+        dataclasses.replace(flow, delayed_ack=False, delay_noise=0.0, access=None)
+        for flow in scenario.flows
     )
     return dataclasses.replace(scenario, flows=flows)
 
