@@ -135,6 +135,20 @@ def test_a_window_may_grow_without_limit_in_the_queue_of_an_access_link() -> Non
     assert found.throughput == pytest.approx(300.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("access", [None, 60.0])
+def test_a_syn_is_lost_at_the_full_bottleneck_behind_a_slow_access_link(
+    access: float | None,
+) -> None:
+    """Of the other flow's 21 packets 19 wait and one is in transmission; the buffer is for 20."""
+    full = exact("reno", 0.0205, variant="ns2", max_window=21.0, access=1e6)
+    late = exact("reno", 0.3, variant="ns2", start=20.0, access=access, name="late", size=5)
+    link, span = Link(100.0, buffer=20.0), Run(22.0, 0.0, ns2_defaults="2.35")
+    out = run(Scenario((link,), (full, late), run=span))
+    assert out.flows["sent"][1] == 0.0
+    alone = run(Scenario((link,), (late,), run=span))
+    assert alone.flows["sent"][0] == 5.0
+
+
 @pytest.mark.parametrize(
     ("capacity", "buffer", "flows", "rates", "errors"),
     [

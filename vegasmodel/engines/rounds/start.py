@@ -15,6 +15,7 @@ from vegasmodel.engines.rounds.losses import early_timer_expired
 from vegasmodel.engines.rounds.queue import (
     advance,
     enqueue_handshake,
+    never_full,
     room_for,
     share_by_flows,
     waiting,
@@ -73,6 +74,21 @@ def _handshake(net: Net, f: Sender) -> float:
         _send_small(net, f)
     syn_acknowledged(f, f.time, rtt)
     return rtt
+
+
+@rare
+def _syn_fits(net: Net, f: Sender) -> bool:
+    """Whether the flow's SYN finds room in the first queue of its path that can be full.
+
+    This is judged by the state of the queue when the SYN is sent.
+    """
+    clock = f.time + net.links[net.hops[f.hop].link].shift
+    for e in range(f.hop, f.hop + f.hops):
+        k = net.hops[e].link
+        if net.hops[e].data and not never_full(net.links[k]):
+            advance(net.links, k, clock - net.links[k].shift)
+            return room_for(net.links[k], 1.0, 0) >= 1.0
+    return True
 
 
 @rare
@@ -153,7 +169,7 @@ def start_or_restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
         count_active(net, f, 1)
     if f.event != START or f.syn == 0.0:
         _restart(net, f, holes, now)
-    elif room_for(net.links[net.hops[f.hop].link], 1.0, 0) < 1.0:
+    elif not _syn_fits(net, f):
         f.time = now + syn_lost(f)  # its SYN is lost
     else:
         f.time = now + _handshake(net, f)
