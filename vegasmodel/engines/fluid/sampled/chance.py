@@ -35,6 +35,12 @@ def draw_normal(now: LinkState) -> float:
 
 
 @jit
+def comes_in_trains(flow: Sender) -> bool:
+    """Whether the flow's packets come only in the trains of its slow start (``growth.py``)."""
+    return flow.in_slow_start and flow.in_trains
+
+
+@jit
 def arrival_rate(flow: Sender, s: float) -> float:
     """The rate at which ACKs release packets of the flow, in pkt/s, at a queueing delay of ``s`` s.
 

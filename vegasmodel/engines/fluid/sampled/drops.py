@@ -39,7 +39,8 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
         flow.silence = silence(flow, now, passed, link.capacity) if flow.in_line else 0.0
-        flow.detection_in, flow.later_delay = 1.0 + passed + flow.silence, NEVER
+        waits = max(now.red_waiting / link.capacity - now.delay, 0.0) / (flow.rtt + now.delay)
+        flow.detection_in, flow.later_delay = 1.0 + passed + waits + flow.silence, NEVER
         flow.later_hole = flow.detection_in - passed if packets > 1.0 else 0.0
     elif flow.later_hole == 0.0:
         flow.later_hole = flow.detection_in - passed
@@ -67,8 +68,10 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     A burst consists of packets that arrive faster than the link sends them. For example, in slow
     start it consists of the additional packets of one round trip. A whole window that one ACK
     releases (``window_sent``) is a burst, too. A burst can fill the buffer even if the flow's
-    average rate is low.
+    average rate is low. RED drops such packets itself (``random_drops.py``).
     """
+    if link.red:
+        return
     if flow.window_sent > 0.0:
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
         if over > 0.0:

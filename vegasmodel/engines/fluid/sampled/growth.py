@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift
 from vegasmodel.engines.fluid.sampled.line import end_recovery_in_line
 from vegasmodel.engines.fluid.sampled.queue import hold_back, train_part
@@ -140,6 +141,32 @@ def double(flow: Sender, g: float, per: float) -> None:
 
 
 @jit
+def double_in_trains(flow: Sender, now: LinkState, g: float, c: float) -> None:
+    """Let the window grow in slow start during ``g`` round trips, but only while ACKs arrive.
+
+    In slow start the packets in flight stay close together. Their ACKs arrive as a train at the
+    link's rate c, at the beginning of a round trip (Jacobson 1988). Each ACK enlarges the window by
+    one packet, and releases one packet more than it acknowledges. In the rest of the round trip no
+    ACK arrives. There is none in the first round trip either: ``acks_left`` is 0 then. If packets
+    waited already when the round trip began, ACKs arrive all the time.
+    """
+    trip, left, x = flow.rtt + now.delay, g, flow.round_part
+    while left > 0.0 and flow.in_slow_start:
+        W, spent = flow.cwnd, min(left, max(1.0 - x, WINDOW_ERROR))
+        if flow.round_delay > 0.0 and flow.acks_left > 0.0:
+            acks = (flow.in_flight - flow.undetected) * spent
+        else:
+            acks = min(c * trip * spent, flow.acks_left)
+            flow.acks_left -= acks
+        flow.cwnd = min(W + flow.drift_factor * acks, max(flow.ssthresh, W))
+        flow.train_sent += acks + flow.cwnd - W
+        flow.in_slow_start = flow.cwnd < flow.ssthresh
+        x, left = x + spent, left - spent
+        if x >= 1.0 - WINDOW_ERROR:
+            x, flow.acks_left = 0.0, flow.cwnd
+
+
+@jit
 def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float) -> None:
     """Compute when a window next grows after its slow start, which ends within the present step.
 
@@ -217,6 +244,9 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     changes the window at every instant. ``c`` is the capacity.
     """
     W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
+    if comes_in_trains(flow):
+        double_in_trains(flow, now, g, c)
+        return
     if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
         double(flow, g, 1.0 / (c * (flow.rtt + now.delay)))
     elif flow.in_slow_start and flow.doubling == 1:
@@ -235,7 +265,6 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     flow.still += after * (flow.rtt + now.delay)
     flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:
-        flow.doubled = 0.0 if smooth else flow.cwnd - W
         later = min(max(flow.round_part + g - 1.0, 0.0), g) / g  # after the end of the round
         if flow.round_drift > 0.0:
             later = 0.0  # ``end_round`` decides anew
@@ -320,7 +349,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
     for i in range(len(flows)):
         flow = flows[i]
         flow.extra, flow.window_sent, flow.still, flow.interval = 0.0, 0.0, 0.0, NEVER
-        flow.doubled = 0.0
+        flow.train_sent = flow.arrives = 0.0
         if not flow.active:
             continue
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0
@@ -338,6 +367,11 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
             flow.growth = flow.round_drift / (flow.rtt + now.delay)
         before = flow.in_flight
         send(flow, now, h, smooth)
+        flow.arrives = flow.train_sent
+        if flow.train_sent == 0.0 and not comes_in_trains(flow):
+            acked = (before - flow.held_back) * h / (flow.rtt + now.delay)
+            grown = max(flow.cwnd - W, 0.0)
+            flow.arrives = max(acked + min(flow.in_flight - before, grown), 0.0)
         if flow.decided:
             flow.freed = max(before - flow.in_flight, 0.0)
         flow.at_once = flow.window_sent

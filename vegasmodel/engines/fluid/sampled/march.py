@@ -10,6 +10,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
 from vegasmodel.engines.fluid.records import Tally
+from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
 from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflow
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.law import drift
@@ -29,6 +30,7 @@ from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
+TRAIN_STEP = 1.0 / 16.0  # round trips: longest step while trains of a slow start reach RED
 ROUNDS_AT_REST = 4.0  # round trips: if no decision moves a window for so long, none ever will
 # why a march ended: plain integers for Numba
 DONE, FELL, TOO_MANY = int(Status.DONE), int(Status.FALL), int(Status.TOO_MANY_EVENTS)
@@ -59,7 +61,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
-            flow.bunch, flow.bunch_left = 0.0, 0.0
+            flow.bunch, flow.bunch_left, flow.acks_left = 0.0, 0.0, 0.0
             flow.heard = flow.resend_lost = False
             begin_train(flow, now, link.capacity)
             if flow.first_rto > 0.0:
@@ -171,6 +173,16 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
 
 
 @jit
+def to_train_end(flow: Sender, now: LinkState, c: float) -> float:
+    """Seconds until the train of a flow in slow start ends, or else until its next one begins."""
+    trip = flow.rtt + now.delay
+    left = 1.0 - flow.round_part  # round trips
+    if flow.acks_left > 0.0 and flow.round_delay == 0.0:
+        left = min(left, flow.acks_left / (c * trip))
+    return max(left, WINDOW_ERROR) * trip
+
+
+@jit
 def step_length(
     flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float, smooth: bool,
     until: float,
@@ -182,12 +194,18 @@ def step_length(
     """
     h: float = until - now.time
     if smooth or not rests(flows, link):
+        for i in range(len(flows)):
+            waits = flows[i].timeout_ends > now.time
+            if flows[i].active and comes_in_trains(flows[i]) and not waits:
+                fraction = min(fraction, TRAIN_STEP)
         if not smooth and flows[0].in_train:
             fraction = step_in_train(flows, now, link, fraction)
         for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
                 h = min(h, fraction * (flow.rtt + now.delay))
+                if comes_in_trains(flow):
+                    h = min(h, to_train_end(flow, now, link.capacity))
     return h
 
 

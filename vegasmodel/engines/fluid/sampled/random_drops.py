@@ -12,7 +12,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.drops import lose
-from vegasmodel.engines.fluid.sampled.queue import burst, red_probability
+from vegasmodel.engines.fluid.sampled.queue import in_network, red_probability
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.sampled.recovery import sends_again
 from vegasmodel.engines.tables import Table, jit, rare
@@ -39,7 +39,7 @@ def drop_at_random(
             now.loss_gap += packets_to_loss(now, link.loss)
             lose(flows[victim(flows, now)], now, link, 1.0, 0.5 * now.step)
     if link.red:
-        arrive_at_red(flows, now, link, packets, s)
+        arrive_at_red(flows, now, link, s)
 
 
 @rare
@@ -69,128 +69,77 @@ def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 
 @jit
-def arrive_at_red(
-    flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, s: float
-) -> None:
-    """Let the ``packets`` of a step arrive at RED, and the bursts of this step at its end.
+def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: float) -> None:
+    """Let the packets of a step arrive at RED (``arrives``), and then the bursts of this step.
+
+    In slow start a flow's packets arrive as a train, faster than the link sends them. Each ACK
+    releases two packets, and the link sends one of them before the next ACK comes. So the queue
+    grows by one packet with each ACK, although equation (S1) may have no queueing delay s: it
+    spreads the packets in flight evenly over the round trip. While such a train arrives, and until
+    the queue has emptied, the function counts the packets that wait (``red_waiting``).
 
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which
-    the sender has repaired losses hole by hole. The queue is then longer than the queueing delay s
-    of equation (S1) says, which spreads the packets in flight evenly over the round trip. In the
+    the sender has repaired losses hole by hole. The queue is then longer than s says, too. In the
     next round trip ACKs release fewer packets, because the ACKs of the burst come only at the end
     of that round trip.
     """
-    c, bursts = link.capacity, now.red_waiting > 0.0
+    c, bursts, packets = link.capacity, now.red_waiting > 0.0, 0.0
     for i in range(len(flows)):
         flow = flows[i]
+        if not flow.active:
+            continue
         if flow.bunch_left > 0.0:
             trips = now.step / (flow.rtt + s)
-            packets -= min(flow.bunch * min(trips, flow.bunch_left), packets)
+            flow.arrives = max(flow.arrives - flow.bunch * min(trips, flow.bunch_left), 0.0)
             flow.bunch_left -= trips
             flow.bunch = flow.bunch if flow.bunch_left > 0.0 else 0.0
-        bursts = bursts or (flow.active and flow.at_once > 1.0)
+        packets += flow.arrives
+        bursts = bursts or flow.at_once > 1.0 or flow.train_sent > 0.0
     before, after = max(c * s - 0.5, 0.0), max(c * now.delay - 0.5, 0.0)
     longest = max(before, after)
     queue = max(now.red_waiting, before)
-    doubling = slow_start_arrives(flows, now, link, packets, s, queue)
-    packets -= doubling
     for i in range(len(flows)):
         if flows[i].active and sends_again(flows[i], now, now.step / (flows[i].rtt + s)):
             resend_arrives(flows[i], now, link, queue)
     if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
-        idle = longest == 0.0 and doubling == 0.0
-        part = 1.0 - (1.0 - link.weight) ** (max(packets, c * now.step) if idle else packets)
+        times = max(packets, c * now.step) if longest == 0.0 else packets
+        part = 1.0 - (1.0 - link.weight) ** times
         now.red_average += part * (0.5 * (before + after) - now.red_average)
-        now.red_count = now.red_count if doubling > 0.0 else -1.0
+        now.red_count = -1.0
         return
     served = c * now.step if bursts or longest == 0.0 else before + packets - after
     queue = one_by_one(flows, now, link, packets, queue, served)
     for i in range(len(flows)):
         if flows[i].active and flows[i].at_once > 1.0:
             queue = burst_arrives(flows[i], now, link, queue)
+    queue = min(queue, in_network(flows))  # no more packets wait than are in flight
     now.red_waiting = queue if bursts and queue > c * now.delay + 1.0 else 0.0
 
 
-@jit
-def slow_start_arrives(
-    flows: Table[Sender], now: LinkState, link: Bottleneck, packets: float, s: float, queue: float
-) -> float:
-    """Let the packets arrive that flows send in slow start in this step.
-
-    Each ACK releases two packets (three, if it acknowledges two), and the link sends one (two) of
-    them before the next ACK comes. So the packets of a round trip arrive as a train, faster than
-    the link sends them, and the queue grows by one packet with each ACK (``queue.burst``). Between
-    two trains the link may be idle. ns-2 lets RED's average fall when the next packet arrives, so
-    the average stays at its peak until then.
-
-    ``packets`` is the number of packets that would arrive in the step without any growth. ``s`` is
-    the queueing delay at the beginning of the step, and ``queue`` the number of packets that wait
-    beside those of the trains. Returns how many of the ``packets`` are of flows in slow start.
-    """
-    of_flows, sent = 0.0, 0.0
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active and flow.doubled > 0.0:
-            before = flow.in_flight - flow.extra - flow.extra_lost
-            of_flows += before * now.step / (flow.rtt + s)
-            sent += flow.doubled * (1.0 + flow.acked_at_once)
-    if sent == 0.0:
-        end_of_idle_time(now, link)
-        return 0.0
-    if queue == 0.0:
-        others = max(packets - of_flows, 0.0)
-        now.red_idle += max(link.capacity * now.step - others - sent, 0.0)
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active and flow.doubled > 0.0:
-            grown = flow.doubled - flow.next_burst  # before the end of the round trip
-            wait = max(burst(flow, now, link.capacity) - grown, 0.0)
-            flow.burst -= train_arrives(flow, now, link, queue, wait, grown)
-            if flow.next_burst > 0.0:
-                flow.next_burst -= train_arrives(flow, now, link, queue, 0.0, flow.next_burst)
-    return min(of_flows, packets)
-
-
 @rare
-def train_arrives(
-    flow: Sender, now: LinkState, link: Bottleneck, queue: float, wait: float, grown: float
-) -> float:
-    """Let the packets arrive that the flow sends while slow start enlarges its window by ``grown``.
-
-    ``wait`` packets of the same train wait already, and ``queue`` other packets. Returns how many
-    packets are dropped.
-    """
-    if wait < 1.0:
-        end_of_idle_time(now, link)
-    now.red_part += grown * (1.0 + flow.acked_at_once)
-    arrive = np.floor(now.red_part)
-    now.red_part -= arrive
-    lost = 0.0
-    for k in range(int(arrive)):
-        wait += 1.0 / (1.0 + flow.acked_at_once)
-        if dropped(now, link, queue + wait):
-            lose(flow, now, link, 1.0, now.step * (1.0 - k / arrive))
-            lost += 1.0
-            wait = max(wait - 1.0, 0.0)
-    now.red_idle += lost
-    return lost
-
-
-@jit
-def end_of_idle_time(now: LinkState, link: Bottleneck) -> None:
-    """Let RED's average fall by the packets that the link could have sent while it was idle."""
-    now.red_average *= (1.0 - link.weight) ** now.red_idle
-    now.red_idle = 0.0
+def whose(flows: Table[Sender], now: LinkState) -> int:
+    """The flow of a packet that reaches RED in this step, drawn in proportion to ``arrives``."""
+    total, last = 0.0, 0
+    for i in range(len(flows)):
+        total += flows[i].arrives if flows[i].active else 0.0
+    left = draw(now) * total
+    for i in range(len(flows)):
+        if flows[i].active and flows[i].arrives > 0.0:
+            last = i
+            left -= flows[i].arrives
+            if left <= 0.0:
+                return i
+    return last
 
 
 @rare
 def resend_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) -> None:
     """Let the packet arrive that the flow sends again because it detects a loss in this step.
 
-    ``queue`` packets wait beside those of the flow's burst. If RED drops the packet, the sender
-    must wait for its retransmission timer (``recovery.on_loss``).
+    ``queue`` packets wait. If RED drops the packet, the sender must wait for its retransmission
+    timer (``recovery.on_loss``).
     """
-    flow.resend_lost = dropped(now, link, queue + burst(flow, now, link.capacity))
+    flow.resend_lost = dropped(now, link, queue)
     flow.lost += flow.resend_lost
 
 
@@ -209,8 +158,9 @@ def one_by_one(
     now.red_part -= arrive
     each = served / max(packets, 1.0)
     for k in range(int(arrive)):
+        now.red_waiting = queue
         if dropped(now, link, queue):
-            lose(flows[victim(flows, now)], now, link, 1.0, now.step * (1.0 - k / arrive))
+            lose(flows[whose(flows, now)], now, link, 1.0, now.step * (1.0 - k / arrive))
         else:
             queue += 1.0
         queue = after_service(now, link, queue - each)
@@ -225,6 +175,7 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
     """
     flow.bunch, flow.bunch_left = 0.0, 1.0
     for _ in range(int(flow.at_once)):
+        now.red_waiting = queue
         if dropped(now, link, queue):
             lose(flow, now, link, 1.0, 0.0)
         else:
@@ -251,9 +202,9 @@ def dropped(now: LinkState, link: Bottleneck, queue: float) -> bool:
 
     It is dropped if the buffer is full, or by RED. RED drops packets only while more than one
     waits. Let p be RED's base probability (``red_probability``), and n the number of packets since
-    the last drop. The packet at which p rises above 0 passes, and the count begins with it. As in
-    ns-2 with ``wait_`` (``modify_p`` in red.cc), a packet passes if n p < 1, and is dropped with
-    the probability p/(2 - n p) if 1 <= n p < 2.
+    the last drop. The packet at which p rises above 0 passes, whatever p is, and the count begins
+    with it. As in ns-2 with ``wait_`` (``modify_p`` in red.cc), a packet passes if n p < 1, and is
+    dropped with the probability p/(2 - n p) if 1 <= n p < 2.
     """
     now.red_average += link.weight * (queue - now.red_average)
     if queue >= link.room:
@@ -263,7 +214,7 @@ def dropped(now: LinkState, link: Bottleneck, queue: float) -> bool:
     if p <= 0.0 or queue <= 1.0:
         now.red_count = -1.0
         return False
-    if now.red_count < 0.0 and p < 1.0:
+    if now.red_count < 0.0:
         now.red_count, now.red_passes = 1.0, 1.0
         return False
     now.red_count += 1.0

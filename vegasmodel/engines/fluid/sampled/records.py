@@ -35,6 +35,7 @@ class Sender:
     acked_at_once: float  # packets that an ACK acknowledges
     samples_train: bool  # it samples the delay, and grows, only while its train passes
     in_train: bool  # all RTTs are equal, so its packets follow one another
+    in_trains: bool  # RED: in slow start its window grows only while a train of ACKs arrives
     in_line: bool  # Linux: the places of all packets of a round trip are known (``line.py``)
     compares: bool  # Linux's CUBIC in line: it compares its window at certain ACKs
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
@@ -86,6 +87,7 @@ class Sender:
     ssthresh: float
     in_slow_start: bool
     doubles: int  # slow start of Vegas: 1 if the window doubles in this round
+    acks_left: float  # in slow start: ACKs of this round to come; 0 in the first round
     round_drift: float  # packets by which this round moves the window, m
     round_part: float  # part of the present round that is over
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
@@ -128,7 +130,8 @@ class Sender:
     early_ago: float  # seconds since a train began whose first ACK releases two packets; 0: none
     freed: float  # packets by which this decision has lowered the number in flight
     freed_ago: float  # seconds from the decision to the end of the step
-    doubled: float  # packets by which slow start has enlarged the window (0 if ``smooth``)
+    train_sent: float  # packets of the train that it sends in slow start (``in_trains``)
+    arrives: float  # packets of it that reach RED, without ``at_once``
     resend_lost: bool  # the packet that it sends again at a loss is lost, too
     interval: float  # seconds per packet of growth while ACKs move the window
     still: float  # seconds at the end of the step in which ACKs do not move it
@@ -144,8 +147,7 @@ class LinkState:
     delay: float  # s, seconds
     step: float  # length of the step under way, seconds
     red_average: float  # packets
-    red_waiting: float  # packets that wait at RED after a burst; 0: as many as ``delay`` says
-    red_idle: float  # packets that the link could have sent since the last train of slow start
+    red_waiting: float  # packets that wait at RED in or after a burst; 0: as ``delay`` says
     red_part: float  # RED: part of the next packet that has arrived
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
     red_passes: float  # RED: probability that all these packets pass

@@ -116,12 +116,13 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
         flow.timeout_ends = now.time + min(pause, LONGEST_TIMEOUT)
         flow.backoff = min(2.0 * flow.backoff, LONGEST_TIMEOUT)
         flow.cwnd = 2.0 if flow.slow_start == GAMMA else 1.0
-        flow.in_slow_start = flow.slow_start != GAMMA
+        flow.in_slow_start, flow.acks_left = flow.slow_start != GAMMA, 0.0
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
     flow.recovery_left = 1.0 + left
     if flow.recovery == SLOW_START:
-        flow.cwnd, flow.in_slow_start, flow.recovery_left = 2.0**-left, True, 0.0
+        flow.in_slow_start, flow.recovery_left, flow.acks_left = True, 0.0, 0.0
+        flow.cwnd = 1.0 if flow.in_trains else 2.0**-left
         flow.resends_left = 2.0 * lost - 1.0 if pairs else 0.0
     elif flow.recovery == SCOREBOARD and not flow.rack:
         flow.flight_later = max(new - lost, 0.0) + 1.0

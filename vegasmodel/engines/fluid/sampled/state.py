@@ -20,7 +20,7 @@ from vegasmodel.metrics import Floats
 
 # the columns of a sender's record that ``_FIELDS`` leaves out
 PAST = ("lost", "rounds_at_rest", "timeouts")  # they do not affect the window
-RED = ("bunch", "bunch_left")  # they matter under RED only
+RED = ("bunch", "bunch_left", "acks_left")  # they matter under RED only
 SINCE = ("trips",)  # it follows from the time since the last loss
 INSTANTS = ("timeout_ends", "last_loss")  # they are times; ``write_state`` writes them itself
 TRAINS = (  # they say where the flows' trains are
@@ -28,8 +28,8 @@ TRAINS = (  # they say where the flows' trains are
 )  # fmt: skip
 WITHIN_A_STEP = (  # they get new values in each step
     "sent", "window_sent", "at_once", "extra", "extra_lost", "decided", "in_place", "early_ago",
-    "freed", "freed_ago", "doubled", "resend_lost", "interval", "still", "growth_before",
-    "delivery_rate",
+    "freed", "freed_ago", "train_sent", "arrives", "resend_lost", "interval", "still",
+    "growth_before", "delivery_rate",
 )  # fmt: skip
 _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
