@@ -30,6 +30,7 @@ from vegasmodel.scenario import DropTail, Red, Scenario
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
 MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter
+LITTLE_IDLE = 0.02  # fraction of the time; if the link idles for more, cuts of CUBIC matter
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
 MOST_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
@@ -100,7 +101,7 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
 def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """Check the assumption ``whole-stack``, about mechanisms of the flows' TCP implementations.
 
-    The equations do not contain these mechanisms. The assumption fails in three cases:
+    The equations do not contain these mechanisms. The assumption fails in four cases:
 
     - A flow with a real stack, such as Linux's, loses packets. The stack's probes, timers and
       recovery then matter.
@@ -108,12 +109,13 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
       ``start_jitter``. The burst with which it begins (the handshake and the first window) then
       changes the baseRTT that it measures.
     - A receiver's window limits the recoveries of a Vegas flow (``_limited_recovery``).
+    - Losses at RED while ns-2's CUBIC recovers matter (``_cubic_at_red``).
 
-    The result is a list with this one assumption. The list is empty if no flow runs a real stack
-    and no recovery is limited.
+    The result is a list with this one assumption. The list is empty if no flow runs a real stack,
+    no recovery is limited and CUBIC's does not matter.
     """
     members, losses = scenario.members, run.losses
-    limited = _limited_recovery(scenario, run)
+    limited = _limited_recovery(scenario, run) + _cubic_at_red(scenario, run)
     hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
     if not hosts.any() and not limited:
         return []
@@ -148,6 +150,30 @@ def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
                 f"{member.name}, whose mean window is {window:.3g}"
             ]
     return []
+
+
+def _cubic_at_red(scenario: Scenario, run: ContinuousRun) -> list[str]:
+    """A text on ns-2's CUBIC at RED if most packets are CUBIC's and the link idles; else empty.
+
+    While CUBIC recovers, RED's average is still high and RED goes on dropping. When the recovery
+    ends, ns-2's CUBIC forgets which later packets have arrived (tcp-linux.cc: ``ClearScoreBoard``).
+    At the next losses it cuts its window anew and sends these packets again. The equations lack
+    this. It matters little where a long queue keeps the link busy even after such cuts.
+    """
+    link = scenario.links[0]
+    forgets = np.array(
+        [
+            find(m.flow.law).is_cubic
+            and ("clears_scoreboard", True) in stack(scenario, m.flow).cubic_agent
+            for m in scenario.members
+        ]
+    )
+    if not (isinstance(link.queue, Red) and run.losses[forgets].any()):
+        return []
+    sent = np.nan_to_num(run.throughput * active_part(scenario))
+    idles = sent.sum() < (1.0 - LITTLE_IDLE) * link.capacity
+    matters = idles and sent[forgets].sum() > 0.5 * sent.sum()
+    return ["how ns-2's CUBIC sends packets again after a recovery at RED"] if matters else []
 
 
 def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
