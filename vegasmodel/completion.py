@@ -30,6 +30,7 @@ import numpy as np
 from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate, lost_packets
+from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
@@ -157,10 +158,10 @@ def _by_bytes(
     have packets of ``packet_size``, or if the trace tells no throughputs.  For each flow of the
     scenario, ``order`` has its index in the trace.
     """
-    delivered = trace.known("throughput")
+    delivered = packets_in_all(trace)
     if found is None or delivered is None:
         return found
-    packets = np.nansum(delivered * np.diff(trace.edges)[:, None], axis=0)[list(order)]
+    packets = np.nan_to_num(delivered[list(order)])
     sizes = np.array([draft.size_of(member.flow) for member in draft.members])
     if np.all(sizes == draft.packet_size) or not packets.sum() > 0:
         return found

@@ -138,6 +138,8 @@ ASSUMPTIONS = MappingProxyType(
         "no-idle-flows": "every flow of the trace has data to send nearly all the time, unless the "
         "scenario says otherwise",
         "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
+        "known-throughput": "the trace tells the throughput of every flow for at least 90 % of the "
+        "time measured; the averages leave out the rest",
         "whole-run": "the trace covers at least 90 % of the time from the warm-up to the end of "
         "the run; the measured averages leave out the rest",
         "packet-size": "packets in the trace have the size that the file states",

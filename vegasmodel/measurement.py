@@ -150,8 +150,9 @@ def of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Pred
 
     result = measured.to_prediction(trace, scenario)
     load = result.utilization
-    if load is not None and np.nanmax(load) > OVERLOAD:
-        carried = f"{np.nanmax(load):.3g} times what its link can carry"
+    most = 0.0 if load is None else float(np.nanmax(load, initial=0.0))
+    if most > OVERLOAD:
+        carried = f"{most:.3g} times what its link can carry"
         shown = str(path) if isinstance(path, (str, os.PathLike)) else type(path).__name__
         raise FieldError("trace", shown, f"a trace of this scenario; this one has {carried}")
     return result

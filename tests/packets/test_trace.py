@@ -388,6 +388,79 @@ def test_prediction_counts_a_flow_only_while_it_is_active():
     np.testing.assert_allclose(silent.throughput, [40.0, 40.0])
 
 
+def gappy(rates, unknown, **more):
+    """A trace of intervals of 1 s, without the throughputs at the index ``unknown``."""
+    rates = np.array(rates, dtype=float)
+    rates[unknown] = math.nan
+    return make("csv", np.arange(1.0, len(rates) + 1), ["a", "b"], {"throughput": rates, **more})
+
+
+def test_an_unknown_throughput_is_not_one_of_0():
+    """The flows deliver 600 and 300 packets a second; in 3 of the 10 s measured it is unknown."""
+    rates = np.tile([600.0, 300.0], (20, 1))
+    seen = scenario(warmup=10.0, duration=20.0)
+    whole = measured.to_prediction(gappy(rates, slice(0)), seen)
+    for unknown in (slice(12, 15), slice(0, 5)):
+        found = measured.to_prediction(gappy(rates, unknown), seen)
+        np.testing.assert_allclose(found.throughput, [600.0, 300.0])
+        np.testing.assert_allclose(found.delivered, whole.delivered)
+        np.testing.assert_allclose(found.delivered_bps, whole.delivered_bps)
+        said = [a.detail for a in found.assumptions if a.name == "known-throughput"]
+        told = "a's throughput is unknown for 3 of 10 s; b's throughput is unknown for 3 of 10 s"
+        assert said == ([told] if unknown.start else [])
+
+
+def test_a_flow_without_any_known_throughput_has_none(tmp_path):
+    trace = gappy(np.tile([600.0, 300.0], (20, 1)), (slice(None), 1))
+    seen = scenario(warmup=10.0, duration=20.0, size="1000000 pkt")
+    found = measured.to_prediction(trace, seen)
+    np.testing.assert_array_equal(found.throughput, [600.0, math.nan])
+    assert {a.name: a.detail for a in found.broken} == {
+        "known-throughput": "b's throughput is unknown throughout"
+    }
+    assert found.shares == {"a": None, "b": None}
+    trace.write(tmp_path / "t.parquet")
+    told = inspect(tmp_path / "t.parquet")
+    assert told["doubts"] == {"known-throughput": "b's throughput is unknown throughout"}
+    assert told["flows"][1]["packets"] is None
+
+
+def test_counts_and_loss_rates_leave_out_what_is_unknown():
+    """A flow sends 100 packets a second and loses 10; another number is unknown in each interval.
+
+    In the last three seconds all is known; nothing was lost before.
+    """
+    sent, lost, rates = (np.full((6, 2), value) for value in (100.0, 10.0, 90.0))
+    lost[:3] = 0.0
+    sent[3], lost[4] = math.nan, math.nan
+    trace = gappy(rates, slice(0), sent=sent, loss=lost, acks=sent, retransmits=lost)
+    found = measured.to_prediction(trace, scenario(warmup=0.0, duration=6.0))
+    np.testing.assert_allclose(found.acks, 600.0)
+    np.testing.assert_allclose(found.retransmits, 20.0 * 6 / 5)
+    np.testing.assert_allclose(found.loss_rate, 10.0 / 400.0)
+
+
+def test_a_queue_that_is_unknown_is_not_empty():
+    """Link y's queue has 20 packets, x's has 8; y's is known for a quarter of the time only."""
+    queue = np.tile([8.0, 20.0], (20, 1))
+    queue[5:, 1] = math.nan
+    given = {"throughput": np.full((20, 2), 250.0), "queue": queue, "served": queue * 50}
+    times = np.arange(1.0, 21.0)
+    trace = make("ns2", times, ["a", "b"], given, links=["x", "y"])
+    found = measured.to_prediction(trace, scenario(warmup=1.0, duration=20.0))
+    np.testing.assert_allclose(found.queue_mean, [20.0])
+    assert "link y" in estimate(trace).capacity.how
+
+
+def test_a_capacity_is_estimated_from_the_time_in_which_all_throughputs_are_known():
+    rates = np.tile([600.0, 400.0], (40, 1))
+    found = estimate(gappy(rates, slice(None, None, 2))).capacity
+    assert (found.low, found.value, found.high) == pytest.approx((1000.0,) * 3)
+    assert estimate(gappy(rates, (slice(None), 1))).capacity.value == pytest.approx(600.0)
+    rates[:20, 0] = rates[20:, 1] = math.nan
+    assert estimate(gappy(rates, slice(0))).capacity is None
+
+
 def test_base_rtt_is_the_sources_own_or_else_the_smallest_rtt_so_far():
     own = np.column_stack([np.linspace(0.05, 0.04, 6), np.full(6, math.nan)])
     least = np.column_stack([[0.07, 0.04, 0.06, 0.05, 0.05, 0.03], np.full(6, 0.08)])

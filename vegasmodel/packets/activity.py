@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.packets.gaps import lives, packets_in_all
 from vegasmodel.packets.trace import Floats, Trace
 
 __all__ = ["idle_flows", "windows_a_round_trip"]
@@ -32,9 +33,11 @@ def idle_flows(trace: Trace) -> dict[str, str]:
     - From its first packet to the end of the trace it delivers less than half a window per RTT. If
       its window or RTT is unknown, it delivers fewer than 10 packets in all.
 
+    A flow whose throughput is unknown throughout is not found.
+
     The result is empty if the trace has no throughputs, or only one flow.
     """
-    packets = _packets(trace)
+    packets = packets_in_all(trace)
     if packets is None or packets.size < 2:
         return {}
     payload = trace.known("payload")
@@ -43,7 +46,7 @@ def idle_flows(trace: Trace) -> dict[str, str]:
     counts = [trace.known(key) for key in ("loss", "retransmits")]
     lost = np.max([np.nansum(c, axis=0) for c in counts if c is not None] or [0 * packets], axis=0)
     windows = windows_a_round_trip(trace, to_end=True)
-    small = packets * size < SMALL * np.max(packets * size)
+    small = packets * size < SMALL * np.nanmax(packets * size, initial=0.0)
     few = np.where(np.isnan(windows), packets < FIRST_WINDOW, windows < BUSY)
     result = {}
     for i in np.flatnonzero(small & (lost <= LOST * packets) & few):
@@ -61,36 +64,14 @@ def windows_a_round_trip(trace: Trace, *, to_end: bool = False) -> Floats:
     window is unknown or 0. The mean throughput is taken from the flow's first to its last packet,
     or to the end of the trace if ``to_end`` is true.
     """
-    packets, rtt, window = _packets(trace), trace.known("rtt"), trace.known("window")
+    packets, rtt, window = packets_in_all(trace), trace.known("rtt"), trace.known("window")
     if packets is None or rtt is None or window is None:
         return np.full(len(trace.flows), np.nan)
-    begin, end = float(trace.edges[0]), float(trace.edges[-1])
-    first = _times(trace, "first", begin)
-    last = np.full(packets.size, end) if to_end else _times(trace, "last", end)
+    first, last = lives(trace).T
+    last = np.full(packets.size, float(trace.edges[-1])) if to_end else last
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         known = (rtt > 0) & (window > 0)
         pace = np.where(known, window / rtt, 0.0).sum(axis=0) / known.sum(axis=0)
         good = (packets > 0) & (last > first)
         windows: Floats = np.where(good, packets / (pace * (last - first)), np.nan)
     return windows
-
-
-def _packets(trace: Trace) -> Floats | None:
-    """How many packets each flow delivers in all, [flow]; ``None`` without throughputs."""
-    delivered = trace.known("throughput")
-    if delivered is None:
-        return None
-    packets: Floats = np.nansum(delivered * np.diff(trace.edges)[:, None], axis=0)
-    return packets
-
-
-def _times(trace: Trace, name: str, other: float) -> Floats:
-    """The values of a trace's variable with one time per flow, such as ``first``, in s: [flow].
-
-    A flow whose time is unknown gets the time ``other``.
-    """
-    values = trace.get(name)
-    if values is None:
-        return np.full(len(trace.flows), other)
-    times: Floats = np.where(np.isfinite(values), values, other)
-    return times

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.gaps import mean_over_time
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.stacks import STACKS
 
@@ -109,19 +110,21 @@ def _bottleneck(trace: Trace) -> int | None:
     queue = trace.known("queue")
     if queue is None or not np.nanmax(queue, initial=0.0) > 0:
         return None
-    return int(np.argmax(np.diff(trace.edges) @ np.nan_to_num(queue)))
+    means = mean_over_time(queue, np.diff(trace.edges))
+    return int(np.nanargmax(means))
 
 
 def _capacity(trace: Trace) -> Estimate | None:
     lengths, delivered = np.diff(trace.edges), trace.known("throughput")
     link, served = _bottleneck(trace), trace.known("served")
     if link is not None and served is not None:
-        queue = trace.known("queue")
-        busy = np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0
-        packets, seconds = _runs(busy, served[:, link] * lengths, lengths)
-        if packets.size and np.median(served[:, link] * lengths) > RUN:
+        queue, rate = trace.known("queue"), served[:, link]
+        known = ~np.isnan(rate)
+        busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
+        packets, seconds = _runs(busy, np.nan_to_num(rate) * lengths, lengths)
+        if packets.size and np.median((rate * lengths)[known]) > RUN:
             # such a long interval may contain idle times, even if its mean queue is long
-            rates = _blocks(served[:, link], lengths, finest=len(lengths))
+            rates = _blocks(rate[known], lengths[known], finest=len(lengths))
             how = f"most packets sent into link {trace.links[link]} in an interval"
             middle, most = np.median(rates), rates.max()
             return Estimate(float(most), float(middle), float(most), "pkt/s", how)
@@ -133,7 +136,11 @@ def _capacity(trace: Trace) -> Estimate | None:
             return Estimate(mean, float(low), float(high), "pkt/s", how)
     if delivered is None:
         return None
-    rates = _blocks(np.nansum(delivered, axis=1), lengths)
+    told = ~np.isnan(delivered)
+    whole = np.all(told[:, told.any(axis=0)], axis=1)  # leaves out flows unknown throughout
+    if not np.any(whole):
+        return None
+    rates = _blocks(np.nansum(delivered[whole], axis=1), lengths[whole])
     if not rates.max() > 0:
         return None
     middle, value = np.quantile(rates, [0.5, 0.9])

@@ -12,6 +12,7 @@ import numpy as np
 from vegasmodel.fields.lists import few
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.gaps import lives, seconds_in, unknown_throughputs
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Floats, Trace
@@ -53,14 +54,19 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 def doubts(trace: Trace) -> dict[str, str]:
     """The assumptions about a trace that are in doubt: each name, and a text that says why.
 
-    Some doubts arose when the file was read (``Trace.doubts``). Two assumptions are tested here,
-    because they depend on the values: ``usual-units`` and ``no-idle-flows``.
+    Some doubts arose when the file was read (``Trace.doubts``). Three assumptions are tested here,
+    because they depend on the values: ``usual-units``, ``no-idle-flows`` and ``known-throughput``.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}
     if idle:
         said = [f"{name} {pauses}" for name, pauses in idle.items()]
         found["no-idle-flows"] = few(said, clauses=True)
+    delivered = trace.known("throughput")
+    if delivered is not None:
+        seconds = seconds_in(trace, lives(trace))
+        unknown = unknown_throughputs(trace.flows, delivered, seconds)
+        found |= {"known-throughput": unknown} if unknown else {}
     return found
 
 

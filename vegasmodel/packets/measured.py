@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import overload
 
 import numpy as np
 
@@ -14,6 +15,13 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.gaps import (
+    known_part,
+    mean_over_time,
+    seconds_in,
+    unknown_throughputs,
+    with_unknown,
+)
 from vegasmodel.packets.inspection import unlikely_units
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
@@ -40,6 +48,7 @@ def to_prediction(
 
     - ``throughput``: the number of packets delivered for the first time, divided by the measured
       time, pkt/s.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
+    - ``delivered``, ``acks`` and ``retransmits``: counts over the measured time.
     - ``rtt_mean``: the mean RTT of the delivered packets, s.
     - ``base_rtt``, for Vegas only, s: the source's own value at the end of the measured time.  If
       the trace has no such values for any flow, it is the flow's smallest RTT until then.
@@ -53,6 +62,11 @@ def to_prediction(
 
     If the trace covers only a part of ``warmup .. duration``, all averages are over this part, and
     ``delivered_time`` is its length, s.
+
+    Where the trace does not tell a value (NaN), the value is taken to be the mean over the rest of
+    the measured time.  So averages are over the time in which the value is known; they are NaN if
+    there is none.  If the throughput of a flow is unknown for more than a tenth of the measured
+    time, ``assumptions`` has ``known-throughput``.
 
     ``flows`` maps names of flows in the scenario to names of flows in the trace; ``pairing.pair``
     describes the default.  The result's model is called ``trace``.  Its ``assumptions`` list what
@@ -69,11 +83,13 @@ def to_prediction(
         raise FieldError("trace", trace.engine, "a trace with throughputs")
     spans = _spans(trace, scenario, order)
     weights = _weights(trace, spans, order)
+    seconds = seconds_in(trace, spans)
     counts = delivered * np.diff(trace.edges)[:, None]  # packets in each interval
-    packets = (weights * counts[:, order]).T
+    packets = _total(counts, order, weights, seconds)
     with np.errstate(invalid="ignore"):  # 0 packets in no time are no rate
-        throughput = np.nansum(packets, axis=1) / (spans[:, 1] - spans[:, 0])
-    loss, how = _loss(trace, order, weights, np.nansum(packets, axis=1))
+        throughput = packets / (spans[:, 1] - spans[:, 0])
+    loss, how = _loss(trace, order, weights, counts)
+    unknown = known_part(delivered[:, order], seconds) == 0.0  # these flows may have sent
     begin, end = _covered(trace, scenario)
     return Prediction(
         "trace",
@@ -82,9 +98,9 @@ def to_prediction(
         base_rtt=_base_rtt(trace, scenario, order, weights),
         rtt_mean=_mean(trace.known("rtt"), order, weights, counts),
         loss_rate=loss,
-        acks=_total(trace.known("acks"), order, weights),
-        retransmits=_total(trace.known("retransmits"), order, weights),
-        delivered=np.nansum(packets, axis=1),
+        acks=_total(trace.known("acks"), order, weights, seconds),
+        retransmits=_total(trace.known("retransmits"), order, weights, seconds),
+        delivered=packets,
         delivered_time=end - begin if end > begin else None,
         queue_mean=_queue(trace, scenario),
         assumptions=(
@@ -94,7 +110,8 @@ def to_prediction(
             *_starts(pairing),
             *_coarse(trace, scenario),
             *_whole(trace, scenario),
-            *sends_after_warm_up(scenario, throughput),
+            *_known_throughput(scenario, delivered[:, order], seconds),
+            *sends_after_warm_up(scenario, np.where(unknown, np.inf, throughput)),
         ),
         extra={
             "engine": trace.engine,
@@ -189,6 +206,19 @@ def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     return (Assumption("whole-run", False, said),)
 
 
+def _known_throughput(
+    scenario: Scenario, delivered: Floats, seconds: Floats
+) -> tuple[Assumption, ...]:
+    """Warn if the trace does not tell a flow's throughput for over 10 % of its measured time.
+
+    The warning is the assumption ``known-throughput``, marked as not holding.  Without a reason to
+    warn, the result is empty.  ``delivered`` has the throughputs, and ``seconds`` the measured part
+    of each interval, both [time, flow] in the order of the scenario's flows.
+    """
+    told = unknown_throughputs([m.name for m in scenario.members], delivered, seconds)
+    return (Assumption("known-throughput", False, told),) if told else ()
+
+
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:
     """List the assumptions about the trace that may not hold, and mark them as uncertain.
 
@@ -251,13 +281,25 @@ def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
     return weights
 
 
-def _total(values: Floats | None, order: list[int], weights: Floats) -> Floats | None:
+@overload
+def _total(values: Floats, order: list[int], weights: Floats, seconds: Floats) -> Floats: ...
+@overload
+def _total(
+    values: Floats | None, order: list[int], weights: Floats, seconds: Floats
+) -> Floats | None: ...
+def _total(
+    values: Floats | None, order: list[int], weights: Floats, seconds: Floats
+) -> Floats | None:
+    """Add up a count, such as packets, over the time in which each flow is measured: [flow].
+
+    ``values`` has the count per interval and flow.  Where it is unknown, its mean over the rest of
+    the measured time counts.  The result is NaN if it is unknown throughout.  ``seconds`` has the
+    measured part of each interval, s: [time, flow].
+    """
     if values is None:
         return None
     chosen = values[:, order]
-    total: Floats = np.nansum(chosen * weights, axis=0)
-    total[np.all(np.isnan(chosen), axis=0)] = math.nan
-    return total
+    return with_unknown(np.nansum(chosen * weights, axis=0), known_part(chosen, seconds))
 
 
 def _mean(
@@ -318,15 +360,21 @@ def _has_least_rtts(trace: Trace) -> bool:
 def _loss(
     trace: Trace, order: list[int], weights: Floats, delivered: Floats
 ) -> tuple[Floats | None, str]:
-    lost = _total(trace.known("loss"), order, weights)
-    again = _total(trace.known("retransmits"), order, weights)
-    sent = _total(trace.known("sent"), order, weights)
+    """Each flow's loss rate, and a text on how it was computed.
+
+    Only intervals count in which both packets lost and packets sent are known.  ``delivered`` has
+    the packets delivered, [time, flow of the trace].
+    """
+    lost, again, sent = (trace.known(name) for name in ("loss", "retransmits", "sent"))
     events, how = (lost, "drops") if lost is not None else (again, "retransmissions")
     if events is None:
         return None, "not known"
     if sent is None:
         sent = delivered + events
-    rate = np.divide(events, sent, out=np.full(sent.shape, math.nan), where=sent >= 1)
+    events = np.where(np.isnan(sent), np.nan, events)
+    sent = np.where(np.isnan(events), np.nan, sent)
+    few, all_sent = (np.nansum(x[:, order] * weights, axis=0) for x in (events, sent))
+    rate = np.divide(few, all_sent, out=np.full(few.shape, math.nan), where=all_sent >= 1)
     return rate, f"{how} over packets sent"
 
 
@@ -348,9 +396,9 @@ def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
     weight = np.clip(np.minimum(high, run.duration) - np.maximum(low, run.warmup), 0.0, None)
     if not weight.sum() > 0:
         return None
-    means = weight @ np.nan_to_num(queue) / weight.sum()
+    means = mean_over_time(queue, weight)
     index = {name: i for i, name in enumerate(trace.links)}
     named = [means[index[k.name]] if k.name in index else math.nan for k in scenario.links]
-    if len(scenario.links) == 1 and math.isnan(named[0]):
-        named = [float(means.max())]
+    if len(scenario.links) == 1 and scenario.links[0].name not in index:
+        named = [float(np.fmax.reduce(means))]
     return np.array(named)

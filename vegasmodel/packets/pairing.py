@@ -15,6 +15,7 @@ import numpy as np
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.trace import Trace
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Member, Scenario
@@ -90,10 +91,9 @@ class Pairing:
         if still:
             found.append(Assumption("no-idle-flows", False, few(still, clauses=True)))
         others = [i for i in range(len(names)) if i not in set(self.order)]
-        delivered = self.trace.known("throughput")
-        if others and delivered is not None:
-            packets = np.nansum(delivered * np.diff(self.trace.edges)[:, None], axis=0)
-            part = float(packets[others].sum() / max(packets.sum(), 1e-300))
+        packets = packets_in_all(self.trace)
+        if others and packets is not None:
+            part = float(np.nansum(packets[others]) / max(np.nansum(packets), 1e-300))
             if part >= LITTLE:
                 who = few([names[i] for i in others], 6)
                 detail = f"{who}: flows of the trace alone, {100 * part:.3g} % of its packets"
