@@ -80,6 +80,33 @@ def test_the_first_row_of_a_csv_table_gives_only_its_counts(tmp_path):
     np.testing.assert_allclose(trace.get("rtt"), [[0.006]])
 
 
+@pytest.mark.parametrize("column", ["rtt_us", "minrtt_us", "vegas_baseRTT_us"])
+def test_a_kernel_s_rtt_before_the_first_sample_is_unknown(column, tmp_path):
+    """Its smoothed RTT is then 0, the baseRTT of its Vegas 2**31 - 1, and its minrtt 2**32 - 1."""
+    table = f"time,flow,cwnd,bytes_acked,snd_mss,{column}\n0,a,9,0,1000,0\n"
+    before = [0, 2**31 - 1, 2**32 - 1, 2**32 - 2]
+    table += "".join(f"{k},a,9,{k}000,1000,{us}\n" for k, us in enumerate(before, start=1))
+    trace = read(saved(tmp_path, table.encode()))
+    name = "rtt" if column == "rtt_us" else "base_rtt"
+    np.testing.assert_allclose(trace.get(name)[:, 0], [np.nan] * 3 + [4294.967294])
+
+
+@pytest.mark.parametrize("kind", ["iperf3", "ss"])
+def test_an_rtt_of_0_in_a_log_is_unknown(kind, tmp_path):
+    """The course's RTT is always 40 ms; in one sample the kernel has none yet."""
+    run = samples.course()
+    data = samples.iperf3(run) if kind == "iperf3" else samples.ss_log(run)
+    text = {"iperf3": (b'"rtt": 40000', b'"rtt": 0'), "ss": (b" rtt:40.0/2.1", b" rtt:0/2.1")}[kind]
+    at = data.index(text[0], data.index(text[0]) + 1)  # not in the first sample, of ss alone read
+    data = data[:at] + data[at:].replace(*text, 1).replace(b"minrtt:22", b"minrtt:0", 1)
+    trace = read(saved(tmp_path, data))
+    rtt = trace.get("rtt")[:, 0]
+    assert np.isnan(rtt).sum() == 1
+    assert np.nanmin(rtt) == pytest.approx(0.04)
+    if kind == "ss":
+        np.testing.assert_array_equal(np.isnan(trace.get("base_rtt")), np.isnan(rtt[:, None]))
+
+
 def test_comments_in_a_csv_table(tmp_path):
     """Only where the first column is the time: elsewhere # may begin a name."""
     plain = read(saved(tmp_path, samples.LINUX_CSV))

@@ -15,6 +15,9 @@ Optional columns are:
 - vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
   is used instead.
 
+An RTT of 0, 2147483647 or 4294967295 is unknown: these are the kernel's values before its first
+sample.
+
 The trace begins at the time of the first row. A window or an RTT is that of the interval which ends
 at its row. So of the first row only the counters are used.
 
@@ -56,7 +59,8 @@ UNREAD = {  # of the kernel's state; scripts/kernel/traffic.py records them
 COMMENT = b"#"  # begins a line
 KERNEL = "ca_state"  # a state that only a kernel tells
 COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
-NO_SAMPLE = 2147483647  # the kernel's "infinity" of 32 bits
+# the kernel's RTTs before the first sample: rtt_us; the baseRTT of its Vegas; minrtt_us
+NO_SAMPLE = (0.0, 2147483647.0, 4294967295.0)
 CLOCK = 1e9  # s; later times are those of a clock that counts from 1970
 NEVER_FALLS = (
     "a count since the flow's start, which never falls; the bytes of single intervals must be "
@@ -206,7 +210,7 @@ def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
         if name not in row:
             return math.nan
         value = count(name)
-        return math.nan if value == NO_SAMPLE else value * 1e-6
+        return math.nan if value in NO_SAMPLE else value * 1e-6
 
     sample = {
         "window": count("cwnd"),

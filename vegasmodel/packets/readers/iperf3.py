@@ -78,7 +78,7 @@ def read(source: Source) -> Trace:
         "throughput": np.nan_to_num(grids["bytes"]) / payload / lengths,
         "retransmits": np.where(silent, 0.0, grids["retransmits"]),
         "window": grids["snd_cwnd"] / payload,
-        "rtt": grids["rtt"] * 1e-6,
+        "rtt": np.where(grids["rtt"] > 0.0, grids["rtt"], math.nan) * 1e-6,  # 0: no sample yet
         "first": first,
         "last": np.nanmax(grids["end"], axis=0),
         "payload": np.full(len(sockets), payload),

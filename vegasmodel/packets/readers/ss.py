@@ -140,10 +140,10 @@ def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
         "window": number("cwnd"),
         "bytes": number("bytes_acked"),
     }
-    if "rtt" in fields:
-        sample["rtt"] = source.number(rtt, line, "rtt", 0.0, 1e9) * 1e-3
+    if "rtt" in fields:  # 0: no sample yet
+        sample["rtt"] = source.number(rtt, line, "rtt", 0.0, 1e9) * 1e-3 or math.nan
     if "minrtt" in fields:
-        sample["base_rtt"] = number("minrtt") * 1e-3
+        sample["base_rtt"] = number("minrtt") * 1e-3 or math.nan
     if "bytes_retrans" in fields:
         sample["bytes_again"] = number("bytes_retrans")
     elif "retrans" in fields:  # unrecovered / total, in packets
