@@ -71,6 +71,15 @@ def test_a_column_that_is_not_known_is_a_doubt(columns, said, tmp_path):
     assert found is None if said is None else found.endswith(said)
 
 
+@pytest.mark.parametrize("twice", ["rtt_us", "time", "flow"])
+def test_a_csv_table_with_two_columns_of_one_name_is_refused(twice, tmp_path):
+    """One of the two would be read without a word. Columns that are not read may have one name."""
+    table = "time,flow,cwnd,bytes_acked,snd_mss,rtt_us,{}\n0,1,9,0,1000,60,{}\n1,1,9,9,1000,70,{}\n"
+    with pytest.raises(TraceError, match=f"line 1: found '{twice}', expected each column once"):
+        read(saved(tmp_path, table.format(twice, 1, 1).encode()))
+    assert read(saved(tmp_path, table.format("x,x", "5,5", "5,5").encode())).flows == ["1"]
+
+
 def test_the_first_row_of_a_csv_table_gives_only_its_counts(tmp_path):
     """A window and an RTT belong to the interval that ends at their row."""
     head = "time,flow,cwnd,bytes_acked,snd_mss,rtt_us"

@@ -91,7 +91,7 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
     """Return the column names in the header of a CSV table, and check them.
 
     The header is the first line that is not a comment.  Raises ``TraceError`` if it lacks required
-    columns, or if the columns are not separated by commas alone.
+    columns, if it has a column twice, or if the columns are not separated by commas alone.
 
     ``sure`` is false if the file may have another format than CSV.  Missing columns are then an
     error only if at least two of the required columns are present.
@@ -107,6 +107,9 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
         said = f"; is {near[0]!a} meant?" if near else ""
         wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
         source.fail(place, first[:120], wanted)
+    twice = [name for name in (*NEEDED, *OPTIONAL) if names.count(name) > 1]
+    if twice and not missing:
+        source.fail(place, twice[0], "each column once")
     return names
 
 
