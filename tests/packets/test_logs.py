@@ -3,6 +3,7 @@
 import random
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.packets import logs, samples
@@ -69,6 +70,36 @@ def test_a_column_that_is_not_known_is_a_doubt(columns, said, tmp_path):
     table = f"{head}\n0,a,9,0,1448{values}\n1,a,9,14480,1448{values}\n"
     found = read(saved(tmp_path, table.encode())).doubts.get("known-columns")
     assert found is None if said is None else found.endswith(said)
+
+
+@pytest.mark.parametrize("cell", ["", "nan", "NaN", " "])
+def test_a_window_or_an_rtt_in_a_csv_table_may_be_unknown(cell, tmp_path):
+    """Where Vegas's baseRTT is unknown, the smoothed RTT may still be known."""
+    head = "time,flow,cwnd,bytes_acked,snd_mss,rtt_us,vegas_baseRTT_us"
+    lines = [head, f"0,a,{cell},0,1000,{cell},{cell}", f"1,a,7,1000,1000,{cell},60000",
+             f"2,a,{cell},5000,1000,80000,{cell}"]  # fmt: skip
+    trace = read(saved(tmp_path, "\n".join(lines).encode()))
+    np.testing.assert_allclose(packets(trace), [5])
+    found = [trace.get(name)[:, 0] for name in ("window", "rtt", "base_rtt")]
+    np.testing.assert_allclose(found, [[7, np.nan], [np.nan, 0.08], [0.06, np.nan]])
+
+
+@pytest.mark.parametrize("column", ["time", "bytes_acked", "snd_mss", "total_retrans"])
+def test_the_other_numbers_of_a_csv_table_must_be_known(column, tmp_path):
+    values = {"time": "1", "flow": "a", "cwnd": "7", "bytes_acked": "9", "snd_mss": "1000"}
+    for cell in ("", "nan"):
+        row = values | {"total_retrans": "0", column: cell}
+        table = f"{','.join(row)}\n{','.join(row.values())}\n"
+        with pytest.raises(TraceError, match=f"line 2: found '{cell}', expected "):
+            read(saved(tmp_path, table.encode()))
+
+
+def test_what_pandas_writes_is_read(tmp_path):
+    path = tmp_path / "run.csv"
+    table = {"time": [0.0, 1.0, 2.0], "flow": ["a"] * 3, "cwnd": [9, 9, 9], "snd_mss": [1000] * 3,
+             "bytes_acked": [0, 9000, 18000], "rtt_us": [np.nan, np.nan, 6e4]}  # fmt: skip
+    pd.DataFrame(table).to_csv(path, index=False)
+    np.testing.assert_allclose(read(path).get("rtt"), [[np.nan], [0.06]])
 
 
 @pytest.mark.parametrize("twice", ["rtt_us", "time", "flow"])

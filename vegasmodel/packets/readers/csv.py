@@ -15,8 +15,8 @@ Optional columns are:
 - vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
   is used instead.
 
-An RTT of 0, 2147483647 or 4294967295 is unknown: these are the kernel's values before its first
-sample.
+A window or an RTT is unknown if its cell is empty or has nan. An RTT of 0, 2147483647 or
+4294967295 is unknown, too: these are the kernel's values before its first sample.
 
 The trace begins at the time of the first row. A window or an RTT is that of the interval which ends
 at its row. So of the first row only the counters are used.
@@ -56,6 +56,7 @@ UNREAD = {  # of the kernel's state; scripts/kernel/traffic.py records them
     *("ssthresh", "unacked", "lost", "notsent_bytes", "delivered_pkts", "rwnd_limited_us"),
     *("vegas_enabled", "vegas_rttcnt", "vegas_minRTT_us"),
 }
+UNKNOWN = ("", "nan")  # what DataFrame.to_csv, or str, writes for NaN
 COMMENT = b"#"  # begins a line
 KERNEL = "ca_state"  # a state that only a kernel tells
 COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
@@ -209,19 +210,20 @@ def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
     def count(name: str) -> float:
         return source.number(row[name], line, name, 0.0, MAX_COUNT)
 
+    def known(name: str) -> bool:
+        return row.get(name, "").strip().lower() not in UNKNOWN
+
     def seconds(name: str) -> float:
-        if name not in row:
-            return math.nan
-        value = count(name)
+        value = count(name) if known(name) else 0.0
         return math.nan if value in NO_SAMPLE else value * 1e-6
 
     sample = {
-        "window": count("cwnd"),
+        "window": count("cwnd") if known("cwnd") else math.nan,
         "bytes": count("bytes_acked"),
         "rtt": seconds("rtt_us"),
         "base_rtt": seconds("vegas_baseRTT_us" if "vegas_baseRTT_us" in row else "minrtt_us"),
     }
-    if "vegas_baseRTT_us" in row and math.isnan(sample["base_rtt"]):
+    if known("vegas_baseRTT_us") and math.isnan(sample["base_rtt"]):
         sample["rtt"] = math.nan
     if "total_retrans" in row:
         sample["retransmits"] = count("total_retrans")
