@@ -8,8 +8,10 @@ import pytest
 
 import vegasmodel as vm
 from tests.packets import samples
+from vegasmodel.command_line import newfile
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import read
+from vegasmodel.packets.inspection import inspect
 from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import make
@@ -85,6 +87,34 @@ def test_a_number_that_is_no_flow_s_name_fits_none_of_named_flows():
     named = trace(("1", "2"))
     with pytest.raises(FieldError, match=r"flow 1, match.*fits no flow of the trace; it has 1, 2"):
         pair(named, scenario('vegas\nmatch = "7"', "reno"))
+
+
+NAMES = ["a\tb", "\x1b[31mred", "日本\u202e", "plain"]
+
+
+def test_a_name_that_cannot_be_printed_is_matched_as_it_is_shown(tmp_path):
+    """With a tab, an escape, a mark that turns the text around; the file that ``new`` writes fits.
+
+    The flow whose name is the shown one itself comes first.
+    """
+    times, rates = np.arange(1.0, 9.0), np.full((8, 4), 100.0)
+    trace = make("csv", times, NAMES, {"throughput": rates, "rtt": np.full((8, 4), 0.1)})
+    text, _, _ = newfile.from_trace(trace, "new")
+    fits = vm.Scenario.from_toml(text)
+    assert [group.match for group in fits.flows] == [
+        "a\\tb",
+        "\\x1b[31mred",
+        "日本\\u202e",
+        "plain",
+    ]
+    assert pair(trace, fits).order == (0, 1, 2, 3)
+    assert set(pair(trace, fits).by) == {"match"}
+    trace.write(tmp_path / "t.parquet")
+    found = [flow["match"] for flow in inspect(tmp_path / "t.parquet")["flows"]]
+    assert found == [group.match for group in fits.flows]
+    both = make("csv", times, ["a\tb", "a\\tb"], {"throughput": rates[:, :2]})
+    one = vm.Scenario(fits.links, [vm.Flow("reno", 0.1, match="a\\tb")])
+    assert pair(both, one).order == (1,)
 
 
 def test_two_groups_cannot_claim_one_flow():

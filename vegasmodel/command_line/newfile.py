@@ -6,6 +6,7 @@ estimates from the trace. A value that cannot be estimated is a guess, and its c
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from collections.abc import Mapping
@@ -93,6 +94,7 @@ def from_trace(
     Raises ``FieldError`` unless 1 to ``MAX_FLOWS`` flows have enough to send, or if the estimates
     are not a valid scenario.
     """
+    trace = _with_printable_names(trace)
     idle = idle_flows(trace)
     busy = [i for i, flow in enumerate(trace.flows) if flow not in idle]
     if not 0 < len(busy) <= MAX_FLOWS:
@@ -133,6 +135,13 @@ def from_trace(
     text = _commented(toml_file.write(table), notes | _size_note(trace))
     text = HEAD + _doubts(trace) + text + _left_out(trace, flows, idle)
     return text, filled, guesses
+
+
+def _with_printable_names(trace: Trace) -> Trace:
+    """The trace with flow names as a scenario file may have them, and as ``match`` finds them."""
+    names = [printable(name) for name in trace.flows]
+    controls = {printable(name): control for name, control in trace.controls.items()}
+    return dataclasses.replace(trace, data=trace.data.assign_coords(flow=names), controls=controls)
 
 
 def _guessed(notes: Mapping[tuple[str, int, str], str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.lists import few
+from vegasmodel.fields.units import printable
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.gaps import lives, seconds_in, unknown_throughputs
@@ -134,7 +135,7 @@ def _flow(trace: Trace, i: int) -> dict[str, Any]:
     return {
         "name": name,
         "control": trace.controls.get(name),
-        "match": name,
+        "match": printable(name),
         "packets": total("throughput", steps),
         "sent": total("sent"),
         "lost": total("loss"),

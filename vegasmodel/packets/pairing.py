@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, printable
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.trace import Trace
@@ -109,6 +109,7 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
     yet:
 
     - The field ``match`` in the scenario gives the name, address or port of the flow in the trace.
+      In a name that has characters that cannot be printed, ``match`` has their escapes.
     - Flows with the same name are paired.
     - If the trace was made by simulating this scenario, its flows have the scenario's order.
     - If the scenario and the trace have equally many flows with the same congestion control, these
@@ -175,13 +176,15 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
         if group.match is None:
             continue
         field, names = f"flow[{g}].match", trace.flows
+        shown = [printable(name) for name in names]  # a scenario's texts are printable
         hits = [names.index(group.match)] if group.match in names else []
+        hits = hits or [i for i, name in enumerate(shown) if name == group.match]
         hits = hits or [i for i, name in enumerate(names) if _fits(group.match, name)]
         if len(hits) != group.count:
             said = f"fits {len(hits) or 'no'} flow{'s' * (len(hits) > 1)} of the trace"
             many = f", not {group.count}" if hits else ""
-            shown = f"it has {few(names, 6)}" if not hits else few([names[i] for i in hits], 6)
-            raise FieldError(field, group.match, shown, wrong=f"{said}{many}")
+            there = f"it has {few(names, 6)}" if not hits else few([names[i] for i in hits], 6)
+            raise FieldError(field, group.match, there, wrong=f"{said}{many}")
         for i in hits:
             if i in taken:
                 wrong = f"fits {trace.flows[i]}, which {taken[i]} fits already"
