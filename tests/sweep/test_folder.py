@@ -19,7 +19,9 @@ import pytest
 import xarray as xr
 
 import vegasmodel as vm
-from tests.sweep.scenes import OVER, mixed
+from tests.helpers import MIXED
+from tests.sweep.scenes import OVER, RUN, file_of, mixed
+from vegasmodel import laws
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.study import points, store
@@ -145,6 +147,74 @@ def test_what_is_in_a_folder_already(place: Path) -> None:
     before = {name: (out / name).read_bytes() for name in files(out)}
     vm.sweep(mixed(), OVER[:1], "minicycle", out)
     assert before == {name: (out / name).read_bytes() for name in files(out)}
+
+
+OWN = """
+import vegasmodel as vm
+GAIN = {gain}
+def grown(f):
+    return {inner}
+@vm.register_law("own", decrease={decrease})
+def own(f):
+    "{doc}"
+    return GAIN * grown(f)
+"""
+UNUSED = """
+@vm.register_law("unused")
+def unused(f):
+    return {0}
+"""
+FIRST = {"gain": 1.0, "inner": "1.0", "decrease": 0.5, "doc": "Grows."}
+
+
+def with_own_law(place: Path, text: str) -> int:
+    """The exit status of a sweep of a scenario with the law of a file, which has this text."""
+    scenario = MIXED.replace('law = "reno"', 'law = "own"') + RUN
+    (place / "own.toml").write_text(scenario)
+    (place / "own.py").write_text(text)
+    line = ["sweep", "own.toml", "--over", "link.buffer=10,20", "--model", "fluid"]
+    return run([*line, "--laws", "own.py", "--out", "law.zarr"])
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [{"gain": 8.0}, {"inner": "8.0"}, {"inner": "f.window / 4"}, {"decrease": 0.75}],
+    ids=str,
+)
+def test_a_sweep_does_not_go_on_with_an_edited_law(
+    edited: dict[str, Any],
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    no_laws: None,
+) -> None:
+    """But it goes on if only a comment or a law that it does not use has changed."""
+    monkeypatch.chdir(place)
+    assert with_own_law(place, OWN.format(**FIRST) + UNUSED.format(1)) == 0
+    laws._files.clear()  # as in a new process
+    commented = OWN.format(**(FIRST | {"doc": "It grows."})).replace("GAIN =", "# of ours\nGAIN =")
+    assert with_own_law(place, commented + UNUSED.format(2)) == 0
+    laws._files.clear()
+    capsys.readouterr()
+    assert with_own_law(place, OWN.format(**(FIRST | edited)) + UNUSED.format(1)) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "holds another sweep; give a new name: the code of a law differs, own=" in said
+
+
+def test_a_sweep_with_a_law_of_unknown_code_is_not_continued(place: Path, no_laws: None) -> None:
+    """Earlier versions did not store the fingerprints of laws. Other sweeps go on all the same."""
+    vm.register_law("own", lambda f: 1.0)
+    own = vm.Scenario.from_toml(file_of().replace('law = "reno"', 'law = "own"'))
+    for name, scenario in (("own.zarr", own), ("reno.zarr", mixed())):
+        out = place / name
+        vm.sweep(scenario, {"link.buffer": [10, 20]}, "fluid", out)
+        meta = json.loads((out / "zarr.json").read_text())
+        known = meta["attributes"].pop("laws", None)
+        assert (known is None) == (scenario is not own)
+        (out / "zarr.json").write_text(json.dumps(meta))
+    vm.sweep(mixed(), {"link.buffer": [10, 20]}, "fluid", place / "reno.zarr")
+    with pytest.raises(FieldError, match="the code of a law differs, nothing there and own="):
+        vm.sweep(own, {"link.buffer": [10, 20]}, "fluid", place / "own.zarr")
 
 
 def test_blocks_do_not_change_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:

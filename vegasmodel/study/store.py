@@ -41,6 +41,7 @@ BLANK: dict[str, tuple[Any, Any]] = {
 LATER = ("status",)  # written after the rest of a block
 DIFFERENCES = {  # attributes, and what they are of
     "scenario_toml": "the scenario",
+    "laws": "the code of a law",
     "model": "the model",
     "over": "what varies",
     "draw": "the number of random points (draw)",
@@ -108,8 +109,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
     The folder is created if it does not exist.  Raises ``FieldError`` in these cases:
 
     - ``path`` exists and is not a stored sweep.
-    - The stored sweep has another scenario, other points, another model or other variables, or
-      another version of this package wrote it.
+    - The stored sweep has another scenario, other points, another model, a law whose code was
+      different or other variables, or another version of this package wrote it.
     - Another process is writing to it.
 
     Raises ``OSError`` if the folder cannot be created.
@@ -208,8 +209,8 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
         return
     said = "give a new name"
     for key, what in DIFFERENCES.items():
-        if there.get(key) != ours[key]:
-            old, new = _differing(there.get(key), ours[key])
+        if there.get(key) != ours.get(key):
+            old, new = _differing(there.get(key), ours.get(key))
             said = f"give a new name: {what} differs, {old[:60]} there and {new[:60]} now"
             break
     raise FieldError("out", str(path), said, wrong="holds another sweep")
@@ -219,13 +220,15 @@ def _differing(there: Any, ours: Any) -> tuple[str, str]:
     """Two texts that show the first difference between the values of an attribute in two sweeps.
 
     ``there`` is the value in the stored sweep, and ``ours`` that in the new one. Texts are compared
-    line by line, and tables entry by entry. Any other values are compared as a whole.
+    line by line, and tables entry by entry. Any other values are compared as a whole. An older
+    version may have stored no table.
     """
     if isinstance(there, str) and isinstance(ours, str):
         parts = [text.splitlines() for text in (there, ours)]
-    elif isinstance(there, Mapping) and isinstance(ours, Mapping):
+    elif isinstance(ours, Mapping):
         parts = [
-            [f"{k}={','.join(map(str, v))}" for k, v in each.items()] for each in (there, ours)
+            [f"{k}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in each.items()]
+            for each in (there or {}, ours)
         ]
     else:
         parts = [[str(there)], [str(ours)]]

@@ -1,0 +1,112 @@
+"""Computes a fingerprint of a law's code, which tells whether the law has changed.
+
+A user's law of congestion control consists of Python functions. They may change between two runs,
+and so may the functions that they call and the variables that they read.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import dis
+import enum
+import functools
+import hashlib
+import itertools
+from collections.abc import Iterator
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.laws.law import Law
+
+_PLAIN = (str, bytes, int, float, complex, np.generic, enum.Enum, type(None))
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def of_law(law: Law) -> str:
+    """The fingerprint of a law: of its functions and of its other properties."""
+    return of(*(getattr(law, field.name) for field in dataclasses.fields(law)))
+
+
+def of(*values: Any) -> str:
+    """The fingerprint of some values, such as functions: 16 hexadecimal digits.
+
+    Equal values have the same fingerprint in every process.  That of a function depends on its
+    code, on the Python functions that it calls, and on the values that it reads from outside: those
+    of global variables, of an enclosing function and of modules, such as ``settings.GAIN``.  It
+    does not depend on comments, on names of local variables, or on the place of the code in a file.
+    But another version of Python may give another fingerprint, because it translates the code in
+    another way.
+    """
+    return hashlib.sha256(_told(values, []).encode()).hexdigest()[:16]
+
+
+def _told(value: Any, seen: list[FunctionType]) -> str:
+    """A text on a value, which is the same in every process, and differs for another value.
+
+    ``seen`` has the functions that the text contains so far. Each is described once only.
+    """
+    value = getattr(value, "py_func", value)  # the Python function of one that Numba has compiled
+    if isinstance(value, FunctionType):
+        if value in seen:
+            return f"function {seen.index(value)}"
+        seen.append(value)
+        outside = [(name, _told(found, seen)) for name, found in _read_by(value)]
+        return f"function {_code(value.__code__, value.__doc__, seen)} reads {outside}"
+    if isinstance(value, CodeType):  # of a function inside a function
+        return _code(value, None, seen)
+    if isinstance(value, tuple | list | frozenset):
+        parts = [_told(each, seen) for each in value]
+        return f"{type(value).__name__} {sorted(parts) if isinstance(value, frozenset) else parts}"
+    if isinstance(value, np.ndarray):
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return f"array {value.dtype} {value.shape} {content}"
+    if isinstance(value, _PLAIN):
+        return f"{type(value).__name__} {value!r}"
+    # a module, a class or a function in C; the caller describes what it uses of a module
+    return f"{type(value).__name__} {getattr(value, '__name__', '')}"
+
+
+def _code(code: CodeType, doc: str | None, seen: list[FunctionType]) -> str:
+    """A text on the code of a function with the docstring ``doc``, which does not count."""
+    constants = code.co_consts[1:] if doc and code.co_consts[0] == doc else code.co_consts
+    parts = (code.co_code, code.co_exceptiontable, code.co_names, code.co_freevars, constants)
+    return _told(parts, seen)
+
+
+def _read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of the variables that a function reads from outside."""
+    code, known = function.__code__, function.__globals__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    for name, *attributes in _outside(code):
+        value = _content(cells[name]) if name in cells else known.get(name)
+        yield name, value
+        for each in attributes:
+            if isinstance(value, ModuleType):
+                value = getattr(value, each, None)
+                yield each, value
+    yield "defaults", function.__defaults__
+    yield "defaults by name", tuple((function.__kwdefaults__ or {}).items())
+
+
+@functools.cache
+def _outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
+    """The outside variables that the code reads, such as ``("np", "random", "normal")``.
+
+    After the variable follow the names of its attributes.  Functions inside the code count, too.
+    """
+    found, steps = dict[tuple[str, ...], None](), list(dis.get_instructions(code))
+    for i, step in enumerate(steps):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            after = itertools.takewhile(lambda x: x.opname in _ATTRIBUTE, steps[i + 1 :])
+            found[(step.argval, *(each.argval for each in after))] = None
+    inside = (_outside(each) for each in code.co_consts if isinstance(each, CodeType))
+    return tuple(found | dict.fromkeys(itertools.chain(*inside)))
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the enclosing function has not assigned the variable
+        return None
