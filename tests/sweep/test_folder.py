@@ -217,6 +217,37 @@ def test_a_sweep_with_a_law_of_unknown_code_is_not_continued(place: Path, no_law
         vm.sweep(own, {"link.buffer": [10, 20]}, "fluid", place / "own.zarr")
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "said"),
+    [
+        (
+            "5:60:1",
+            "5:61:1",
+            r"link\.buffer=\.\.,60\.0 there and link\.buffer=\.\.,60\.0,61\.0 now",
+        ),
+        ("5:60:1", "5:60:2", r"link\.buffer=5\.0,6\.0,.* there and link\.buffer=5\.0,7\.0,.* now"),
+        ("1:20:0.01", "1:21:0.01", r"=1\.0,\.\.,20\.0,.* there and link\.buffer=1\.0,\.\.,21\.0,"),
+    ],
+)
+def test_the_first_difference_from_another_sweep_is_shown(
+    first: str, then: str, said: str, place: Path
+) -> None:
+    """Also if the two lists begin alike, and are longer than the message."""
+    vm.sweep(mixed(), [f"link.buffer={first}"], "minicycle", place / "a.zarr")
+    with pytest.raises(FieldError, match=said):
+        vm.sweep(mixed(), [f"link.buffer={then}"], "minicycle", place / "a.zarr")
+
+
+def test_the_first_difference_of_a_long_line_of_the_scenario_is_shown(place: Path) -> None:
+    name = "a long name of a scenario, which is longer than the message may be: "
+    for last in ("one", "two"):
+        scenario = mixed().replace(name=name + last)
+        if last == "one":
+            vm.sweep(scenario, OVER[:1], "minicycle", place / "a.zarr")
+    with pytest.raises(FieldError, match=r'name = ?\.\..*one" there and name = ?\.\..*two" now'):
+        vm.sweep(scenario, OVER[:1], "minicycle", place / "a.zarr")
+
+
 def test_blocks_do_not_change_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = vm.sweep(mixed(), OVER, "minicycle")
     monkeypatch.setitem(sweeps.BLOCK, "arrays", 37)

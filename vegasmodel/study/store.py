@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import shutil
 import warnings
@@ -210,8 +211,9 @@ def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
     said = "give a new name"
     for key, what in DIFFERENCES.items():
         if there.get(key) != ours.get(key):
-            old, new = _differing(there.get(key), ours.get(key))
-            said = f"give a new name: {what} differs, {old[:60]} there and {new[:60]} now"
+            both = _differing(there.get(key), ours.get(key))
+            old, new = _shortened(*both)
+            said = f"give a new name: {what} differs, {old} there and {new} now"
             break
     raise FieldError("out", str(path), said, wrong="holds another sweep")
 
@@ -238,6 +240,22 @@ def _differing(there: Any, ours: Any) -> tuple[str, str]:
         n = min(len(old), len(new))
         return (old[n:] or ["nothing"])[0], (new[n:] or ["nothing"])[0]
     return found
+
+
+def _shortened(*texts: str) -> list[str]:
+    """The texts, each cut to about 60 letters in which their first difference can be seen.
+
+    They are such as ``link.buffer=5.0,6.0,7.0``.  Of long texts that begin alike, the name and the
+    last value that they have in common remain: ``link.buffer=..,6.0,7.0``.
+    """
+    pairs = zip(*texts, strict=False)
+    alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    if alike < 40:
+        return [text[:60] for text in texts]
+    name, equals, _ = texts[0][:alike].partition("=")
+    head = f"{name[:30]}{equals}.." if equals else ".."
+    begin = max(texts[0].rfind(",", 0, alike - 1), alike - 20)
+    return [head + text[begin : begin + 60 - len(head)] for text in texts]
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
