@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 
 import numpy as np
@@ -55,6 +56,22 @@ def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, monkeypatch):
         monkeypatch.setitem(globals(), "TARGET", target)
         mean = vm.predict(case, model).queue_mean
         assert mean[0] == pytest.approx(1000.0 * target, rel=0.02)  # within a packet or less
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize("drawn", [random.random, np.random.random])
+def test_the_seed_of_the_scenario_determines_what_a_law_draws(model, drawn):
+    """A law that backs off at random before the buffer is full, as PERT does."""
+
+    def drift(f):
+        return -0.3 * f.window if drawn() < 0.002 * f.backlog else 1.0
+
+    vm.register_law("early", drift, delay_based=True)
+    case = scenario("early", "reno", "ns2").replace({"run.duration": 60.0, "run.warmup": 20.0})
+    first, again = (vm.predict(case, model).throughput for _ in range(2))
+    other = vm.predict(case.replace({"run.seed": 2}), model).throughput
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
 
 
 PAIR, ARRAY, WORD, SURE, TABLE = (0.5, "x"), np.array([0.25, 0.25]), "y", True, {"a": 1.0}

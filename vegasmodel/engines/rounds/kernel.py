@@ -12,6 +12,8 @@ them. ``samples.py`` records what the flows and queues do.
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
+import random
+
 import numpy as np
 
 from vegasmodel.engines.rounds.laws import cwnd_packets, in_slow_start, window
@@ -258,6 +260,7 @@ def _flow_event(
 def _start_flows(net: Net, seed: int) -> None:
     """Prepare a new run: seed the random numbers and schedule the start of each flow."""
     np.random.seed(seed)
+    random.seed(seed)  # Numba has a second generator, for laws of a user that call ``random``
     for k in range(net.links.shape[0]):
         net.links[k].next_hazard = np.random.exponential()
     for e in range(net.hops.shape[0]):

@@ -5,6 +5,8 @@ For example, ``victim`` draws which flow an arriving packet belongs to.
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.records import LinkState, Sender
@@ -15,9 +17,11 @@ from vegasmodel.engines.tables import Table, jit, rare
 def seed(number: int) -> None:
     """Seed the random numbers of compiled code in this thread.
 
-    Numba has one generator per thread, apart from NumPy's. So other threads are not affected.
+    Numba has generators of its own in each thread, so other threads are not affected. One is for
+    NumPy's functions. The other is for those of ``random``, which a law of a user may call.
     """
     np.random.seed(number)
+    random.seed(number)
 
 
 @jit
