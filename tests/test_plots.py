@@ -1,5 +1,6 @@
 """Figures show the numbers that they get, and label them."""
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -231,6 +232,15 @@ def test_windows_and_their_mini_cycles() -> None:
     assert len(plots.windows(data, cycles=0).axes) == 2  # no column of cycles
     coarse = sawtooth(rtt=0.19)  # more than half of it lies between samples
     assert len(plots.windows(coarse, cycles=3).axes) == 2
+
+
+def test_a_flow_whose_name_begins_with_an_underscore_is_in_the_legend() -> None:
+    """matplotlib leaves out such labels."""
+    data = sawtooth(3).assign_coords(flow=["_a", "_$b$", "c_"])
+    fig = plots.windows(data, cycles=0)
+    shown = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert shown == [r"$\_$a", r"$\_$\$b\$", "c_", "queue of wire"]
+    fig.savefig(io.BytesIO())  # the formulas can be drawn
 
 
 def test_what_is_lost_within_a_round_trip_is_one_loss() -> None:

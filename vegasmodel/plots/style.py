@@ -129,8 +129,14 @@ def _expect_axes(axes: Sequence[Axes]) -> None:
 
 
 def plain(text: object) -> str:
-    """The text with dollar signs escaped; matplotlib would take them for marks of a formula."""
-    return str(text).replace("$", r"\$")
+    """The text as matplotlib must get it, so that it is drawn as it is.
+
+    Dollar signs are escaped, because matplotlib takes them for marks of a formula.  A first
+    underscore is written as a formula, because matplotlib leaves lines whose names begin with an
+    underscore out of the legend.
+    """
+    escaped = str(text).replace("$", r"\$")
+    return rf"$\_${escaped[1:]}" if escaped.startswith("_") else escaped
 
 
 def tidy(*axes: Axes, grid: bool = True) -> None:
