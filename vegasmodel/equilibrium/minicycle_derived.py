@@ -291,13 +291,14 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # `lag` is the number of round trips in which Vegas, after its backlog has reached beta, cannot
-    # shrink fast enough to keep the backlog there. V is the sum of the n_V Vegas windows, q is the
-    # number of packets in the queue. If Vegas's backlog is at beta, V = h + X/q with constants h
-    # and X (equation (17) of De Vendictis and Baiocchi). As Reno fills the queue, V should fall
-    # along this curve. But V falls by at most n_V packets per round trip. The n_R Reno windows grow
-    # by one packet each, so q then grows by n_R - n_V packets. If n_R > n_V, V may therefore stay
-    # above the curve for a while. V is on the curve again when
+    # Once Vegas's backlog has reached beta, the Vegas windows must shrink while Reno fills the
+    # queue. `lag` is the number of round trips in which they do not shrink fast enough, so the
+    # backlog is above beta. V is the sum of the n_V Vegas windows, and q the number of packets in
+    # the queue. At a backlog of beta they lie on the curve V = h + X/q with constants h and X
+    # (`upper.shift` and `upper.pull`; equation (17) of De Vendictis and Baiocchi). In a round trip
+    # V can fall by at most n_V packets, and the n_R Reno windows grow by one packet each. So if
+    # n_R > n_V, q grows by n_R - n_V packets even when V falls as fast as it can. Where the curve
+    # is steeper than that, V stays above it. V is on the curve again when
     # (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X.
     # Here V_b and q_c are V and q at the start of the lag. If V is on the curve at the start,
     # (V_b - h) q_c = X, and the solution is lag = (V_b - h)/n_V - q_c/(n_R - n_V).

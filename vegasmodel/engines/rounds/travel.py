@@ -278,10 +278,12 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
 
 @apart
 def _mark_silent(net: Net, e: int) -> None:
-    """Record, in the group that has just left hop ``e``, how many of its packets have no ACK.
+    """Tell the next hop how many of the packets that have just left hop ``e`` have no ACK.
 
-    The receiver sends no ACK for some packets if it delays ACKs. A hop is one queue on the path of
-    a flow. The number is for the next hop.
+    A hop is one queue on the path of a flow; hop ``e`` is on the way of the flow's ACKs. If the
+    receiver delays ACKs, it sends none for some packets. Their number is added to ``silent`` of the
+    last group of packets on its way to the next hop. After the flow's last hop comes no queue that
+    needs the number, so nothing is done there.
     """
     h, after = net.hops[e], net.hops[e + 1]
     if not h.last:
