@@ -169,7 +169,11 @@ def header(scenario: Scenario, group: Flow) -> float:
 
 
 def work(scenario: Scenario, group: Flow) -> float:
-    """The size of a group's data packet, with all headers, in units of ``Scenario.packet_size``."""
+    """The size of a group's data packet, with all headers, in units of ``Scenario.packet_size``.
+
+    A link's capacity is in packets of ``Scenario.packet_size`` per second. So the packet's
+    transmission time is this result divided by the capacity.
+    """
     return (scenario.size_of(group) + header(scenario, group)) / scenario.packet_size
 
 

@@ -307,11 +307,12 @@ def _periodic(
 def _newton(
     motion: _Motion, state: State, k: int, to_next_overflow: Callable[[State, Tally], int]
 ) -> State | None:
-    """Find a periodic motion whose period contains k overflows of the buffer, by Newton's method.
+    """Find a periodic motion of the windows, with k overflows of the buffer in each period.
 
-    Returns the state just after one of these overflows. Returns None if the method fails, or if the
-    periodic motion is not stable. The search begins in ``state``. ``to_next_overflow`` simulates up
-    to the next overflow, and returns a code that says how the simulation has ended.
+    Newton's method searches for windows that are the same again after k overflows. The search
+    begins in ``state``. Returns the state just after one of the overflows of the periodic motion.
+    Returns None if the method fails, or if the periodic motion is not stable. ``to_next_overflow``
+    simulates up to the next overflow, and returns a code that says how the simulation has ended.
     """
     image, on, window = (
         _map(motion, state, k, to_next_overflow),

@@ -1,14 +1,13 @@
-"""Compiles the rules by which laws move windows, and lets compiled code select a rule by number.
-
+"""Compiles the rules by which congestion controls (laws) move windows, and numbers these rules.
 A rule is a function that moves a window, for example at the end of a round trip. Rules come in sets
 (``laws.packets.PacketRules``). Tahoe, Reno, NewReno and SACK use one set, Vegas another. A flow's
 record can hold numbers, but no functions. So the sets are numbered, and ``Sender.rules`` is the
 number of the flow's set. For each rule, ``choice`` makes a compiled function that looks at this
 number and calls the rule of the right set.
 
-For laws without such a set, ``Sender.rules`` is 0. These are most laws of users, whose functions
-are called by their addresses in memory (``engines/outside.py``), and CUBIC, whose window
-``bictcp.py`` moves.
+Two kinds of laws have no such set, and their ``Sender.rules`` is 0. One kind is most laws that
+users define: their functions are called by their addresses in memory (``engines/outside.py``). The
+other is CUBIC, whose window ``bictcp.py`` moves.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ def place(law: Law) -> int:
     """The number of the set of rules by which a congestion control law moves the window.
 
     A rule is a function that is called, for example, at an ACK. Compiled code finds the set by its
-    number, which is stored in ``Sender.rules``. It is 0 if the law has no such set. This is so for
-    CUBIC and for most laws of users.
+    number, which is stored in ``Sender.rules``. The number is 0 if the law has no such set. This is
+    so for CUBIC and for most laws that users define.
     """
     return 1 + list(RULES).index(law.per_ack) if law.per_ack in RULES else BY_ADDRESS
 
