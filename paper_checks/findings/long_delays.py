@@ -188,9 +188,10 @@ all connections have the same backlog.
 
 In ns-2 2.35 the connection with the longer delay gets less in only {lose[NS2]} of {len(real)}
 cases, because ns-2 rounds the backlog. The rounding has two effects. First, a window stops growing
-at a backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time. The backlog
-of the connection with the longer delay may then jump from below alpha to above it. If it does, this
-connection need not get less.
+at a backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time, because Vegas
+ends it by the rounded backlog. In slow start a window doubles. So in the last step of slow start,
+the backlog of the connection with the longer delay may jump from below alpha to above it. Then the
+window does not stop at a backlog of alpha, and this connection need not get less.
 
 **Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. This
 hypothesis is wrong: the two connections start together, and the first packet of the connection with
