@@ -152,9 +152,12 @@ def of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Pred
     load = result.utilization
     most = 0.0 if load is None else float(np.nanmax(load, initial=0.0))
     if most > OVERLOAD:
-        carried = f"{most:.3g} times what its link can carry"
+        carried = f"this one has {most:.3g} times what its link can carry"
+        sizes = [each.detail for each in result.assumptions if each.name == "packet-size"]
+        if sizes:  # so 1000 pkt/s of the file may mean packets of the trace's size
+            carried += f"; packet_size may be wrong if the capacity is in pkt/s: {sizes[0]}"
         shown = str(path) if isinstance(path, (str, os.PathLike)) else type(path).__name__
-        raise FieldError("trace", shown, f"a trace of this scenario; this one has {carried}")
+        raise FieldError("trace", shown, f"a trace of this scenario; {carried}")
     return result
 
 

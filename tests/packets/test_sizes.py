@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import measured
 from vegasmodel.packets.trace import make
 
@@ -51,6 +52,22 @@ def test_headers_make_no_other_packet(size):
     answer = measured.to_prediction(trace(packet_size=1500.0), scenario(size))
     np.testing.assert_allclose(answer.throughput, [20.0, 59.5])
     assert sizes(answer) == []
+
+
+def test_a_load_above_1_may_come_from_the_packet_size():
+    """The link carries 90 packets of 1500 B a second; the file says 90 pkt/s, and has 1000 B."""
+    case = scenario(1000).replace({"link.capacity": 90.0})
+    seen = trace(packet_size=1500.0)
+    with pytest.raises(FieldError) as error:
+        vm.compare(case, seen, models=["network"])
+    assert "this one has 1.32 times what its link can carry" in str(error.value)
+    assert "packet_size may be wrong if the capacity is in pkt/s: vegas has 1500 B" in str(
+        error.value
+    )
+    assert vm.compare(case.replace({"packet_size": 1500.0}), seen, models=["network"])
+    with pytest.raises(FieldError) as error:
+        vm.compare(scenario(1500).replace({"link.capacity": 40.0}), seen, models=["network"])
+    assert "packet_size" not in str(error.value)
 
 
 def test_a_trace_without_sizes_is_taken_as_it_is():
