@@ -147,6 +147,19 @@ def test_an_rtt_of_0_in_a_log_is_unknown(kind, tmp_path):
         np.testing.assert_array_equal(np.isnan(trace.get("base_rtt")), np.isnan(rtt[:, None]))
 
 
+def test_a_text_of_another_kind_is_refused_with_the_reason(tmp_path):
+    plain = samples.LINUX_CSV
+    for columns in (plain, rows("0,a,vegas,9,0,1448", "1,a,vegas,9,1448,1448")):
+        assert read(saved(tmp_path, columns.replace(b"\n", b"\r\n"))).flows
+        with pytest.raises(TraceError, match="line 1: found 'CR', expected a line break after it"):
+            read(saved(tmp_path, columns.replace(b"\n", b"\r")))
+    for data in (plain, samples.ss_log(samples.course())):
+        for order in ("utf-16-le", "utf-16-be"):
+            path = saved(tmp_path, ("\ufeff" + data.decode()).encode(order))
+            with pytest.raises(TraceError, match="expected a text in UTF-8; this one seems to be"):
+                read(path)
+
+
 def test_comments_in_a_csv_table(tmp_path):
     """Only where the first column is the time: elsewhere # may begin a name."""
     plain = read(saved(tmp_path, samples.LINUX_CSV))

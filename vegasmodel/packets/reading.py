@@ -31,6 +31,7 @@ KNOWN = (
     "iperf3 --json, an event trace of ns-2 or ns-3, ns-3's FlowMonitor (XML), tcp_probe, Parquet "
     f"of vegasmodel, or a CSV table with the columns {', '.join(NEEDED)}"
 )
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the marks with which such texts begin
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -90,6 +91,8 @@ def _find(source: Source) -> str:
             source.fail(
                 "byte 0", source.head[:4], f"a trace that is not packed: {name} -d it first"
             )
+    if source.head.startswith(_UTF_16):
+        source.fail("byte 0", source.head[:4], "a text in UTF-8; this one seems to be in UTF-16")
     for name in FORMATS:
         if importlib.import_module(f"vegasmodel.packets.readers.{name}").matches(source.head):
             return name

@@ -92,7 +92,8 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
     """Return the column names in the header of a CSV table, and check them.
 
     The header is the first line that is not a comment.  Raises ``TraceError`` if it lacks required
-    columns, if it has a column twice, or if the columns are not separated by commas alone.
+    columns, if it has a column twice, if the columns are not separated by commas alone, or if lines
+    end with CR.
 
     ``sure`` is false if the file may have another format than CSV.  Missing columns are then an
     error only if at least two of the required columns are present.
@@ -101,9 +102,12 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
     place = f"line {number}"
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
+    table = sure or len(missing) <= len(NEEDED) - 2
+    if table and "\r" in first.strip():
+        source.fail(place, "CR", "a line break after it: LF, or CR LF; CR alone is none")
     if not missing and first.strip().split(",") != names:
         source.fail(place, first[:60], "columns separated by commas alone")
-    if missing and (sure or len(missing) <= len(NEEDED) - 2):
+    if missing and table:
         near = [n for name in missing for n in difflib.get_close_matches(name, names, 1)]
         said = f"; is {near[0]!a} meant?" if near else ""
         wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
