@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import ns2, ns2_support
+from vegasmodel.packets import ns2, ns2_support, run_output
 
 pytestmark = pytest.mark.ns2
 
@@ -106,6 +106,26 @@ def test_vegas_alone_fills_the_link_with_alpha_to_beta_waiting() -> None:
     # Little's law ties the mean RTT to the mean queue.
     assert p.rtt_mean[0] == pytest.approx(0.08 + p.queue_mean[0] / 1080, abs=2e-4)
     assert p.loss_rate[0] == p.retransmits[0] == 0
+
+
+@pytest.mark.parametrize("law", ["vegas", "newreno", "sack"])
+def test_the_mean_rtt_has_no_wait_for_a_retransmission(law: str) -> None:
+    """With a buffer of 2 packets at most one waits, so an RTT has at most 2 transmissions more."""
+    flows = f'[[flow]]\nlaw = "{law}"\nrtt = "60 ms"\n{RENO}'
+    p = run(LINK.replace("20 pkt", "2 pkt") + flows + RUN)
+    assert np.all(p.retransmits > 10)
+    assert np.all((p.rtt_mean >= [0.06, 0.08]) & (p.rtt_mean <= [0.06 + 2 / 1080, 0.08 + 2 / 1080]))
+
+
+def test_an_ack_that_acknowledges_a_retransmission_gives_no_rtt() -> None:
+    """Packet 1 is lost and sent again at 0.5 s; its ACK acknowledges packets 2 and 3, too."""
+    sent = [(0.0, 0), (0.1, 1), (0.2, 2), (0.3, 3), (0.5, 1), (0.8, 4)]
+    acks = [(0.2, 0), (0.4, 0), (0.45, 0), (0.75, 3), (0.95, 4)]
+    rows = sorted([(t, n, True) for t, n in sent] + [(t, n, False) for t, n in acks])
+    time, number, is_data = (np.array(column) for column in zip(*rows, strict=True))
+    trips = run_output._match(is_data, time, number)
+    np.testing.assert_allclose(trips.time, [0.2, 0.95])
+    np.testing.assert_allclose(trips.rtt, [0.2, 0.15])
 
 
 @pytest.mark.parametrize("law", ["reno", "newreno", "sack", "tahoe"])

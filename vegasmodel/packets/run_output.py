@@ -45,7 +45,7 @@ class Drops:
 class RoundTrips:
     """The measured round-trip times of one flow, s.
 
-    There is one for each packet that was sent exactly once and acknowledged.
+    An ACK of new data gives one, unless it acknowledges a packet that was sent more than once.
     """
 
     time: Floats  # when the ACK came, s from the scenario's start
@@ -186,23 +186,25 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
 
 
 def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrips:
-    """Compute the round-trip times of one flow, by the rule of ns-2's Vegas.
+    """Compute the round-trip times of one flow, by the rule of Karn and Partridge.
 
     An ACK carries the sequence number of the last packet that the receiver has got in order. If
     this number is higher than in all ACKs before, the ACK gives an RTT: the time since the packet
-    with this number was sent. If the packet was sent more than once, the ACK gives no RTT.
+    with this number was sent. But it gives none if it acknowledges a packet that was sent more than
+    once: packets behind a lost one are acknowledged only when the lost one has been sent again.
 
     ``time`` (s) and ``seq`` have the times and the sequence numbers of data packets and ACKs.
     ``is_data`` is true for data packets.
     """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]
-    best = np.maximum.accumulate(acked) if acked.size else acked
-    new = np.concatenate([best[:1] >= 0, best[1:] > best[:-1]])
-    acked, acked_at = acked[new], acked_at[new]
+    best = np.concatenate([[-1], np.maximum.accumulate(acked)]) if acked.size else np.array([-1])
+    before, new = best[:-1], best[1:] > best[:-1]
+    before, acked, acked_at = before[new], acked[new], acked_at[new]
     size = int(sent.max(initial=-1)) + 1
-    times_sent = np.bincount(sent, minlength=size)
     first = np.full(size, np.nan)
     first[sent[::-1]] = sent_at[::-1]
-    once = times_sent[acked] == 1
+    # again[n]: how many of the packets 0 .. n - 1 were sent more than once
+    again = np.concatenate([[0], np.cumsum(np.bincount(sent, minlength=size) > 1)])
+    once = again[acked + 1] == again[before + 1]
     return RoundTrips(acked_at[once], (acked_at - first[acked])[once])
