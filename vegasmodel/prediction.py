@@ -60,6 +60,8 @@ class Prediction(Shown):
     """The throughput of each flow, and the other results that a model or a measurement gives.
 
     ``table`` gives a text with a line for each group, and the assumptions that do not hold.
+    Predictions are equal only if they are the same object; compare their fields, such as
+    ``throughput``, instead.
 
     An array has one entry per flow, in the order of ``scenario.members`` (``names``), unless
     another shape is given.  It is read-only; its method ``copy`` gives one that is not.  A result
@@ -269,6 +271,9 @@ class Prediction(Shown):
 
         Only packets that these flows deliver count, each once, in models and in measurements.  So
         retransmitted packets do not count, and neither do the ACKs of reverse flows.
+
+        In ``rounds`` and ns-2 it may be slightly above 1.  A packet counts when a cumulative ACK
+        reports it, so packets may cross the link before the warm-up ends and count after it.
 
         If the model gives no utilization, it is computed from the flows' mean rates
         (``delivered_bps``).  It is ``None`` if they are missing as well.
