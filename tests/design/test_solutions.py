@@ -167,6 +167,16 @@ def test_whole_packets_by_rounds() -> None:
     assert int(ends[3]) - int(ends[1]) == 1
 
 
+def test_a_number_of_flows_is_verified() -> None:
+    """A number of flows is a whole number also for the models that verify a solution."""
+    asked = "flow.reno.count", "share:vegas>=0.2", "minicycle"
+    found = vm.design(mixed(), *asked, verify="fluid", between=(1, 8))
+    assert found.solutions
+    for each in found.solutions:
+        there = mixed().replace({"flow.reno.count": int(each.value)})
+        assert each.verified["fluid"] == vm.predict(there, "fluid").shares["vegas"]
+
+
 def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer crosses the target on both sides of it; the note names both."""
 

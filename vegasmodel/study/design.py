@@ -16,7 +16,7 @@ from vegasmodel.fields.rules import Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
-from vegasmodel.study import fields, models, points, targets
+from vegasmodel.study import fields, models, targets
 from vegasmodel.study.ranges import of_field
 from vegasmodel.study.scatter import answered, run_rates, standard_error
 from vegasmodel.study.search import outcome, texts
@@ -191,7 +191,7 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
         scenario = tried.scenario
         if name in measurement.ENGINES:
             scenario = _often(scenario, runs)
-        asked = points.Points(scenario, (tried.field,), (np.array([value]),))
+        asked = tried.points_at(np.array([value]), scenario)
         found, (made,) = answered(asked, name, tried.count)
         runs = max(runs, len(run_rates(made)))
         figure = float(tried.aim.of(found, tried.scenario)[0])

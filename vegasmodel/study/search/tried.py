@@ -110,7 +110,7 @@ class Tried:
         Predictions are kept in ``self.made``, and reasons for missing ones in ``self.reasons``.
         """
         enough = None if whole else self._sided
-        found, made = answered(self._points(x), self.model, self.count, enough)
+        found, made = answered(self.points_at(x, self.scenario), self.model, self.count, enough)
         self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
         for value in (value for value, one in zip(x.tolist(), made, strict=False) if one):
             error, runs = standard_error(self.aim, self.made[value]), self.made[value].runs
@@ -122,10 +122,11 @@ class Tried:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
         return self.aim.of(found, self.scenario) - self.aim.value
 
-    def _points(self, x: Floats) -> points.Points:
+    def points_at(self, x: Floats, scenario: Scenario) -> points.Points:
+        """The points of ``scenario`` with these values of the field, whole numbers for counts."""
         integer = isinstance(self.field.plain, Integer)
         column = x.astype(np.int64) if integer else x
-        return points.Points(self.scenario, (self.field,), (column,))
+        return points.Points(scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
         """Whether these runs show on which side of the target the mean lies (Student's t-test).
