@@ -157,10 +157,18 @@ pkt/s in three runs of ns-3.
 NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it.
 
 With flows in both directions, why does a NewReno flow with the wrong mark gain with class-based
-queueing (CBQ), but not with the router of `podlesny`? In both, a queue gets more of the link if it
-has more flows. For CBQ our script counts only flows that send data. The router also counts the ACKs
-of each flow in the other direction as a flow, so it counts more flows per queue. One more flow then
-adds less to its queue's part of the link.
+queueing (CBQ), but not with the router of `podlesny`? In both, a queue's part of the link grows
+with the number of its flows, but they count flows differently. For CBQ our script counts only the
+flows that send data through the queue. The router counts all flows whose packets it sees. The ACKs
+of a reverse flow pass through a forward queue, and to the router they are one more flow there. As
+many flows run in the reverse direction as forward, so the router counts twice as many flows in each
+queue. A NewReno flow that joins the queue for low delay thus enlarges this queue's part of the
+link by only half as much as with CBQ.
+
+With CBQ, the queue for low delay gains about as much as the joining flow had in the other queue.
+The Vegas flows in it also get less than before, so the NewReno flow gets more than it had.
+With the router of `podlesny` the queue gains only half as much. What the Vegas flows lose does not
+make up for this, so the NewReno flow gets less than it had.
 
 A Vegas flow that is marked as NewReno gets less in all three settings than with the right mark, as
 `podlesny` says: it starves in the long queue.
