@@ -108,8 +108,9 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
     trace.  Otherwise these rules apply one after another, each to the flows that have no partner
     yet:
 
-    - The field ``match`` in the scenario gives the name, address or port of the flow in the trace.
-      In a name that has characters that cannot be printed, ``match`` has their escapes.
+    - The field ``match`` in the scenario gives the name of the flow in the trace, or the address
+      or port of its sender or receiver there. In a name that has characters that cannot be printed,
+      ``match`` has their escapes.
     - Flows with the same name are paired.
     - If the trace was made by simulating this scenario, its flows have the scenario's order.
     - If the scenario and the trace have equally many flows with the same congestion control, these
@@ -197,10 +198,13 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
 
 
 def _fits(text: str, name: str) -> bool:
-    """Whether ``text`` is the address or the port of the sender or receiver of a trace's flow.
+    """Whether ``text``, a value of the key ``match`` in a scenario, fits a flow of the trace.
 
-    The flow's ``name`` has both, as in ``10.0.0.1:5001>10.0.0.2:80``.  ``text`` may be an address,
-    a port, ``address:port``, or the sender or receiver exactly as it is written in ``name``.
+    ``name`` is the flow's name in the trace. It has the address and the port of the flow's sender,
+    and then those of its receiver, as in ``10.0.0.1:5001>10.0.0.2:80``. ``text`` fits if it gives
+    one of the two, the sender or the receiver, in one of these ways: the address alone, the port
+    alone, ``address:port``, or the same text as in ``name``. The number of a later connection
+    between the same two ends, such as ``#2`` at the end of ``name``, does not matter.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):
