@@ -15,7 +15,8 @@ Here h = A in the paper and in ns-2. In Linux h = 0, because Linux divides by ba
 the RTT, when it computes the backlog. For alpha the equation gives a curve of V over q, the lower
 curve. For beta it gives the upper curve. Vegas grows below the lower curve and holds its window
 between the curves. Reno makes the queue grow until V meets the upper curve. Then V moves down along
-this curve. (If there are more Reno than Vegas sources, V may lag behind the curve at first.)
+this curve. (If there are more Reno than Vegas sources, Vegas may shrink too slowly at first, and V
+then stays above the curve for a while.)
 
 The number of packets sent in a cycle is the sum of the windows f(i) in the mini-cycles i = 1 to
 N. But N, the length of the cycle, need not be a whole number. So the sum is replaced by
@@ -291,17 +292,19 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # Once Vegas's backlog has reached beta, the Vegas windows must shrink while Reno fills the
-    # queue. `lag` is the number of round trips in which they do not shrink fast enough, so the
-    # backlog is above beta. V is the sum of the n_V Vegas windows, and q the number of packets in
-    # the queue. At a backlog of beta they lie on the curve V = h + X/q with constants h and X
-    # (`upper.shift` and `upper.pull`; equation (17) of De Vendictis and Baiocchi). In a round trip
-    # V can fall by at most n_V packets, and the n_R Reno windows grow by one packet each. So if
-    # n_R > n_V, q grows by n_R - n_V packets even when V falls as fast as it can. Where the curve
-    # is steeper than that, V stays above it. V is on the curve again when
-    # (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X.
-    # Here V_b and q_c are V and q at the start of the lag. If V is on the curve at the start,
-    # (V_b - h) q_c = X, and the solution is lag = (V_b - h)/n_V - q_c/(n_R - n_V).
+    # V is the sum of the n_V Vegas windows, R that of the n_R Reno windows, and q the number of
+    # packets in the queue. While Vegas's backlog is at beta, V = h + X/q (equation (17) of De
+    # Vendictis and Baiocchi). Here h is upper.shift and X is upper.pull. At q = q_c and V = V_b the
+    # backlog reaches beta. From then on V should fall along this curve, as R and q grow.
+    #
+    # Can V fall fast enough? Each window changes by at most one packet per round trip, so R grows
+    # by n_R packets and V falls by at most n_V. On the curve V falls by less than R grows, since q
+    # grows. So V can follow the curve if n_R <= n_V. If n_R > n_V, the curve may be too steep at
+    # first. Then V falls by n_V packets per round trip and q grows by n_R - n_V. V stays above the
+    # curve for `lag` round trips, and is on it again when
+    #     (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X = (V_b - h) q_c.
+    # One solution is lag = 0, the start. The other is lag = (V_b - h)/n_V - q_c/(n_R - n_V). If
+    # this is negative, V can follow the curve from the start, and there is no lag.
     more = (n_R > n_V) & (q_c < B)
     surplus = np.where(more, n_R - n_V, 1.0)
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
@@ -312,7 +315,8 @@ def _course(path: Path, V_N: Floats) -> Course:
     lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
 
-    # Phase 3, (17), up to q = B or the least window; then, the last mini-cycle included, V stays
+    # Phase 3, (17): V moves down along the curve, up to q = B or down to the least window. After
+    # that V stays, also in the last mini-cycle.
     q_e = np.where(q_d < B, np.clip(upper.queue(path.floor), q_d, B), np.maximum(q_d, B))
     V_e = np.where(q_d < B, np.maximum(upper.window(B), np.minimum(path.floor, V_d)), V_d)
     return Course(
