@@ -1,9 +1,13 @@
-"""Computes which ACKs reach a sender until its next event, and which packets it then sends.
+"""Processes the ACKs that come back to a sender, and computes which packets it then sends.
 
-Packets travel in groups; the packets of a group are evenly spaced. ``plan`` processes the ACKs of a
-group together. It stops early at an ACK that changes the sender's behaviour, for example at the end
-of a round trip, or when a timer expires. ``plan`` moves the window by the flow's congestion control
-law. Then it computes how many packets leave, and when.
+The packets of a flow travel in groups, and so do their ACKs. The ACKs of a group count as evenly
+spaced. To save time, one call of ``plan`` processes several ACKs of a group together: those that
+arrive within a certain fraction of a round trip. ``plan`` changes the window as the flow's
+congestion control does at these ACKs. Then it computes how many packets leave, and when.
+
+ACKs that are processed together must have the same effect. So ``plan`` processes fewer of them if
+the effect changes, for example at the end of a round trip. If the retransmission timer expires
+before the next ACK arrives, ``plan`` processes no ACK, and the expiry is the sender's next event.
 """
 
 # mypy: disable-error-code="no-any-return"
