@@ -1,7 +1,9 @@
-"""Makes the ready-made maps of the command ``map``: a quantity over two fields of a scenario.
+"""Makes the ready-made maps of the command ``map``: pictures of how a result depends on two fields.
 
-The quantity is a flow's share of the throughput, or the ratio of two groups' throughputs; colours
-show it. Each map has two panels and a text that says how to read them.
+A map has two panels, which are pictures side by side, and a text that says how to read them. The
+axes of a panel are two fields of a scenario, and the colours show the result for each pair of their
+values. The result is a flow's share of the throughput, or a ratio: the mean throughput of the flows
+of one group divided by that of another group. (Each ``[[flow]]`` table of a scenario is a group.)
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ __all__ = ["MAPS", "Map", "Panel", "find"]
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a map: a share or a ratio as a function of two fields.
+    """One of the two pictures of a map: how a share or a ratio depends on two fields.
 
     The first field varies along x, the second along y.
     """
