@@ -128,7 +128,10 @@ class Quantity:
         )
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value, in s, packets or pkt/s, lies within the range."""
+        """Raise ``FieldError`` unless the value is a number within the range.
+
+        The number is in the package's unit for this ``kind``, for example in s for ``"time"``.
+        """
         number = real(value)
         finite = math.isfinite(number) or (self.infinite and number == math.inf)
         if (
