@@ -293,9 +293,10 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
     # V is the sum of the n_V Vegas windows, R that of the n_R Reno windows, and q the number of
-    # packets in the queue. While Vegas's backlog is at beta, V = h + X/q (equation (17) of De
-    # Vendictis and Baiocchi). Here h is upper.shift and X is upper.pull. At q = q_c and V = V_b the
-    # backlog reaches beta. From then on V should fall along this curve, as R and q grow.
+    # packets in the queue. While Vegas's backlog is at its upper limit (beta in the paper),
+    # V = h + X/q (equation (17) of De Vendictis and Baiocchi). Here h is upper.shift and X is
+    # upper.pull. At q = q_c and V = V_b the backlog reaches this limit. From then on V should fall
+    # along this curve, as R and q grow.
     #
     # Can V fall fast enough? Each window changes by at most one packet per round trip, so R grows
     # by n_R packets and V falls by at most n_V. On the curve V falls by less than R grows, since q
