@@ -17,8 +17,10 @@ of the errors. So the ratio is also computed at one and at two standard deviatio
 each value. ``rough`` names the fields for which it is far from linear there, or whose slope may
 jump near the scenario's value.
 
-Both functions neglect the error of the model itself. So their results name the assumptions of the
-model that do not hold in the scenario, or when a field changes by the error or step (``broken``).
+Both functions neglect the error of the model itself. So ``broken`` of their results names the
+assumptions of the model that do not hold in the scenario. It also names those that hold there, but
+fail if a field changes: by one standard deviation in ``uncertainty``, by a small step in
+``sensitivity``.
 """
 
 from __future__ import annotations
@@ -208,8 +210,9 @@ def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: 
 def _broken(scenario: Scenario, model: str, inputs: Sequence[Input], by: float) -> tuple[str, ...]:
     """The names of the assumptions that do not hold, in the scenario or if an input changes.
 
-    Each input changes by ``by`` times its ``sd``, up and down.  So the names tell if the model
-    ignores a field, such as a ``loss`` that is 0 in the scenario.
+    Each input changes by ``by`` times its ``sd``, up and down.  For example, suppose that ``loss``
+    is 0 in the scenario, and that the model ignores losses.  Its results then do not change with
+    ``loss``, and the name of an assumption that fails if ``loss`` changes warns of this.
     """
     cases = [scenario]
     for each in inputs:

@@ -30,7 +30,8 @@ class Sensitivity(Shown):
     field where a slope jumps.
 
     ``broken`` has the names of the model's assumptions that do not hold in the scenario, or after a
-    small change of a field.  So it tells if the model ignores the field.
+    small change of a field.  If an assumption fails only after the change, the model may ignore the
+    field: the slopes are then 0, although the true throughputs depend on the field.
     """
 
     model: str
