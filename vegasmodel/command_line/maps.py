@@ -27,10 +27,11 @@ def draw_map(
     out: Path,
     json: bool,
 ) -> None:
-    """Draw a ready-made map over two fields of a scenario.
+    """Draw a ready-made map of how throughputs depend on two fields of a scenario.
 
-    The map shows a share or a ratio of throughputs.  MAP is starvation, buffer-alpha, rtt-bias or
-    linux-order.  A printed paragraph says how to read the picture.  The map starvation runs ns-2.
+    The colours show a share or a ratio of throughputs.  MAP is starvation, buffer-alpha, rtt-bias
+    or linux-order.  A printed paragraph says how to read the picture.  The map starvation runs
+    ns-2.
 
     Example: vegasmodel map buffer-alpha --out map.png
     """
