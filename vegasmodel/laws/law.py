@@ -98,9 +98,10 @@ class Law:
     recovery: Recovery = "scoreboard"
     is_cubic: bool = False  # if the stack has a CUBIC of its own, ``rounds`` runs that one instead
     # Only CUBIC has ``kernel_drift``, and only the simulator ``fluid`` uses it. ns-2 and Linux have
-    # a CUBIC of their own (``Stack.bictcp``). If a flow runs one of them, ``fluid`` calls this
-    # function, and uses the function that it returns in place of ``drift``. Its arguments are the
-    # fields ``reno_windows`` and ``whole_window`` of ``Stack``, and whether all RTTs are equal.
+    # a CUBIC of their own (``Stack.bictcp``), whose window grows differently from RFC 9438. If a
+    # flow runs one of these two, ``fluid`` calls ``kernel_drift``, and uses the returned function
+    # in place of ``drift``. The arguments of ``kernel_drift`` are the fields ``reno_windows`` and
+    # ``whole_window`` of ``Stack``, and whether all RTTs are equal.
     kernel_drift: Callable[[float, bool, bool], Rule] | None = None
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None

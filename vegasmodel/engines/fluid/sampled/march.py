@@ -1,7 +1,7 @@
-"""Runs the main loop of the package ``sampled``: simulates windows in small steps of time.
+"""Runs the main loop of the sampled form of the simulator ``fluid``, in small steps of time.
 
-In each step it starts and stops flows and moves their windows. It also adds up the time integrals
-from which the averages are computed.
+In each step the loop starts and stops flows, and updates the windows and the queue. It also adds up
+the time integrals from which the averages are computed.
 """
 
 from __future__ import annotations
