@@ -1,5 +1,7 @@
 """Derives the formulas of Podlesny and Williamson on Rate-Delay services, in SymPy.
 
+A router with these services has one queue for flows that want a high rate (class R), and one for
+flows that want a low delay (class D). A scheduler divides the link's capacity between the two.
 Tests compare the results with the package's numeric code. ``vegasmodel paper --html FILE`` shows
 the printed formulas, and the derived ones where they differ.
 
