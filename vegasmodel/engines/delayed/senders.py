@@ -112,10 +112,11 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     # this step. In TCP one drop multiplies the window W by `decrease`. In slow start this model
     # adds up `tossed`, and multiplies W by `decrease` when the sum reaches 1. Slow start then ends.
     # Outside slow start the drops reduce W smoothly, by the factor exp(-(1 - decrease) tossed)
-    # (Misra, Gong and Towsley 2000). In the same step ACKs change W, too, but the code computes the
-    # two changes one after the other. To keep the error of this small, it multiplies W by the
-    # square root of this exponential factor (`yields`) twice: once before the change by ACKs, and
-    # once after it (Strang splitting).
+    # (Misra, Gong and Towsley 2000). In the same step ACKs change W, too. The code computes the
+    # changes by drops and by ACKs one after the other, although they happen together. To keep the
+    # error small, the change by drops is made in two halves: W is multiplied by the square root of
+    # the exponential factor (`yields`) before the change by ACKs, and again after it (Strang
+    # splitting).
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed
