@@ -153,10 +153,10 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
     """``a / (s + e)`` as two floats, and 1/s, as in ``kernel.quotient``, but safe with XLA.
 
-    XLA may compute a product and a later sum in one operation, with one rounding instead of two.
-    ``reduce_precision`` shortens the factors, so that their products are exact and the result is
-    the same either way. It also keeps XLA from combining the computation of the quotient q with the
-    sums that use q.
+    XLA is JAX's compiler. It may compute a product and a later sum in one operation, with one
+    rounding instead of two. ``reduce_precision`` shortens the factors, so that their products are
+    exact and the result is the same either way. The call of ``reduce_precision`` for the quotient q
+    also keeps XLA from combining the computation of q with the sums that use q.
     """
     inverse = 1.0 / s
     q = jax.lax.reduce_precision(a * inverse, 11, 50)

@@ -140,9 +140,10 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         #
         # In Linux (``stamps_departure``) the packets of a burst also have the same timestamp
         # (tcp_transmit_skb). In our measurements the whole burst enters the queue at that time,
-        # because the sender's link has no rate limit (``docs/linux.md``). So no RTT includes such a
-        # wait. This simulator nevertheless sends the packets of a Linux burst one by one. To leave
-        # the wait out of their RTTs, it gives each of them the time at which it enters the queue.
+        # because the sender's link has no rate limit (``docs/linux.md``). So no packet waits for
+        # the earlier ones of its burst. This simulator nevertheless sends the packets of a Linux
+        # burst one by one. To leave this wait out of the RTTs, the timestamp of each packet is the
+        # time at which the packet enters the queue.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
