@@ -1,6 +1,7 @@
 """Runs the commands that can write traces: ``simulate`` and ``convert``.
 
-``simulate`` runs a simulator. ``convert`` reads a trace in any known format.
+``simulate`` runs a simulator, and can write the windows, rates and queues over time as a trace.
+``convert`` reads a trace in any known format, and writes it in the format of this package.
 """
 
 from __future__ import annotations

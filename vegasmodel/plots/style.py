@@ -81,7 +81,7 @@ def look(model: str) -> Look:
 
 
 class Picture(Figure):
-    """A figure that a notebook shows as an image; pyplot is not needed."""
+    """A Matplotlib figure that a notebook shows as an image, although pyplot did not make it."""
 
     def _repr_png_(self) -> bytes:
         data = io.BytesIO()
