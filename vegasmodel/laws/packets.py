@@ -1,8 +1,9 @@
-"""Defines what the functions that handle ACKs, a part of a congestion control law, get and share.
+"""Describes the functions by which a law (a congestion control) changes the window at ACKs.
 
-The simulator ``rounds``, which sends whole packets, compiles these functions with Numba. Their
-first argument is the state of the sender (``Window``): its window, its RTTs and the properties of
-its TCP implementation.
+``PacketRules`` lists these functions. Their first argument is the state of the sender
+(``Window``): its window, its RTTs and the properties of its TCP implementation. The simulator
+``rounds``, which sends whole packets, compiles them with Numba. ``cwnd_packets`` and
+``keeps_up`` help these functions.
 """
 
 from __future__ import annotations

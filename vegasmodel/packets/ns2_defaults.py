@@ -1,4 +1,4 @@
-"""Sets the parameters of ns-2: to those of 1999 to 2001, or to those of its last release, 2.35.
+"""Sets the parameters of ns-2 to its defaults of 1999 to 2001, or of its last release, 2.35.
 
 The papers whose results this package checks used ns-2 of 1999 to 2001. Later versions changed the
 default values of many parameters; release 2.35 appeared in 2011. A single wrong default can change

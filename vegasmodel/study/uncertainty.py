@@ -91,8 +91,8 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
     ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``, or is the name of one
     field.  If the closed form has no result for nearby values of a field, the field's slopes are
     NaN, and ``reason`` says why.  For example, ``minicycle`` has one RTT for all flows, so it has
-    results for ``flow.rtt``, but not for the RTT of one group.  If a group has alpha = beta, a
-    change of its alpha also changes its beta, as in ``Scenario.replace``.
+    results for ``flow.rtt``, but not for the RTT of one group (one ``[[flow]]`` table).  If a group
+    has alpha = beta, a change of its alpha also changes its beta, as in ``Scenario.replace``.
 
     A field of several groups or links, such as ``flow.rtt``, must have the same value in all.
 
