@@ -178,7 +178,8 @@ def address(law: Law, name: str) -> int:
     """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
     A rule is one of the law's functions, for example ``drift``. Call this at the beginning of a
-    run, in the thread that simulates: the fault of the thread's last run is forgotten. Raises
+    run, in the thread that simulates: then ``sound`` can tell after the run whether the rule
+    returned an unusable number. If it did so in the thread's last run, that is forgotten. Raises
     ``LawFault`` if Numba cannot compile the rule.
     """
     rule = getattr(law, name)

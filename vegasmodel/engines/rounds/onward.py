@@ -150,12 +150,17 @@ def _lengthen(
     """Merge a group of packets into the last group that is on its way to the same queue.
 
     The simulator may split a group at a queue. Merging limits the number of groups in a round trip.
-    The packets of the merged group arrive within at most ``step`` seconds; the last arrives at the
-    time ``back``. The other arguments are fields of the new group (``Parcel``).
+    The last packet of the merged group arrives at the time ``back``. The arguments from
+    ``first`` to ``sent_at`` are fields of the new group (``Parcel``).
 
-    Returns False if the two groups are not merged. There are four reasons for this: they would
-    arrive over more than ``step`` seconds, a packet between them is lost, the last group has an ECN
-    mark, or fewer than two groups are on their way.
+    Returns False if the two groups are not merged, for one of these reasons:
+
+    * They would arrive over more than ``step`` seconds. Their arrival begins when the last packet
+      of the group before them arrives.
+    * No group before them is on its way, so it is not known when their arrival begins.
+    * Their packets do not follow one another, for example because a packet between them is lost.
+    * One of them has no packets: it stands for a pause (``push``).
+    * The last group has an ECN mark.
     """
     if h.count < 2 or count == 0.0:
         return False
