@@ -33,8 +33,8 @@ def arrivals(scenario: Scenario) -> Prediction:
 
     Each flow mistakes the queueing delay at its start for propagation delay, unless the scenario
     gives the over-estimates of baseRTT. An exact recursion computes the steady state after each
-    arrival. If Vegas holds its window in a range of backlogs, the order of arrival also decides
-    where in this range each flow's backlog ends.
+    arrival. If Vegas keeps its window at any backlog in a range, for example between alpha and
+    beta, the order of arrival also decides where in this range each flow's backlog ends.
     """
     name = "arrivals"
     unknown = rest.measures(scenario)

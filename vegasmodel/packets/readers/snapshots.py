@@ -55,7 +55,8 @@ class Snapshots:
     def begin(self) -> None:
         """Add a snapshot (samples of several flows at one time) at time 0, without flows so far.
 
-        A flow that is first seen later was then not open at time 0, so its counters grow from 0.
+        If a flow is not in this snapshot but in a later one, it was not open at time 0. So its
+        counters grow from 0.
         """
         self.rows[0.0] = (0.0, {})
 

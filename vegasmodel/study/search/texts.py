@@ -1,7 +1,8 @@
 """Says in words what a search of ``design`` has found, and what is in doubt.
 
-The texts give the values tried with their units, jumps of the model's quantity across the target,
-reasons to doubt a result, and the reason why no value meets the target.
+``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
+as a flow's share, equals a target. The texts give the values tried with their units, jumps of the
+quantity across the target, reasons to doubt a result, and the reason why no value meets the target.
 """
 
 from __future__ import annotations
