@@ -63,9 +63,12 @@ def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
 
 
 def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) -> Assumption:
-    """The assumption that the flows settle before the next one starts (``rest.settled``).
+    """The assumption that the windows reach a steady state in time (``rest.settled``).
 
-    ``backlog`` [n] is the number of packets that each flow keeps queued.
+    They must do so before the next flow starts, and before the averages begin. ``rests`` holds the
+    steady state after each starting time. If it is None, the steady states were not computed, and
+    the assumption is marked as unknown. ``backlog`` [n] is the number of packets that each flow
+    keeps queued.
     """
     if rests is None:
         return Assumption("settles-in-time", None, "not computed for so many arrivals")

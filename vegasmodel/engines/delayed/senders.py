@@ -1,4 +1,4 @@
-"""Simulates the senders of ``delayed``: windows change with ACKs, and when losses are detected."""
+"""Simulates the senders in the simulator ``delayed``: how ACKs and losses change windows."""
 
 from __future__ import annotations
 

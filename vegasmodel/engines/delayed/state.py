@@ -13,6 +13,7 @@ from vegasmodel.metrics import Floats
 class Past(NamedTuple):
     """The history of the queue and of the flows: one entry for each step that is still needed.
 
+    Past steps are needed because a sender learns of the queue and of losses a round trip late.
     Arrays about the queue have the shape [step], and arrays about the flows have [step, flow].
     """
 
