@@ -127,16 +127,19 @@ def quasi_static(
 ) -> Assumption:
     """The assumption that earlier flows stay in steady state while a new flow's window grows.
 
-    If Vegas holds its window in a range of backlogs, several steady states are possible after an
-    arrival.  Which of them is reached depends on how the windows move after the arrival.
+    The assumption matters if Vegas keeps its window at any backlog in a range, for example between
+    alpha and beta.  Then several steady states are possible after an arrival, and the windows'
+    motion decides which of them is reached.  The assumption fails in three cases:
 
-    The assumption fails if an earlier flow would have to reduce its window by more than a packet
-    per round trip (``settling.lag``).  It also fails if slow start may end above the lower end of
-    this range (``_passes_edge``), where the model takes a new flow to stay.  Linux's slow start
-    decides on the least RTT of a round trip, so it ends only when it has filled the queue.  For
-    several Linux flows the assumption therefore fails.  ``order`` lists the flows in the order in
-    which they arrive, and ``path`` has the steady state after each arrival: the over-estimates, the
-    windows and the queueing delay.
+    * An earlier flow would have to reduce its window by more than a packet per round trip
+      (``settling.lag``), which Vegas does not do.
+    * Slow start of a new flow may end above the lower end of the range (``_passes_edge``).  The
+      model takes the new flow to stay at this lower end.
+    * There are several flows, with Linux's TCP.  Its slow start decides on the least RTT of a round
+      trip, so it ends only when it has filled the queue.
+
+    ``order`` lists the flows in the order in which they arrive, and ``path`` has the steady state
+    after each arrival: the over-estimates, the windows and the queueing delay.
     """
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]

@@ -132,9 +132,10 @@ def compiled(
 def part(function: Callable[..., Any], **options: Any) -> Any:
     """Prepare ``function`` for calls from compiled functions only, not from Python code.
 
-    Its machine code becomes part of every whole program (option ``whole_program`` of ``compiled``)
-    in which it is called.  If Numba is switched off (``NUMBA_DISABLE_JIT``), the function is
-    returned as it is.
+    With the option ``whole_program``, ``compiled`` makes one program of a function and all compiled
+    functions that it calls.  The machine code of ``function`` becomes part of each program that
+    calls it, and is not compiled on its own.  If Numba is switched off (``NUMBA_DISABLE_JIT``), the
+    function is returned as it is.
     """
     if numba.config.DISABLE_JIT:
         return function
