@@ -1,6 +1,6 @@
 """Computes the averages of a measured trace, as a ``Prediction``.
 
-Models return their results in this type, too, so the two can be compared.
+Models return their results in this type, too, so the averages can be compared with the results.
 """
 
 from __future__ import annotations
