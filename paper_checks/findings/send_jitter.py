@@ -402,9 +402,9 @@ the numbers change: without waits Reno's throughput divided by Vegas's is {buffe
 with waits it is {buffers.waits[1]:.2f}.
 
 Another conclusion of the paper `evaluation` survives random waits of the senders: if two Vegas
-flows share a link, the flow with the longer round trip does not get clearly less. In one case the
-second flow also crosses a link of 1 ms. In ns-2 the second flow, which has the longer round trip,
-even gets more than the first: the first flow's throughput divided by the second's is
+flows share a link, the flow with the longer round trip does not get clearly less. If the
+link that only the second flow crosses has a delay of 1 ms, this flow even gets more in ns-2,
+although its round trip is longer: the first flow's throughput divided by the second's is
 {vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with waits.
 
 **What does not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
