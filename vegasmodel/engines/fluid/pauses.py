@@ -1,4 +1,4 @@
-"""Runs a simulation of ``fluid`` piece by piece, so that Ctrl-C can stop it.
+"""Runs the simulator ``fluid`` piece by piece, so that Ctrl-C can stop it.
 
 Compiled code handles no signals. So the main loops (``march.py``, ``sampled/march.py``) return to
 Python again and again. If the user has pressed Ctrl-C, Python then raises ``KeyboardInterrupt`` in

@@ -1,6 +1,6 @@
-"""Defines the state of ``rounds``: records of senders, receivers, queues and packet groups.
+"""Defines the state of the simulator ``rounds``: senders, receivers, queues and groups of packets.
 
-The records are stored in NumPy arrays. Counts are in packets, times are in seconds.
+Their records are stored in NumPy arrays. Counts are in packets, times are in seconds.
 
 The simulator treats a flow's sender as if it were at the flow's first queue. The delay from the
 real sender to this queue is added to the delay of the ACKs. So the times in the flow's record are

@@ -1,4 +1,4 @@
-"""Simulates the TCP of ns-2 and Linux, which sends whole packets: a part of ``fluid``.
+"""Simulates the TCP of ns-2 and Linux, which sends whole packets, in the simulator ``fluid``.
 
 The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of the round trip it
 decides how its window changes. It sends whole packets only.

@@ -1,4 +1,4 @@
-"""Draws the random numbers of a run of ``fluid``.
+"""Draws the random numbers of a run of the simulator ``fluid``.
 
 For example, ``victim`` draws which flow an arriving packet belongs to.
 """

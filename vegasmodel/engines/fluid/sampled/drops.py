@@ -1,4 +1,4 @@
-"""Drops packets at the full buffer, in each time step of ``fluid``."""
+"""Drops packets at the full buffer, in each time step of the simulator ``fluid``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drops packets by RED and by random loss, in each time step of ``fluid``.
+"""Drops packets by RED and by random loss, in each time step of the simulator ``fluid``.
 
 RED computes an average of the queue with each packet that arrives, and a drop probability p from
 the average. While p is 0, a formula gives the average at the end of a step. Otherwise the step is
