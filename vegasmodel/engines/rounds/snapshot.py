@@ -7,9 +7,10 @@ affect the future, such as totals.
 States of different times must be comparable. So a state contains sequence numbers relative to the
 flow's first unacknowledged packet, and times relative to the time of the state. Times are
 multiplied by the capacity of the first queue, in packets per second, and so become numbers of
-packets. If an event happened more than ``AGO`` round trips ago, we assume that its exact time does
-not matter, and write ``AGO`` round trips for its age. The states of ns-2's coarse retransmission
-timers are compared only if they affect what happens (``Observer.apart``).
+packets, like windows and queues. So one tolerance, in packets, suits all numbers of a state. If an
+event happened more than ``AGO`` round trips ago, we assume that its exact time does not matter, and
+write ``AGO`` round trips for its age. ns-2's retransmission timers expire only at ticks of a clock.
+Their states are compared only if they affect what happens (``Observer.apart``).
 """
 
 from __future__ import annotations
