@@ -281,8 +281,9 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     def point(s: float) -> tuple[float, float]:
         """The point (queue, loss) of RED's curve at the position s along it.
 
-        The corners of the curve are at s = 0, 1, 2, ...  Between two corners, the queue and RED's
-        base drop probability change linearly with s.
+        The corners of the curve are at s = 0, 1, 2, ...  Between two corners, the mean queue and
+        RED's base drop probability p_b change linearly with s. The loss is the fraction of packets
+        that RED drops at this p_b (``effective``).
         """
         piece = min(int(s), len(corners) - 2)
         (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]

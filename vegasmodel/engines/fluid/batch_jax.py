@@ -83,9 +83,11 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Make a function ``put(values, some)`` that copies the array ``some`` into ``values``.
+    """Make a function that stores new states of the scenarios ``places`` among those of all.
 
-    ``put`` writes at the indices ``places`` of the last axis of ``values``, and returns ``values``.
+    The function, ``put(values, some)``, is for one array of the state. The last axis of ``values``
+    has an entry for each scenario. ``put`` overwrites the entries ``places`` with the array
+    ``some``, and returns ``values``.
     """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:
