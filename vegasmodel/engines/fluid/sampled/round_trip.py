@@ -1,7 +1,7 @@
 """Handles ACKs: the sender measures the delay, detects losses and moves its window.
 
-A congestion control law such as Vegas decides at the end of a round trip by how much the window
-changes.
+Vegas, and every user's law with ``once_a_round``, decides only at the end of a round trip by how
+much the window changes in the next one. The windows of other laws change throughout.
 """
 
 from __future__ import annotations
