@@ -142,9 +142,9 @@ def steady(
 ) -> minicycle.Cycle:
     """The steady cycle of the scenario with the values ``at`` of its fields, arrays of one shape.
 
-    At some values a whole range of Vegas's windows is steady. Vegas's window at the start then
-    decides which of these windows the cycle has. Only for such values is the window at the start
-    computed, because this takes long.
+    At some values there are many steady cycles, which differ in Vegas's window. Vegas's window at
+    the start (``_start``) then decides which of these cycles is the result. To compute the window
+    at the start takes long, so it is computed for such values only.
     """
     cycle = _from_start(scenario, at, losers, np.asarray(1.0))
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
