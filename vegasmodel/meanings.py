@@ -188,8 +188,8 @@ COLUMNS = MappingProxyType(
         "time in which it is active; for a group, the mean over its flows",
         "Mbit/s": "bits that all flows of a group deliver per second, headers included, averaged "
         "from warm-up to end",
-        "load": "the part of the link's capacity that the packets take which the forward flows "
-        "deliver; retransmissions and ACKs do not count; several links have a table of their own",
+        "load": "the part of the link's capacity that the delivered packets of the forward flows "
+        "use; retransmissions and ACKs do not count; several links have a table of their own",
         "Jain": "Jain's fairness index over the flows: 1 if all get "
         "the same, 1/n if one of n gets all",
         "share": "the group's part of all bits delivered from warm-up to end",

@@ -47,9 +47,11 @@ ROUGH_LIMIT = 60
 # is the queueing delay less the largest over-estimate of baseRTT. The first stage computes in
 # float64, the second one with twice as many digits. A stage ends after a step that changes g by at
 # most a certain fraction of g. ROUGH_STEP has this fraction for the first stage, LAST_STEP for the
-# second. The first number of each pair holds if the step is one of a method that converges
-# quadratically, the second if the method converges cubically. The first stage also ends after
-# ROUGH_LIMIT steps.
+# second. Each is a pair of numbers. The first number is for a step of a method that converges
+# quadratically: after the step, the relative error of g is roughly the square of the fraction. The
+# second number is for a step of a method that converges cubically. Then the error is roughly the
+# cube of the fraction, so the fraction may be larger. The first stage also ends after ROUGH_LIMIT
+# steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -30,8 +30,8 @@ def remember(f: Source) -> float:
 # After a loss CUBIC's window is the larger of two functions of time (RFC 9438). The time t counts
 # from the end of the recovery. W_epoch is the window at t = 0.
 # The cubic function is C (t - K)^3 + W_max (equations (1) and (2)). W_max is the window at the
-# loss, or less after fast convergence (`remember`). At K = cbrt((W_max - W_epoch)/C) the function
-# is W_max.
+# loss, or less after fast convergence (`remember`). With K = cbrt((W_max - W_epoch)/C) the function
+# is W_epoch at t = 0, and W_max at t = K.
 # The second function estimates the window of a Reno flow (section 4.3). It also begins at W_epoch.
 # By RFC 9438 it grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1. In
 # Linux it always grows by 0.53 packets per RTT, and in ns-2 by 0.35 (``Stack.reno_windows``).

@@ -1,6 +1,7 @@
 """Holds the points of a study, and collects a model's results at them in arrays.
 
-A point is a copy of one scenario in which some fields have other values.
+A study, such as a sweep, evaluates a model at many points. A point is a copy of one scenario in
+which some fields have other values.
 """
 
 from __future__ import annotations
