@@ -71,7 +71,7 @@ def write(trace: Trace, path: str | Path) -> None:
 
 
 def metadata(trace: Trace) -> dict[str, Any]:
-    """What the file says of the trace as a whole; it is stored as JSON under the key ``KEY``."""
+    """Facts about the trace as a whole, which the file stores as JSON under the key ``KEY``."""
     static = [name for name, kind in VARIABLES.items() if kind.static and name in trace.data]
     return {
         "schema": trace.schema,

@@ -6,9 +6,10 @@ step is the one at which the rates of the flows add up to the capacity. It is fo
 number of Newton iterations.
 
 Usually a step is a fraction of the scenario's shortest round trip. While the queueing delay changes
-slowly, a step may be longer. Such a long step ends, at the latest, when a window is expected to
-reach one of Vegas's thresholds. Within a step of the usual length a window may pass a threshold.
-This causes a small error, so averages differ slightly from those of the engine ``threads``.
+slowly, a step may be longer. Such a long step ends, at the latest, when the backlog of a Vegas flow
+is expected to reach alpha or beta. Within a step of the usual length the backlog may pass alpha or
+beta. This causes a small error, so averages differ slightly from those of the engine ``threads``,
+whose steps end there.
 
 A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
 ends. The times at which a queue forms or the buffer overflows are not known in advance. If this

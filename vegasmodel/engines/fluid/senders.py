@@ -48,12 +48,12 @@ def senders(scenario: Scenario) -> np.ndarray:
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
     # `samples_train` says when a sender that decides once per round trip, such as ns-2's Vegas,
-    # samples the queueing delay. If all RTTs are equal, the packets that a sender has in flight
-    # stay together as a train, and the sender samples the delay only while its train passes the
-    # queue (`samples_train` is True). To simulate this, the steps of time must be short, and they
-    # are only while the buffer is nearly full. If all flows are delay-based, the buffer seldom
-    # fills (`fills` is False). Then the sender samples the delay over the whole round trip
-    # (`samples_train` is False).
+    # samples the queueing delay. If it is False, the sender samples the delay over the whole round
+    # trip; if it is True, only while its packets pass the queue. The latter is right if all RTTs
+    # are equal, because the packets that a sender has in flight then stay together as a train. But
+    # it needs short steps of time, which the simulator makes only while the buffer is nearly full.
+    # If all flows are delay-based, the buffer seldom fills (`fills` is False). So `samples_train`
+    # is False in this case, and if RTTs differ.
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):

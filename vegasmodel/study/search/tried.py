@@ -138,7 +138,7 @@ class Tried:
 
         made, n = runs[0].scenario, len(runs)
         value = float(self.field.of(made))
-        figures = points.collected(self._points(np.full(n, value)), runs)
+        figures = points.collected(self.points_at(np.full(n, value), self.scenario), runs)
         miss = self.aim.of(figures, made) - self.aim.value
         error = miss.std(ddof=1) / math.sqrt(n)
         sure = bool(abs(miss.mean()) > stdtrit(n - 1, 1.0 - 0.5 * ERROR_PROBABILITY) * error)
