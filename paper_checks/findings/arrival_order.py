@@ -127,7 +127,7 @@ reason why the theory gives the last source too much.
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator
 `rounds` of {played[1]:.0%}. For the throughputs, the exact recursion has an error of
-{exact[0]:.0%}, and Bonald's form of {bonald[0]:.0%}.
+{exact[0]:.0%}, Bonald's form of {bonald[0]:.0%}, and `rounds` of {played[0]:.0%}.
 
 **Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
 assume that the queue is in equilibrium when the next source starts. This assumption causes most of

@@ -244,6 +244,7 @@ This range leaves out one case, a buffer of {max(SHORT)} packets on the link of 
 not know why the model differs.
 
 **Caution.** If alpha is larger than the fair alpha, at which both sources get the same, Vegas gets
-more than Reno. This advantage grows quickly with alpha, so choose a smaller alpha if in doubt.
+more than Reno. This advantage grows quickly with alpha. So if you know the fair alpha only roughly,
+choose an alpha below your estimate.
 
 {_lottery(runs)}"""
