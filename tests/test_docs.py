@@ -235,6 +235,19 @@ def test_the_page_on_scenario_files_names_every_key() -> None:
             assert re.search(rf"\b{name}\b *(=|\])", text), (kind.__name__, name)
 
 
+def test_errors_name_a_table_as_that_page_says(tmp_path: Path) -> None:
+    page = " ".join((ROOT / "docs/scenario.md").read_text().split())
+    named = re.search(r"Errors count .*?: `(.*?)` is the `rtt` of the second `\[\[flow\]\]`", page)
+    assert named is not None
+    path = tmp_path / "wrong.toml"
+    path.write_text(
+        '[[link]]\ncapacity = "1080 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\n'
+        '[[flow]]\nlaw = "reno"\nrtt = "-1 ms"\n'
+    )
+    with pytest.raises(vm.FieldError, match=re.escape(named[1])):
+        vm.load(path)
+
+
 def test_the_defaults_on_that_page_are_the_defaults() -> None:
     page = (ROOT / "docs/scenario.md").read_text()
     full = vm.Scenario.from_toml(re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[0])
