@@ -22,3 +22,9 @@ def test_prose_fills_paragraphs_and_leaves_tables() -> None:
     assert first == "one two"
     assert second == rows
     assert max(map(len, third.splitlines())) <= 100
+
+
+def test_prose_does_not_break_a_word_at_its_hyphen() -> None:
+    """A browser would show a space after the hyphen."""
+    text = prose("over-estimates " * 20)
+    assert set(text.split()) == {"over-estimates"}

@@ -27,12 +27,13 @@ class Page:
 def prose(text: str) -> str:
     """The text with its paragraphs wrapped again, since numbers have different widths.
 
-    Tables stay.  An item of a list is a paragraph that begins with a dash.
+    Tables stay.  An item of a list is a paragraph that begins with a dash.  No line ends within a
+    word: if it ended at a word's hyphen, a browser would show a space after the hyphen.
     """
 
     def wrapped(part: str) -> str:
         indent = "  " if part.startswith("- ") else ""
-        return textwrap.fill(part, WIDTH, subsequent_indent=indent)
+        return textwrap.fill(part, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
     parts = text.split("\n\n")
     return "\n\n".join(part if part.startswith("|") else wrapped(part) for part in parts)
