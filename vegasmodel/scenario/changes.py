@@ -232,8 +232,8 @@ def _keys(part: Any) -> dict[str, str]:
 def _by_name(name: str, parts: Mapping[str, Sequence[Any]]) -> str:
     """The name of a field that is given by an index: "flow.vegas.rtt" for "flow[0].rtt".
 
-    Error messages give a field's place by an index, so a user may do the same. The text is empty if
-    ``name`` has no index of a link or of a group.
+    ``FieldError.field`` gives a field's place by an index, so a user may do the same. The text is
+    empty if ``name`` has no index of a link or of a group.
     """
     match = re.fullmatch(r"(link|flow)s?\[(\d{1,4})\]\.(.+)", name)
     if match is None:
