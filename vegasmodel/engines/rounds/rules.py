@@ -1,4 +1,5 @@
 """Compiles the rules by which congestion controls (laws) move windows, and numbers these rules.
+
 A rule is a function that moves a window, for example at the end of a round trip. Rules come in sets
 (``laws.packets.PacketRules``). Tahoe, Reno, NewReno and SACK use one set, Vegas another. A flow's
 record can hold numbers, but no functions. So the sets are numbered, and ``Sender.rules`` is the
