@@ -376,8 +376,8 @@ def _loss(
         sent = delivered + events
     events = np.where(np.isnan(sent), np.nan, events)
     sent = np.where(np.isnan(events), np.nan, sent)
-    few, all_sent = (np.nansum(x[:, order] * weights, axis=0) for x in (events, sent))
-    rate = np.divide(few, all_sent, out=np.full(few.shape, math.nan), where=all_sent >= 1)
+    gone, all_sent = (np.nansum(x[:, order] * weights, axis=0) for x in (events, sent))
+    rate = np.divide(gone, all_sent, out=np.full(gone.shape, math.nan), where=all_sent >= 1)
     return rate, f"{how} over packets sent"
 
 
