@@ -185,7 +185,7 @@ def run(
         retransmits=mean["retransmits"],
         delivered=mean["acks"],
         queue_mean=mean["queue_mean"],
-        # ns-3 adds no headers of ns-2
+        # in ns-3 a packet's size (packet_size) includes its headers
         utilization_links=forward_load(scenario, mean["acks"], span, headers=model == "ns2"),
         assumptions=(*assumptions, *sends_after_warm_up(scenario, means)),
         seconds=time.perf_counter() - begun,
