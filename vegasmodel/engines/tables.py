@@ -50,7 +50,8 @@ def jit(
     The machine code is faster than that of ``making``, because it counts no references to objects.
     The options are:
 
-    - ``negative_indices``: if False, the code is faster, but no index may be negative.
+    - ``negative_indices``: if False, the code is faster, but no index may be negative, and neither
+      an end nor the step of a slice.
     - ``forceinline``: the function is copied into each function that calls it, whatever its size.
     - ``rare``: nothing is inlined, neither the function in its callers nor the functions that it
       calls. So it takes less time to compile.
