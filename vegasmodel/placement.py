@@ -23,7 +23,7 @@ settings. A member is a single flow of a group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -139,22 +139,19 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
     return "; ".join(sorted(set(said) - {""}))
 
 
-def slow_access(scenario: Scenario) -> list[Flow]:
-    """The groups of flows whose access links are slower than twice the slowest link of the path.
+def access_ratio(scenario: Scenario, group: Flow) -> float:
+    """How many times as fast as the slowest link of the group's path its access links are."""
+    return scenario.access_rate(group) / min(link.capacity for link in scenario.path(group))
 
-    Such an access link may slow a flow, or space out its packets.
+
+def left_out_access(scenario: Scenario) -> str:
+    """What a model says that leaves out access links; empty if none of them is slow.
+
+    An access link that is slower than twice the slowest link of the path may slow a flow, or space
+    out its packets.
     """
-
-    def slow(group: Flow) -> bool:
-        slowest = min(link.capacity for link in scenario.path(group))
-        return scenario.access_rate(group) < 2.0 * slowest
-
-    return [group for group in scenario.flows if slow(group)]
-
-
-def told_access(scenario: Scenario, groups: Sequence[Flow]) -> str:
-    """What a model says if it leaves out the access links of these groups; empty if none."""
-    names = [f"{group.name} ({scenario.access_rate(group):g} pkt/s)" for group in groups]
+    slow = [group for group in scenario.flows if access_ratio(scenario, group) < 2.0]
+    names = [f"{group.name} ({scenario.access_rate(group):g} pkt/s)" for group in slow]
     said = "slow access links are left out, so a flow may get more than its own carries"
     return f"{said}: {few(names)}; the simulator rounds has them" if names else ""
 

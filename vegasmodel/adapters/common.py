@@ -18,7 +18,7 @@ import numpy as np
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import find, registered
 from vegasmodel.metrics import Floats, percent
-from vegasmodel.placement import links_slow_for_acks, slow_access, stack, told_access
+from vegasmodel.placement import left_out_access, links_slow_for_acks, stack
 from vegasmodel.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 from vegasmodel.stacks import dead_zone
@@ -144,8 +144,8 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         ),
         (
             "bottleneck-is-the-link",
-            not slow_access(scenario),
-            told_access(scenario, slow_access(scenario)),
+            not left_out_access(scenario),
+            left_out_access(scenario),
         ),
         (
             "no-queueing-of-acks",

@@ -11,6 +11,7 @@ so short that these queues are left out, to save time.
 
 from __future__ import annotations
 
+from vegasmodel.placement import access_ratio
 from vegasmodel.scenario import Flow, Scenario
 
 ENDS = SENDER, RECEIVER = "sender", "receiver"  # in place of a direction in the key of a queue
@@ -29,9 +30,7 @@ def is_slow(scenario: Scenario, group: Flow) -> bool:
     them. The second then waits for up to one transmission time of the access link. This matters
     little only if the access link is much faster than the slowest link (``RANDOM``).
     """
-    slowest = min(link.capacity for link in scenario.path(group))
-    least = RANDOM if scenario.jitter(group) > 0.0 else STEADY
-    return scenario.access_rate(group) < least * slowest
+    return access_ratio(scenario, group) < (RANDOM if scenario.jitter(group) > 0.0 else STEADY)
 
 
 def queues_at_sender(scenario: Scenario, group: Flow) -> bool:
