@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 
 from tests.fluid.scenes import reno, scenario, steady_state, vegas
 from vegasmodel.engines.delayed import feedback
-from vegasmodel.engines.fluid import continuous
+from vegasmodel.engines.fluid import continuous, methods
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Scenario, Staggered, Uniform
 from vegasmodel.status import Status
 
@@ -262,3 +262,5 @@ def test_the_reason_against_a_scenario_is_a_sentence() -> None:
     two = Scenario(links, [Flow("vegas", 0.1, size=30.0)])
     said = "the continuous fluid does not simulate more than one link or flows of finite size"
     assert continuous.unsupported(two) == said
+    named = said.replace("the continuous fluid", "the simulator `fluid`")
+    assert methods.unsupported(two) == named

@@ -33,9 +33,8 @@ def papers_only(scenario: Scenario) -> bool:
 @kinds.checked
 def unsupported(scenario: Scenario) -> str | None:
     """Why the simulator ``fluid`` cannot simulate the scenario; None if it can."""
-    return continuous.unsupported(
-        scenario, random_loss=True, red=True, any_law=True, name="the fluid"
-    )
+    name = "the simulator `fluid`"
+    return continuous.unsupported(scenario, random_loss=True, red=True, any_law=True, name=name)
 
 
 def all_continuous(scenario: Scenario) -> bool:
