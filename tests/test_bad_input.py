@@ -169,7 +169,10 @@ ARGUMENTS = {
     "capacity next to none": (["arrivals", "--capacity", "1e-200pkt/s", "--json"], "--capacity"),
     "ratio beyond all": (ratio("--rtt", "1e300 s"), "--rtt: '1e300 s' is not allowed"),
     "alpha beyond all": (["arrivals", "--alpha", "1e300"], "--alpha"),
-    "one bad alpha": (["equilibrium", "--capacity", "9pkt/s", "--alpha", "1,1,-2"], "--alpha[2]"),
+    "one bad alpha": (
+        ["equilibrium", "--capacity", "9pkt/s", "--alpha", "1,1,-2"],
+        "--alpha, value 3: ",
+    ),
     "no such variant": (["equilibrium", "--capacity", "9pkt/s", "--variant", "ns3"], "--variant"),
     "k beyond all": (
         ["rd", "--rate", "1e9", "--delay", "1", "--capacity", "9pkt/s", "--k", "1e308"],

@@ -335,8 +335,8 @@ def values(text: str, field: str, option: str) -> Any:
     """Read the numbers of a command-line option, separated by commas, as an array.
 
     Each number must be allowed for the key ``field`` of a flow in a scenario file. Otherwise
-    ``FieldError`` is raised. If the option has several numbers, the error names the wrong one by
-    its index from 0, as in ``--alpha[2]``.
+    ``FieldError`` is raised. If the option has several numbers, the error counts them from 1, as
+    the command's tables count the flows: ``--alpha, value 3``.
     """
     import numpy as np
 
@@ -347,7 +347,8 @@ def values(text: str, field: str, option: str) -> Any:
         raise FieldError(option, len(parts), "at most 100000 values", wrong=VALUES)
     rule = checked.of(Flow, field)
     read = getattr(rule, "plain", rule).read  # a command line has only plain values
-    places = [f"{option}[{i}]" for i in range(len(parts))] if len(parts) > 1 else [option]
+    several = len(parts) > 1
+    places = [f"{option}, value {i}" if several else option for i in range(1, len(parts) + 1)]
     return np.array([read(part, at, 1.0) for part, at in zip(parts, places, strict=True)])
 
 
