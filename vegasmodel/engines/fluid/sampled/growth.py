@@ -240,8 +240,9 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
 
     Outside slow start this is equation (S2) of the package ``sampled``. If the law decides once per
     round trip, the change is the one that ``law.decide`` has stored. The window then grows only
-    while ACKs arrive: in the first part of the round trip (``train_part``). If ``smooth``, the law
-    changes the window at every instant. ``c`` is the capacity.
+    while ACKs arrive: in the first part of the round trip (``train_part``). In slow start at RED,
+    too, a loss-based window grows only while ACKs arrive (``double_in_trains``). If ``smooth``, the
+    law changes the window at every instant. ``c`` is the capacity.
     """
     W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
     if comes_in_trains(flow):
