@@ -11,7 +11,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel import queues
-from vegasmodel.adapters import minicycle, rate_delay
+from vegasmodel.adapters import minicycle_inputs, rate_delay
 from vegasmodel.engines.fluid import continuous, one_run, senders
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.route import routes
@@ -119,7 +119,7 @@ def test_only_ns2_counts_the_packet_in_transmission() -> None:
     for variant, room in (("ns2", 19.0), ("linux", 20.0)):
         s = vm.Scenario.from_toml(text % (20, variant))
         assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room
-        assert float(minicycle.room(s, 20.0)) == room
+        assert float(minicycle_inputs.room(s, 20.0)) == room
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_minicycle_counts_the_room_that_the_link_has(
     flows = (vm.Flow("vegas", 0.08, variant=vegas), vm.Flow("newreno", 0.08, variant=others))
     s = vm.Scenario((vm.Link(1000.0, buffer=20.0, queue=queue),), flows)
     room = float(routes(s, list(s.members), 0.01).links[0]["buffer"])
-    assert float(minicycle.room(s, 20.0)) == room
+    assert float(minicycle_inputs.room(s, 20.0)) == room
     assert room == 20.0 - (queue == vm.DropTail() and "ns2" in (vegas, others))
 
 
@@ -220,7 +220,7 @@ def test_every_source_has_one_dead_zone(variant: str) -> None:
 def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
     s = vm.Scenario.from_toml(EVERY_SOURCE % (variant, variant))
     room = ROOM[variant]
-    assert float(minicycle.room(s, 27.0)) == room  # closed form
+    assert float(minicycle_inputs.room(s, 27.0)) == room  # closed form
     assert float(routes(s, list(s.members), 0.01).links[0]["buffer"]) == room  # rounds
     if variant == "paper":  # fluid: the windows hold a packet more, that in transmission
         assert one_run._bottleneck(s, smooth=True).room == room + 1.0

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.adapters import minicycle as adapter
-from vegasmodel.adapters.common import LEAST_BUFFER, left_out, plain_queue
-from vegasmodel.equilibrium import minicycle
-from vegasmodel.equilibrium.minicycle_hypotheses import held
+from vegasmodel.adapters.minicycle import steady
+from vegasmodel.adapters.minicycle_assumptions import holding
+from vegasmodel.adapters.minicycle_inputs import given, losing
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
@@ -60,48 +59,13 @@ def answers(
     shape = np.broadcast_shapes(*(np.shape(value) for value in values.values()))
     at = {
         name: np.broadcast_to(value, shape)
-        for name, value in (adapter.given(scenario) | dict(values)).items()
+        for name, value in (given(scenario) | dict(values)).items()
     }
-    cycle = adapter.steady(scenario, at, adapter.losing(scenario))
+    cycle = steady(scenario, at, losing(scenario))
     found = {name: np.array(getattr(cycle, name)) for name in WANTED}
     infinite = at["buffer"] == math.inf
     if np.any(infinite):
         for entries in found.values():
             entries[infinite] = np.nan
     found["rtt_mean"] = at["rtt"] + found["queue_mean"] / at["capacity"]
-    return found, _holding(scenario, at, cycle)
-
-
-def _holding(
-    scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
-) -> dict[str, NDArray[np.bool_]]:
-    """Whether each assumption of ``minicycle.answer`` holds, by its name, at the points ``at``."""
-    n_vegas, n_reno = adapter.counts(scenario)
-    shape = np.shape(at["buffer"])
-    decreases, place = np.unique(at["decrease"], return_inverse=True)
-    forgotten = np.array(
-        [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
-    )
-    fixed = (
-        *left_out(scenario),
-        *adapter.only_growing(scenario, grows=False),  # whether they grow changes only its text
-        adapter.recovery(scenario),
-        adapter.single(n_vegas, n_reno),
-        plain_queue(scenario.links[0]),
-    )
-    return {
-        **{each.name: np.full(shape, each.holds is not False) for each in fixed},
-        **held(cycle, adapter.setting(scenario, at)),
-        "base-rtt-is-the-rtt": adapter.known_base(scenario, cycle.queue_empties),
-        "settles-in-time": adapter.enough_cycles(
-            scenario, cycle.period, forgotten[place].reshape(shape)
-        ),
-        "buffer-holds-bursts": at["buffer"] >= LEAST_BUFFER,
-        "bottleneck-is-the-link": np.all(  # the default of ``access`` is fast enough
-            [
-                np.full(shape, True) if g.access is None else g.access >= 2.0 * at["capacity"]
-                for g in scenario.flows
-            ],
-            axis=0,
-        ),
-    }
+    return found, holding(scenario, at, cycle)

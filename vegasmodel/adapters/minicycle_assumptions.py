@@ -1,0 +1,228 @@
+"""Checks the assumptions of the mini-cycle model; ``minicycle.py`` says what it predicts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.adapters.common import (
+    CYCLES,
+    LEAST_BUFFER,
+    buffered,
+    left_out,
+    one_recovery,
+    plain_queue,
+)
+from vegasmodel.adapters.minicycle_inputs import counts, losing, room, vegas_group
+from vegasmodel.equilibrium import minicycle
+from vegasmodel.equilibrium.minicycle_hypotheses import Setting, held, told
+from vegasmodel.metrics import Floats
+from vegasmodel.prediction import Assumption
+from vegasmodel.scenario import DropTail, Scenario
+
+
+def assumptions(
+    scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
+) -> tuple[Assumption, ...]:
+    """All assumptions of the mini-cycle model, and whether each holds in the steady ``cycle``.
+
+    Among them are hypotheses 1 to 4 of De Vendictis and Baiocchi (section 3). Their hypothesis 5 is
+    about which flows lose packets. It is among them too if the model keeps it; otherwise the
+    assumption on this is that of ``_only_growing``. Others are, for example, that the link has only
+    one Vegas flow and one Reno flow, and that the run lasts for enough mini-cycles.
+
+    ``at`` has the values of the scenario's fields, as ``given`` returns them.
+    """
+    link, (n_vegas, n_reno) = scenario.links[0], counts(scenario)
+    rows = told(cycle, _setting(scenario, at))
+    return (
+        *(Assumption(*row) for row in rows),
+        *_only_growing(scenario, grows=str(cycle.regime) == "loss-limited"),
+        _single(n_vegas, n_reno),
+        _known_base(scenario, bool(cycle.queue_empties)),
+        _recovery(scenario),
+        _enough_cycles(scenario, float(cycle.period)),
+        plain_queue(link),
+        buffered(scenario),
+        *left_out(scenario),
+    )
+
+
+def holding(
+    scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
+) -> dict[str, NDArray[np.bool_]]:
+    """Whether each assumption of the mini-cycle model holds, by its name, at the points ``at``.
+
+    ``at`` has the values of the scenario's fields, arrays of one shape, and ``cycle`` the steady
+    cycles for them. An assumption of which it is not known whether it holds counts as one that
+    holds.
+    """
+    n_vegas, n_reno = counts(scenario)
+    shape = np.shape(at["buffer"])
+    decreases, place = np.unique(at["decrease"], return_inverse=True)
+    forgotten = np.array(
+        [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
+    )
+    fixed = (
+        *left_out(scenario),
+        *_only_growing(scenario, grows=False),  # whether they grow changes only its text
+        _recovery(scenario),
+        _single(n_vegas, n_reno),
+        plain_queue(scenario.links[0]),
+    )
+    return {
+        **{each.name: np.full(shape, each.holds is not False) for each in fixed},
+        **held(cycle, _setting(scenario, at)),
+        "base-rtt-is-the-rtt": _knows_base(scenario, cycle.queue_empties),
+        "settles-in-time": _has_enough_cycles(
+            scenario, cycle.period, forgotten[place].reshape(shape)
+        ),
+        "buffer-holds-bursts": at["buffer"] >= LEAST_BUFFER,
+        "bottleneck-is-the-link": np.all(  # the default of ``access`` is fast enough
+            [
+                np.full(shape, True) if g.access is None else g.access >= 2.0 * at["capacity"]
+                for g in scenario.flows
+            ],
+            axis=0,
+        ),
+    }
+
+
+def _setting(scenario: Scenario, at: Mapping[str, Floats]) -> Setting:
+    """The values that the tests of the model's hypotheses need (``minicycle_hypotheses.held``).
+
+    ``at`` has the values of the scenario's fields, as ``given`` returns them.
+    """
+    n_vegas, n_reno = counts(scenario)
+    return Setting(
+        M=at["capacity"] * at["rtt"],
+        B=room(scenario, at["buffer"]),
+        alpha=at["alpha"],
+        beta=at["beta"],
+        n_vegas=np.array(float(n_vegas)),
+        n_reno=np.array(float(n_reno)),
+        variant=vegas_group(scenario).variant,
+        max_window=min(group.max_window for group in scenario.flows),
+        both_lose=losing(scenario) == "both",
+    )
+
+
+def _single(n_vegas: int, n_reno: int) -> Assumption:
+    """The assumption that there is one Vegas flow and one Reno flow."""
+    holds = n_vegas == n_reno == 1
+    said = "the model lets all flows of one kind go through the cycle at the same time"
+    return Assumption("one-source-of-each-kind", holds, "" if holds else said)
+
+
+def _only_growing(scenario: Scenario, *, grows: bool) -> list[Assumption]:
+    """The assumption that only flows whose windows grow lose packets at an overflow.
+
+    A flow whose window is constant sends one packet per ACK, into the place in the queue that has
+    just become free. This is so only if every packet arrives as long after its ACK as any other
+    packet. If it may arrive earlier or later, it is not known whether the assumption holds. Then
+    packets of several flows may arrive at the full queue between two departures.
+
+    ``grows`` says whether Vegas's window grows at an overflow in the model. The list is empty if
+    the model assumes instead that all flows lose packets (``losing``).
+    """
+    if losing(scenario) == "both":
+        return []
+    name, queue, groups = "only-growing-windows-lose", scenario.links[0].queue, scenario.flows
+    if not isinstance(queue, DropTail):
+        return [Assumption(name, False, f"{queue.discipline} drops packets of any flow")]
+    reasons = {
+        "senders wait at random before they send (send_jitter)": any(
+            scenario.jitter(group) > 0 for group in groups
+        ),
+        "propagation delays vary at random (delay_noise)": any(g.delay_noise > 0 for g in groups),
+        "an ACK may release several packets of Vegas (delayed_ack)": any(
+            group.delayed_ack and group.keeps_backlog for group in groups
+        ),
+        "slow access links space out the packets that an ACK releases (access)": any(
+            scenario.access_rate(group)
+            < scenario.access_rate(dataclasses.replace(group, access=None))
+            for group in groups
+        ),
+    }
+    why = [reason for reason, found in reasons.items() if found]
+    if why:
+        return [
+            Assumption(name, None, f"{' and '.join(why)}, so other flows may lose packets, too")
+        ]
+    does = (
+        "still grows, so Vegas loses packets, too" if grows else "does not grow, so it loses none"
+    )
+    return [Assumption(name, True, f"at an overflow Vegas {does}")]
+
+
+def _recovery(scenario: Scenario) -> Assumption:
+    """The assumption that every loss-based flow recovers from a loss as Reno does."""
+    return one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"])
+
+
+def _enough_cycles(scenario: Scenario, period: float) -> Assumption:
+    """The assumption that the run is much longer than a cycle from one loss to the next.
+
+    The prediction is the average over whole, identical cycles. A run also contains first cycles,
+    which differ, and a last cycle, which is cut short. The assumption holds if the first cycles end
+    within the warm-up (``minicycle.forgotten_after``), and ``CYCLES`` cycles fit into the rest of
+    the run. ``period`` is the duration of the predicted cycle, in s.
+    """
+    forgotten = minicycle.forgotten_after(float(vegas_group(scenario).decrease), *counts(scenario))
+    settle = forgotten * period
+    holds = bool(_has_enough_cycles(scenario, np.array(period), np.array(forgotten)))
+    detail = (
+        f"losses come every {period:.4g} s, and the first {settle:.4g} s after the last start "
+        f"depend on it; the warm-up should last longer than that, and the rest of the run at least "
+        f"{CYCLES * period:.4g} s ({CYCLES} losses)"
+    )
+    return Assumption("settles-in-time", holds, "" if holds else detail)
+
+
+def _has_enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) -> NDArray[np.bool_]:
+    """Whether the run contains enough cycles, each of ``period`` seconds, from loss to loss.
+
+    ``forgotten`` is the number of cycles after which Vegas's first window no longer matters
+    (``minicycle.forgotten_after``). They must end within the warm-up, and ``CYCLES`` cycles must
+    fit into the rest of the run.
+    """
+    run, last = scenario.run, max(m.start for m in scenario.members)
+    settled = last + forgotten * period <= run.warmup
+    return np.asarray(settled & (CYCLES * period <= run.duration - run.warmup))
+
+
+def _known_base(scenario: Scenario, empties: bool) -> Assumption:
+    """The assumption that Vegas knows its true baseRTT, the propagation delay T of the model.
+
+    Flows that measure their baseRTT find the true one if the queue empties in every cycle, or if no
+    flow starts before them. If the scenario gives an over-estimate of baseRTT instead, the
+    assumption holds only if it is 0.
+    """
+    name = "base-rtt-is-the-rtt"
+    if _knows_base(scenario, np.array(empties)):
+        return Assumption(name, True)
+    if _over_estimates(scenario):
+        return Assumption(name, False, "the over-estimate is not in the equations")
+    detail = "some Vegas flow starts beside others, and the queue that it finds never empties"
+    return Assumption(name, False, detail)
+
+
+def _knows_base(scenario: Scenario, empties: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether every Vegas flow knows its true baseRTT, the RTT without queueing.
+
+    A flow that measures its baseRTT finds the true one if the queue empties in every cycle
+    (``empties``), or if no other flow starts earlier. For a flow that does not measure it, the
+    scenario gives the over-estimate, which must be 0.
+    """
+    vegas = [m for m in scenario.members if m.flow.keeps_backlog]
+    first = min(m.start for m in scenario.members)
+    at_once = all(m.start == first for m in vegas if m.flow.over_estimate == "measured")
+    return (empties | at_once) & (not _over_estimates(scenario))
+
+
+def _over_estimates(scenario: Scenario) -> bool:
+    vegas = [group for group in scenario.flows if group.keeps_backlog]
+    return any(group.over_estimate not in ("measured", 0.0) for group in vegas)

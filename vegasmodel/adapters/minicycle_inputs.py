@@ -1,0 +1,62 @@
+"""Takes from a scenario what the mini-cycle model needs: numbers, and who loses packets."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vegasmodel.equilibrium import minicycle
+from vegasmodel.metrics import Floats
+from vegasmodel.placement import link_stack
+from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.stacks import STACKS
+
+
+def given(scenario: Scenario) -> dict[str, Floats]:
+    """The fields of the scenario that the equations take, by their names.
+
+    They are those of the link and of the Vegas flows, and the RTT, which all flows share.
+    """
+    link, vegas = scenario.links[0], vegas_group(scenario)
+    first = vegas.initial_window
+    values = {
+        "capacity": link.capacity,
+        "buffer": link.buffer,
+        "rtt": scenario.members[0].rtt,
+        "alpha": vegas.alpha,
+        "beta": vegas.beta,
+        "gamma": vegas.gamma,
+        "decrease": vegas.decrease,
+        "initial_window": minicycle.INITIAL[vegas.variant] if first is None else first,
+    }
+    return {name: np.asarray(value, dtype=np.float64) for name, value in values.items()}
+
+
+def vegas_group(scenario: Scenario) -> Flow:
+    """A group of Vegas flows; all of them have the same parameters (``minicycle.reason``)."""
+    return next(group for group in scenario.flows if group.keeps_backlog)
+
+
+def counts(scenario: Scenario) -> tuple[int, int]:
+    """The numbers of Vegas and of loss-based flows."""
+    vegas = sum(m.flow.keeps_backlog for m in scenario.members)
+    return vegas, len(scenario.members) - vegas
+
+
+def losing(scenario: Scenario) -> minicycle.Losers:
+    """Which sources lose packets when the buffer overflows (``losers`` of ``minicycle.solve``).
+
+    With the variant ``paper`` both sources do ("both"). With ``ns2`` and ``linux`` those sources do
+    whose windows grow at that moment ("growing").
+    """
+    return "both" if STACKS[vegas_group(scenario).variant].real_numbers else "growing"
+
+
+def room(scenario: Scenario, buffer: ArrayLike) -> Floats:
+    """How many packets can wait at the scenario's link if it has this ``buffer``.
+
+    At a drop-tail link that behaves as in ns-2, one packet fewer than ``buffer`` can wait. The
+    simulators round the buffer down to whole packets; this function does not. So the closed form is
+    a smooth function of the buffer, and has a derivative by it (``sensitivity``).
+    """
+    return scenario.links[0].queue.waiting(buffer, link_stack(scenario))
