@@ -64,7 +64,10 @@ _REASONS = {
     Status.UNSETTLED: "in the time allowed the windows neither came to rest nor filled the buffer",
     Status.STALLED: "a sender has data left, but waits for nothing (a fault of the simulator)",
     Status.NOT_A_NUMBER: "a count is not a number (a fault of the simulator)",
-    Status.FULL_RING: "more packets are under way than the simulator has room for",
+    Status.FULL_RING: (
+        "more packets are under way than the simulator has room for; a smaller buffer, a smaller "
+        "max_window or a shorter run has fewer"
+    ),
     Status.TOO_MANY_EVENTS: "too many events",
     Status.FALL: "it stopped at the first fall of a window, as the caller asked",
     Status.PAUSED: "it has paused, to go on at once",

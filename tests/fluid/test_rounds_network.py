@@ -250,6 +250,19 @@ def test_a_delay_buffer_of_two_packets_starves_its_flows() -> None:
     assert found.groups["delay"] * 4 < 0.1 * 400.0
 
 
+def test_a_window_may_grow_at_an_infinite_buffer_beside_a_finite_one() -> None:
+    """The flows share no link, so each gets what it gets alone: the first one all of its link.
+
+    Its window grows to 100,000 packets. There was room for 65,536 of them.
+    """
+    links = Link(1000.0, name="endless"), Link(500.0, buffer=20.0, name="short")
+    first = exact("reno", 0.1, name="first", path=("endless",), variant="ns2")
+    second = exact("reno", 0.1, name="second", path=("short",), variant="ns2")
+    found = answer(Scenario(links, (first, second), run=Run(100.0, 25.0)))
+    alone = answer(Scenario(links[1:], (second,), run=Run(100.0, 25.0)))
+    assert found.throughput == pytest.approx([1000.0, alone.throughput[0]], rel=1e-3)
+
+
 def test_fast_links_are_resolved_to_who_loses() -> None:
     """Ten SACK sources at 100 Mbit/s: the default resolution agrees with packet by packet.
 

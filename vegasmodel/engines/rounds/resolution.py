@@ -18,7 +18,15 @@ from vegasmodel.laws import find
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
 
-__all__ = ["CONTENDED", "MOST_SINGLE", "SINGLE", "held_packets", "is_coarse", "resolution"]
+__all__ = [
+    "CONTENDED",
+    "MOST_SINGLE",
+    "SINGLE",
+    "held_packets",
+    "is_coarse",
+    "resolution",
+    "unlimited_window",
+]
 
 UNCONTENDED = 64  # events per flow and round trip if the order of packets decides little
 CONTENDED = 1024  # events per flow and round trip if this order decides which flow loses packets
@@ -107,6 +115,23 @@ def held_packets(scenario: Scenario) -> tuple[float, float]:
     crossed = [link for group in scenario.flows for link in scenario.path(group)]
     pipe = max(link.capacity for link in crossed) * max(m.rtt for m in scenario.members)
     return pipe, pipe + max(finite_buffers(crossed), default=0.0)
+
+
+def unlimited_window(scenario: Scenario) -> float:
+    """The largest window, in packets, that no loss limits: the ``max_window`` of some flow.
+
+    It is that of flows whose queue may grow without limit, because their law is not delay-based and
+    some link on their path has an infinite buffer. The result is 0 if there are no such flows.
+    """
+    return max(
+        (
+            group.max_window
+            for group in scenario.flows
+            if not find(group.law).delay_based
+            and any(link.never_full for link in scenario.path(group))
+        ),
+        default=0.0,
+    )
 
 
 def is_coarse(scenario: Scenario) -> bool:

@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.flows import SUMS, Alike, receivers, records, sum_by_member
-from vegasmodel.engines.rounds.resolution import CONTENDED, held_packets, resolution
+from vegasmodel.engines.rounds.resolution import (
+    CONTENDED,
+    held_packets,
+    resolution,
+    unlimited_window,
+)
 from vegasmodel.engines.rounds.rounding import roundings
 from vegasmodel.engines.rounds.route import Routes, routes
 from vegasmodel.engines.rounds.state import (
@@ -115,7 +120,7 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     function also sets, for each hop, where its ring buffer begins and how many groups it has room
     for. ``sizes`` [flow] are the flows' sizes in packets. ``parts`` is the number of intervals in a
     round trip. ``at_once`` is the number of packets that can be in flight. ``held`` is the
-    bandwidth-delay product plus the buffer, in packets.
+    number that the path and its buffers hold; it may be infinite.
 
     There are many groups if a round trip has many intervals. There are also many when a large
     window overflows a buffer for the first time. The queue then alternately drops and accepts
@@ -127,9 +132,10 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     buffer. ``numpy.empty`` only reserves this memory: parts that are never used take up no space
     and no time.
     """
-    spare = _PARCELS // len(way.hops) if math.isfinite(way.longest) else 0
+    share = _PARCELS // len(way.hops)
+    spare = share if math.isfinite(way.longest) else 0
     room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
-    room = int(max(room, min(_PER_PACKET * held, _PARCELS // len(way.hops))))  # huge buffers
+    room = int(max(room, min(_PER_PACKET * held, share)))  # huge buffers or windows
     most = np.minimum(room, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
     most[: way.first[0]] = room
     way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
@@ -197,7 +203,9 @@ def _empty(
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
     pipe, held = held_packets(scenario)
     at_once = _PER_PACKET * held if near > coarse else pipe
-    rings = _rings(way, flows["size"], coarse, at_once, held)
+    # at a single queue long intervals keep the number of groups small, whatever the window
+    window = unlimited_window(scenario) if math.isfinite(way.longest) else 0.0
+    rings = _rings(way, flows["size"], coarse, at_once, max(held, window))
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
     seen = receivers(scenario, flows, way)
