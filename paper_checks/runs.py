@@ -34,8 +34,11 @@ Floats = NDArray[np.float64]
 Kind = TypeVar("Kind", "Measured", "Groups")
 
 
-class NoRun(LookupError):  # noqa: N818 - the name says it
-    """There is no result of ns-2 for a scenario; the message says why."""
+class NoRun(LookupError):  # noqa: N818 - an outcome: the item gets the verdict "blocked"
+    """No run decides an item: none is stored, or what the paper leaves open decides it.
+
+    The message says why.
+    """
 
 
 @dataclass(frozen=True, eq=False)
