@@ -43,15 +43,14 @@ CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not d
 WIDTH = 6  # greatest number of partial sums of a chunk
 LIMIT = 220  # of passes; in the worst case many of them only halve the range of exponents
 ROUGH_LIMIT = 60
-# These constants say when the two stages of the iteration for the gap g (`find_gap`) end. The gap
-# is the queueing delay less the largest over-estimate of baseRTT. The first stage computes in
-# float64, the second one with twice as many digits. A stage ends after a step that changes g by at
-# most a certain fraction of g. ROUGH_STEP has this fraction for the first stage, LAST_STEP for the
-# second. Each is a pair of numbers. The first number is for a step of a method that converges
-# quadratically: after the step, the relative error of g is roughly the square of the fraction. The
-# second number is for a step of a method that converges cubically. Then the error is roughly the
-# cube of the fraction, so the fraction may be larger. The first stage also ends after ROUGH_LIMIT
-# steps.
+# `find_gap` computes the gap g by iteration. The gap is the queueing delay less the largest
+# over-estimate of baseRTT. The iteration has two stages: the first computes in float64, the second
+# with twice as many digits. A stage ends after a step that changes g by at most a certain fraction
+# of g. ROUGH_STEP has the fractions for the first stage, LAST_STEP those for the second. The first
+# number of each pair is for steps that converge quadratically: the relative error of g after such a
+# step is roughly the square of the fraction. The second number is for steps that converge
+# cubically. The error is then roughly the cube of the fraction, so the fraction may be larger. The
+# first stage also ends after ROUGH_LIMIT steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -103,20 +103,19 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
     """The window of flow i after a step in which its sender learns the fate of ``acks`` packets.
 
-    Each of these packets was delivered or lost.  Random loss or RED dropped ``tossed`` of them.  In
-    the step the ratio of backlog to window goes from ``g0`` to ``g1``.  Slow start ends in this
-    step if the backlog reaches gamma, or by a drop (see the comment below).
+    Each of these packets was delivered or lost.  On average random loss and RED dropped ``tossed``
+    of them.  In the step the ratio of backlog to window goes from ``g0`` to ``g1``.  Slow start
+    ends in this step if the backlog reaches gamma, or by a drop (see the comment below).
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # `tossed` is the expected number of drops by random loss and RED that the sender detects in
     # this step. In TCP one drop multiplies the window W by `decrease`. In slow start this model
     # adds up `tossed`, and multiplies W by `decrease` when the sum reaches 1. Slow start then ends.
     # Outside slow start the drops reduce W smoothly, by the factor exp(-(1 - decrease) tossed)
-    # (Misra, Gong and Towsley 2000). In the same step ACKs change W, too. The code computes the
-    # changes by drops and by ACKs one after the other, although they happen together. To keep the
-    # error small, the change by drops is made in two halves: W is multiplied by the square root of
-    # the exponential factor (`yields`) before the change by ACKs, and again after it (Strang
-    # splitting).
+    # (Misra, Gong and Towsley 2000). ACKs change W in the same step, but the code computes the two
+    # changes one after the other. To keep the error small, it makes the change by drops in two
+    # halves, one before the change by ACKs and one after it (Strang splitting). Each half
+    # multiplies W by `yields`, the square root of the exponential factor.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

@@ -40,20 +40,20 @@ def senders(scenario: Scenario) -> np.ndarray:
     packet counts as in flight, but it is not in the queue. ns-2's Vegas measures its RTT from the
     end of the wait. So if all flows are Vegas, these waits make the queue shorter, by half a packet
     at the default ``send_jitter``. To simulate this, ``rtt`` then contains the mean wait
-    (``wait``). If a flow is loss-based, ``wait`` is 0, and the random waits decide which flow loses
-    a packet (``loser``).
+    (``wait``). If any flow is loss-based, ``wait`` is 0 for all flows, and the random waits only
+    decide which flow loses a packet (``loser``).
     """
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # `samples_train` says when a sender that decides once per round trip, such as ns-2's Vegas,
-    # samples the queueing delay. If it is False, the sender samples the delay over the whole round
-    # trip; if it is True, only while its packets pass the queue. The latter is right if all RTTs
-    # are equal, because the packets that a sender has in flight then stay together as a train. But
-    # it needs short steps of time, which the simulator makes only while the buffer is nearly full.
-    # If all flows are delay-based, the buffer seldom fills (`fills` is False). So `samples_train`
-    # is False in this case, and if RTTs differ.
+    # `samples_train` is for senders that decide once per round trip, such as ns-2's Vegas. If it is
+    # False, such a sender samples the queueing delay over the whole round trip. If it is True, the
+    # sender samples the delay only while its packets pass the queue. This is right if all RTTs are
+    # equal, because the packets that a sender has in flight then stay together as a train. But
+    # sampling a train needs short steps of time, which the simulator makes only while the buffer is
+    # nearly full. If all flows are delay-based, the buffer seldom fills (`fills` is False). So
+    # `samples_train` is False if all flows are delay-based, and also if RTTs differ.
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
