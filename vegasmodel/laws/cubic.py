@@ -1,6 +1,6 @@
 """TCP CUBIC (RFC 9438): the window is a cubic function of the time since the last loss.
 
-If a Reno flow would have a larger window at this time, CUBIC uses Reno's window.
+If a Reno flow would have a larger window by now, CUBIC uses that window instead.
 """
 
 import functools

@@ -1,7 +1,8 @@
-"""Computes a fingerprint of a law's code, which tells whether the law has changed.
+"""Computes a fingerprint of a user's congestion control law, which tells if the law has changed.
 
-A user's law of congestion control consists of Python functions. They may change between two runs,
-and so may the functions that they call and the variables that they read.
+A sweep that was interrupted goes on later, but only with the same laws (``study/sweep.py``). A law
+consists of Python functions. The fingerprint also depends on the functions that they call, and on
+the variables that they read.
 """
 
 from __future__ import annotations

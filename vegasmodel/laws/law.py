@@ -4,7 +4,8 @@ A law consists of constants and of up to three functions:
 
 - ``drift`` returns the growth of the window in packets per round trip.
 - ``cut`` returns the window after a loss.
-- ``remember`` is called at a loss and returns a number, which the law can read until the next loss.
+- ``remember`` is called at a loss. It returns a number, which the law's functions find in
+  ``Source.memory`` until the next loss.
 
 Each function takes one argument, a ``Source``, which holds the state of the sender. The simulators
 compile the functions with Numba, which knows arithmetic, ``math`` and functions of NumPy. Laws of
@@ -86,9 +87,9 @@ class Law:
     remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
     # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance. With
     # "drift" each ACK adds drift/W packets to W, where `drift` is the law's function. With
-    # "one a window" W grows by one packet per W ACKs, as in Reno: each ACK adds 1/W packets, or a
-    # sender of Linux counts W ACKs and then adds a whole packet. With "thresholds" the sender
-    # compares the backlog with alpha and beta once per round trip, as Vegas does.
+    # "one a window" W grows by one packet per W ACKs, as in Reno: each ACK adds 1/W packets. (A
+    # Linux sender instead counts W ACKs, and then adds a whole packet.) With "thresholds" the
+    # sender compares the backlog with alpha and beta once per round trip, as Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"
     once_a_round: bool = False  # it decides once per round trip, by what it measured in this time

@@ -2,8 +2,8 @@
 
 ``PacketRules`` lists these functions. Their first argument is the state of the sender
 (``Window``): its window, its RTTs and the properties of its TCP implementation. The simulator
-``rounds``, which sends whole packets, compiles them with Numba. ``cwnd_packets`` and
-``keeps_up`` help these functions.
+``rounds``, which sends whole packets, compiles them with Numba. Several of these functions call
+``cwnd_packets`` and ``keeps_up``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rate-Delay services by Podlesny and Williamson: one queue for high rate, one for low delay.
 
-The two queues share a link and its buffer.
+The two queues share a link and its buffer. The key ``class`` of a flow chooses one of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Says to which table of a scenario file a key belongs that the user wrote into another table."""
+"""Names the right table of a scenario file for a key that the user wrote into a wrong one."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Defines ``Scenario``, the input of every model: links, groups of flows, the length of a run.
 
-Times are in seconds, and rates in packets per second. The module ``scenario.parts`` says how
-large these packets are.
-``Scenario.from_toml`` reads the text of a scenario file, in which values may have other units.  In
-Python, a scenario is made from ``Link``, ``Flow`` and ``Run`` objects.
+Times are in seconds, and rates in packets per second. The module ``scenario.parts`` says how large
+these packets are. ``Scenario.from_toml`` reads the text of a scenario file, in which values may
+have other units. In Python, a scenario is made from ``Link``, ``Flow`` and ``Run`` objects.
 """
 
 from __future__ import annotations

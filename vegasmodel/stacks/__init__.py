@@ -1,10 +1,9 @@
-"""Describes three implementations of TCP ("stacks"): the papers', that of ns-2 and that of Linux.
+"""Describes three implementations of TCP ("stacks"): that of the papers, of ns-2 and of Linux.
 
 A stack adds details to a congestion control law such as Vegas, for example timers and rounding. A
 flow's field ``variant`` names its stack.
 
-``dead_zone`` returns the two backlogs between which Vegas holds its window. They depend on the
-stack.
+``dead_zone`` returns the two backlogs between which Vegas holds its window in a given stack.
 """
 
 from __future__ import annotations
