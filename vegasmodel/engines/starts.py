@@ -1,4 +1,4 @@
-"""Draws the flows' start times; all simulators draw the same, and ns-2 does for the same seed."""
+"""Draws the flows' random start times; run k of each simulator and of ns-2 has the same ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Contains the simulator ``delayed``: it solves equations for windows with feedback delay.
 
-A sender learns of the queue a round trip late. The package also contains a general integrator of
-delay differential equations. Tests compare the simulator with this integrator.
+A sender learns of the queue a round trip late. This folder also contains a general integrator of
+delay differential equations (``integrator.py``). Tests compare the simulator with it.
 """
 
 from vegasmodel.support import lazy

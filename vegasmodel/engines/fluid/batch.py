@@ -1,16 +1,17 @@
 """Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
-Scenarios whose windows change continuously are put into arrays and solved together. Windows change
-continuously if every flow has ``variant = "paper"`` (TCP as the papers describe it) and a
-congestion control law of this package other than CUBIC, and if the link is drop-tail without random
-loss. Start times must not be random. The argument ``engine`` chooses how they are solved:
+Scenarios whose windows change continuously are put into arrays and solved together. In these
+scenarios every flow has ``variant = "paper"`` (TCP as the papers describe it) and a congestion
+control law of this package other than CUBIC. The link is drop-tail without random loss, and no
+start time is random. The argument ``engine`` chooses how these scenarios are solved:
 
 * ``threads`` runs compiled code with one thread per core. The averages equal those of single runs
   bit for bit.
 * ``jax`` advances all scenarios at the same time with JAX. This is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-When the cycles of a scenario's windows repeat, both engines skip whole cycles.
+Windows may move in cycles, from one overflow of the buffer to the next. When a scenario's cycles
+repeat, both engines skip whole cycles.
 
 The engine ``threads`` simulates all other scenarios, for example those with the TCP of ns-2 or
 Linux, in separate runs. The engine ``jax`` refuses them.

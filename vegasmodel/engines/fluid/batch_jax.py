@@ -9,10 +9,10 @@ Usually a step is a fraction of the scenario's shortest round trip. While the qu
 slowly, a step may be longer. Such a long step ends, at the latest, when the backlog of a Vegas flow
 is expected to reach alpha or beta. Within a step of the usual length the backlog may pass alpha or
 beta. This causes a small error, so averages differ slightly from those of the engine ``threads``,
-whose steps end there.
+whose steps end when a backlog reaches alpha or beta.
 
 A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
-ends. The times at which a queue forms or the buffer overflows are not known in advance. If this
+ends. It is not known in advance when a queue forms or the buffer overflows. If one of these events
 happens within a step, the next pass repeats the step, so that it ends at the event.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.

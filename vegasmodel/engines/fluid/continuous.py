@@ -8,9 +8,9 @@ by one packet per round trip, or by half a packet if ACKs are delayed. Losses oc
 fills the buffer.
 
 A flow's ``variant`` names a TCP implementation. This model takes only parameters from it, such as
-the backlogs at which Vegas grows and shrinks. In a real implementation Vegas also sends whole
-packets, and decides once per round trip. The package ``sampled`` and the simulator ``rounds`` model
-this.
+the backlogs at which Vegas's window grows and shrinks. In a real implementation Vegas also sends
+whole packets, and decides once per round trip. The package ``sampled`` and the simulator ``rounds``
+take account of both.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 If the buffer overflows again and again, the windows move in cycles from one overflow to the next
 (De Vendictis and Baiocchi 2002, figure 2). The return map takes the windows just after an overflow
-to the windows just after the next overflow. If the motion repeats only after k overflows, the map
-takes the windows to those k overflows later. A fixed point of the map is a periodic motion. If the
-windows are slightly disturbed, the disturbance is multiplied in each period by certain factors, the
+to the windows just after the next overflow. (If the motion repeats only after k overflows, the
+return map covers k cycles at once.) If the windows are a fixed point of the map, their motion is
+periodic. A small disturbance of the windows is multiplied in each period by certain factors, the
 Floquet multipliers. They are the eigenvalues of the map's derivative at the fixed point.
 
 One multiplier is always 0 and is left out. At each overflow the buffer is full, and the rates of
@@ -13,8 +13,8 @@ so a disturbance that violates it is gone after one cycle.
 
 Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
 window that Vegas holds is disturbed within this range, the disturbance may last for ever. At an end
-of the range, only a disturbance towards the inside lasts. The map then has a kink there, and no
-multipliers.
+of the range, only a disturbance towards the inside lasts. So the map has a kink at this end, which
+means that it has no derivative there, and no multipliers.
 
 If the buffer does not overflow, the windows become constant. The map then takes the windows at one
 time to the windows one round trip later (the longest round trip of all flows). The multipliers are

@@ -2,9 +2,9 @@
 
 There are two methods:
 
-* ``continuous.py`` integrates windows that change at every instant. It is used if every flow runs
-  TCP as in the papers (``variant = "paper"``) with a congestion control law of this package other
-  than CUBIC, and if the link is drop-tail without random loss.
+* ``continuous.py`` solves differential equations for windows that change at every instant. It is
+  used if every flow runs TCP as in the papers (``variant = "paper"``) with a congestion control law
+  of this package other than CUBIC, and if the link is drop-tail without random loss.
 * The package ``sampled`` proceeds in small steps of time. It is used in all other cases: for RED,
   for random loss, for CUBIC, for laws that the user has written, and for the TCP of ns-2 or Linux.
   (Their TCP sends whole packets, and their Vegas changes its window once per round trip.)

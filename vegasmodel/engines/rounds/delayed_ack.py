@@ -24,8 +24,8 @@ timeout:
   but within ato, the new ato is half the old one plus the gap between the two packets
   (tcp_event_data_recv).
 
-The pause is ato, but at most the RTT of the handshake, where an RTT below 40 ms counts as 40 ms,
-and never more than 200 ms (tcp_send_delayed_ack).
+The pause is the smallest of three times: ato, 200 ms, and the RTT of the handshake, which counts as
+40 ms if it is shorter (tcp_send_delayed_ack).
 
 At the start of a flow, Linux's receiver sends the first 16 ACKs without delay, one for each packet.
 It does the same after a silence longer than its own retransmission timeout.

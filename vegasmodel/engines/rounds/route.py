@@ -11,9 +11,9 @@ behave as in ns-2, and ACKs of two flows often arrive at the link at the same ti
 them has to wait.
 
 A flow with slow access links crosses two more queues: that of the access link at the sender before
-all others, and that at the receiver after all links (``access.py``). The delay of a flow may have
-noise. Such a flow crosses the queue at the sender, too. Packets get their random delay between this
-queue and the next one.
+all others, and that at the receiver after all links (``access.py``). A flow whose delay has noise
+(``delay_noise``) also crosses the queue at the sender. Its packets get their random delay between
+this queue and the next one.
 """
 
 from __future__ import annotations

@@ -9,8 +9,10 @@ flow's first unacknowledged packet, and times relative to the time of the state.
 multiplied by the capacity of the first queue, in packets per second, and so become numbers of
 packets, like windows and queues. So one tolerance, in packets, suits all numbers of a state. If an
 event happened more than ``AGO`` round trips ago, we assume that its exact time does not matter, and
-write ``AGO`` round trips for its age. ns-2's retransmission timers expire only at ticks of a clock.
-Their states are compared only if they affect what happens (``Observer.apart``).
+write ``AGO`` round trips for its age.
+
+ns-2's retransmission timers expire only at ticks of a clock. Two states are compared without these
+timers if no timer has affected what happened between them (``Observer.apart``).
 """
 
 from __future__ import annotations

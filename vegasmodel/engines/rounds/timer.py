@@ -4,13 +4,13 @@ When the retransmission timer expires, the sender takes all packets in flight fo
 ns-2 this timer counts coarse clock ticks, and the RTT of one packet at a time is measured. Linux
 measures the RTT with every ACK.
 
-Linux has two more timers, which usually expire earlier. After the first, the sender sends one more
-packet, the tail loss probe (TLP, ``tcp_schedule_loss_probe``). After the second, the reordering
-timer, it takes the first missing packet for lost.
+Linux has two more timers, which usually expire earlier. When the first expires, the sender sends
+one more packet, the tail loss probe (TLP, ``tcp_schedule_loss_probe``). When the second expires,
+the reordering timer, the sender takes the first missing packet for lost.
 
 Vegas with the variant ``ns2`` or ``paper`` also compares the time since a packet was sent with a
-fine timeout. It does so only at certain ACKs: at each duplicate ACK, and at the first two ACKs of
-new data after a retransmission.
+fine timeout, which is not rounded to clock ticks. It compares only at certain ACKs: at each
+duplicate ACK, and at the first two ACKs of new data after a retransmission.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -279,9 +279,9 @@ def overdue(f: Sender, elapsed: float) -> bool:
     """Whether a packet sent ``elapsed`` seconds ago is overdue, so that Vegas resends it.
 
     Only Vegas with the variant ``ns2`` or ``paper`` does so. A packet is overdue if ``elapsed`` is
-    at least the fine timeout. Let S be the smoothed RTT plus
-    two mean deviations. The fine timeout is 17/16 S times a factor (``overdue_factor``), which is 1
-    after an RTT sample and grows with each retransmission before a timeout.
+    at least the fine timeout. Let S be the smoothed RTT plus two mean deviations. The fine timeout
+    is 17/16 S times a factor (``overdue_factor``), which is 1 after an RTT sample and grows with
+    each retransmission before a timeout.
     """
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False

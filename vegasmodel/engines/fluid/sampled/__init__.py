@@ -4,9 +4,9 @@ The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of 
 decides how its window changes. It sends whole packets only.
 
 Flow i has the window W_i and the propagation delay T_i. Its sender counts n_i packets in flight. Of
-these packets k_i are lost, but the sender does not know it yet. If the receiver delays its ACKs, it
-may hold back one packet between two trains (``queue.hold_back``); h_i is 1 then, and else 0. The
-link has the capacity c and the queueing delay s. At this delay the rates of the flows add up to c:
+these packets k_i are lost, but the sender does not know it yet. If the receiver delays its ACKs,
+one packet may wait at the receiver for its ACK (``queue.hold_back``). Then h_i is 1, otherwise 0.
+The link has the capacity c and the queueing delay s. At this delay the flows' rates add up to c:
 
     sum_i (n_i - k_i - h_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0   (S1)
 
@@ -20,12 +20,12 @@ grows a little more slowly (``grow_by_acks``).
 
 If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. In
 ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than by (S2), so that it
-grows by m_i in all (``queue.train_part``). The package simulates this only if some flow is
-loss-based.
+still grows by m_i per round trip (``queue.train_part``). The package simulates this only if some
+flow is loss-based.
 
 Senders may wait a random time before they send a packet, as in ns-2. If all flows are delay-based,
-T_i includes the mean of this time (``fluid.senders``). The RTT that Vegas measures does not include
-it.
+T_i includes the mean of this wait (``fluid.senders``). The RTT that Vegas measures leaves the wait
+out.
 
 The sender sends until floor(W_i) packets are in flight. After a cut of the window it waits until
 ACKs have reduced n_i to floor(W_i):

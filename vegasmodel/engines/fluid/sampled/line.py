@@ -13,12 +13,12 @@ is depends on the congestion control:
 
 - Reno counts ACKs. When it has counted W of them, its window W grows by one packet, and the count
   begins anew (``tcp_cong_avoid_ai``). The train then has one packet more, too. So in each round
-  trip the same number of ACKs comes after this one. The number depends on the ACK that ended the
-  last recovery, because the count began there.
+  trip the window grows at an ACK with the same number of ACKs behind it. This number depends on the
+  ACK that ended the last recovery, because the count began there.
 - CUBIC compares its window with its target and with its estimate of Reno's window
-  (``bictcp_update``). While the window is constant, it does so at most once per 1/32 s. So the
-  window grows at the first ACK of the train if the last comparison was at least 1/32 s ago, and
-  otherwise at the first ACK after that time.
+  (``bictcp_update``). While the window is constant, CUBIC compares at most once per 1/32 s. So the
+  window grows at the first ACK of the train if the last comparison was at least 1/32 s ago.
+  Otherwise it grows at the first ACK that comes 1/32 s after the last comparison or later.
 - Vegas's window grows at the end of a round trip, at the ACK of the packet that began it.
 """
 
