@@ -1,9 +1,9 @@
-"""Lets a simulator call compiled steps that only some scenarios need, such as the drops of RED.
+"""Lets a simulator call compiled functions that only some scenarios need, such as RED's drops.
 
-This saves compile time. A simulator is compiled together with all functions that it calls. But a
-step that only some scenarios need is compiled separately, at the first scenario that needs it.
-``address`` compiles the step and returns its address in memory. The simulator calls the step by
-this address (``call``).
+This saves compile time. A simulator is compiled together with all functions that it calls in the
+usual way. But a function that only some scenarios need is compiled separately, at the first
+scenario that needs it. ``address`` compiles the function and returns its address in memory. The
+simulator calls the function by this address (``call``).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["address", "call"]
 def address(step: Any, *arguments: Any) -> int:
     """The address in memory of the machine code of ``step``; compiled code gives it to ``call``.
 
-    The step is a function made by ``tables.jit``, and returns nothing. Its machine code is for
-    arguments of the same types as ``arguments``. It is compiled now, unless it exists already.
+    ``step`` is a function made by ``tables.jit``, and returns nothing. Its machine code is for
+    arguments of the same types as ``arguments``. It is compiled now, unless this was done before.
     """
     program: WholeProgram = step
     return program.address(tuple(numba.typeof(one) for one in arguments))

@@ -1,10 +1,10 @@
 """Writes the state of a simulator as an array of numbers, so that two states can be compared.
 
 A search for periodic motion writes and compares thousands of such arrays, so this code is compiled.
-``fields`` makes a table of those fields of a record that belong to the state. For each field, the
-table says where in the record it is, and how it is written. A time, for example, is written
-relative to the present. ``write`` writes the fields of such a table into an array. ``apart``
-compares two arrays.
+A state consists of records, for example one for each sender. ``fields`` makes a table of those
+fields of a record that belong to the state. For each field, the table says where in the record it
+is, and how it is written. A time, for example, is written relative to the present. ``write`` writes
+the fields of such a table into an array. ``apart`` compares two arrays.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Compiles the functions of a simulator, and makes arrays of records for these functions.
 
-The decorators ``jit`` and ``making`` compile a function with Numba.
+The decorators ``jit`` and ``making`` compile a function with Numba. ``making`` is for functions
+that create arrays, ``jit`` for all others.
 
 An array may hold, for example, one record for each sender. A class with annotated fields describes
 the record. ``layout`` turns this class into the data type of a NumPy array. Compiled code reads a

@@ -84,7 +84,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 
 
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Make a function that stores new states of the scenarios ``places`` among those of all.
+    """Make a function that writes the new states of some scenarios into the array of all states.
 
     The function, ``put(values, some)``, is for one array of the state. The last axis of ``values``
     has an entry for each scenario. ``put`` overwrites the entries ``places`` with the array
@@ -253,19 +253,19 @@ def _met(
 ) -> tuple[Array, Array, Array]:  # fmt: skip
     """The windows at the end of a step in which Vegas's backlog reaches a threshold from below.
 
-    Returns the windows, and their derivatives with respect to the queueing delay s1 and the length
-    h, both at the end of the step. They count where ``on_low`` is true. The names of the other
-    arguments are those of variables in ``_ahead``.
+    Returns the windows, and their derivatives with respect to two numbers: the queueing delay s1 at
+    the end of the step, and the length h of the step. The caller uses the results only of flows for
+    which ``on_low`` is true. The other arguments have the names of variables in ``_ahead``.
 
     The threshold is alpha, or gamma in slow start. The window W grows until the backlog reaches it.
     In the rest of the step there are two cases. If alpha = beta, W changes with the queueing delay
     so that the backlog stays at the threshold. If alpha < beta (``stays``), W keeps the value that
     it had when the backlog reached the threshold.
 
-    For ``stays`` we need the time when that happens. Let L be the window whose backlog is the
-    threshold (``low``), and g = W/L - 1. At the start of the step g = g0 < 0. If W grew throughout
-    the step, g would be g1 > 0 at its end. At the wanted time g is 0. By linear interpolation this
-    is after the fraction ``part`` = -g0/(g1 - g0) of the step.
+    For ``stays`` we need the time at which the backlog reaches the threshold. Let L (``low``) be
+    the window with which the backlog equals the threshold, and g = W/L - 1. At the start of the
+    step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. At the wanted time
+    g is 0. By linear interpolation this is after the fraction ``part`` = -g0/(g1 - g0) of the step.
     """
     W = y.window
     e = jnp.where(y.in_slow_start, p.gamma, p.lower)
@@ -291,8 +291,8 @@ def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array,
     """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
 
     The step has the length h, and the queueing delay is s1 at its end.  While there is a queue, the
-    rates add up to the capacity, and the result is 0.  ``_solve`` looks for the s1, or the h, at
-    which it is 0.  Also returns the derivatives of the result with respect to s1 and to h.
+    rates add up to the capacity, and the result is 0.  ``_solve`` looks for the s1, or the h, with
+    the result 0.  Also returns the derivatives of the result with respect to s1 and to h.
     """
     W, by_s, by_h, _ = _ahead(p, y, s1, h)
     rtt = p.rtt + s1

@@ -149,15 +149,17 @@ def time_to_change(
 def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
     """The derivative s' = ds/dt of the queueing delay, if all windows continue to move as they do.
 
-    No flow may be in slow start. Flow i has the window W_i and the propagation delay T_i. While
-    there is a queue, the flows' rates add up to the capacity c: sum_i W_i/(T_i + s) = c. The
-    derivative of this equation is
+    No flow may be in slow start. Flow i has the window W_i and the propagation delay T_i. Its
+    window changes with time and with s: dW_i/dt = u_i + v_i s'. If the window grows or shrinks,
+    v_i = 0. If the window slides on a threshold of the backlog, it changes only with s, so u_i = 0.
+    If it rests, u_i = v_i = 0.
+
+    While there is a queue, the flows' rates add up to the capacity c: sum_i W_i/(T_i + s) = c. The
+    time derivative of this equation gives s':
 
         sum_i (u_i + (v_i - W_i/(T_i + s)) s')/(T_i + s) = 0
 
-    If a window grows or shrinks, u_i = dW_i/dt and v_i = 0. If it slides on a threshold of the
-    backlog, it changes only with s: u_i = 0 and v_i = dW_i/ds. If it rests, both are 0. Without a
-    queue the result is 0. ``horizon`` derives the length of the next step from s'.
+    Without a queue the result is 0. ``horizon`` derives the length of the next step from s'.
     """
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(on.size):

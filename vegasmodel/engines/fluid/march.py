@@ -203,8 +203,8 @@ def march(
     trajectories, and adds to the time integrals in ``out``.
 
     A cycle lasts from one overflow to the next. With ``skip``, cycles that repeat are skipped. If
-    samples are wanted, this needs a record of all steps of a cycle. Then a cycle with more steps
-    than ``workspace`` has room for is not skipped.
+    samples are wanted, all steps of the repeated cycle must have been recorded. So a cycle with
+    more steps than ``workspace`` has room for is then not skipped.
 
     Returns ``DONE`` at the time ``end``, ``OVERFLOW`` after a stop at the first overflow, or
     ``STUCK`` if cutting the windows cannot end an overflow. After every ``PAUSE`` steps it returns

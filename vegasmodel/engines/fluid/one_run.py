@@ -80,10 +80,10 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
-    """What ``march`` of the package ``sampled`` needs to know beside the flows.
+    """What ``march`` of the package ``sampled`` needs to know besides the flows.
 
     Returns the link's constants, the length of a step divided by the shortest round trip, and the
-    flag ``smooth``. This is true if all flows run TCP as in the papers: windows are then real
+    flag ``smooth``. The flag is true if all flows run TCP as in the papers: windows are then real
     numbers that change at every instant. ``flows`` are the scenario's ``senders``.
     """
     smooth = papers_only(scenario)
@@ -122,8 +122,9 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
     """Add the addresses of two compiled functions to the link's constants, if they are needed.
 
     ``trains.meet`` drops packets where the flows' trains of packets meet at the queue.
-    ``drops.drop_at_random`` drops packets by random loss and RED. Many scenarios need neither. To
-    save time, each function is compiled only at the first scenario that needs it (``on_demand``).
+    ``random_drops.drop_at_random`` drops packets by random loss and RED. Many scenarios need
+    neither function. To save time, each is compiled only at the first scenario that needs it
+    (``on_demand``).
     """
     from vegasmodel.engines import on_demand
     from vegasmodel.engines.fluid.sampled import random_drops, records, trains
@@ -140,10 +141,11 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
 def advance(
     scenario: Scenario, march: Callable[..., int], flows: np.ndarray, state: np.ndarray, *told: Any
 ) -> int:
-    """Call ``march`` of the package ``sampled`` until the simulation ends; returns its last code.
+    """Call ``march`` of the package ``sampled`` until the simulation ends.
 
-    ``told`` are the further arguments of ``march``. Raises ``LawFault`` if a flow sends far more
-    packets at once than the link and its buffer hold.
+    ``told`` are the further arguments of ``march``. Returns the code that says why the simulation
+    ended. Raises ``LawFault`` if a flow sends far more packets at once than the link and its buffer
+    hold.
     """
     code = whole(march, flows, state, *told)
     if code == Status.TOO_MANY_EVENTS:

@@ -157,9 +157,13 @@ def _law(scenario: Scenario, group: Flow, runs: Stack) -> Law:
 def _in_line(scenario: Scenario) -> bool:
     """Whether the order is known in which packets of Linux senders pass a full queue (``line.py``).
 
-    All RTTs must be equal, and each packet must be acknowledged at once. If receivers delay ACKs,
-    an ACK releases several packets. If all laws are such as Vegas, the queue seldom fills. Random
-    loss and RED drop packets elsewhere, and their repairs split the trains.
+    All of this must hold:
+
+    - All RTTs are equal.
+    - No receiver delays ACKs. A delayed ACK would release several packets.
+    - Some flow is loss-based. Otherwise the queue seldom fills.
+    - There is no random loss and no RED. They drop packets although the queue is not full, and the
+      repairs split the trains.
     """
     flows, link = scenario.flows, scenario.links[0]
     fills = not all(find(group.law).delay_based for group in flows)

@@ -17,8 +17,8 @@ from vegasmodel.engines.tables import Table, jit, rare
 def seed(number: int) -> None:
     """Seed the random numbers of compiled code in this thread.
 
-    Numba has generators of its own in each thread, so other threads are not affected. One is for
-    NumPy's functions. The other is for those of ``random``, which a law of a user may call.
+    In each thread Numba has two generators of its own, so other threads are not affected. One is
+    for NumPy's functions, the other for those of ``random``, which a user's law may call.
     """
     np.random.seed(number)
     random.seed(number)

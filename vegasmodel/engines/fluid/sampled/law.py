@@ -140,7 +140,7 @@ def decide(flow: Sender, now: LinkState) -> None:
 
     If at most two ACKs arrive in a round trip, Linux's Vegas does not use the backlog
     (``tcp_vegas_cong_avoid``: ``cntRTT``). The window W then grows as Reno's does, by one packet
-    for W acknowledged packets. But only the packets count that the last ACK of each round trip
+    for W acknowledged packets. But of each round trip it counts only the packets that the last ACK
     acknowledges.
     """
     W = np.floor(flow.cwnd + WINDOW_ERROR)

@@ -41,7 +41,7 @@ def length(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
-    """The part of this step up to ``ago`` seconds before its end, in round trips."""
+    """The time from this step's beginning to ``ago`` seconds before its end, in round trips."""
     return max(now.step - ago, 0.0) / (flow.rtt + now.delay)
 
 
@@ -50,9 +50,10 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
     """Let all trains follow one another without gaps, in their present order.
 
     One ACK to flow ``grew`` has released two packets. They arrive ``ago`` seconds before the end of
-    this step, with ``spare_acks`` packets of the same train behind them. From there the function
-    counts the places of the other trains. The round trip of a Vegas sender ends at a certain packet
-    of its train. So when the train moves, the end of the round trip moves with it.
+    this step, with ``spare_acks`` packets of the same train behind them. This gives the train's
+    place in line. The other trains then get the places behind it. The round trip of a Vegas sender
+    ends at a certain packet of its train. So when the train moves, the end of the round trip moves
+    with it.
     """
     first = flows[grew]
     L = length(first, now, c)
@@ -79,12 +80,12 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
 
 @jit
 def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
-    """How long after the time of a lost packet's missing ACK the sender detects the loss.
+    """How long it takes to detect a loss after the time at which the lost packet's ACK was due.
 
     The result is in round trips. The packet is lost ``lost_at`` round trips after this step begins.
-    SACK must report three
-    packets sent later (``tcp_rack_detect_loss``). If fewer packets of the train follow, the first
-    packet of the sender's next train reveals the loss, because it is sent much later.
+    SACK must report three packets sent later (``tcp_rack_detect_loss``). If fewer packets of the
+    train follow the lost one, the first packet of the sender's next train reveals the loss, because
+    it is sent much later.
     """
     L = length(flow, now, c)
     at = (flow.place + lost_at) % 1.0 * L
@@ -94,13 +95,13 @@ def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
 
 @jit
 def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: float) -> None:
-    """Set the place of a sender that has just detected a loss and cut its window.
+    """Set the place in line of a sender that has just detected a loss and cut its window.
 
     The sender had ``before`` packets in flight. It detected the loss ``-left`` round trips before
     the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than
-    ACKs arrive, evenly over a round trip (``tcp_cwnd_reduction``). Its last packet before the
-    recovery stands somewhere in its train. The train gets shorter both before this packet and
-    behind it. The ACK of this packet ends the recovery.
+    ACKs arrive, evenly over a round trip (``tcp_cwnd_reduction``). So its train gets shorter both
+    before and behind the last packet that it sent before the recovery. The ACK of this packet ends
+    the recovery.
     """
     L = length(flow, now, c)
     at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd

@@ -101,7 +101,7 @@ def follower(
     loses its second packet. ``over`` is the number of packets in flight for which link and buffer
     have no room. It is a real number, below 1 if one packet is too many.
 
-    A receiver that delays its ACKs acknowledges two packets at once, so packets are late by twos.
+    A receiver that delays its ACKs acknowledges two packets at once, so packets are late in pairs.
     While a flow has a packet at its receiver between two trains, the queue is longer by one packet
     where its own train passes (``queue.hold_back``). If the queue is too long only there, other
     flows lose nothing.

@@ -76,9 +76,9 @@ def burst(flow: Sender, now: LinkState, c: float) -> float:
     """How many packets of the flow's burst wait without being counted in the queueing delay.
 
     In slow start each ACK releases two packets, so more packets arrive than the link can send. The
-    additional packets of a round trip are the burst. A recovery may also end with a burst. Since
-    the round trip began, the queueing delay may have grown. This growth already counts a part of
-    the burst, which the function subtracts.
+    additional packets of a round trip are the burst. A recovery may also end with a burst. If the
+    queueing delay has grown since the round trip began, a part of the burst is already counted in
+    the delay. The function subtracts this part.
     """
     return max(flow.burst - c * max(now.delay - flow.round_delay, 0.0), 0.0)
 
@@ -100,18 +100,18 @@ def train_part(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
-    """At the start of a round trip, note whether the receiver will hold back a packet at its end.
+    """When a round trip starts, note whether the receiver will hold back a packet after its train.
 
     A receiver that delays its ACKs acknowledges every second packet (RFC 1122, 4.2.3.2). If all
     RTTs are equal, a flow's packets follow one another as a train. If the window is odd, the last
     packet of the train waits at the receiver for the first packet of the next train. While it
     waits it is neither in the queue nor on the link: trains of other flows find the queue shorter
-    by one packet than this flow's own train. The first ACK of this next train is for two packets,
+    by one packet than this flow's own train. The first ACK of the next train is for two packets,
     and releases two at once (``early_ago``).
 
     The receiver waits only for ``ack_pause``. If the next train comes later, the packet is
-    acknowledged alone, and the packet that its ACK releases travels between two trains. It is then
-    held back in turn, so the model takes it to be held back all the time between two trains.
+    acknowledged alone. Its ACK releases a packet that travels between two trains, and is held back
+    in turn. So the model takes a packet to be held back all the time between two trains.
 
     After a loss the receiver acknowledges each packet at once. ``h`` is the length of the step in
     seconds.
