@@ -50,15 +50,15 @@ def all_continuous(scenario: Scenario) -> bool:
 
 
 def one_run_suffices(scenario: Scenario) -> bool:
-    """Whether ``continuous.py`` simulates the scenario and its start times are not random."""
+    """Whether all runs are equal: ``continuous.py`` makes them, and start times are not random."""
     return all_continuous(scenario) and scenario.run.start_jitter == 0.0
 
 
 def by_chance(scenario: Scenario) -> bool:
-    """Whether runs of the simulator ``fluid`` differ by chance because the scenario says so.
+    """Whether the scenario has something random, such as random loss, so that runs of it differ.
 
     The conditions are those of ``Scenario.by_chance``, with one exception. If all flows run TCP as
-    in the papers, ``fluid`` ignores the random waits of senders (``send_jitter``).
+    in the papers, the simulator ``fluid`` ignores the random waits of senders (``send_jitter``).
     """
     if papers_only(scenario):
         scenario = scenario.replace({"flow.send_jitter": 0.0})

@@ -1,9 +1,9 @@
 """Simulates delayed ACKs (RFC 1122 4.2.3.2): a receiver answers two packets by one ACK.
 
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
-pause. If none comes, it acknowledges the first packet alone. While a packet is missing, it does not
-wait for a second packet. ``Sender.delack_packets`` is the number of packets (0 or 1) that have
-arrived and whose ACK is still delayed.
+pause. If none comes, the receiver acknowledges the first packet alone. While a packet is missing,
+the receiver does not wait for a second packet. ``Sender.delack_packets`` is the number of packets
+(0 or 1) that have arrived and whose ACK is still delayed.
 
 The simulator moves data packets and their ACKs together, in groups. It delays ACKs only when a
 group reaches the sender. So in this file a packet's arrival time means the time at which its ACK

@@ -1,8 +1,8 @@
 """Simulates how a queue delays and drops packets.
 
 The simulation goes from event to event. At an event, whole packets join the queue or are dropped.
-Between two events, other packets may arrive evenly, and the link sends packets. These arrivals and
-departures are computed as if packets were a fluid with constant rates.
+Between two events, the packets of a group may arrive evenly over time, and the link sends packets.
+These arrivals and departures are computed as if packets were a fluid with constant rates.
 
 Packets may differ in size. ``Queue.queue`` is the sum of the sizes of all packets at the link, in
 units of the scenario's packet size. Multiplied by ``Queue.packets_per_work`` it gives the number of

@@ -40,7 +40,7 @@ def draw_normal(now: LinkState) -> float:
 
 @jit
 def comes_in_trains(flow: Sender) -> bool:
-    """Whether the flow's packets come only in the trains of its slow start (``growth.py``)."""
+    """Whether the flow is in a slow start that sends packets in trains (``double_in_trains``)."""
     return flow.in_slow_start and flow.in_trains
 
 

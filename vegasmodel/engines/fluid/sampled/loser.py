@@ -97,9 +97,9 @@ def follower(
     that come later in this round trip, then those of the other flows, one flow after another.
 
     If ``late`` is close to 1, all packets of a round trip may be late. The queue then has room for
-    one packet more. Nothing is lost if only one packet is too many; if there are more, ``grew``
-    loses its second packet. ``over`` is the number of packets in flight for which link and buffer
-    have no room. It is a real number, below 1 if one packet is too many.
+    one packet more. So nothing is lost if only one packet is too many. If more are too many,
+    ``grew`` loses its second packet. ``over`` is the number of packets in flight for which link and
+    buffer have no room. It is a real number, below 1 if one packet is too many.
 
     A receiver that delays its ACKs acknowledges two packets at once, so packets are late in pairs.
     While a flow has a packet at its receiver between two trains, the queue is longer by one packet
@@ -227,35 +227,37 @@ def loser(
     effects).
 
     - If one ACK to flow ``grew`` released both packets, ``grew`` loses the second one.
-    - If two ACKs released them, the function draws two packets at random, and the later one is
-      lost.
+    - If two ACKs released the packets, the function draws two packets at random, and the later one
+      is lost.
 
     If all RTTs are equal, packets released by different ACKs arrive about one transmission time
-    apart. The function ``follower`` then decides. If RTTs differ, a random draw decides between the
-    two cases:
+    apart. The function ``follower`` then decides. If RTTs differ, a random draw decides whether one
+    ACK or two ACKs released the two packets that meet:
 
-    - If there are two different RTTs, and the packets are well mixed (``mixing``), the packets of
-      the two kinds of flows depart from the queue in a nearly regular order. Let d be the
-      difference of the RTTs, and K the number of packets with the longer RTT that depart in a time
-      d. The length of the queue varies only with K. In a regular order K is at most one above or
-      below its mean. So the queue takes three lengths, which are assumed to be equally frequent. If
-      the queue has the longest of them, ``grew`` loses its second packet. Otherwise the queue is
-      longer by one packet from then on. The buffer then overflows at a time when the queue has its
-      greatest length and two packets meet.
-    - Otherwise the queue takes many lengths. The probabilities of the two cases are in proportion
-      to the rates at which windows grow and at which packets of two flows meet.
+    - Suppose that there are two different RTTs, and that the packets are well mixed (``mixing``).
+      Packets with the longer and with the shorter RTT then depart from the queue in a nearly
+      regular order. Let d be the difference of the RTTs, and K the number of packets with the
+      longer RTT that depart in a time d. The length of the queue varies only with K. In a regular
+      order K is at most one above or below its mean. So the queue takes three lengths, which are
+      assumed to be equally frequent. If the queue has the longest of them, ``grew`` loses its
+      second packet. Otherwise ``grew`` loses nothing, and the queue is longer by one packet from
+      then on. The buffer overflows later, when the queue has its greatest length and the packets of
+      two ACKs meet.
+    - Otherwise the queue takes many lengths. The probabilities of one ACK and of two ACKs are in
+      proportion to the rates at which windows grow and at which packets of two flows meet.
 
     If two RTTs differ little, the packets of each of the two flows depart as a train, and the
     trains mix slowly (``mixing``). Let flow L have the longer and flow S the shorter RTT. L's
-    packets return d transmission times later than S's. So the end of L's train and the beginning of
-    S's train arrive together, and the queue grows by up to d packets. It keeps this length while
-    the rest of S's train arrives. Between S's train and L's train there is a gap, in which the
-    queue gets shorter again. So with the probability 1 - ``mixing`` the buffer overflows where the
-    queue is longest:
+    packets return d transmission times later than S's. So where S's train follows L's, the end of
+    L's train and the beginning of S's arrive together, and the queue grows by up to d packets. It
+    keeps this length while the rest of S's train arrives. Where L's train follows S's, there is a
+    gap, in which the queue gets shorter again. So with the probability 1 - ``mixing`` the buffer
+    overflows where the queue is longest:
 
     - If S sends a packet too many, S loses this packet.
-    - If L does, the queue is longer from then on. It overflows where its longest part begins. There
-      packets of both flows arrive, and the later one is lost.
+    - If L sends a packet too many, the queue is longer from then on. The buffer overflows where the
+      queue has just reached its greatest length. There packets of both flows arrive, and the later
+      one is lost.
     """
     alike, two, other, growth = True, True, 0.0, 0.0
     for i in range(len(flows)):
