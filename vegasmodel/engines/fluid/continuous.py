@@ -200,8 +200,8 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
 
     With ``packets`` a sender uses only the whole part of its window.  While the window grows, the
     whole part is on average half a packet less than the window.  In the equations a window stands
-    for this average.  So it is still half a packet too small when the whole part grows and the
-    buffer overflows: in the equations the queue is then B + 1/2 packets.
+    for this average.  So this window is still half a packet too small when the whole part grows and
+    the buffer overflows: in the equations the queue is then B + 1/2 packets.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity

@@ -2,12 +2,12 @@
 
 The packets of a group arrive at a queue evenly over an interval, or all at its end. The simulator
 handles the group at the end of the interval: it finds which packets are lost and when the others
-leave, and hands the group to the next queue. But the first packet of the group reaches the next
-queue before the interval is over, if the way there is short. So each queue has a clock of its own,
-which runs ``Queue.shift`` seconds behind the simulation's clock. The next queue's clock lags so
-much that it has not yet come to the time at which the first packet arrives. Longer intervals need
-longer lags. No interval is longer than 1.5 times ``Sender.longest_stretch`` seconds, and the lags
-suffice for this length (``route._clocks``).
+leave, and hands the group to the next queue. But the first packet of the group may reach the next
+queue before the interval is over. So each queue has a clock of its own, which runs ``Queue.shift``
+seconds behind the simulation's clock. The next queue's clock is so late that it has not yet come to
+the time at which the first packet arrives. Longer intervals need later clocks. No interval is
+longer than 1.5 times ``Sender.longest_stretch`` seconds, and the clocks are late enough for this
+length (``route._clocks``).
 """
 
 # mypy: disable-error-code="no-any-return"

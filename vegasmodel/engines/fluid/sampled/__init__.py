@@ -33,9 +33,9 @@ ACKs have reduced n_i to floor(W_i):
     n_i = floor(W_i); after a cut each ACK lowers n_i by one until it is floor(W_i)     (S3)
 
 A round trip lasts until as many packets have been acknowledged as were in flight at its beginning.
-ACKs arrive at the rate n_i/(T_i + s), so the integral of dt/(T_i + s) over a round trip is 1. An
-ACK reports the queueing delay at the time when its packet was sent. The ACK that ends a recovery
-ends a round trip, too (``growth.end_recovery``).
+Without losses ACKs arrive at the rate n_i/(T_i + s). So a round trip ends when the integral of
+dt/(T_i + s) over it is 1. An ACK reports the queueing delay at the time when its packet was sent.
+The ACK that ends a recovery ends a round trip, too (``growth.end_recovery``).
 
 When W_i reaches the next whole number, the sender sends an additional packet. If this packet finds
 the buffer full, one packet is lost: this packet, or one of another flow (the module ``loser``). The

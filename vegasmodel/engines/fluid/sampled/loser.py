@@ -240,8 +240,8 @@ def loser(
       longer RTT that depart in a time d. The length of the queue varies only with K. In a regular
       order K is at most one above or below its mean. So the queue takes three lengths, which are
       assumed to be equally frequent. If the queue has the longest of them, ``grew`` loses its
-      second packet. Otherwise ``grew`` loses nothing, and the queue is longer by one packet from
-      then on. The buffer overflows later, when the queue has its greatest length and the packets of
+      second packet. Otherwise this packet finds room, and the queue is longer by one packet from
+      then on. The buffer then overflows when the queue has its greatest length and the packets of
       two ACKs meet.
     - Otherwise the queue takes many lengths. The probabilities of one ACK and of two ACKs are in
       proportion to the rates at which windows grow and at which packets of two flows meet.
