@@ -33,18 +33,18 @@ def of_law(law: Law) -> str:
 def of(*values: Any) -> str:
     """The fingerprint of some values, such as functions: 16 hexadecimal digits.
 
-    Equal values have the same fingerprint in every process.  That of a function depends on its
-    code, on the Python functions that it calls, and on the values that it reads from outside: those
-    of global variables, of an enclosing function and of modules, such as ``settings.GAIN``.  It
-    does not depend on comments, on names of local variables, or on the place of the code in a file.
-    But another version of Python may give another fingerprint, because it translates the code in
-    another way.
+    Equal values have the same fingerprint in every process.  A function's fingerprint depends on
+    its code, on the Python functions that it calls, and on the values that it reads from global
+    variables, from an enclosing function and from modules, such as ``settings.GAIN``.  The
+    fingerprint does not depend on comments, on names of local variables, or on the place of the
+    code in a file.  But another version of Python may give another fingerprint, because it
+    translates the code in another way.
     """
     return hashlib.sha256(_told(values, []).encode()).hexdigest()[:16]
 
 
 def _told(value: Any, seen: list[FunctionType]) -> str:
-    """A text on a value, which is the same in every process, and differs for another value.
+    """A text that describes a value: equal in every process, and different for another value.
 
     ``seen`` has the functions that the text contains so far. Each is described once only.
     """
@@ -95,7 +95,7 @@ def _read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
 def _outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
     """The outside variables that the code reads, such as ``("np", "random", "normal")``.
 
-    After the variable follow the names of its attributes.  Functions inside the code count, too.
+    The names of its attributes follow the variable.  Functions inside the code count, too.
     """
     found, steps = dict[tuple[str, ...], None](), list(dis.get_instructions(code))
     for i, step in enumerate(steps):

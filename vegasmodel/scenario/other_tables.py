@@ -24,8 +24,7 @@ def tables_with(key: object) -> str:
 def with_its_table(error: FieldError) -> FieldError:
     """An error that names the tables of a scenario file in which the wrong key is allowed.
 
-    It is the given ``error`` itself if that is not about an unknown key, or if no other table has
-    such a key.
+    Returns ``error`` itself if it is not about an unknown key, or if no other table has such a key.
     """
     if error.wrong != NO_KEY:
         return error
