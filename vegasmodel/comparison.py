@@ -338,7 +338,8 @@ def _base_rtt_error(model: Prediction, measured: Prediction) -> float | None:
 def _over_estimates(model: Prediction, measured: Prediction) -> tuple[Floats, Floats] | None:
     """By how much baseRTTs exceed the RTT of the empty path, predicted and measured, s.
 
-    Both arrays hold the Vegas flows of which both baseRTTs are known; ``None`` if there is none.
+    The arrays have an entry for each Vegas flow whose predicted and measured baseRTTs are known.
+    ``None`` if there is no such flow.
     """
     if model.base_rtt is None or measured.base_rtt is None:
         return None

@@ -12,7 +12,7 @@ from vegasmodel.metrics import Floats, student_t
 from vegasmodel.prediction import Prediction, mean_range
 
 SHOWN = 6  # groups or flows that a sentence names
-SAME = 1e-9  # of an end of a range: a throughput beyond it by less lies at the end
+SAME = 1e-9  # part of a range's end: a throughput outside the range by at most this counts as in it
 
 
 def in_tables(result: Prediction, *, per_flow: bool) -> str:

@@ -49,8 +49,9 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     """The note below a table that explains ``±``.
 
     It says over how many runs the standard error is taken, and how wide the 95 % interval is. If
-    there are few runs, it warns that they may agree by chance, and says how likely so few runs lack
-    an outcome that a tenth of all runs have. Without repeated runs the note is ``PLUS_MINUS``.
+    there are few runs, it warns that they may agree by chance. It then also says how likely it is
+    that so few runs miss an outcome which one run in ten has. Without repeated runs the note is
+    ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin

@@ -22,7 +22,7 @@ STEADY = 0.02  # means over half and all of the measured time are equal if they 
 SENSITIVE = 0.1  # a coefficient of variation above it shows that starts matter
 MIN_RUNS, MAX_RUNS = 3, 5  # runs, if runs are random and the scenario does not say how many
 ADVISED_RUNS = 20  # runs that a message advises, or four times the present number if this is more
-PIECES = 12  # a run's measured time has so many equal pieces (half_suffices)
+PIECES = 12  # number of equal pieces into which a run's measured time is divided (half_suffices)
 
 
 def uncertainty(rates: Floats) -> Floats:

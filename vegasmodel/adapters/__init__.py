@@ -1,4 +1,4 @@
-"""Evaluates models (closed forms and simulators) for a scenario: each module one model or a few.
+"""Evaluates the models (closed forms and simulators) for a scenario; most modules have one model.
 
 A scenario describes links, flows and the length of a run. The result has the throughputs, and says
 which assumptions of the model hold in this scenario.

@@ -1,9 +1,9 @@
 """Computes the rates of Vegas flows that arrive one after another, by two models.
 
 A flow that measures its baseRTT while packets are queued over-estimates its propagation delay. The
-model ``arrivals`` computes the exact steady state after each arrival, and from it the next
-over-estimate, unless the scenario gives the over-estimates. ``arrivals-bonald`` is Bonald's closed
-form for flows with one alpha.
+model ``arrivals`` computes the steady state after the start of each flow, and from this state the
+over-estimate of the next flow, unless the scenario gives the over-estimates. ``arrivals-bonald`` is
+Bonald's closed form for flows that all have the same alpha.
 """
 
 from __future__ import annotations
@@ -135,8 +135,9 @@ def quasi_static(
       (``settling.lag``), which Vegas does not do.
     * Slow start of a new flow may end above the lower end of the range (``_passes_edge``).  The
       model takes the new flow to stay at this lower end.
-    * There are several flows, with Linux's TCP.  Its slow start decides on the least RTT of a round
-      trip, so it ends only when it has filled the queue.
+    * There are several flows, with Linux's TCP.  Its slow start uses the least RTT of a round trip.
+      While some packets still find an empty queue, this RTT shows no backlog.  So slow start ends
+      only when the queue stays filled.
 
     ``order`` lists the flows in the order in which they arrive, and ``path`` has the steady state
     after each arrival: the over-estimates, the windows and the queueing delay.
@@ -183,8 +184,8 @@ def _passes_edge(
     window in one step, and so may carry the flow past the lower edge (``settling.overstep``).  With
     the variant ``paper`` the result is False, because the papers' window grows without steps.
 
-    ``others`` are the first five arguments of ``settling.lag``, and describe the earlier flows.
-    ``newcomer`` and ``between`` are the arguments with these names.
+    ``others`` are the first five arguments of ``settling.overstep``, and describe the earlier
+    flows. ``newcomer`` and ``between`` are its last two arguments.
     """
     runs, (x, rtt, gamma) = STACKS[flow.variant], newcomer
     if runs.real_numbers or rest.skips_slow_start(flow, runs):

@@ -182,7 +182,7 @@ def one_recovery(
 
 
 def _own_recovery(scenario: Scenario, group: Flow) -> str:
-    """A text on how the group recovers from losses, which depends on its law and its TCP."""
+    """How the flows of ``group`` recover from losses, by their law and TCP implementation."""
     law, runs = find(group.law), stack(scenario, group)
     if runs.recovery_of(law.recovery) != law.recovery:
         return f"{group.law} repairs several lost packets in a round trip ({runs.name} has SACK)"

@@ -1,4 +1,4 @@
-"""Checks the assumptions of the simulator ``fluid``; ``fluid.py`` says what it predicts."""
+"""Checks which assumptions of the simulator ``fluid`` hold in a run of a scenario."""
 
 from __future__ import annotations
 

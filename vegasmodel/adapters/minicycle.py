@@ -1,7 +1,7 @@
 """Evaluates the mini-cycle model for a scenario in which Vegas and Reno share a drop-tail buffer.
 
-The model is that of De Vendictis and Baiocchi (2002), here called the paper ``devendictis``. The
-model divides the time from one loss to the next into mini-cycles, that is into round trips.
+The model is that of De Vendictis and Baiocchi (2002). It divides the time from one loss to the next
+into mini-cycles, that is into round trips.
 """
 
 from __future__ import annotations

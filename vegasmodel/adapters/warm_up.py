@@ -68,7 +68,7 @@ def settles(scenario: Scenario) -> Assumption:
 def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str]]) -> Assumption:
     """The assumption that one flow's window reaches the steady state within the warm-up.
 
-    ``sharing`` is the number of flows that cross a link, by its name and their direction.
+    ``sharing`` counts the flows that cross each link in each direction.
     """
     group, run = member.flow, scenario.run
     shares = {
@@ -140,7 +140,8 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
     """The link of a flow's path whose buffer fills first, if it cannot be full at the time ``end``.
 
     A window grows by at most one packet per ACK, and ACKs return at most at the rate of the link.
-    So beyond the first windows a queue grows by at most the link's capacity in a second.
+    So the windows together grow by at most the link's capacity in a second. A queue grows no
+    faster, once the first windows have been sent.
 
     The result is ``None`` if a buffer can be full at that time, if the flow's growth does not end
     with a loss, or if packets may be lost in another way. It is also ``None`` if no buffer on the
@@ -167,9 +168,10 @@ def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> flo
     than usual before it is sent, and all queues on the path are drop-tail without random loss.
     ``narrow`` is the link of the path on which the flow has the least share.
 
-    The window at which a backlog of gamma ends slow start (``rest.slow_start_ends``) is passed by
-    at most one doubling. An overflow of a buffer can end slow start earlier
-    (``settling.slow_start_overflows``). Other flows in the queue only make it end earlier still.
+    Slow start ends when the backlog exceeds gamma (``rest.slow_start_ends`` gives the window). The
+    last doubling may carry the window to twice this value. An overflow of a buffer can end slow
+    start earlier (``settling.slow_start_overflows``). Other flows in the queue make slow start end
+    earlier, too.
     """
     group, path, runs = member.flow, scenario.path(member.flow), stack(scenario, member.flow)
     kinds = {(g.keeps_backlog, g.alpha, g.beta, g.over_estimate) for g in scenario.flows}
@@ -197,8 +199,9 @@ def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: fl
 
     - If the window w grows by one packet per round trip, its RTT is max(T, w/r). The time is the
       integral of this RTT over w, from b W to W.
-    - CUBIC's window is back after cbrt((1 - b) W/C), by its cubic function. If it follows Reno's,
-      it grows by 3 (1 - b)/(1 + b) packets per round trip (RFC 9438 4.3). The earlier time counts.
+    - CUBIC's cubic function, with the constant C, reaches W after cbrt((1 - b) W/C) seconds. In the
+      region where CUBIC follows Reno, its window grows by 3 (1 - b)/(1 + b) packets per round trip
+      (RFC 9438 4.3). The shorter of the two times counts.
 
     Q is the time in which the link sends a full buffer, or RED's highest threshold. If the buffer
     is infinite, or the queue is neither drop-tail nor RED, Q is taken as 0. If packets are lost at

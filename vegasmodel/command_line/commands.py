@@ -127,10 +127,11 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
-    """The error about an unknown option, with a hint if a word such as ``-model`` has one dash.
+    """The error about an unknown option, with a hint on what the user may have meant.
 
-    If there is a file of this name, the hint says how to write the name as an argument. For a key
-    of a scenario file, such as ``--seed``, the hint is the table of the file that has this key.
+    - The option is a key of a scenario file, such as ``--seed``: the hint names the key's table.
+    - The word has one dash, such as ``-model``: the hint says that options have two. If a file has
+      this name, the hint says instead how to write the name as an argument.
     """
     from vegasmodel.scenario.other_tables import tables_with
 

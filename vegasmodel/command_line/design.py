@@ -1,4 +1,4 @@
-"""Runs the command ``design``: it finds, for example, the buffer for a wanted share of a flow."""
+"""Runs the command ``design``: which buffer, for example, gives a flow 30 % of the throughput?"""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 BLOCK = 32  # flows of a block, and of the smallest clusters
 NODES = 20  # terms that replace a cluster: 5.8^-20 is about two rounding errors
-APART = 3.0  # least distance from a cluster's middle, in half-widths, at which they replace it
+APART = 3.0  # half-widths of a cluster: from this distance of its middle on, NODES terms replace it
 TERMS = 28  # of the power series: 4^-28 is below a rounding
 REACH = 4.0  # R in ``_series``, divided by the greatest change of Delta for which it is used
 STEPS = 60  # most steps of Newton's method

@@ -236,7 +236,7 @@ def _lower(factor: Floats, most: Floats, least: Floats) -> Floats:
 
 
 def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
-    """The m families of rates among which ``_most_squares`` searches the greatest sum of squares.
+    """The m families of rates in which ``_most_squares`` looks for the greatest sum of squares.
 
     A Vegas flow keeps its window if its backlog lies between a lower and an upper limit, the edges.
     Flow i has the rate l_i at the lower edge, and u_i at the upper edge. Its rate r_i lies between

@@ -119,12 +119,11 @@ def survey(
 
     - the largest x, or NaN if an input is out of range;
     - the sum of alpha over the flows whose x is the largest;
-    - only for Linux: for each flow with the largest x, the Delta - x at which this flow alone would
-      fill the link; the greatest of these values;
+    - only for Linux: the Delta - x at which a flow with the largest x would fill the link alone; if
+      there are several such flows, the greatest of these values;
     - the sum of alpha over all flows;
     - the sum of alpha x over all flows;
-    - only for Linux: for each flow, the Delta at which this flow alone would fill the link; the
-      greatest of these values.
+    - only for Linux: the greatest Delta at which any of the flows would fill the link alone.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True

@@ -169,7 +169,7 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
     """The change of stability at ``y`` that lies between x = ``low`` and x = ``high``.
 
     The interval of x is divided at its geometric mean, and the half with the change is kept, until
-    ``high`` is at most ``NEAR`` times ``low``. Newton's method then searches the value of x at
+    ``high`` is at most ``NEAR`` times ``low``. Newton's method then searches for the value of x at
     which two characteristic roots are on the imaginary axis. If it finds none in the interval, the
     change is a ``Jump``. It is also a ``Jump`` if there is no equilibrium at a value of x that
     the bisection tries.

@@ -25,7 +25,7 @@ from vegasmodel.laws import find
 __all__ = ["load", "recovery_burst", "slow_start_queue"]
 
 DEVIATIONS = 3.0  # standard deviations from the mean to a peak that is seldom exceeded
-SELDOM = 0.05  # if losses halve windows: probability of one above that of ``slow_start_queue``
+SELDOM = 0.05  # probability of a larger window than in ``slow_start_queue``, if losses halve it
 
 
 @kinds.checked
@@ -52,8 +52,8 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
         v^2 = E[W^2]/E[W]^2 - 1 = 2 (1 - d) m(d)^2 - 1.
 
     For d = 1/2, v is 0.41. A window cannot exceed the flow's ``max_window`` or, for Vegas,
-    ``random_loss.hold_window``. So ``DEVIATIONS`` standard deviations of a flow's rate count only
-    as far as they lift the rate from its mean to its value at this limit.
+    ``random_loss.hold_window``. So the ``DEVIATIONS`` standard deviations of a flow's rate are
+    replaced by the distance from the mean rate to the rate at this limit, if that is smaller.
 
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1, the capacity is positive and
     the buffer is at least 0. The buffer may be infinite; the result is then 0.

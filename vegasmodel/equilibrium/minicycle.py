@@ -1,11 +1,11 @@
 """Computes how TCP Vegas and TCP Reno share a drop-tail link, by the mini-cycle model.
 
 This is the model of De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario"
-(2002), here called the paper `devendictis`. It follows the windows through a cycle, from one
-overflow of the buffer to the next. A mini-cycle is one RTT. At the overflow Reno halves its window;
-then it adds one packet per mini-cycle. Vegas multiplies its window by ``decrease``; then it grows
-like Reno until its backlog reaches its lower threshold. Reno goes on filling the queue, so Vegas's
-backlog rises. When it reaches the upper threshold, Vegas's window begins to shrink. (The argument
+(2002). The model follows the windows through a cycle, from one overflow of the buffer to the next.
+A mini-cycle is one RTT. At the overflow Reno halves its window; then it adds one packet per
+mini-cycle. Vegas multiplies its window by ``decrease``; then it grows like Reno until its backlog
+reaches its lower threshold. Reno goes on filling the queue, so Vegas's backlog rises. When the
+backlog reaches the upper threshold, Vegas's window begins to shrink. (The argument
 ``losers`` has other choices, in which Vegas does not lose at every overflow.)
 
 The function `throughput` has two forms. ``form="derived"``, the default, uses equations that we

@@ -28,9 +28,9 @@ In each phase f is linear, except in the one in which Vegas moves down along the
 one Vegas and one Reno source, this phase causes an error of at most 1/12 packet per cycle. If the
 slope of f changes between two phases, and i is not whole there, the error is at most 1/8 packet.
 
-The buffer drops packet number M + B + 1. So Vegas never sees more than B queued packets, and V
-moves down along the upper curve only until q = B. In the last mini-cycle Reno grows until
-V + R = M + B + 1.
+The path and the buffer together hold M + B packets. So a packet is dropped as soon as
+V + R = M + B + 1. Vegas never sees more than B queued packets, so V moves down along the upper
+curve only until q = B. In the last mini-cycle only Reno grows, until the drop.
 """
 
 from __future__ import annotations

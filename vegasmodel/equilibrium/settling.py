@@ -31,7 +31,7 @@ __all__ = [
 
 POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
-LEFT = 7.0 / 8.0  # of its window, when slow start of Vegas ends
+LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
 
 
 def _expect(**arrays: Floats) -> None:

@@ -23,7 +23,7 @@ __all__ = [
     "with_unknown",
 ]
 
-MOST = 0.1  # part of the time: a throughput may be unknown for less without a word
+MOST = 0.1  # part of the time for which a throughput may be unknown without a warning
 
 
 def lives(trace: Trace) -> Floats:
@@ -64,9 +64,9 @@ def known_part(values: Floats, seconds: Floats) -> Floats:
 
 
 def with_unknown(counts: Floats, parts: Floats) -> Floats:
-    """Counts over the whole time, from those over the part of it in which they are known.
+    """Estimate the packets in the whole time from ``counts``, the packets in a part of the time.
 
-    They are NaN where that part is 0.
+    ``parts`` is this part as a fraction, from 0 to 1. The result is NaN where the part is 0.
     """
     out = np.full(counts.shape, math.nan)
     whole: Floats = np.divide(counts, parts, out=out, where=parts > 0)

@@ -31,8 +31,9 @@ LESS = "it has little to send, or the window, the RTT or the time has another un
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
     """Summarise the trace file at ``path`` as a dictionary; unknown values are ``None``.
 
-    A flow's numbers of packets are sums over the intervals in which the trace tells them.  If it
-    does not tell them for long, ``doubts`` has ``known-throughput``.
+    A flow's numbers of packets are sums over the intervals in which the trace tells them.  If the
+    throughput is unknown for more than a tenth of the flow's time, ``doubts`` has
+    ``known-throughput``.
 
     The arguments and the errors are those of ``reading.read``.
     """

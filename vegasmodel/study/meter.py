@@ -1,6 +1,6 @@
 """Shows the progress of a sweep on standard error: points done, points per second, time left.
 
-Other studies that take long, such as ``basins``, use it, too.
+Other long studies, such as ``basins``, show their progress in the same way.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["Design", "Interval", "Solution"]
 
-APART = 1e-4  # part of an end of an interval: a tried value nearer than this is not named
+APART = 1e-4  # part of an interval's end: a tried value nearer to the end than this is not named
 
 
 @dataclass(frozen=True)

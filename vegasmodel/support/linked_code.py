@@ -32,7 +32,7 @@ class Marks(NamedTuple):
 
 
 NO_MARKS = Marks()
-# as LLVM writes them: a status that a function returns, a value by branches, a value of these
+# as LLVM writes them: a returned status; a value that depends on the branch; each of its values
 _STATUS = re.compile(r"^  ret i32 (\S+)$", re.MULTILINE)
 _PHI = re.compile(r"^  (%\S+) = phi i32 (.*)$", re.MULTILINE)
 _VALUE = re.compile(r"\[ (\S+),")
