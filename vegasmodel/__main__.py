@@ -1,6 +1,6 @@
 """Starts the command ``vegasmodel``, also as ``python -m vegasmodel``.
 
-While its modules are being imported, Ctrl-C or SIGTERM ends the process without a message.
+Until the command's modules are imported, Ctrl-C and SIGTERM end the process at once and silently.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Computes for which part of the measured time each flow of a scenario is active."""
+"""Computes for which part of the time after the warm-up each flow of a scenario is active."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluates the models (closed forms and simulators) for a scenario; most modules have one model.
+"""Evaluates models for a scenario: most modules evaluate one closed form or one simulator.
 
 A scenario describes links, flows and the length of a run. The result has the throughputs, and says
 which assumptions of the model hold in this scenario.

@@ -1,4 +1,4 @@
-"""Computes by how much Vegas's baseRTTs exceed the propagation delays if flows start in turn.
+"""Computes by how much baseRTTs exceed propagation delays if Vegas flows start one after another.
 
 A flow that measures its baseRTT takes the queueing delay at its start for propagation delay. The
 function ``follow`` computes this delay from the steady state of the earlier flows.

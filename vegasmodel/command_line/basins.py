@@ -1,4 +1,4 @@
-"""Runs the command ``basins``: it tells how often random starts lead to which throughputs."""
+"""Runs the command ``basins``: which throughputs follow from random starts, and how often each?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the command ``sweep``, which makes predictions for many values of some fields."""
+"""Runs the command ``sweep``: predictions for many values of one or more keys of a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes the queueing delay after each of up to a million arrivals of Vegas flows, fast.
+"""Computes, fast, the queueing delay after each arrival if up to a million Vegas flows arrive.
 
 ``arrivals.arrive`` uses this module for more than ``arrivals.FAR_FIELD`` flows.
 

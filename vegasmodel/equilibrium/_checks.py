@@ -4,8 +4,8 @@ Many functions here take ``name``, the name of the checked argument. The error m
 
 Two functions, ``secular.solve`` and ``arrivals.arrive``, compute the steady states of many links at
 once. If one link has a value out of range, they raise no error, so that all other links get their
-results. The results of this one link are NaN, and its status says why. (``arrivals.arrive`` has an
-exception, which its docstring names.)
+results. The results of this one link are NaN, and its status says why. (In some cases
+``arrivals.arrive`` raises an error all the same; its docstring names them.)
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ At a given gap, the sum of squares is least if the rates are as equal as their l
 allow. It is greatest if every rate except one is at a limit. So both the least and the greatest sum
 are functions of g alone.
 
-The extremum of such a function over g is searched in intervals of g. ``_least_squares`` and
-``_most_squares`` compute bounds of the function's derivative in an interval. If the bounds show
-that the derivative does not change its sign, the extremum is at an end of the interval. Otherwise
-the interval is halved, at most ``_HALVINGS`` times.
+The search for the extremum of such a function divides the range of g into intervals.
+``_least_squares`` and ``_most_squares`` compute bounds of the function's derivative in an interval.
+If the bounds show that the derivative does not change its sign, the extremum is at an end of the
+interval. Otherwise the interval is halved, at most ``_HALVINGS`` times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bounds the equilibria of Vegas flows on one link, if each flow may keep one of many backlogs.
+"""Computes the ranges of rates and of queueing delay over all equilibria of Vegas flows on a link.
 
 Flow i keeps its window if the backlog that it computes lies between two edges, a_i and b_i. Its
 rate r_i is the backlog times a factor phi_i. So an equilibrium with the queueing delay Delta

@@ -2,7 +2,7 @@
 
 ``stability.py`` then tells whether the equilibrium is stable.
 
-Long flows share one link of capacity c. T is a flow's round trip without queues, s the queueing
+Long-lived flows share a link of capacity c. T is a flow's round trip without queues, s the queueing
 delay, and p the loss probability. The flow's baseRTT is T + x; x is its over-estimate of T. The
 flow's window W grows by m packets per round trip until its backlog reaches the threshold e. A loss
 multiplies W by ``decrease``; let kappa = 1 - decrease. In equilibrium W is the smaller of two

@@ -1,4 +1,4 @@
-"""Defines the class ``Cycle``: a steady cycle of the model, which ``minicycle.solve`` returns."""
+"""Defines the class ``Cycle``, which ``minicycle.solve`` returns: one cycle of Vegas and Reno."""
 
 from __future__ import annotations
 

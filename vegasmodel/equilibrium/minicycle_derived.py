@@ -30,7 +30,7 @@ slope of f changes between two phases, and i is not whole there, the error is at
 
 The path and the buffer together hold M + B packets. So a packet is dropped as soon as
 V + R = M + B + 1. Vegas never sees more than B queued packets, so V moves down along the upper
-curve only until q = B. In the last mini-cycle only Reno grows, until the drop.
+curve only until q = B. After that only Reno grows, until the drop.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A mean queue of q packets at the capacity c causes the queueing delay q/c, and R
 probability p(q). Delay and loss determine the rate of each flow. At the equilibrium the rates add
 up to c. There is at most one equilibrium (``equilibria`` has the proof). The module finds two
 points close together on RED's curve p(q): at the first the rates add up to more than c, at the
-second to less. So the equilibrium lies between them. The field ``certified`` says whether both
-differences from c exceed the rounding errors, so that this is certain.
+second to less. So the equilibrium lies between the two points. This is certain if both differences
+from c exceed the rounding errors; the field ``certified`` of the result says whether they do.
 
 If the control loop is unstable, the queue oscillates, and its mean may differ from that of the
 equilibrium. ``alpha`` is the backlog of a Vegas flow in the model. A real flow may keep any backlog

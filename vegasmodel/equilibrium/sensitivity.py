@@ -6,10 +6,10 @@ changes, the queueing delay changes by dDelta/dx_k = w_k. The relative changes o
 in 1/s. The function ``own`` returns (dr_i/dx_i)/r_i, ``cross`` returns (dr_i/dx_k)/r_i for another
 flow k, and ``delay`` returns (dr_i/dDelta)/r_i.
 
-These functions use formulas that we derived from the paper's model. For each of them there is a
-function ``..._printed``, which uses the formula as the paper prints it. The printed formulas are
-for flows that all have the same alpha. All formulas hold for the variant ``paper``, in which Vegas
-divides by the RTT when it computes the backlog.
+These functions use formulas that we derived from the model of Boutremans and Le Boudec. For each
+function there is another one, ``..._printed``, which uses the formula as their paper prints it. The
+printed formulas are for flows that all have the same alpha. All formulas hold for the variant
+``paper``, in which Vegas divides by the RTT when it computes the backlog.
 
 The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. The
 argument y of the functions ``..._printed`` is positive, in s, and has the shape [..., n]. A flow

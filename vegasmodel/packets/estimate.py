@@ -1,7 +1,7 @@
 """Estimates from a trace the values that a scenario file needs.
 
-These are the bottleneck's capacity and buffer, and each flow's RTT, baseRTT and alpha. The alpha is
-estimated by the backlog that the flow keeps.
+These are the bottleneck's capacity and buffer, and each flow's RTT, baseRTT and alpha. The backlog
+that the flow keeps is the estimate of alpha.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Averages over values of a trace that are unknown (NaN) in some of its intervals.
+"""Computes means and sums of a trace's values, of which some are unknown (NaN).
 
 An unknown value counts as the mean of the known ones.
 """

@@ -1,8 +1,8 @@
 """Helps to test code that uses vegasmodel: draws random scenarios, and checks predictions.
 
-The scenarios are strategies of the library Hypothesis (``strategies``). The checks are laws that
-every prediction must obey, such as that of capacity (``invariants``). ``vegasmodel.testing`` can be
-imported only if the extra ``testing`` is installed.
+The scenarios come from strategies of the library Hypothesis (``strategies``). The checks are
+statements that must hold for every prediction, for example: no link carries more than its capacity
+(``invariants``). ``vegasmodel.testing`` can be imported only if the extra ``testing`` is installed.
 """
 
 from vegasmodel.support import lazy

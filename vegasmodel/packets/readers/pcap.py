@@ -1,7 +1,7 @@
 """Reads tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
 
 Times count from the first TCP packet. IP fragments and packets that are not TCP are skipped. A
-capture at the sender shows most. ``connections.py`` says what captures at other places show.
+capture at the sender shows the most; ``connections.py`` says what other captures do not show.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ a copy. The first of these rules that applies decides which it is:
 2. If the second segment does not begin and end at the same bytes as a recent one, it is undecided.
 3. If both have IPv4 identifiers, equal ones mean a copy, different ones a retransmission.
 4. If both have TCP timestamps, different ones mean a retransmission.
-5. A second segment that follows within half the least time from a segment to its ACK is a copy. No
-   sender retransmits so early.
+5. If the second segment follows within half the smallest RTT, it is a copy, because no sender
+   retransmits so early. (An RTT is here the time from a segment to its ACK in the capture.)
 6. Otherwise it is undecided.
 
 IPv4 identifiers are ignored if the sender does not increase them from each new segment to the next.
