@@ -158,7 +158,7 @@ def _cubic_at_red(scenario: Scenario, run: ContinuousRun) -> list[str]:
     While CUBIC recovers, RED's average is still high and RED goes on dropping. When the recovery
     ends, ns-2's CUBIC forgets which later packets have arrived (tcp-linux.cc: ``ClearScoreBoard``).
     At the next losses it cuts its window anew and sends these packets again. The equations lack
-    this. It matters little where a long queue keeps the link busy even after such cuts.
+    these cuts. They matter little where a long queue keeps the link busy even after them.
     """
     link = scenario.links[0]
     forgets = np.array(

@@ -121,9 +121,9 @@ def _only_growing(scenario: Scenario, *, grows: bool) -> list[Assumption]:
     """The assumption that only flows whose windows grow lose packets at an overflow.
 
     A flow whose window is constant sends one packet per ACK, into the place in the queue that has
-    just become free. This is so only if every packet arrives as long after its ACK as any other
-    packet. If it may arrive earlier or later, it is not known whether the assumption holds. Then
-    packets of several flows may arrive at the full queue between two departures.
+    just become free. For this, every packet must reach the queue equally long after the ACK that
+    released it. If this time may vary, it is not known whether the assumption holds, because
+    packets of several flows may then arrive at the full queue between two departures.
 
     ``grows`` says whether Vegas's window grows at an overflow in the model. The list is empty if
     the model assumes instead that all flows lose packets (``losing``).
@@ -186,8 +186,8 @@ def _has_enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) ->
     """Whether the run contains enough cycles, each of ``period`` seconds, from loss to loss.
 
     ``forgotten`` is the number of cycles after which Vegas's first window no longer matters
-    (``minicycle.forgotten_after``). They must end within the warm-up, and ``CYCLES`` cycles must
-    fit into the rest of the run.
+    (``minicycle.forgotten_after``). These cycles must end within the warm-up, and ``CYCLES`` more
+    cycles must fit into the rest of the run.
     """
     run, last = scenario.run, max(m.start for m in scenario.members)
     settled = last + forgotten * period <= run.warmup

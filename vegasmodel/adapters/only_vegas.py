@@ -79,9 +79,8 @@ def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) 
 def many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> Assumption:
     """The assumption that one packet more or less in the queue hardly changes the rates.
 
-    It is ``rest.many_packets``, for flows that keep the backlogs that they have at these ``rates``,
-    pkt/s [n]. ``x`` [n] are the over-estimates of baseRTT, s, and ``delay`` is the queueing delay,
-    s.
+    ``rest.many_packets`` tests it. A flow's backlog follows from its rate in ``rates``, pkt/s [n],
+    its over-estimate of baseRTT in ``x``, s [n], and the queueing delay ``delay``, s.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")

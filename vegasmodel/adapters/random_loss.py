@@ -32,8 +32,8 @@ def answer(scenario: Scenario) -> Prediction:
 
     If the rates without queueing add up to more than the capacity, packets queue. The mean queueing
     delay is then the one at which the rates add up to the capacity. If even a full buffer causes
-    too short a delay, the buffer overflows. This adds to the loss probability, so that the rates
-    add up to the capacity.
+    too short a delay, the buffer overflows. The overflows add to the loss probability, just so much
+    that the rates add up to the capacity.
     """
     reason = one_link(scenario)
     if reason is None and scenario.links[0].loss == 0:

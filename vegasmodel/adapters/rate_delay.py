@@ -106,8 +106,8 @@ def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumpti
 def _alike(scenario: Scenario) -> Assumption:
     """The assumption that the flows of a class divide its rate equally.
 
-    They do not if they differ: of two loss-based flows the one with the shorter RTT gets more, and
-    of two Vegas flows the one with the larger alpha.
+    Flows that differ do not divide it equally: of two loss-based flows the one with the shorter RTT
+    gets more, and of two Vegas flows the one with the larger alpha.
     """
     for name, service in (("R", "rate"), ("D", "delay")):
         of_class = [g for g in scenario.flows if g.service == service]

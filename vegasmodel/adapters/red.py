@@ -140,9 +140,9 @@ def _holds(
     """The assumption that the model's fixed point is stable, so that the queue does not oscillate.
 
     The test linearises equations of the windows and the queue with feedback delay, and looks at
-    their characteristic roots. If ``adapters.stability`` finds an equilibrium for the scenario, it
-    linearises its own equations about it. It finds none, for example, if RED marks packets (ECN).
-    Then the equations are linearised about the fixed point of the model ``red`` (``about_red``).
+    their characteristic roots. It linearises them about the equilibrium that ``stability.place``
+    finds. If there is none, for example because RED marks packets (ECN), it linearises them about
+    the fixed point of the model ``red`` (``about_red``).
 
     The result is ``None`` (not known) if the link is underloaded, if RED's loss jumps at the fixed
     point, or if not all characteristic roots that matter were found.

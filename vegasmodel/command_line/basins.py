@@ -143,7 +143,7 @@ def _said_of_sets(case: Scenario) -> list[str]:
 def _said_of(found: Sequence[Basins], same: Agreement) -> str:
     """A sentence on how well two models agree on the outcomes of the random starts.
 
-    It has a chi-squared test of the shares of starts that lead to each outcome.
+    It gives the result of a chi-squared test of the shares of starts that lead to each outcome.
     """
     if math.isnan(same.p):
         none = " and ".join(each.model for each in found if not each.answered)

@@ -355,8 +355,8 @@ def values(text: str, field: str, option: str) -> Any:
 def spread(array: Any, n: int, option: str) -> Any:
     """An array with one value for each of ``n`` flows; a single value is repeated.
 
-    If there are neither 1 nor ``n`` values, ``FieldError`` is raised. It names the command-line
-    option ``option``.
+    If there are neither 1 nor ``n`` values, ``FieldError`` is raised. The error names the
+    command-line option ``option``.
     """
     import numpy as np
 

@@ -128,8 +128,8 @@ def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats)
     A cluster is a group of flows that arrived one after another. It has 2^L blocks of ``BLOCK``
     flows, with L = 0, 1, 2, ... (``_place``). The sum of the rates of its flows is a function of
     the queueing delay, with one term for each flow. For each cluster the table holds the poles and
-    the weights of ``NODES`` other terms, which have nearly the same sum (``_spread``). They are
-    fewer, so later arrivals cost less time.
+    the weights of ``NODES`` other terms, which have nearly the same sum (``_spread``). These terms
+    are fewer than the flows, so later arrivals cost less time.
 
     The number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before
     flow i. Each larger one is made from two clusters of half its size. ``found[j]`` is the queueing

@@ -21,9 +21,9 @@ bit.
 
 The first steps of the iteration use one float per number, which is fast. The last steps need about
 twice as many digits. There each number is the sum of two floats (Dekker 1971, Knuth TAOCP 4.2.2).
-This matters if a flow with a tiny alpha has the largest x. The rate of this flow is the small
-difference between c and the sum of the other rates. With one float per number, this difference
-would lose up to ten digits.
+The extra digits matter if a flow with a tiny alpha has the largest x. The rate of this flow is the
+small difference between c and the sum of the other rates. With one float per number, this
+difference would lose up to ten digits.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ and ``n`` the number of flows of each link. ``first`` is the number of the first
 ``a`` and ``v`` hold the flows' thresholds and over-estimates of baseRTT, [flow, link]. ``c`` holds
 the capacities of all links. The tables ``t`` (floats) and ``count`` (integers) hold the state of
 the iteration, such as the gap (queueing delay minus largest over-estimate) and the number of steps.
-They have one column per link.
+Both tables have one column per link.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The parameters are x and y. An equilibrium can lose its stability in a Hopf bifurcation: a pair of
 characteristic roots, i w and -i w, crosses the imaginary axis. Then F(i w; x, y) = 0, where F is
 the characteristic function (``stability.py``). Its real and its imaginary part give two equations
-for ln x, ln y and ln w. They define a curve, which ``continuation.py`` follows.
+for ln x, ln y and ln w. These two equations define a curve, which ``continuation.py`` follows.
 
 Stability may also change without a root on the axis. A Vegas window is limited either by the
 threshold of its backlog or by losses. Where the limit changes from one to the other, the linearised
@@ -41,9 +41,9 @@ NEAR = 1.001  # factor between the ends of the interval in which Newton's method
 class Crossing:
     """A point at which a pair of characteristic roots of an equilibrium is on the imaginary axis.
 
-    ``x`` and ``y`` are the values of the two parameters that are varied. The roots are i w and -i
-    w; ``frequency`` is w in 1/s. They solve F(z) = 0, where F is the characteristic function.
-    ``residual`` is the relative error of this equation: |F(i w)| over the sum of the sizes of its
+    ``x`` and ``y`` are the values of the two parameters that are varied. The two roots, i w and
+    -i w, solve F(z) = 0, where F is the characteristic function; ``frequency`` is w in 1/s.
+    ``residual`` is the relative error of this equation: |F(i w)| over the sum of the sizes of F's
     terms, or NaN if there is no equilibrium at (x, y).
 
     ``leading`` says that a complete search found no root right of the axis. Then the point is on

@@ -110,7 +110,8 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
 
     Slow start may give the whole capacity c (pkt/s) to one flow, and almost nothing to the others.
     So after slow start, a window may have to fall from c RTT packets, or rise from 0, to its steady
-    value. It moves by one packet per round trip. The result also contains the time of slow start.
+    value. A window moves by one packet per round trip. The result also contains the time of slow
+    start.
     ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.  c is one number, or
     one for each flow.
     """
@@ -208,8 +209,8 @@ def lag(
 
         dDelta/dt = v/(T_n^2 G + W).
 
-    The product of these two derivatives is the speed at which window j must fall. It can fall at
-    the speed 1/T_j.
+    The product of these two derivatives is the speed at which window j must fall. The window can
+    fall at most at the speed 1/T_j, a packet per round trip.
 
     ``newcomer`` holds the new flow's over-estimate and propagation delay, and gamma, the backlog at
     which its slow start ends. In slow start, that is while its backlog is at most gamma, W doubles

@@ -106,8 +106,9 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
 
     ``rates`` [start, flow] are the throughputs, and ``label`` [start] is the outcome of each start
     so far.  An outcome is wide if the throughputs of some flow differ in it by more than
-    ``2 tolerance`` times the mean throughput of all flows and starts.  It is divided by the
-    throughput of the flow with the greatest difference.  It stays whole if ``_cuts`` finds no cut.
+    ``2 tolerance`` times the mean throughput of all flows and starts.  Such an outcome is cut where
+    the throughput of one flow, the one with the greatest difference, reaches certain values
+    (``_cuts``).  If there is no such value, the outcome stays whole.
     """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1

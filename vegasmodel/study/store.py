@@ -245,8 +245,8 @@ def _differing(there: Any, ours: Any) -> tuple[str, str]:
 def _shortened(*texts: str) -> list[str]:
     """The texts, each cut to about 60 letters in which their first difference can be seen.
 
-    They are such as ``link.buffer=5.0,6.0,7.0``.  Of long texts that begin alike, the name and the
-    last value that they have in common remain: ``link.buffer=..,6.0,7.0``.
+    A text is, for example, ``link.buffer=5.0,6.0,7.0``.  Long texts may begin alike.  Of this
+    common beginning only the name and the last value are kept: ``link.buffer=..,6.0,7.0``.
     """
     pairs = zip(*texts, strict=False)
     alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -431,8 +431,8 @@ def catching_up() -> Completion:
     """The number t of round trips for which Vegas's window is above its equilibrium window.
 
     There are more Reno than Vegas sources. As Reno fills the queue, Vegas's equilibrium window
-    falls. Each Vegas source gives up only one packet per round trip, so Vegas lags behind. It has
-    caught up after t round trips.
+    falls. Each Vegas source gives up only one packet per round trip, so its window lags behind. The
+    window has caught up after t round trips.
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them

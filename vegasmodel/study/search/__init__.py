@@ -2,8 +2,8 @@
 
 The target is a wanted value of a quantity, such as a flow's share. The model predicts this quantity
 for many values of the field. If the quantity crosses the target between two neighbouring values,
-the search narrows the interval. It ends at a value that meets the target, or at a jump across the
-target.
+the search narrows the interval. The search ends at a value that meets the target, or at a jump
+across the target.
 
 The quantity may also come nearer to the target and move away again. It may then reach the target
 between the values tried, so more values are tried there (not with ns-2 and ns-3).

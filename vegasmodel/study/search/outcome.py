@@ -69,8 +69,8 @@ def _solution(tried: Tried, low: int, high: int) -> Solution:
 
     ``low`` and ``high`` are the indices of the first and the last of these values. The solution is
     the value at which the quantity is nearest to the target. If the values span a wide interval,
-    the solution also has this interval and a note. It is then the scenario's own value of the
-    field, if this is one of the values.
+    the solution also has this interval and a note. If the scenario's own value of the field is one
+    of the values, this value is then the solution.
     """
     inside = range(low, high + 1)
     own = tried.field.of(tried.scenario)
@@ -134,8 +134,8 @@ def _merged(
 ) -> Solution:
     """One solution for a place with several; it has the interval of their values.
 
-    It is the one nearest to the target among those at which the quantity crosses the target
-    (``across``), or among all if there are none.
+    The result is the solution whose quantity is nearest to the target. Only solutions at which the
+    quantity crosses the target (``across``) count, or all if there are none.
     """
     best = min(place, key=lambda i: (i not in across, abs(tried.y[i])))
     if len(place) == 1:
