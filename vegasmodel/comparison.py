@@ -261,7 +261,8 @@ class Comparison:
     def _pair(self, model: str) -> str:
         """The two groups whose throughput ratio the model predicts worst, as text: `` (a/b)``.
 
-        The text is empty if no pair of groups has both a predicted and a measured ratio.
+        A group is an entry ``[[flow]]`` of the scenario. The text is empty if no pair of groups has
+        both a predicted and a measured ratio.
         """
         ratios = self._of(model).ratios
         found = worst_ratio(ratios, self.measured.ratios)

@@ -261,7 +261,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
 
 
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
-    """The estimated RTT of the group with index ``g``: the median over the flows of the group.
+    """The estimated RTT of ``[[flow]]`` table number ``g``: the median over the flows of the table.
 
     ``names`` are the names of these flows in the trace. Raises ``FieldError`` if the trace tells
     the RTT of none of them.
@@ -278,7 +278,7 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 
 
 def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[Filled]:
-    """Estimates of alpha and, if ``both`` is set, of beta for the group with index ``g``.
+    """Estimates of alpha and, if ``both`` is set, of beta for ``[[flow]]`` table number ``g``.
 
     ``found`` are the backlogs of the flows that have these thresholds. Vegas holds its window while
     the backlog, as its TCP implementation counts it, is at least alpha and at most beta. The

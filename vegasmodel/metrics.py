@@ -97,9 +97,9 @@ def known_mean(values: ArrayLike) -> Floats:
 def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
     """The ratios of the groups' mean throughputs, by names such as ``"a/b"``.
 
-    ``"a/b"`` is the mean throughput of group a divided by that of group b. The result has ``"a/b"``
-    and ``"b/a"`` for every two groups. A ratio is ``None`` if its divisor is 0 or one of the two
-    throughputs is NaN.
+    A group is a set of flows, such as an entry ``[[flow]]`` of a scenario. ``"a/b"`` is the mean
+    throughput of group a divided by that of group b. The result has ``"a/b"`` and ``"b/a"`` for
+    every two groups. A ratio is ``None`` if its divisor is 0 or one of the two throughputs is NaN.
     """
     return {
         f"{a}/{b}": (means[a] / means[b] if means[b] > 0 and not math.isnan(means[a]) else None)

@@ -36,14 +36,15 @@ from vegasmodel.stacks import Stack
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
-    """The name of the TCP implementation that a group's senders run, such as "ns2" or "linux"."""
+    """The name of the TCP implementation that the flows of ``group`` run, such as "linux"."""
     return stacks.running(group.law, group.variant, (other.variant for other in scenario.flows))
 
 
 def stack(scenario: Scenario, group: Flow) -> Stack:
-    """The properties of the group's TCP implementation.
+    """The properties of the TCP implementation that the flows of ``group`` run.
 
-    Those of ns-2 depend on the defaults that the scenario chooses (``run.ns2_defaults``).
+    The properties of ns-2 depend on the set of defaults that the scenario names
+    (``run.ns2_defaults``).
     """
     return stacks.find(implementation(scenario, group), scenario.run.ns2_defaults)
 
@@ -75,9 +76,10 @@ def shut_links(scenario: Scenario) -> list[str]:
 
 
 def queue_of(link: Link, group: Flow) -> str:
-    """The name of the queue at a link that the data packets of a group join.
+    """The name of the queue at a link that the data packets of the flows of ``group`` join.
 
-    With Rate-Delay services it is "rate" or "delay"; any other link has one queue, named "".
+    At a link with Rate-Delay services it is "rate" or "delay". Any other link has one queue, named
+    "".
     """
     return group.service if group.service in link.queue.services else ""
 
@@ -140,7 +142,7 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
 
 
 def access_ratio(scenario: Scenario, group: Flow) -> float:
-    """How many times as fast as the slowest link of the group's path its access links are."""
+    """The rate of a flow's access links, divided by that of the slowest link of its path."""
     return scenario.access_rate(group) / min(link.capacity for link in scenario.path(group))
 
 
@@ -157,7 +159,7 @@ def left_out_access(scenario: Scenario) -> str:
 
 
 def header(scenario: Scenario, group: Flow) -> float:
-    """The bytes of headers that the group's TCP implementation adds to the size of its packets.
+    """The bytes of headers that a flow's TCP implementation adds to the scenario's packet size.
 
     The result is 0 for some laws: ns-2's Vegas, for example, adds no headers.
     """
@@ -166,7 +168,7 @@ def header(scenario: Scenario, group: Flow) -> float:
 
 
 def work(scenario: Scenario, group: Flow) -> float:
-    """The size of a group's data packet, with all headers, in units of ``Scenario.packet_size``.
+    """The size of a data packet of ``group``, with headers, in units of ``Scenario.packet_size``.
 
     A link's capacity is in packets of ``Scenario.packet_size`` per second. So the packet's
     transmission time is this result divided by the capacity.

@@ -469,7 +469,7 @@ def over_runs(results: Sequence[Prediction]) -> str:
 def shown_rate(result: Prediction, group: str) -> str:
     """A group's mean throughput per flow as text, with its standard error and range if known.
 
-    The text is ``-`` if the group has no throughput.
+    A group is a ``[[flow]]`` table. The text is ``-`` if the group has no throughput.
     """
     if group not in result.groups:
         return "-"
@@ -491,7 +491,8 @@ def _ends(result: Prediction, group: str) -> str:
 def mean_range(result: Prediction, group: str) -> str:
     """The range of a group's mean throughput per flow, such as ``143..600``; empty if none.
 
-    Its ends are the means of the ends of the flows' ranges.
+    A group is a ``[[flow]]`` table. The ends of its range are the means of the ends of its flows'
+    ranges.
     """
     if result.throughput_range is None:
         return ""

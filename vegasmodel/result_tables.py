@@ -213,7 +213,8 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> 
 def _together(result: Prediction, group: str) -> tuple[str, str]:
     """The bit rate of all flows of a group together in Mbit/s, and the group's share, as texts.
 
-    The share is the part that the group's bit rate has in the sum over all groups.
+    A group is a ``[[flow]]`` table. The share is the part that the group's bit rate has in the sum
+    over all groups.
     """
     if not result.group_bps:
         return "-", "-"

@@ -29,10 +29,10 @@ def assumptions(
 ) -> tuple[Assumption, ...]:
     """All assumptions of the mini-cycle model, and whether each holds in the steady ``cycle``.
 
-    Among them are hypotheses 1 to 4 of De Vendictis and Baiocchi (section 3). Their hypothesis 5 is
-    about which flows lose packets. It is among them too if the model keeps it; otherwise the
-    assumption on this is that of ``_only_growing``. Others are, for example, that the link has only
-    one Vegas flow and one Reno flow, and that the run lasts for enough mini-cycles.
+    Among them are hypotheses 1 to 4 of De Vendictis and Baiocchi (section 3). By hypothesis 5 all
+    flows lose packets at an overflow; for the variants ``ns2`` and ``linux`` the assumption of
+    ``_only_growing`` replaces this hypothesis. Other assumptions are, for example, that the link
+    has only one Vegas flow and one Reno flow, and that the run lasts for enough cycles.
 
     ``at`` has the values of the scenario's fields, as ``given`` returns them.
     """
@@ -54,7 +54,7 @@ def assumptions(
 def holding(
     scenario: Scenario, at: Mapping[str, Floats], cycle: minicycle.Cycle
 ) -> dict[str, NDArray[np.bool_]]:
-    """Whether each assumption of the mini-cycle model holds, by its name, at the points ``at``.
+    """Whether each assumption of the mini-cycle model holds, by its name, for the values ``at``.
 
     ``at`` has the values of the scenario's fields, arrays of one shape, and ``cycle`` the steady
     cycles for them. An assumption of which it is not known whether it holds counts as one that

@@ -115,8 +115,9 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
 def _overloaded(scenario: Scenario) -> str:
     """A text on a link to which short flows bring more packets than it can send; "" if none.
 
-    The number of short flows then grows without end, and there is no steady state. Per second a
-    group of flows brings as many packets as the product of its arrival rate and mean size.
+    The number of short flows then grows without end, and there is no steady state. Short flows of
+    one ``[[flow]]`` table bring as many packets per second as their arrival rate times their mean
+    size.
     """
     offered = defaultdict[tuple[str, str], float](float)
     for group in scenario.flows:

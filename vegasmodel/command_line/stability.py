@@ -97,9 +97,9 @@ def _show(traced: StabilityBoundary) -> None:
 
 
 def _without_curve(traced: StabilityBoundary) -> str:
-    """A sentence that says at how many of the points tried the equilibrium is stable.
+    """A sentence that says for how many of the tried pairs of values the equilibrium is stable.
 
-    It is printed if no curve of the boundary was found.
+    The sentence is printed if no curve of the boundary was found.
     """
     counts = {
         "stable": traced.stable,

@@ -135,7 +135,8 @@ def sweep(
 class _Told:
     """What the command prints about a sweep.
 
-    If the sweep continues an earlier one, the earlier one has computed ``there`` points.
+    If the sweep continues an earlier one, the earlier one has computed ``there`` points. (A point
+    is one choice of the fields' values.)
     """
 
     def __init__(
@@ -201,7 +202,7 @@ class _Told:
 
 
 def _reasons(data: xr.Dataset) -> list[str]:
-    """Sentences with the most frequent reasons why the model predicts nothing at some points."""
+    """The most frequent reasons why the model predicts nothing at some points of the sweep."""
     found = Counter(str(said) for said in data["reason"].values.flat if said)
     lines = [
         f"No answer at {n} {'point' if n == 1 else 'points'}: {said}."
@@ -222,10 +223,10 @@ def _points(
     """A table with a row for each point of a sweep, and sentences on its columns.
 
     A row has the values of the fields, and a column for each flow's share of all bytes delivered.
-    If not all flows fit the table, and some flows belong to the same group, there is one column per
-    group instead. At most the first ``MAX_FLOWS_SHOWN`` of these columns are shown, and only as
-    many as fit the terminal. The shares of a point have a star if too few runs were averaged there:
-    the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
+    If not all flows fit the table, and some belong to the same group (``[[flow]]`` table), there is
+    one column per group instead. At most ``MAX_FLOWS_SHOWN`` columns of shares are shown, and only
+    as many as fit the terminal. The shares of a point have a star if too few runs were averaged
+    there: the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
     (``ENOUGH_PRECISION``) to either side.
 
     ``marks`` has a letter for each assumption that does not hold at some point.  The column

@@ -269,9 +269,9 @@ def _growth(
     The arguments are those of ``lag``. Returns ``POINTS`` values of the queueing delay [points, 1],
     s, and three arrays for these values:
 
-    - the rate that each earlier flow has if its backlog is at the upper edge of its dead zone
+    - the rate that each earlier flow has at the largest backlog with which it keeps its window
       [points, n], pkt/s,
-    - whether the backlog is at that edge [points, n]; otherwise the flow keeps its window,
+    - whether its backlog is that large [points, n]; otherwise the flow keeps its window,
     - the rate of the new flow [points], pkt/s.
     """
     same_size(upper=upper, held=held, x=x, rtt=rtt)
@@ -290,8 +290,8 @@ def _growth(
 def _seen(delay: Floats, x: Floats, rtt: Floats) -> Floats:
     """The queueing delay in s that each flow measures: ``delay`` less its over-estimate ``x``.
 
-    If the difference is 0 or less, it is replaced by a tiny time. At so short a time the computed
-    backlog is always below the upper edge of the dead zone. The time is long enough that a division
-    by its square does not overflow.
+    If the difference is 0 or less, it is replaced by a tiny time. The backlog that follows from so
+    short a time is always too small to make Vegas reduce its window. The time is long enough that a
+    division by its square does not overflow.
     """
     return np.maximum(delay - x, 1e-30 * (rtt + delay))

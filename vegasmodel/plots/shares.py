@@ -414,7 +414,7 @@ def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
 
 
 def _part(result: Prediction, group: int) -> tuple[float, float]:
-    """The group's share of the first link's capacity, and twice the standard error of this share.
+    """A flow group's share of the first link's capacity, and twice the share's standard error.
 
     The share is the group's throughput divided by the capacity, both in bytes per second.
     """

@@ -158,8 +158,8 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
     ``n * least`` is below ``EXPECTED``.
 
     If all rare outcomes together are still rare, the smallest other outcomes are added to them. All
-    these become one outcome, or several if they have many starts. In the latter case outcomes with
-    similar throughputs of one flow are merged. ``rates`` [start, flow] are the throughputs.
+    these are merged into one outcome. But if they have many starts, they are merged into several
+    outcomes, each of similar throughputs of one flow. ``rates`` [start, flow] are the throughputs.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED
@@ -186,10 +186,11 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 
 
 def _counts(label: NDArray[np.intp], split: int, n: int) -> NDArray[np.intp]:
-    """The number of starts per outcome for each of two models, [2, outcome].
+    """The number of random starts that lead to each outcome, for each of two models, [2, outcome].
 
-    ``label`` [start] is the index of the outcome of each start, or -1 if it has no result. Its
-    first ``split`` entries are the starts of the first model. ``n`` is the number of outcomes.
+    ``label`` [start] is the index of each start's outcome (its range of throughputs), or -1 if the
+    start has no result. The first ``split`` entries are the starts of the first model. ``n`` is the
+    number of outcomes.
     """
     parts = label[:split], label[split:]
     return np.array([np.bincount(part[part >= 0], minlength=n) for part in parts])

@@ -77,9 +77,10 @@ def answers(
 
 
 def at_once(points: Points, model: str, threads: int | None) -> Figures | None:
-    """The model's results at every point, if it can compute all of them together; else ``None``.
+    """The model's results at all points of a study, if it can compute them together; else ``None``.
 
-    The model then makes one run at each point.
+    A point is a copy of a scenario in which some fields have other values.  A model that computes
+    all points together makes one run at each.
     """
     if model == "minicycle":
         return together.by_minicycle(points)

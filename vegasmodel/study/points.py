@@ -160,7 +160,7 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 
 
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
-    """Collect the predictions at all points in arrays.
+    """Collect the predictions at all points of a study in arrays.
 
     ``found`` [point] is the result of ``predictions``.  If ``points.by_group``, the arrays with an
     entry per flow have one per group instead, as ``Points.by_group`` says.

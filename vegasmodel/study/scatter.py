@@ -27,6 +27,7 @@ def answered(
 ) -> tuple[Figures, list[Prediction | None]]:
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
+    A point is a copy of a scenario in which the searched field has another value.
     The caller uses the predictions to get the throughputs of single runs (``run_rates``). If the
     model computes all points together, it makes one run, and ``None`` replaces each prediction. An
     entry is also ``None`` if the model has no prediction at the point. ``models.predictions``

@@ -203,7 +203,7 @@ def _computed(
 ) -> Iterator[tuple[Block, Figures]]:
     """Compute the blocks of a sweep; yield each block with its results as soon as it is ready.
 
-    ``blocks`` are those still to compute; ``progress`` counts the others as done.
+    ``blocks`` are the blocks still to compute; ``progress`` counts all other blocks as done.
     """
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:

@@ -68,7 +68,7 @@ class Target:
 
     @property
     def everyone(self) -> tuple[str, ...]:
-        """All groups that the quantity is about."""
+        """The names of all groups (``[[flow]]`` tables) whose flows the quantity is about."""
         return (*self.groups, *self.over)
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
@@ -95,8 +95,8 @@ class Target:
     def notes(self, scenario: Scenario) -> list[str]:
         """Warnings that the target names a group, although the user may mean all flows of a law.
 
-        There is one for each group of the target that is called like a law, such as "vegas", if
-        other groups have this law, too.
+        A group is a ``[[flow]]`` table.  There is one warning for each group of the target that is
+        called like a law, such as "vegas", if other groups have this law, too.
         """
         found = []
         for name in dict.fromkeys(self.everyone):
@@ -164,7 +164,7 @@ def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
 
 
 def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The groups on either side of a ratio such as ``a/b`` or ``a+b/law:reno``."""
+    """The groups (``[[flow]]`` tables) on either side of a ratio: ``a/b`` or ``a+b/law:reno``."""
     names = [group.name for group in scenario.flows]
     for a in names:  # a name may hold a /
         for b in names:
@@ -182,14 +182,14 @@ def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...]
 
 
 def _several(whom: str, scenario: Scenario, text: str) -> tuple[str, ...]:
-    """The names of the groups that ``whom`` means, such as ``a``, ``a+b`` or ``law:reno``."""
+    """The names of the ``[[flow]]`` tables that ``whom`` means: ``a``, ``a+b`` or ``law:reno``."""
     names = [group.name for group in scenario.flows]
     parts = [whom] if whom in names else whom.split("+")  # a name may hold a +
     return tuple(dict.fromkeys(name for part in parts for name in _named(part, scenario, text)))
 
 
 def _named(part: str, scenario: Scenario, text: str) -> list[str]:
-    """The names of the groups that ``part`` of a target means: a group, or ``law:LAW``."""
+    """The names of the ``[[flow]]`` tables that ``part`` means: a single name, or ``law:LAW``."""
     names = [group.name for group in scenario.flows]
     ratio = text.startswith("ratio")
     if part in names:

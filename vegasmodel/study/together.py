@@ -37,9 +37,9 @@ __all__ = ["by_fluid", "by_minicycle", "columns", "continuous"]
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
     """The values of a sweep's varied fields, as input of ``minicycle`` for all points in one call.
 
-    The result maps the key of each varied field, such as ``rtt``, to an array with one value per
-    point.  If all Vegas flows of the scenario have beta = alpha, and ``alpha`` varies without
-    ``beta``, then ``beta`` follows ``alpha``.
+    A point is one choice of the fields' values.  The result maps the key of each varied field, such
+    as ``rtt``, to an array with one value per point.  If all Vegas flows of the scenario have
+    beta = alpha, and ``alpha`` varies without ``beta``, then ``beta`` follows ``alpha``.
 
     Returns ``None`` if the model cannot compute all points in one call, for example if ``alpha``
     varies and only some of the Vegas flows have beta = alpha.
@@ -62,10 +62,11 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 
 
 def by_minicycle(points: Points) -> Figures | None:
-    """The results of the model ``minicycle`` at all points, computed together as arrays.
+    """The results of ``minicycle`` at all points of a study, computed together as arrays.
 
-    Returns ``None`` if this is not possible, for example because ``minicycle`` cannot take an
-    array for a field that varies.
+    A point is a copy of a scenario in which some fields have other values.  Returns ``None`` if the
+    points cannot be computed together, for example because ``minicycle`` cannot take an array for a
+    field that varies.
     """
     scenario, values = points.scenario, columns(points)
     if values is None:
@@ -140,9 +141,9 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
 
 
 def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
-    """Which points have valid values, [point].
+    """At which points of a study the values are valid, [point].
 
-    In each Vegas group, alpha must be at most beta.
+    In each ``[[flow]]`` table with Vegas, alpha must be at most beta.
 
     Each flow's RTT must be at least the time that its packet and the ACK need for transmission on
     the link and on the two access links.  If the scenario gives the link's delay, the RTT must be

@@ -263,7 +263,8 @@ def _places(given: Input) -> set[tuple[Any, ...]]:
 def _expect_independent(scenario: Scenario, one: Input, other: Input) -> None:
     """Raise ``FieldError`` if a change of ``one``, an alpha, also changes a beta of ``other``.
 
-    A group has one threshold if its alpha and beta are equal.
+    This is so if a group of flows (``[[flow]]`` table) has alpha = beta, because its beta then
+    changes with its alpha.
     """
     tied = {i for i, group in enumerate(scenario.flows) if group.alpha == group.beta}
     moved = {

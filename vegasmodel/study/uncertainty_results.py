@@ -145,7 +145,7 @@ class Uncertainty(Shown):
 
     @property
     def smooth(self) -> bool:
-        """Whether the ratios are nearly linear in all fields; ``rough`` names the others."""
+        """Whether the ratios are nearly linear in all fields; ``rough`` names the exceptions."""
         return not self.rough
 
     def __repr__(self) -> str:

@@ -123,7 +123,7 @@ class Tried:
         return self.aim.of(found, self.scenario) - self.aim.value
 
     def points_at(self, x: Floats, scenario: Scenario) -> points.Points:
-        """The points of ``scenario`` with these values of the field, whole numbers for counts."""
+        """Copies of ``scenario`` (points) with these values of the field; a count is an integer."""
         integer = isinstance(self.field.plain, Integer)
         column = x.astype(np.int64) if integer else x
         return points.Points(scenario, (self.field,), (column,))
