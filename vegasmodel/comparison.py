@@ -88,9 +88,9 @@ class Comparison:
     def nearest(self) -> tuple[str, ...]:
         """The models whose throughputs are nearest to the measured ones, the nearest first.
 
-        The first model has the smallest throughput error (NRMSE).  Another model follows if its
-        error may be larger only by chance: if the standard errors of the throughputs (95 % interval
-        by Student's t) can explain by how much it is larger.  A measurement or model without
+        The first model has the smallest throughput error (NRMSE).  Another model follows if chance
+        can explain why its error is larger: the standard errors of the throughputs (95 % interval
+        by Student's t) are large enough for the difference.  A measurement or model without
         standard errors is taken as exact.  The result is empty if no model has an error.
         """
         errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}

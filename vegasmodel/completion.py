@@ -193,10 +193,10 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
 def _warmup(trace: Trace) -> tuple[float, str]:
     """The time at which averages of a short trace should begin, s, and a text on how it was chosen.
 
-    Usually a third of the time from the last flow's start to the end of the trace has then passed.
+    Usually averages begin a third of the way from the last flow's start to the end of the trace.
     But the last flow may start so late that the averages would cover less than the fraction
-    ``LEAST`` of the trace.  Then they begin when a third of the whole trace has passed.  If the
-    trace has only one interval, they begin at 0, because no part of the interval can be left out.
+    ``LEAST`` of the trace.  Then averages begin after a third of the whole trace.  If the trace has
+    only one interval, they begin at 0, because no part of the interval can be left out.
     """
     if len(trace.edges) == 2:
         return 0.0, "the trace has one interval, of which no part can be left out"

@@ -459,7 +459,7 @@ def _law(name: str) -> str:
 
 
 def _meaning(name: str) -> str:
-    """The meaning of an assumption, with the models that make it, of a column, word or key."""
+    """The meaning of a column, word, key or assumption; of the last, also which models make it."""
     plain = COLUMNS.get(name) or WORDS.get(name)
     if plain is not None:
         return f"{name}: {plain}."

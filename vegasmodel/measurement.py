@@ -99,7 +99,7 @@ def find(scenario: Scenario, trace: str | Path | Trace | None, timeout: float | 
 
 
 def _several(scenario: Scenario) -> Scenario:
-    """The scenario with ``MIN_RUNS`` runs if its runs are random and it gives no number of them.
+    """The scenario with ``MIN_RUNS`` runs, if runs are random and the scenario gives no number.
 
     A single run would not show how much the throughputs differ from run to run.
     """

@@ -1,6 +1,6 @@
 """Simulates a scenario with the simulator that the caller names.
 
-``simulate`` returns trajectories, and ``limit_cycle`` the steady state.
+``simulate`` returns windows, rates and queues over time, and ``limit_cycle`` the steady state.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class LimitCycle:
 
     - ``kind``: "fixed point", "periodic" or "neither found".
     - ``period``: s; 0 at a fixed point, NaN where neither is found.
-    - ``overflows``: by the continuous equations of ``fluid``, the overflows of the buffer in one
-      period; otherwise the moments in one period at which a window falls.  0 without a period.
+    - ``overflows``: by the continuous equations of ``fluid``, how often the buffer overflows in one
+      period; otherwise at how many moments of a period a window falls.  0 without a period.
     - ``throughput``: [n_flows] packets per second, mean over the period.
     - ``spread``: [n_flows] standard error of ``throughput``, packets per second.  It is 0 at a
       fixed point and in a periodic motion, and it has a meaning only if neither was found.
@@ -43,9 +43,9 @@ class LimitCycle:
       by which small disturbances of the windows change in one period, which begins and ends just
       after an overflow of the buffer.  (At a fixed point: in one round trip of the flow with the
       longest RTT.)  If all moduli are below 1, the motion is stable.  The array is empty if they
-      were not computed.  They are all NaN if a disturbance to one side has another effect than one
-      to the other side.  For example, Vegas with alpha < beta may rest at an end of the range in
-      which it holds its window: a disturbance into this range lasts, one out of it does not.
+      were not computed.  They are all NaN if disturbances in opposite directions have different
+      effects.  For example, Vegas with alpha < beta may rest at an end of the range in which it
+      holds its window: a disturbance into this range lasts, one out of the range does not.
     - ``residual``: the greatest change of a window or a queue, in packets, after one period.
       (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
       exactly.  At a fixed point it is the greatest change of a window after one round trip.

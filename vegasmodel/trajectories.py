@@ -1,4 +1,7 @@
-"""Converts the trajectories of ``simulate`` to a ``Trace``, which can be stored and compared."""
+"""Converts what ``simulate`` returns, windows and queues over time, to a ``Trace``.
+
+A ``Trace`` can be stored, and compared with models.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the named tuple that the solvers of Vegas's steady state return (NumPy and JAX)."""
+"""Defines the named tuple that both solvers of Vegas's steady state return, for NumPy and JAX."""
 
 from __future__ import annotations
 

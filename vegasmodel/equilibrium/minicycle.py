@@ -143,10 +143,10 @@ def solve(
 
     - "both": every source loses a packet. This is hypothesis 5 of De Vendictis and Baiocchi.
     - "reno": only Reno loses. Vegas's window is never cut, so ``decrease`` has no effect.
-    - "growing": every source whose window still grows loses a packet. In a small buffer these are
-      Vegas and Reno, in a large one Reno alone. The throughputs jump at the limit between the two.
-      For some buffers near this limit either cycle is possible; the result is then the one in which
-      both lose.
+    - "growing": every source whose window still grows loses a packet. With a small buffer these are
+      Vegas and Reno, with a large one Reno alone. The throughputs jump at the buffer size that
+      separates the two cases. For some buffers near this size both cycles are possible; the result
+      is then the one in which Vegas and Reno lose.
 
     ``variant`` decides at which backlog Vegas grows, holds or shrinks its window.
 

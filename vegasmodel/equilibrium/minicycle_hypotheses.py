@@ -1,4 +1,8 @@
-"""Tests which hypotheses of the mini-cycle model hold in a cycle that ``minicycle.solve`` found."""
+"""Tests which hypotheses of the mini-cycle model hold in a cycle that ``minicycle.solve`` found.
+
+The model is that of De Vendictis and Baiocchi (2002) for Vegas beside Reno. A cycle lasts from one
+overflow of the buffer to the next.
+"""
 
 from __future__ import annotations
 

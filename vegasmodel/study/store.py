@@ -110,8 +110,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
     The folder is created if it does not exist.  Raises ``FieldError`` in these cases:
 
     - ``path`` exists and is not a stored sweep.
-    - The stored sweep has another scenario, other points, another model, a law whose code was
-      different or other variables, or another version of this package wrote it.
+    - The stored sweep differs in the scenario, the points, the model, the code of a law, the
+      variables, or the version of this package.
     - Another process is writing to it.
 
     Raises ``OSError`` if the folder cannot be created.

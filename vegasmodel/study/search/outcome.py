@@ -1,4 +1,8 @@
-"""Makes the result of a search: the solutions, or the intervals of values that meet a bound."""
+"""Makes the result of a search of ``design``: solutions, or intervals of values that meet a bound.
+
+``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
+as a flow's share, equals a target or keeps to a bound.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Chooses the values that a search tries: some over the whole range, then more near the target."""
+"""Chooses the values that a search tries: some over the whole range, then more near the target.
+
+``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
+as a flow's share, equals a target.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Finds the tried values that meet the target, and those between which the quantity crosses it.
 
-The functions return indices of ``Tried.x``, the sorted values that the search has tried.
+``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
+as a flow's share, equals a target. The functions return indices of ``Tried.x``, the sorted values
+that the search has tried.
 """
 
 from __future__ import annotations

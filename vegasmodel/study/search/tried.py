@@ -1,4 +1,8 @@
-"""Stores the values of a field that a search has tried, and what the model gives at each."""
+"""Stores the values of a field that a search of ``design`` has tried, and the results at each.
+
+``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
+as a flow's share, equals a target.
+"""
 
 from __future__ import annotations
 
