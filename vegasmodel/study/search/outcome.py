@@ -20,10 +20,10 @@ __all__ = ["intervals", "solutions"]
 
 
 def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
-    """The solutions among the tried values, in the order of their values, and notes.
+    """The solutions among the tried values of the field, in rising order, and notes.
 
     A note tells of a jump without a solution: at two neighbouring values the model's quantity lies
-    on different sides of the target, but at neither near enough to be a solution.
+    on different sides of the target, but at neither is it near enough for a solution.
     """
     found: dict[int, Solution] = {}  # by the index of the value
     notes = []
@@ -48,7 +48,7 @@ def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
 
 
 def intervals(tried: Tried) -> tuple[list[Solution], list[Interval]]:
-    """The intervals of tried values that meet a target such as ``share:vegas>=0.3``.
+    """The intervals of tried values of the field that meet a bound such as ``share:vegas>=0.3``.
 
     Returns the ends of the intervals, and the intervals.
     """
@@ -104,7 +104,10 @@ def _at(tried: Tried, i: int) -> Solution:
 
 
 def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
-    """The solution at the value nearest to the target, past which the quantity jumps."""
+    """The solution at tried value number ``near``, if the quantity jumps across the target there.
+
+    ``steps`` are texts on the jumps.
+    """
     what = "no whole number meets it exactly" if tried.whole else "the result changes in steps"
     if tried.half[near] > 0 and not tried.whole:
         what = "the runs scatter"
@@ -113,10 +116,10 @@ def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
 
 
 def _places(tried: Tried, found: list[int]) -> list[list[int]]:
-    """Group the indices of solutions; those that chance alone keeps apart are one place.
+    """Group the indices of solutions that may be one, because the runs scatter.
 
-    Chance keeps two solutions apart if at no value between them the quantity is surely farther from
-    the target than at the two.
+    Two solutions may be one if at no tried value between them the quantity is surely farther from
+    the target than at both.
     """
     half = tried.half
     places: list[list[int]] = []
@@ -136,10 +139,10 @@ def _places(tried: Tried, found: list[int]) -> list[list[int]]:
 def _merged(
     tried: Tried, found: dict[int, Solution], place: list[int], across: set[int]
 ) -> Solution:
-    """One solution for a place with several; it has the interval of their values.
+    """One solution for a group of solutions that may be one; it has the interval of their values.
 
-    The result is the solution whose quantity is nearest to the target. Only solutions at which the
-    quantity crosses the target (``across``) count, or all if there are none.
+    ``place`` has their indices (``_places``). The result is the solution whose quantity is nearest
+    to the target. Only solutions in ``across`` count, or all if none of them is in the group.
     """
     best = min(place, key=lambda i: (i not in across, abs(tried.y[i])))
     if len(place) == 1:

@@ -28,7 +28,11 @@ TURNS = 4  # times that more values are tried around turns (not for ``rounds``: 
 
 
 def scan(tried: Tried) -> None:
-    """Evaluate the model over the range, and near each place where it crosses the target."""
+    """Evaluate the model over the field's range, and near each crossing of the target.
+
+    The target is crossed between two values of the field if the model's quantity, such as a share,
+    is below the target at one and above it at the other.
+    """
     tried.miss(tried.range.values(SCAN.get(tried.model, SCAN_POINTS), tried.whole))
     if tried.model not in measurement.ENGINES:
         for _ in range(1 if tried.model == "rounds" or any(tried.halves.values()) else TURNS):
@@ -68,7 +72,7 @@ def _follow(tried: Tried) -> None:
     from scipy.optimize import elementwise
 
     def side(x: NDArray[Any]) -> Floats:
-        """Like ``tried.miss``, but 0 where chance decides on which side of the target it is."""
+        """The quantity minus the target at the values x; 0 where ``by_chance`` is true."""
         miss = tried.miss(x)
         there = np.isin(x, tried.x[sides.by_chance(tried)])
         return np.where(there, 0.0, miss)
@@ -113,9 +117,9 @@ def _follow_integers(tried: Tried) -> None:
 def _settle(tried: Tried) -> bool:
     """Make all runs of ``rounds`` at each value that may be a solution.
 
-    At some values ``rounds`` made only a few runs, because they showed on which side of the target
-    the mean lies. A solution needs the mean of all runs. Returns whether any of the values had too
-    few runs.
+    At some values ``rounds`` made only a few runs, because these already showed on which side of
+    the target the mean lies. A solution needs the mean of all runs. Returns whether any value that
+    may be a solution had too few runs.
     """
     if tried.aim.sense == "=":
         ends = [i for pair in sides.met(tried) for i in pair]

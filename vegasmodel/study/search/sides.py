@@ -18,12 +18,16 @@ EXACT = 1e-6  # part of the target: a quantity that differs by at most this meet
 
 
 def exact(tried: Tried) -> NDArray[np.bool_]:
-    """At which values the quantity equals the target."""
+    """At which tried values of the field the model's quantity equals the target."""
     return np.abs(tried.y) <= EXACT * tried.aim.value
 
 
 def by_chance(tried: Tried) -> NDArray[np.bool_]:
-    """At which values the quantity is near the target, and chance decides on which side."""
+    """At which tried values of the field chance may put the quantity on either side of the target.
+
+    There the 95 % confidence interval of the model's quantity contains the target, and the quantity
+    differs from the target by at most the fraction ``within``.
+    """
     half = tried.half
     near = np.minimum(half, tried.within * tried.aim.value)
     with np.errstate(invalid="ignore"):
@@ -41,8 +45,8 @@ def met(tried: Tried) -> list[tuple[int, int]]:
 def held(tried: Tried) -> list[tuple[int, int]]:
     """The ranges of neighbouring tried values that meet a bound such as ``share:vegas>=0.3``.
 
-    A range is given by the indices of its first and last value.  A value at which chance decides on
-    which side of the target the quantity is does not split a range.
+    A range is given by the indices of its first and last value.  It is not split by a value that
+    meets the bound only by chance, or misses it only by chance (``by_chance``).
     """
     slack = EXACT * tried.aim.value
     with np.errstate(invalid="ignore"):
@@ -55,7 +59,7 @@ def held(tried: Tried) -> list[tuple[int, int]]:
 
 
 def crossings(tried: Tried) -> list[tuple[int, int]]:
-    """The pairs of neighbouring tried values between which the quantity crosses the target.
+    """The pairs of neighbouring tried values between which the model's quantity crosses the target.
 
     A pair holds the indices of the two values. Neither of the two meets the target itself.
     """
@@ -66,7 +70,7 @@ def crossings(tried: Tried) -> list[tuple[int, int]]:
 
 
 def nearer(tried: Tried, left: int, right: int) -> int:
-    """The index, ``left`` or ``right``, of the value whose quantity is nearer to the target."""
+    """That of the indices ``left`` and ``right`` at which the quantity is nearer to the target."""
     return left if abs(tried.y[left]) <= abs(tried.y[right]) else right
 
 

@@ -25,7 +25,10 @@ def with_unit(tried: Tried, value: float) -> str:
 
 
 def step(tried: Tried, left: int, right: int) -> str:
-    """A text on the jump across the target between two neighbouring values, given by indices."""
+    """A text on how the quantity jumps across the target between two neighbouring tried values.
+
+    ``left`` and ``right`` are the indices of these values of the field.
+    """
 
     def at(i: int) -> str:
         digits = 2 if tried.x[i] in tried.rough else 6
@@ -58,9 +61,9 @@ def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
     """A text for each value that may be a further solution, hidden by the scatter of the runs.
 
     ``found`` are the values of the known solutions. At a hidden solution, the 95 % confidence
-    interval of the model's quantity contains the target. The text leaves out a value near a known
-    solution or near a jump across the target. Such a value counts as near if at no tried value
-    between the two the quantity is clearly farther from the target.
+    interval of the model's quantity contains the target. Values near a known solution or near a
+    jump across the target are left out. A value counts as near to one of these if at no tried value
+    between them the quantity is clearly farther from the target.
     """
     half = tried.half
     miss = np.abs(tried.y)
@@ -106,14 +109,14 @@ def why_none(tried: Tried, jumps: list[str]) -> str:
 
 
 def gaps(tried: Tried) -> list[str]:
-    """A text on the values at which the model has no answer, and why; an empty list if none."""
+    """A text on how many tried values have no result, and why; an empty list if all have one."""
     missing = int(np.isnan(tried.y).sum())
     said = f"{tried.model} has no answer at {missing} of {tried.y.size} values: {_reason(tried)}"
     return [said] if missing else []
 
 
 def _reason(tried: Tried) -> str:
-    """The first reason why the model has no answer at a value."""
+    """The first reason why the model has no result at a tried value."""
     return next(iter(tried.reasons), "it does not give this figure")
 
 
@@ -138,7 +141,7 @@ def _almost(tried: Tried) -> str:
 
 
 def _answer(tried: Tried, i: int) -> str:
-    """The quantity at a tried value, with its standard error: ``0.38 ± 0.02 at 3 pkt``."""
+    """The quantity at tried value ``i``, with its standard error: ``0.38 ± 0.02 at 3 pkt``."""
     error = standard_error(tried.aim, tried.made.get(float(tried.x[i])))
     said = tried.aim.text(tried.y[i] + tried.aim.value)
     said += f" ± {tried.aim.text(error, 2)}" if error else ""

@@ -98,8 +98,8 @@ class Tried:
     def complete(self, few: NDArray[np.intp]) -> None:
         """Make all runs of ``rounds`` at the values with these indices, and keep their mean.
 
-        At these values ``rounds`` made only a few runs, because they showed on which side of the
-        target the mean lies.
+        At these values ``rounds`` made only a few runs, because these already showed on which side
+        of the target the mean lies.
         """
         self.y[few] = self._ask(self.x[few], whole=True)
         self.rough -= set(self.x[few].tolist())
@@ -108,8 +108,8 @@ class Tried:
         """Evaluate the model at each value in ``x``; return the target's quantity minus the target.
 
         The simulator ``rounds`` may make several runs for a value, and the quantity is their mean.
-        By default it stops once the runs show whether the mean lies above or below the target. With
-        ``whole``, it makes all runs.
+        By default ``rounds`` stops once the runs show whether the mean lies above or below the
+        target. With ``whole``, it makes all runs.
 
         Predictions are kept in ``self.made``, and reasons for missing ones in ``self.reasons``.
         """
@@ -136,7 +136,7 @@ class Tried:
         """Whether these runs show on which side of the target the mean lies (Student's t-test).
 
         ``runs`` holds one prediction for each run, all for the same value of the field. If the runs
-        show it, no more runs are made, and the value is added to ``self.rough``.
+        show the side, no more runs are made, and the value is added to ``self.rough``.
         """
         from scipy.special import stdtrit
 
