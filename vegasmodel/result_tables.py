@@ -279,7 +279,7 @@ def flow_table(result: Prediction) -> Group:
 
 
 def _count(value: float | None) -> str:
-    """A number of packets as text; a mean over runs from 100 on is rounded to a whole number."""
+    """A number of packets as text, with three digits below 100, and else as a whole number."""
     return number(value, 3) if value is None or value < 100 else f"{value:.0f}"
 
 

@@ -124,7 +124,7 @@ def _slowest(routing: Floats, capacity: Floats) -> Floats:
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """Solve for the equilibrium: for one link an equation, for several links a convex problem."""
+    """The equilibrium: for one link from an equation, for several links from a convex problem."""
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     one = secular.solve(alpha, x, float(capacity[0]))

@@ -173,7 +173,7 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
 
 
 def _whole_stack(scenario: Scenario) -> Assumption:
-    """The assumption that the equations contain the flows' timers; they have those of ns-2."""
+    """The assumption that no flow has other timers than ns-2's, which the equations contain."""
     other = [g.name for g in scenario.flows if stack(scenario, g).rack]
     detail = f"the equations lack the probes and timers of the TCP of {few(other)}" if other else ""
     return Assumption("whole-stack", not other, detail)

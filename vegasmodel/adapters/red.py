@@ -99,7 +99,7 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _counted_every(scenario: Scenario, flow: Flow) -> float:
-    """The number of packets for which the flow's window grows as much as for one ACK."""
+    """The number of acknowledged packets for which the flow's window W grows by 1/W packets."""
     return 2.0 if flow.delayed_ack and not stack(scenario, flow).counts_packets else 1.0
 
 

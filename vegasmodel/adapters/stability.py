@@ -179,7 +179,7 @@ def place(scenario: Scenario) -> Rest | str:
 
 
 def _band(scenario: Scenario) -> str:
-    """Why there is a set of equilibria, if Vegas keeps its window over a range of backlogs."""
+    """A text on why there are many equilibria: Vegas keeps its window over a range of backlogs."""
     vegas = [group for group in scenario.flows if group.keeps_backlog]
     rest = "leaves a set of equilibria; each holds its windows"
     if any(group.alpha < group.beta for group in vegas):

@@ -311,7 +311,7 @@ def rd(
 
 
 def _check_numbers(rate: float, delay: float) -> None:
-    """Raise ``FieldError`` if a class of Rate-Delay services has no allowed number of flows."""
+    """Raise ``FieldError`` for numbers of flows that a Rate-Delay link cannot have."""
     for name, value in (("--rate-flows", rate), ("--delay-flows", delay)):
         rules.Quantity("fraction", high=1e9).check(value, name)
         if value % 1.0:

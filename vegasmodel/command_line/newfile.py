@@ -138,7 +138,10 @@ def from_trace(
 
 
 def _with_printable_names(trace: Trace) -> Trace:
-    """The trace with flow names as a scenario file may have them, and as ``match`` finds them."""
+    """A copy of the trace in which the flows' names have only characters that can be printed.
+
+    A scenario file may have such names only, and its key ``match`` finds flows by them.
+    """
     names = [printable(name) for name in trace.flows]
     controls = {printable(name): control for name, control in trace.controls.items()}
     return dataclasses.replace(trace, data=trace.data.assign_coords(flow=names), controls=controls)

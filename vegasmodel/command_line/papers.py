@@ -124,7 +124,7 @@ def _check_together(
     draw: int | None,
     seed: int | None,
 ) -> None:
-    """Raise ``FieldError`` for an option that would have no effect beside the others."""
+    """Raise ``FieldError`` for an option that has no effect together with the other options."""
     if texts is not None and draw is not None:
         raise FieldError("--draw", draw, "not beside --texts")
     if seed is not None and draw is None:

@@ -347,7 +347,7 @@ def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:
 
 
 def _expect_errors(scenario: Scenario, errors: Mapping[str, str]) -> None:
-    """Raise ``FieldError`` before the models run if a field or an error of --uncertain is wrong."""
+    """Raise ``FieldError`` before the models run if --uncertain has a wrong field or deviation."""
     if not errors:
         return
     from vegasmodel.study.uncertainty import of_errors

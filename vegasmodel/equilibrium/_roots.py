@@ -185,5 +185,5 @@ def _distinct(function: Function, z: Complex, left: float, right: float, top: fl
 
 
 def with_conjugates(found: Complex) -> int:
-    """The number of roots if of two conjugate ones only one is in ``found``."""
+    """The number of roots in ``found``, and of their conjugates, which ``found`` leaves out."""
     return 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())

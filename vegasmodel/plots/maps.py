@@ -130,7 +130,7 @@ def on_axis(data: xr.DataArray, field: str) -> tuple[NDArray[Any], str]:
 
 
 def every_nth(n: int) -> NDArray[np.intp]:
-    """The indices of every k-th of ``n`` values, beginning with 0; there are at most ``TICKS``."""
+    """Evenly spaced indices of ``n`` values, from 0 on; at most ``TICKS`` of them."""
     return np.arange(0, n, max(-(-n // TICKS), 1))
 
 

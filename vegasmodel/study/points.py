@@ -143,7 +143,10 @@ class Figures:
     broken: tuple[str, ...]  # [point] assumptions that do not hold, as ``not_held`` writes them
 
     def mean_of(self, groups: Sequence[int]) -> Floats:
-        """The mean throughput of all flows of these groups together, pkt/s, [point]."""
+        """The mean throughput per flow over all flows of these groups, pkt/s, [point].
+
+        ``groups`` are indices of ``[[flow]]`` tables.
+        """
         known = self.group_known[:, groups]
         total = np.where(known > 0, self.group_mean[:, groups] * known, 0.0).sum(axis=1)
         with np.errstate(invalid="ignore", divide="ignore"):

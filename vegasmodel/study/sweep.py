@@ -160,7 +160,7 @@ def sweep(
 
 
 def _check_one(model: object) -> None:
-    """Raise ``FieldError``, which says what to do with several models, unless this is one name."""
+    """Raise ``FieldError`` unless ``model`` is one name; the error says what to do with several."""
     if not isinstance(model, str):
         join = 'xarray.concat([sweep(scenario, over, each) for each in models], "model")'
         raise FieldError(
