@@ -147,7 +147,7 @@ def access_ratio(scenario: Scenario, group: Flow) -> float:
 
 
 def left_out_access(scenario: Scenario) -> str:
-    """What a model says that leaves out access links; empty if none of them is slow.
+    """A text for the prediction of a model without access links; empty if no access link is slow.
 
     An access link that is slower than twice the slowest link of the path may slow a flow, or space
     out its packets.
@@ -182,8 +182,8 @@ def forward_load(
     """The utilization of each link, [n_links]: the part of it that the forward flows' data take.
 
     ``delivered`` has the number of packets that each flow delivered in ``seconds``. Retransmitted
-    packets do not count, and neither do ACKs. ``headers`` says whether the headers count that the
-    flows' TCP implementations add to the packets.
+    packets do not count, and neither do ACKs. With ``headers``, the headers that the flows' TCP
+    implementations add to the packets count, too.
     """
     used, index = np.zeros(len(scenario.links)), {x.name: i for i, x in enumerate(scenario.links)}
     for member, packets in zip(scenario.members, delivered, strict=True):
@@ -273,7 +273,7 @@ def class_shares(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[flo
 
 
 def bytes_per_turn(scenario: Scenario, link: Link, way: str) -> int:
-    """How many bytes a class whose share of a Rate-Delay link is one half sends per round in ns-2.
+    """How many bytes a class with half of a Rate-Delay link's capacity sends per round in ns-2.
 
     ns-2 serves the two classes by weighted round robin.  In each round a class with the share s of
     the capacity may send 2 s times this number of bytes.  The shares are exact if each class may

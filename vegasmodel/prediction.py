@@ -352,8 +352,8 @@ class Prediction(Shown):
     def to_xarray(self) -> xr.Dataset:
         """The prediction as an xarray dataset with the dimensions ``flow`` and ``link``.
 
-        The variables have the names of those of ``sweep``, such as ``throughput`` and
-        ``rtt_mean``; their ``attrs`` hold the units.  So the numerical columns of ``to_dataframe``
+        The variables have the same names as in ``sweep``, such as ``throughput`` and ``rtt_mean``;
+        their ``attrs`` hold the units.  So the numerical columns of ``to_dataframe``
         become variables over ``flow``, without a unit at the end of the name; ``throughput_mbps``
         is in Mbit/s.  The columns ``law`` and ``group`` become coordinates of ``flow``, and
         ``model`` becomes an attribute of the dataset.  Two more variables are over ``link``: the

@@ -144,9 +144,9 @@ def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumptio
 def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumption:
     """The assumption ``enough-runs``, judged by the mean throughputs over ``n`` runs.
 
-    ``mean`` [flows] are these means, and ``error`` [flows] are their standard errors. A flow
-    without a throughput has NaN for both. A flow that has a throughput in some runs only has a mean
-    over these, but NaN for its error; the assumption then fails.
+    ``mean`` [flows] are these means, and ``error`` [flows] are their standard errors. Both are NaN
+    for a flow without a throughput. If a flow has a throughput in only some of the runs, its mean
+    is over these runs, and its error is NaN. The assumption then fails.
     """
     partly = sometimes(mean, error)
     if partly.any():

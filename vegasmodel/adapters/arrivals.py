@@ -77,10 +77,10 @@ def arrivals(scenario: Scenario) -> Prediction:
 def arrive(
     scenario: Scenario, followed: bool = True
 ) -> tuple[arrival_order.Arrivals, list[tuple[Floats, Floats, float]]]:
-    """The exact recursion over the arrivals, and the steady state after each of them.
+    """The result of the exact recursion over the flows' arrivals, and the state after each arrival.
 
-    A steady state is given by over-estimates, windows and the queueing delay. The list is empty
-    unless ``followed``. The flows are in the order of arrival.
+    The second result is a list of steady states, each given by over-estimates, windows and the
+    queueing delay. It is empty unless ``followed``. The flows are in the order of arrival.
     """
     order, unknown = only_vegas.by_start(scenario), rest.measures(scenario)
     alpha, beta = (

@@ -69,7 +69,7 @@ def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
     With a window of one or two packets a sender waits for its timer after each loss. If the buffer
     is always full in this model, every packet that such a sender sends may be lost. The queue of a
-    real link varies from packet to packet, and now and then has room.
+    real link varies from packet to packet, and now and then has room, so some packets get through.
     """
     rates = np.nan_to_num(run.throughput, nan=np.inf)
     worst = int(np.argmin(rates))
@@ -112,7 +112,7 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     - Losses at RED while ns-2's CUBIC recovers matter (``_cubic_at_red``).
 
     The result is a list with this one assumption. The list is empty if no flow runs a real stack,
-    no recovery is limited and CUBIC's does not matter.
+    no recovery is limited, and CUBIC's recovery does not matter.
     """
     members, losses = scenario.members, run.losses
     limited = _limited_recovery(scenario, run) + _cubic_at_red(scenario, run)
@@ -137,7 +137,7 @@ def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
 
     In a recovery without SACK, each duplicate ACK after the third adds a packet to Vegas's window,
     so the window may double. A ``max_window`` below twice the mean window then holds packets back.
-    In ns-2 it has a second effect in such cases: packets may count as sent twice
+    In ns-2 such a ``max_window`` has a second effect: packets may count as sent twice
     (``Stack.stale_ring``, docs/ns2.md).
     """
     windows = np.nan_to_num(run.throughput) * np.nan_to_num(run.rtt_mean, posinf=0.0)
@@ -183,9 +183,10 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     all windows grow in a round trip. The equations treat a few losses as a single loss, which the
     sender repairs at once. After many losses a real sender needs many round trips, or waits for its
     timer.
-    The assumption fails if the law's ``drift`` exceeds both ``FEW_LOSSES`` packets and the fraction
-    ``MOST_GROWTH`` of the window, where the window and the RTT have their mean values. It is tested
-    only for flows that lose packets. The list is empty without a user-defined law.
+    The assumption fails if the law's ``drift``, the growth of the window in a round trip, exceeds
+    both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. The window and the
+    RTT have their mean values. The assumption is tested only for flows that lose packets. The list
+    is empty without a user-defined law.
     """
     own = {law.name: law for law in registered(group.law for group in scenario.flows)}
     fast = []
@@ -297,10 +298,11 @@ def _narrow_band(scenario: Scenario) -> Assumption:
 def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that no Vegas flow's receiver holds back ACKs beside loss-based flows' ACKs.
 
-    If all RTTs are equal, a flow whose receiver holds back a packet loses one at a full queue
-    (``engines/fluid/sampled/queue.py``). The receiver does so if the window is odd. Vegas changes
-    its window just before the queue is full, so the equations err about when it is odd. The
-    assumption fails if a loss-based flow without delayed ACKs loses packets beside such a Vegas.
+    If all RTTs are equal, a flow whose receiver holds back an ACK loses a packet at a full queue
+    (``engines/fluid/sampled/queue.py``). The receiver holds one back if the window is odd. Vegas
+    changes its window just before the queue is full, so the equations err about when the window is
+    odd. The assumption fails if a loss-based flow without delayed ACKs loses packets beside such a
+    Vegas flow.
     """
     late = [g.name for g in scenario.flows if g.delayed_ack and find(g.law).delay_based]
     prompt = [

@@ -46,8 +46,8 @@ def counts(scenario: Scenario) -> tuple[int, int]:
 def losing(scenario: Scenario) -> minicycle.Losers:
     """Which sources lose packets when the buffer overflows (``losers`` of ``minicycle.solve``).
 
-    With the variant ``paper`` both sources do ("both"). With ``ns2`` and ``linux`` those sources do
-    whose windows grow at that moment ("growing").
+    With the variant ``paper`` both sources lose packets ("both"). With the variants ``ns2`` and
+    ``linux`` only sources whose windows grow at that moment lose packets ("growing").
     """
     return "both" if STACKS[vegas_group(scenario).variant].real_numbers else "growing"
 
@@ -57,6 +57,6 @@ def room(scenario: Scenario, buffer: ArrayLike) -> Floats:
 
     At a drop-tail link that behaves as in ns-2, one packet fewer than ``buffer`` can wait. The
     simulators round the buffer down to whole packets; this function does not. So the closed form is
-    a smooth function of the buffer, and has a derivative by it (``sensitivity``).
+    a smooth function of the buffer, and can be differentiated (``sensitivity``).
     """
     return scenario.links[0].queue.waiting(buffer, link_stack(scenario))
