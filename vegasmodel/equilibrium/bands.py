@@ -103,8 +103,8 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
     each flow, pkt/s ([n], [n]).
 
     A flow's rate is greatest if its own backlog and over-estimate are greatest, and those of the
-    others are least. For the least rate it is the other way round. Raises ``FieldError`` if the two
-    sets have different numbers of flows.
+    others are least. The rate is least if its own are least and those of the others greatest.
+    Raises ``FieldError`` if the two sets have different numbers of flows.
     """
     if low.x.size != high.x.size:
         sizes = f"{low.x.size} and {high.x.size} flows"

@@ -379,11 +379,11 @@ def hypotheses(
     model needs neither this nor hypotheses 2 and 4.
 
     We add the hypothesis "one-cycle": if Vegas grows and loses packets at every overflow, there is
-    no second cycle in which Vegas loses nothing. Suppose that one overflow does not cut Vegas's
-    window. The window then grows on, and the backlog may reach alpha before the next overflow. From
-    then on Vegas loses no packet. But alpha may be too large for this. An overflow comes when all
-    windows add up to mu T + B + 1. So the backlog can reach alpha in time only if, at a queue of
-    B + 1 packets, the Vegas windows with a backlog of alpha add up to less than this sum.
+    no second cycle in which Vegas loses nothing. A second cycle may begin if one overflow does not
+    cut Vegas's window: the window grows on, and the backlog may reach alpha before the next
+    overflow. From then on Vegas loses no packet. The backlog can reach alpha in time only if alpha
+    is small enough: at a queue of B + 1 packets, the Vegas windows with a backlog of alpha must add
+    up to less than mu T + B + 1, the sum of all windows at an overflow.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments and the errors are those of `solve`.

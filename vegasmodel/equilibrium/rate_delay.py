@@ -75,7 +75,7 @@ def volume_ratio(n_rate: ArrayLike, n_delay: ArrayLike, k: ArrayLike = 1.0) -> F
     This is equation (5) of Podlesny and Williamson. n_D and n_R are the numbers of flows in the two
     classes, and k is the target ratio of an R flow's rate to a D flow's. The result is infinite if
     only class R has no flows, and NaN if neither class has any. Raises ``FieldError`` as
-    ``service_rates``.
+    ``service_rates`` does.
     """
     n_R, n_D = numbers("n_rate", n_rate), numbers("n_delay", n_delay)
     weight = positive("k", k)

@@ -27,9 +27,9 @@ def meter(
 
     ``done`` is the number of points computed so far, and ``total`` the number of all points.  In
     the first call, ``done`` is the number of points that an earlier run has computed.  ``what`` is
-    the word for points.  The progress is shown in ``file``, by default standard error.  A terminal
-    shows one line, which is updated four times a second and removed at the end.  Any other file
-    gets a new line at most every ``PACE`` seconds.
+    what is counted, in words.  The progress is shown in ``file``, by default standard error.  A
+    terminal shows one line, which is updated four times a second and removed at the end.  Any other
+    file gets a new line at most every ``PACE`` seconds.
     """
     out = file or sys.stderr
     made = _live(out, what) if out.isatty() else nullcontext(_Lines(out, what))

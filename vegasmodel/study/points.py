@@ -201,8 +201,8 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
 def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | float:
     """The standard error of each flow's share of all bytes delivered, by the jackknife, [flow].
 
-    The shares are computed without each of the ``n`` runs in turn.  With ``T_k`` for a share
-    without run ``k``, its standard error is (Efron, 1982, equation 3.5)
+    The shares are computed ``n`` times, each time without one of the ``n`` runs.  With ``T_k`` for
+    a share without run ``k``, its standard error is (Efron, 1982, equation 3.5)
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 
@@ -229,8 +229,8 @@ def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | flo
 def _uncertainty(found: Prediction) -> float:
     """The largest relative uncertainty of a throughput; NaN if a standard error is unknown.
 
-    The relative uncertainty is explained in ``metrics.relative_uncertainty``.  A flow that has a
-    throughput in some runs only has no standard error.
+    The relative uncertainty is explained in ``metrics.relative_uncertainty``.  If a flow has a
+    throughput in only some of the runs, it has no standard error.
     """
     if found.throughput_se is None:
         return math.nan

@@ -222,8 +222,8 @@ def _differing(there: Any, ours: Any) -> tuple[str, str]:
     """Two texts that show the first difference between the values of an attribute in two sweeps.
 
     ``there`` is the value in the stored sweep, and ``ours`` that in the new one. Texts are compared
-    line by line, and tables entry by entry. Any other values are compared as a whole. An older
-    version may have stored no table.
+    line by line, and tables entry by entry. Any other values are compared as a whole. ``there`` is
+    None if an older version of this package, which had no such table, stored the sweep.
     """
     if isinstance(there, str) and isinstance(ours, str):
         parts = [text.splitlines() for text in (there, ours)]

@@ -247,9 +247,10 @@ def _bytes(space: Grid) -> int:
 
 
 def _with_beta(space: Grid, field: Field) -> dict[str, str]:
-    """The attribute ``long_name`` of a field alpha with which beta moves; empty for other fields.
+    """The attribute ``long_name`` of a field alpha, if beta changes with it; else empty.
 
-    If a group has alpha = beta, a change of its alpha alone also changes its beta.
+    Beta changes with alpha if it does not vary itself, and if all groups of flows (``[[flow]]``
+    tables) that the field belongs to have alpha = beta.
     """
     if (field.part, field.key) != ("flow", "alpha"):
         return {}

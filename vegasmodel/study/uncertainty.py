@@ -188,8 +188,8 @@ def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: 
     ``totals`` [ratio] the relative standard deviations of the ratios.  The result is False if the
     model has no result after a change.  If the scenario does not allow a change by one standard
     deviation, the error is to one side only, and its standard deviation is smaller.  So the result
-    is False if the ratio were to change there.  A forbidden change by two standard deviations does
-    not count, because few errors are as large.
+    is False if, by its slope, a ratio would change clearly there.  A forbidden change by two
+    standard deviations does not count, because few errors are as large.
     """
     here = _logs(scenario, model)[0]
     for k in (1, -1, 2, -2):
@@ -370,10 +370,10 @@ def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Float
 
 
 def _kink(scenario: Scenario, model: str, each: Input) -> bool:
-    """Whether a slope jumps exactly at the input's value: from below it is not as from above.
+    """Whether a slope jumps exactly at the input's value: from below and above it is not the same.
 
-    ``_slope`` cannot see this, because its differences are the mean of the two slopes with any
-    step.  If the scenario allows values on one side only, there is no other slope to compare with.
+    ``_slope`` cannot see such a jump, because its differences are the mean of the two slopes with
+    any step.  If the scenario allows values on one side only, there is only one slope, and no jump.
     """
     h, sides = STEP / 2 * each.sd, []
     for side in (-h, h):
