@@ -135,8 +135,8 @@ def sweep(
 class _Told:
     """What the command prints about a sweep.
 
-    If the sweep continues an earlier one, the earlier one has computed ``there`` points. (A point
-    is one choice of the fields' values.)
+    ``there`` is the number of points that an earlier sweep has computed, if this sweep continues
+    it. (A point is one choice of the fields' values.)
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class _Told:
 
         few = self.points <= MAX_POINTS_SHOWN
         marks, left = None, [f"{TOO_MANY_POINTS}; {self.out} has their results."]
-        # it has a mark and a line of its own
+        # the assumption enough-runs has a mark and a line of its own
         broken = {name: n for name, n in self.broken.items() if name != "enough-runs"}
         if few:
             marks = not_held.letters(broken)

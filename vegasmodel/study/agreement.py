@@ -20,7 +20,7 @@ from vegasmodel.study.basins import Basins, grouped
 __all__ = ["Agreement", "agreement"]
 
 BINS = 4  # parts into which an outcome with a wide range is divided
-SAME = 0.1  # of the tolerance: rates this near differ only by the last packets counted
+SAME = 0.1  # part of the tolerance: throughputs that differ by less should stay in one part
 EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared test
 
 
@@ -38,8 +38,8 @@ class Agreement:
     ends: Floats  # [outcome, flow, 2] least and greatest throughput, pkt/s
     statistic: float  # chi-squared; 0 if only one outcome is left after the merging
     freedom: int  # degrees of freedom of the test
-    p: float  # NaN, as ``statistic``, if one of the two models answers no start
-    alike: float  # of the starts that both models answer: the share with the same outcome in both
+    p: float  # NaN, like ``statistic``, if one of the models has no result from any start
+    alike: float  # share of the starts with the same outcome in both models, if both have a result
 
     def to_json(self) -> dict[str, Any]:
         """The result as the entry ``agreement`` of the JSON document of the command ``basins``."""

@@ -235,7 +235,7 @@ def _imports(path: Path) -> frozenset[Path] | None:
 
 
 def _import_statements(text: str) -> Iterator[ast.AST]:
-    """Yield the import statements of a Python program; others may be among them.
+    """Yield the import statements of a Python program, perhaps among statements of other kinds.
 
     Only what looks like an import statement is parsed, which takes less time than to parse all. If
     something else, such as a sentence, looks like one and cannot be parsed, the program is parsed.

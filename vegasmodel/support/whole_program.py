@@ -140,8 +140,8 @@ class Part(CPUDispatcher):  # type: ignore[misc]
 def _with_numbas_functions_as_parts() -> Iterator[None]:
     """Treat functions of Numba's own, such as ``min`` and ``round``, as parts of the program.
 
-    Numba writes many of Python's and NumPy's functions in Python.  Otherwise each of them would be
-    translated to machine code of its own first.
+    Many of these functions are written in Python.  Numba would translate each of them to machine
+    code first, which a program made of parts does not need.
     """
     template: Any = _OverloadFunctionTemplate
     plain = template._get_jit_decorator
@@ -182,10 +182,10 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]
 
 
 def _caller(description: Any, library: Unfinished) -> Callable[..., Any]:
-    """What writes the calls, in LLVM's language, of a ``Part`` that raises no exceptions.
+    """A function that writes a call of a ``Part`` in LLVM's language.
 
-    Numba would test after each call whether there was an exception.  Before the call it would write
-    zeros where the function then writes its result.
+    The ``Part`` must be one that raises no exceptions.  Numba's own calls would test for an
+    exception after each call, and first write zeros where the ``Part`` then writes its result.
     """
 
     def call(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001 - Numba's

@@ -93,8 +93,8 @@ def check(prediction: Prediction) -> None:
     """Raise ``AssertionError`` unless the prediction satisfies the following statements.
 
     - If the model cannot predict (``applicable`` is False), there are no throughputs, but a reason.
-    - Otherwise every flow has a finite throughput of at least 0. Only a flow that may send nothing
-      after the warm-up may have none (NaN).
+    - Otherwise every flow has a finite throughput of at least 0. An exception is a flow that may
+      send nothing after the warm-up: its throughput may be NaN.
     - No link carries more than its capacity, within the error of ``counting``. The model
       ``arrivals-bonald`` is exempt, because its printed formula does not satisfy this.
     - Each baseRTT is positive, and each loss rate lies between 0 and 1.
