@@ -39,7 +39,7 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["DEFAULT", "EstimateError", "Filled", "complete"]
 
-ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders; they fit any other key
+ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders, valid beside any other values
 LEAST = 0.2  # averages should cover at least this part of a trace
 DEFAULT = "the trace cannot tell: the default"
 
@@ -184,7 +184,7 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
     if not isinstance(run, Mapping) or end >= Run().duration:
         return table, []
     found = {"duration": (end, "the end of the trace"), "warmup": _warmup(trace)}
-    found = {key: value for key, value in found.items() if key not in run}  # its own values count
+    found = {key: value for key, value in found.items() if key not in run}  # run keeps its values
     times = {key: f"{value!r} s" for key, (value, _) in found.items()}
     filled = [Filled(f"run.{k}", v, v, v, "s", how) for k, (v, how) in found.items()]
     return {**table, "run": {**run, **times}}, filled
@@ -293,7 +293,7 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     lows, values, highs = (
         [counted(getattr(e, end)) for e in found] for end in ("low", "value", "high")
     )
-    least = 0.0 if stack.real_numbers else 1.0  # thresholds are above 0
+    least = 0.0 if stack.real_numbers else 1.0  # alpha and beta must be above 0
     alpha, beta = max(min(values, default=0.0), least), max(values, default=0.0)
     if alpha <= 0.0 or beta < alpha:
         return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT)]

@@ -35,7 +35,7 @@ OF_AVERAGES = (  # assumptions about means over the time after the warm-up, or o
     "sends-after-warm-up",
     "settles-in-time",
 )
-STEADY = ("rounds", "fluid")  # those that find a limit cycle
+STEADY = ("rounds", "fluid")  # the simulators that find a limit cycle
 USUAL_SAMPLES = 2001  # of a trajectory
 MOST_SAMPLES = 4_000_000  # of all flows together, where a plot needs many
 

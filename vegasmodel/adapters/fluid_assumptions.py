@@ -34,7 +34,7 @@ LITTLE_IDLE = 0.02  # fraction of the time; if the link idles for more, cuts of 
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
 MOST_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
-WIDEST_BAND = 2.0  # greatest over least backlog at which a window rests; from there on rates err
+WIDEST_BAND = 2.0  # greatest over least backlog of a window at rest; from this ratio on, rates err
 LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short
 KNOWN = (  # assumptions that this model does not need
     "window-not-limited",

@@ -209,7 +209,7 @@ def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
     """
     if runs.least_of_round:  # the first packet of a train finds an empty queue
         return math.inf
-    gamma = np.array([flow.gamma + runs.above_beta])  # ns-2 rounds the backlog
+    gamma = np.array([flow.gamma + runs.above_beta])  # + 1/2 in ns-2, which rounds the backlog
     return float(settling.slow_start_ends(gamma, np.array([max(bandwidth_delay, 0.0)]))[0])
 
 

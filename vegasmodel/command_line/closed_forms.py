@@ -26,7 +26,7 @@ from vegasmodel.status import Status
 if TYPE_CHECKING:
     from vegasmodel.equilibrium import Equilibrium
 
-VALUES = "values are not allowed"  # after their number
+VALUES = "values are not allowed"  # the error message has the number of values before it
 _OF_RATE_DELAY = {  # what the command ``rd`` prints, by its name in the JSON document
     "service_rate_R_pps": "service rate of R (6), pkt/s",
     "service_rate_D_pps": "service rate of D (7), pkt/s",

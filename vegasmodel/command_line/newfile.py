@@ -105,7 +105,7 @@ def from_trace(
     table: dict[str, Any] = {"name": name, "estimated_from": source, **size}
     table |= {"link": [{}], "flow": [flows[i] for i in busy]}
     scenario, filled, notes = _completed(table, trace)
-    part_of_rtt = TOO_SHORT in notes.values()  # so its growth is not the queue's
+    part_of_rtt = TOO_SHORT in notes.values()  # RTTs that do not show the queueing delay
     run: dict[str, Any] = {}
     for entry in filled:
         if entry.key.startswith("run."):

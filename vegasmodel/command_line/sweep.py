@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
 
 
-MAX_FLOWS_SHOWN = 5  # flows with a column in that table
+MAX_FLOWS_SHOWN = 5  # flows with a column of shares in the printed table
 
 
 MAX_REASONS = 3  # of missing answers

@@ -50,7 +50,7 @@ class Cycle:
     utilization: Floats
     regime: NDArray[np.str_]  # how Vegas meets the loss, see `solve`
     queue_empties: NDArray[np.bool_]  # False: the small bandwidth-delay regime
-    residual: Floats  # the larger of the two relative errors above
+    residual: Floats  # the larger of the two relative errors in the docstring
     status: NDArray[np.int_]  # DONE, or UNDEFINED: infinite buffer, or not solved
 
 

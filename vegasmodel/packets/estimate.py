@@ -137,7 +137,7 @@ def _capacity(trace: Trace) -> Estimate | None:
     if delivered is None:
         return None
     told = ~np.isnan(delivered)
-    whole = np.all(told[:, told.any(axis=0)], axis=1)  # leaves out flows unknown throughout
+    whole = np.all(told[:, told.any(axis=0)], axis=1)  # except flows that are never known
     if not np.any(whole):
         return None
     rates = _blocks(np.nansum(delivered[whole], axis=1), lengths[whole])

@@ -89,7 +89,7 @@ def to_prediction(
     with np.errstate(invalid="ignore"):  # 0 packets in no time are no rate
         throughput = packets / (spans[:, 1] - spans[:, 0])
     loss, how = _loss(trace, order, weights, counts)
-    unknown = known_part(delivered[:, order], seconds) == 0.0  # these flows may have sent
+    unknown = known_part(delivered[:, order], seconds) == 0.0  # such a flow may have sent
     begin, end = _covered(trace, scenario)
     return Prediction(
         "trace",

@@ -55,7 +55,7 @@ __all__ = [
 
 PANELS = 4  # flow groups that have a panel, at most
 WIDE = 4  # the axis is logarithmic if its values differ by more than this factor
-TICKS = 9  # at most so many ratios of an axis have each a tick
+TICKS = 9  # an axis with more ratios has no tick for each of them
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 

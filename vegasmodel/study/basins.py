@@ -95,7 +95,7 @@ class Basins:
     outcome: NDArray[np.intp]  # [start] index into ``outcomes``; -1 where there is no answer
     outcomes: tuple[Outcome, ...]  # most starts first
     reasons: tuple[str, ...]  # why there is no answer, each once
-    broken: Mapping[str, int] = field(default_factory=dict)  # starts at which one does not hold
+    broken: Mapping[str, int] = field(default_factory=dict)  # at how many starts each does not hold
 
     @property
     def answered(self) -> int:

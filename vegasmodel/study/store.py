@@ -39,8 +39,8 @@ BLANK: dict[str, tuple[Any, Any]] = {
     "reason": ("", object),
     "broken": ("", object),
 }
-LATER = ("status",)  # written after the rest of a block
-DIFFERENCES = {  # attributes, and what they are of
+LATER = ("status",)  # variables that are written after the others of a block
+DIFFERENCES = {  # a stored sweep's attributes, and what an error message calls them
     "scenario_toml": "the scenario",
     "laws": "the code of a law",
     "model": "the model",

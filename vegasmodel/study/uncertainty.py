@@ -46,9 +46,9 @@ from vegasmodel.study.uncertainty_results import Sensitivity, Uncertainty
 __all__ = ["Input", "of_errors", "sensitivity", "uncertainty"]
 
 STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
-SMOOTH = 1e-3  # relative difference of the slopes with two steps, or from two sides, allowed
-SAME = 1e-14  # a change of a logarithm below it over a step is a rounding error
-ROUNDING = 1e-9  # of a ratio: departures from linear below it do not count
+SMOOTH = 1e-3  # allowed relative difference of the slopes with two steps, or from two sides
+SAME = 1e-14  # a smaller change of a logarithm over a step is a rounding error
+ROUNDING = 1e-9  # part of a ratio: a departure from linear up to this is a rounding error
 LINEAR = 0.25  # of a ratio's standard deviation: allowed departure from linear, at one deviation
 ZERO = 1e-3  # takes the place of a value of 0 in the step of ``sensitivity``; in the field's unit
 SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}

@@ -41,7 +41,7 @@ class Sensitivity(Shown):
     smooth: tuple[bool, ...]
     reason: str | None = None
     names: tuple[str, ...] = ()  # of the flows
-    broken: tuple[str, ...] = ()  # assumptions
+    broken: tuple[str, ...] = ()  # assumptions that do not hold
 
     def to_json(self) -> dict[str, Any]:
         """The result as plain data: an entry for each field, with each flow's slope by its name.
@@ -136,7 +136,7 @@ class Uncertainty(Shown):
     parts: dict[str, Floats]
     rough: tuple[str, ...] = ()  # fields
     reason: str | None = None
-    broken: tuple[str, ...] = ()  # assumptions
+    broken: tuple[str, ...] = ()  # assumptions that do not hold
 
     @property
     def method(self) -> str:

@@ -59,7 +59,7 @@ UNREAD = {  # of the kernel's state; scripts/kernel/traffic.py records them
 UNKNOWN = ("", "nan")  # what DataFrame.to_csv, or str, writes for NaN
 COMMENT = b"#"  # begins a line
 KERNEL = "ca_state"  # a state that only a kernel tells
-COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # their columns
+COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # counters, and their columns
 # the kernel's RTTs before the first sample: rtt_us; the baseRTT of its Vegas; minrtt_us
 NO_SAMPLE = (0.0, 2147483647.0, 4294967295.0)
 CLOCK = 1e9  # s; later times are those of a clock that counts from 1970
