@@ -239,7 +239,12 @@ def test_an_infinite_buffer_of_a_rate_delay_router_loses_nothing(
     assert link.lossless is endless
     case = vm.Scenario([link], [vm.Flow("reno", "40 ms")], run=vm.Run("600 s", "200 s"))
     if endless:
-        assert "nothing ends the growth" in vm.predict(case, "rounds").reason
+        found = vm.predict(case, "rounds")
+        assert found.loss_rate.tolist() == [0.0]
+        (growth,) = (one for one in found.assumptions if one.name == "losses-end-growth")
+        assert growth.holds is False
+        plain = vm.predict(case.replace(links=(vm.Link("250 pkt/s"),)), "rounds")
+        assert found.queue_mean == pytest.approx(plain.queue_mean, rel=1e-3)
 
 
 @pytest.mark.parametrize("runs", [0, -1])
