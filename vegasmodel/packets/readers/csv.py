@@ -19,7 +19,7 @@ A window or an RTT is unknown if its cell is empty or has nan. An RTT of 0, 2147
 4294967295 is unknown, too: these are the kernel's values before its first sample.
 
 The trace begins at the time of the first row. A window or an RTT is that of the interval which ends
-at its row. So of the first row only the counters are used.
+at its row. So only the counters of the first row are used.
 
 Other columns are not read.  The entry ``known-columns`` of ``Trace.doubts`` names them, except
 those in ``UNREAD``, which our own measurements of the kernel (``scripts/kernel``) also record.

@@ -14,8 +14,8 @@ crossings.
 The quantity may be random: a mean over a few runs. Then a value of the field also counts as a
 solution if the quantity is within a tolerance of the target (``within``), and its 95 % confidence
 interval contains the target. The search does not go on near such a value, because chance alone
-would decide where the quantity crosses the target. Two such values count as one solution, unless
-at a value between them the quantity is surely farther from the target than at both.
+would decide where the quantity crosses the target. Two such values are two solutions if the
+quantity clearly moves away from the target between them. Otherwise they count as one solution.
 
 The modules are
 

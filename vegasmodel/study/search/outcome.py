@@ -118,8 +118,9 @@ def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
 def _places(tried: Tried, found: list[int]) -> list[list[int]]:
     """Group the indices of solutions that may be one, because the runs scatter.
 
-    Two solutions may be one if at no tried value between them the quantity is surely farther from
-    the target than at both.
+    Two solutions are different if the quantity clearly moves away from the target between them: at
+    a tried value there, its whole 95 % interval is farther from the target than those of both
+    solutions, or the model gives no result. Otherwise the two may be one.
     """
     half = tried.half
     places: list[list[int]] = []

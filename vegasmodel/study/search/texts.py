@@ -62,8 +62,8 @@ def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
 
     ``found`` are the values of the known solutions. At a hidden solution, the 95 % confidence
     interval of the model's quantity contains the target. Values near a known solution or near a
-    jump across the target are left out. A value counts as near to one of these if at no tried value
-    between them the quantity is clearly farther from the target.
+    jump across the target are left out. Two values are near to each other unless the quantity
+    clearly moves away from the target between them.
     """
     half = tried.half
     miss = np.abs(tried.y)
