@@ -86,7 +86,7 @@ def _scattered(result: Prediction, *, each: bool) -> bool:
 
 
 def delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
-    """A sentence with the mean queueing delays at the link: the mean queue divided by its capacity.
+    """A sentence with mean queueing delays: the link's mean queue divided by its capacity.
 
     For a trace without queues another sentence says how much longer its RTTs are than those of the
     scenario.  The list is empty if no result has a mean queue, or if the scenario has several links

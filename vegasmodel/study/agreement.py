@@ -158,8 +158,8 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
     ``n * least`` is below ``EXPECTED``.
 
     If all rare outcomes together are still rare, the smallest other outcomes are added to them. All
-    these are merged into one outcome. But if they have many starts, they are merged into several
-    outcomes, each of similar throughputs of one flow. ``rates`` [start, flow] are the throughputs.
+    these are merged into one outcome or, if they have many starts, into several, each of similar
+    throughputs of one flow. ``rates`` [start, flow] are the throughputs.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

@@ -76,8 +76,8 @@ def design(
 
     If the runs scatter, a value of the field is also a solution if the quantity differs from the
     target by at most the fraction ``within``, and the 95 % confidence interval of the quantity
-    contains the target.  Several such values are one solution if at no value between them the
-    quantity is surely farther from the target.  Its ``interval`` then has their ends, and its
+    contains the target.  Several such values are one solution, unless the quantity clearly moves
+    away from the target between them.  The solution's ``interval`` then has their ends, and its
     ``note`` says so.
 
     A target may have several solutions.  The search may miss one between two of the values that it

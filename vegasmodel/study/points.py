@@ -229,8 +229,8 @@ def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | flo
 def _uncertainty(found: Prediction) -> float:
     """The largest relative uncertainty of a throughput; NaN if a standard error is unknown.
 
-    The relative uncertainty is explained in ``metrics.relative_uncertainty``.  If a flow has a
-    throughput in only some of the runs, it has no standard error.
+    ``metrics.relative_uncertainty`` explains the relative uncertainty.  If a flow has a throughput
+    in only some of the runs, the standard error of its throughput is unknown.
     """
     if found.throughput_se is None:
         return math.nan

@@ -41,8 +41,8 @@ class Interval:
     def text(self, unit: str, exact: Collection[float]) -> str:
         """The interval in words: ``from 1 pkt (the range's end) to 23 pkt (not at 24 pkt)``.
 
-        The next value tried is not named beside an end in ``exact``, at which the quantity equals
-        the target.
+        At an end in ``exact`` the quantity equals the target.  Beside such an end, the next tried
+        value is not named.
         """
         ends = ((self.low, self.below), (self.high, self.above))
         said = []

@@ -149,9 +149,9 @@ def read(text: str, scenario: Scenario) -> Target:
 
 
 def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
-    """The number of the link with the name ``asked``, or of the first one, and the link's name.
+    """The number and the name of the link called ``asked``; of the first link if that is ``None``.
 
-    The name is empty if the scenario has one link.
+    If the scenario has only one link, the returned name is empty.
     """
     names = [link.name for link in scenario.links]
     if asked is not None and asked not in names:

@@ -187,8 +187,8 @@ def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
     ``totals`` [ratio] the relative standard deviations of the ratios.  The result is False if the
     model has no result after a change.  If the scenario does not allow a change by one standard
-    deviation, the error is to one side only, and its standard deviation is smaller.  So the result
-    is False if, by its slope, a ratio would change clearly there.  A forbidden change by two
+    deviation, the error is to one side only, and its standard deviation is smaller.  The result is
+    then False, unless the slope says that the ratios hardly change.  A forbidden change by two
     standard deviations does not count, because few errors are as large.
     """
     here = _logs(scenario, model)[0]
@@ -212,7 +212,7 @@ def _broken(scenario: Scenario, model: str, inputs: Sequence[Input], by: float) 
 
     Each input changes by ``by`` times its ``sd``, up and down.  For example, suppose that ``loss``
     is 0 in the scenario, and that the model ignores losses.  Its results then do not change with
-    ``loss``, and the name of an assumption that fails if ``loss`` changes warns of this.
+    ``loss``.  The name of an assumption that fails if ``loss`` changes warns the user of this.
     """
     cases = [scenario]
     for each in inputs:
@@ -370,10 +370,10 @@ def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Float
 
 
 def _kink(scenario: Scenario, model: str, each: Input) -> bool:
-    """Whether a slope jumps exactly at the input's value: from below and above it is not the same.
+    """Whether a slope jumps exactly at the input's value: the slopes below and above it differ.
 
-    ``_slope`` cannot see such a jump, because its differences are the mean of the two slopes with
-    any step.  If the scenario allows values on one side only, there is only one slope, and no jump.
+    ``_slope`` cannot see such a jump: whatever its step, it returns the mean of the two slopes.  If
+    the scenario allows values on one side only, there is only one slope, and no jump.
     """
     h, sides = STEP / 2 * each.sd, []
     for side in (-h, h):
