@@ -25,6 +25,9 @@ BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
 BLOCKS = (5, 100)  # least and greatest number of blocks
 RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
 NEAR = 2  # packets by which the queues that two flows meet may differ
+TRUNCATION = 19  # 0.95 / 0.05: of the distance between the two smallest values (``_least``)
+CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
+LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     ``over_base`` names, it is W (RTT - baseRTT) / baseRTT, as in the Vegas of Linux.  By default
     ``over_base`` has all flows if the trace's engine is ``linux``, and none otherwise.
 
+    Flows whose RTTs the trace cannot tell apart have one and the same ``rtt`` (``_as_one``).
+
     The text ``how`` of each estimate says how it was found.  The estimates have these limits:
 
     - If the bottleneck was never busy, the estimated capacity is too low.
@@ -94,7 +99,8 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
         capacity = None
     idle = idle_flows(trace)  # their RTTs may be old or of another path
     busy = {name: base for name, base in bases.items() if name not in idle}
-    rtts = bases | _rtts(trace, busy, NEAR / capacity.value if capacity else np.inf)
+    packet = 1.0 / capacity.value if capacity else np.inf
+    rtts = bases | _as_one(_rtts(trace, busy, NEAR * packet), packet)
     if over_base is None:
         stack = STACKS.get(trace.engine)
         over_base = trace.flows if stack is not None and stack.backlog_over_base else ()
@@ -189,24 +195,45 @@ def _bases(trace: Trace) -> list[Estimate | None]:
     the smallest value of ``rtt``, the mean RTT in an interval.  ``rtt`` is the last choice, because
     in a kernel's trace it is the smoothed RTT.  Its first value is the RTT of the SYN, which is
     shorter than that of a data packet.
+
+    ``low`` to ``high`` are the RTTs without queueing that agree with the smallest one seen.
+    ``_least`` computes them.
     """
     result: list[Estimate | None] = []
     for i in range(len(trace.flows)):
-        samples = _samples(trace, i, ("base_rtt", "rtt_min"))
-        samples = samples if samples.size else _samples(trace, i, ("rtt",))
-        if not samples.size:
-            result.append(None)
-            continue
-        low, high = float(samples.min()), float(np.quantile(samples, 0.01))
-        how = "smallest RTT seen; more than the base if the queue never emptied"
-        result.append(Estimate(low, low, high, "s", how))
+        own = np.unique(_samples(trace, i, "base_rtt"))  # a running minimum
+        seen = _samples(trace, i, "rtt_min")
+        if not (own.size or seen.size):
+            seen = _samples(trace, i, "rtt")
+        result.append(_least(own, seen) if own.size or seen.size else None)
     return result
 
 
-def _samples(trace: Trace, flow: int, names: tuple[str, ...]) -> Floats:
-    """All known values of some variables of a flow, such as ``rtt``, in one array."""
-    given = [trace.known(name) for name in names]
-    found = np.concatenate([v[:, flow] for v in given if v is not None] or [np.zeros(0)])
+def _least(own: Floats, seen: Floats) -> Estimate:
+    """Estimate a flow's RTT without queueing by the smallest RTT seen.
+
+    ``own`` are the values of the source's own baseRTT, in increasing order, and ``seen`` are RTTs
+    at different times.  One of the two may be empty.
+
+    The true value may be smaller, because a packet waits a little even if the queue is empty, for
+    example in the hosts.  If the RTTs are a sample with the smallest values x1 < x2, the smallest
+    possible value is above x1 - 19 (x2 - x1) with a probability of 95 %, whatever the distribution,
+    if its density does not vanish at this value (Robson and Whitlock, Biometrika 51, 1964).  This
+    also holds if x1 and x2 are the last two values of a running minimum.  The clock's resolution
+    widens the range by 1 microsecond on both sides.
+    """
+    sample = np.sort(seen) if seen.size else own
+    least = float(min(sample[0], own[0] if own.size else np.inf))
+    others = sample[int(sample[0] == least) :]
+    gap = float(others[0]) - least if others.size else 0.0
+    low = max(least - TRUNCATION * gap - CLOCK, 0.0)
+    return Estimate(least, low, least + CLOCK, "s", LEAST_OF_BASE)
+
+
+def _samples(trace: Trace, flow: int, name: str) -> Floats:
+    """All known values of a variable of a flow, such as ``rtt``."""
+    given = trace.known(name)
+    found = np.zeros(0) if given is None else given[:, flow]
     finite: Floats = found[np.isfinite(found)]
     return finite
 
@@ -247,6 +274,35 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
         if middle + max((high - low) / 2, near) < bases[name].value and low > 0:
             how = f"RTT beyond that of {emptiest}, which saw the shorter queue, plus its least RTT"
             result[name] = Estimate(float(middle), float(low), float(high), "s", how)
+    return result
+
+
+def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]:
+    """Give one RTT to flows whose RTTs the trace does not tell apart.
+
+    ``found`` are the estimated RTTs of the flows.  Those of two flows become one if two conditions
+    hold.  First, the ranges of the estimates have a value in common, so the difference may be
+    chance.  Second, the estimates differ by at most ``packet``, the time in which the bottleneck
+    sends one packet, s.  So the difference is at most one packet of a window.
+
+    The common RTT is the smallest estimate, or, if that is outside of some flow's range, the
+    nearest value within all ranges.
+    """
+    result = dict(found)
+    left = sorted(found, key=lambda name: found[name].value)
+    while left:
+        first = found[left[0]]
+        most = first.value + packet
+        alike = [n for n in left if found[n].low <= first.high and found[n].value <= most]
+        if len(alike) > 1:
+            low = max(found[name].low for name in alike)
+            value = max(first.value, low)
+            high = max(min(found[name].high for name in alike), value)
+            how = f"one RTT for {len(alike)} flows, as the trace does not tell theirs apart: the "
+            one = Estimate(value, low, high, "s", how + LEAST_OF_BASE)
+            result |= dict.fromkeys(alike, one)
+        taken = set(alike)
+        left = [name for name in left if name not in taken]
     return result
 
 

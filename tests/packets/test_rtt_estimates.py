@@ -1,0 +1,94 @@
+"""RTTs without queueing, estimated from a trace: their ranges, and those that are one RTT."""
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel.command_line import newfile
+from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.trace import make
+
+JITTER = 20e-6  # s: what hosts add to an RTT, on average
+
+
+def measured(rtts, jitter=JITTER, *, seed=1, count=400, busy=0.9):
+    """A trace of flows with these RTTs, s, that share a queue of up to 20 packets of 1 ms.
+
+    The queue is empty in the part 1 - ``busy`` of the intervals.  To each RTT the hosts add a
+    random time.
+    """
+    rng = np.random.default_rng(seed)
+    queue = 1e-3 * rng.integers(1, 20, count) * (rng.random(count) < busy)
+    seen = np.array(rtts) + queue[:, None] + rng.exponential(jitter, (count, len(rtts)))
+    rates = np.full((count, len(rtts)), 1000.0 / len(rtts))
+    flows = [f"f{i}" for i in range(len(rtts))]
+    values = {"throughput": rates, "rtt": seen + 1e-4, "rtt_min": seen}
+    values["retransmits"] = np.where(queue == queue.max(), 1.0, 0.0)[:, None] * np.ones(len(rtts))
+    laws = dict(zip(flows, ("vegas", "reno"), strict=False))
+    return make("pcap", np.arange(1.0, count + 1), flows, values, controls=laws)
+
+
+@pytest.mark.parametrize("kind", ["exponential", "uniform"])
+def test_the_range_of_a_least_rtt_has_the_true_one_in_95_of_100_cases(kind):
+    """2000 flows, so chance moves the part by 0.5 % (standard deviation)."""
+    rng, shape = np.random.default_rng(7), (200, 2000)
+    more = rng.exponential(0.1, shape) if kind == "exponential" else rng.uniform(0, 1, shape)
+    flows = [f"f{i}" for i in range(shape[1])]
+    trace = make("pcap", np.arange(1.0, shape[0] + 1), flows, {"rtt_min": 0.05 + more})
+    found = estimate(trace).base_rtt.values()
+    assert 0.935 < np.mean([e.low <= 0.05 + 1e-6 for e in found]) < 0.965
+    assert all(e.value <= e.high < e.value + 2e-6 for e in found)
+
+
+def test_the_range_of_a_sources_own_least_rtt_is_that_of_its_last_two_values():
+    """Its values are a running minimum: 40.5 ms, then 40.2 ms; 40.2 - 19 * 0.3 = 34.5 ms."""
+    own = np.array([[0.0405], [0.0405], [0.0402], [0.0402], [0.0402]])
+    (found,) = estimate(make("linux", np.arange(1.0, 6.0), ["a"], {"base_rtt": own})).rtt.values()
+    assert (found.low, found.value) == pytest.approx((0.034499, 0.0402))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rtts_that_differ_by_chance_are_written_as_one(seed):
+    """So ``minicycle``, which has one RTT for all flows, predicts from the file."""
+    trace = measured([0.06, 0.06], seed=seed)
+    least = trace.known("rtt_min").min(axis=0)
+    assert least[0] != least[1]
+    text, *_ = newfile.from_trace(trace, "alike")
+    lines = [line for line in text.splitlines() if line.startswith("rtt = ")]
+    assert len(lines) == 2
+    assert len(set(lines)) == 1
+    assert "one RTT for 2 flows, as the trace does not tell theirs apart" in lines[0]
+    scenario = vm.Scenario.from_toml(text)
+    assert scenario.flows[0].rtt == pytest.approx(0.06, abs=2 * JITTER)
+    assert vm.predict(scenario, "minicycle").applicable
+    table = {"link": [{}], "flow": [{"name": f"f{i}", "law": "reno"} for i in range(2)]}
+    first, second = vm.compare(table, trace, []).scenario.members  # keys left out of a file
+    assert first.rtt == second.rtt
+
+
+@pytest.mark.parametrize(
+    ("second", "jitter"),
+    [(60.5e-3, JITTER), (60.01e-3, 0.0), (90e-3, 1e-3)],
+)
+def test_rtts_that_a_trace_tells_apart_stay_as_they_are(second, jitter):
+    found = estimate(measured([0.06, second], jitter)).rtt
+    assert found["f0"].value == pytest.approx(0.06, abs=jitter / 10 + 1e-9)
+    assert found["f1"].value == pytest.approx(second, abs=jitter / 10 + 1e-9)
+    assert all("one RTT" not in e.how for e in found.values())
+
+
+@pytest.mark.parametrize(("second", "one"), [(60.9e-3, True), (61.1e-3, False)])
+def test_one_rtt_stands_for_rtts_that_differ_by_at_most_a_packet(second, one):
+    """The second flow saw its RTT once, and else 15 ms more: the range of its RTT begins at 0.
+
+    The link sends a packet in 1 ms.  The two flows measure their RTTs at different times.
+    """
+    trace = measured([0.06, second], busy=0.0, jitter=1e-9)
+    values = {name: trace.get(name) for name in ("throughput", "rtt", "rtt_min")}
+    values["rtt_min"][:, 1] += 0.015
+    values["rtt_min"][7, 1] = second
+    values["rtt_min"][::2, 1] = values["rtt_min"][1::2, 0] = np.nan
+    found = estimate(make("pcap", np.arange(1.0, 401.0), trace.flows, values))
+    assert found.base_rtt["f1"].low == 0.0
+    assert found.rtt["f0"].value == pytest.approx(0.06, abs=1e-6)
+    assert found.rtt["f1"].value == pytest.approx(0.06 if one else second, abs=1e-6)
