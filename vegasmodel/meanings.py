@@ -119,6 +119,8 @@ ASSUMPTIONS = MappingProxyType(
         "same-vegas": "the model and the measurement have the same "
         "variant of Vegas (paper, ns-2, Linux)",
         "same-starts": "flows start in the model when they start in the trace (`start`)",
+        "same-delayed-acks": "receivers delay their ACKs in the model as they do in the trace "
+        "(`delayed_ack`)",
         "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
         "phase-effects": "the answer is about the same whether or not senders wait before they "
         "send (`send_jitter`): no flow's throughput differs by more than 10 % of the mean "
@@ -209,6 +211,8 @@ COLUMNS = MappingProxyType(
         "baseRTT error": "the root mean square error of baseRTT over the Vegas flows; ns-2, ns-3 "
         "and captures do not tell Vegas's own baseRTT, so the least RTT of each flow is taken "
         "instead",
+        "pkt/ACK": "of `inspect`: packets that an ACK acknowledges, the median over a flow's "
+        "packets; 2 if the receiver delays its ACKs (`delayed_ack`)",
         "window": "packets that a sender may have in flight; `rounds` includes what fast recovery "
         "without SACK adds until the lost packets are repaired, one packet per duplicate ACK",
         "overflows": "of a steady state (`limit_cycle`): in one period, how often the buffer "

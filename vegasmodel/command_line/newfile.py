@@ -18,6 +18,7 @@ from vegasmodel import laws
 from vegasmodel.completion import DEFAULT, EstimateError, Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, printable, write
+from vegasmodel.packets.ack_delays import ack_delays
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.estimate import estimate, first_windows
 from vegasmodel.packets.inspection import doubts
@@ -38,14 +39,19 @@ TOO_SHORT = (
 )
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# Three keys are left out because they are not estimated. Their defaults are guesses:
-# - queue, under [[link]]: the queue is drop-tail.
+# These keys are left out because they are not estimated. Their defaults are guesses:
+"""
+UNTOLD = {  # keys whose defaults are guesses
+    "queue": "# - queue, under [[link]]: the queue is drop-tail.\n",
+    "delayed_ack": """\
 # - delayed_ack, under each [[flow]]: receivers acknowledge every packet by itself. Most real
 #   receivers do not; for these write delayed_ack = true.
+""",
+    "send_jitter": """\
 # - send_jitter, under each [[flow]]: senders wait for a random time before they send. If they do
 #   not, write send_jitter = "0 s".
-"""
-UNTOLD = ("queue", "delayed_ack", "send_jitter")  # keys whose defaults are guesses, as HEAD says
+""",
+}
 PLAIN = """\
 # One bottleneck, one Vegas and one Reno flow.  docs/scenario.md lists every key with its default.
 name = "{name}"
@@ -95,7 +101,7 @@ def from_trace(
     are not a valid scenario.
     """
     trace = _with_printable_names(trace)
-    idle = idle_flows(trace)
+    idle, delays = idle_flows(trace), ack_delays(trace)
     busy = [i for i, flow in enumerate(trace.flows) if flow not in idle]
     if not 0 < len(busy) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
@@ -126,14 +132,20 @@ def from_trace(
         elif ran not in laws.names():
             ran = printable(ran)[:20]
             notes["flow", i, "law"] = f"a guess: it ran {ran}, which is no law known here"
+        if flow["match"] in delays:
+            known = delays[flow["match"]]
+            said = "estimate" if known.certain else "a guess"
+            notes["flow", i, "delayed_ack"] = f"{said}: {known.how}"
     if run:
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
-    guesses = (*_guessed(notes), *UNTOLD)
+    untold = [key for key in UNTOLD if key != "delayed_ack" or not delays]
+    guesses = (*_guessed(notes), *untold)
     table["guesses"] = list(guesses)
     notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
-    text = HEAD + _doubts(trace) + text + _left_out(trace, flows, idle)
+    head = HEAD + "".join(UNTOLD[key] for key in untold)
+    text = head + _doubts(trace) + text + _left_out(trace, flows, idle)
     return text, filled, guesses
 
 
@@ -260,7 +272,7 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     that is known here, the law is ``reno``, which the user may change, and the name ``flow-2``.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
-    windows = first_windows(trace)
+    windows, delays = first_windows(trace), ack_delays(trace)
     sizes = _sizes(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
@@ -279,6 +291,8 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
             entry["initial_window"] = f"{windows[flow]:g} pkt"
         if sizes[i] not in (None, packet_size):
             entry["packet_size"] = sizes[i]
+        if flow in delays:
+            entry["delayed_ack"] = delays[flow].delayed
         flows.append(entry | {"match": flow})
     return flows
 

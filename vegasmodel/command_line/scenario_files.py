@@ -165,12 +165,13 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
             time(flow["rtt_min_s"]),
             console.number(flow["lost"], 6),
             console.number(flow["retransmits"], 6),
+            console.number(flow["packets_per_ack"], 6),
         ]
         for i, flow in enumerate(flows[:MAX_FLOWS_SHOWN])
     ]
     names = ["flow", "control", "delivered", "first", "last", "packet B", "least RTT"]
-    names += ["lost", "rexmit"]
-    keep = [i for i in range(len(names)) if i < 3 or any(row[i] != "-" for row in rows)]
+    names += ["lost", "rexmit", "pkt/ACK"]
+    keep = [i for i in range(len(names)) if i in (0, 2) or any(row[i] != "-" for row in rows)]
     table = [[row[i] for i in keep] for row in rows]
     if len(flows) > MAX_FLOWS_SHOWN:
         table.append([f"... {len(flows) - MAX_FLOWS_SHOWN} more", *[""] * (len(keep) - 1)])

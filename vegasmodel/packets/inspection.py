@@ -150,6 +150,7 @@ def _flow(trace: Trace, i: int) -> dict[str, Any]:
         "rtt_min_s": min((rtt for rtt in least if rtt is not None), default=None),
         "rtt_mean_s": of("rtt", np.mean),
         "base_rtt_s": of("base_rtt", np.min),
+        "packets_per_ack": of("packets_per_ack", np.min),
     }
 
 

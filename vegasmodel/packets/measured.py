@@ -14,6 +14,7 @@ import numpy as np
 from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.ack_delays import ack_delays
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.gaps import (
     known_part,
@@ -108,6 +109,7 @@ def to_prediction(
             *sizes,
             *_doubts(trace),
             *_starts(pairing),
+            *_delayed_acks(pairing),
             *_coarse(trace, scenario),
             *_whole(trace, scenario),
             *_known_throughput(scenario, delivered[:, order], seconds),
@@ -145,6 +147,23 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
     if not told:
         return ()
     return (Assumption("same-starts", False, few(told, clauses=True)),)
+
+
+def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
+    """Warn if receivers of the trace delay their ACKs and the scenario says that they do not.
+
+    The warning is the assumption ``same-delayed-acks``, marked as not holding. It is also given in
+    the opposite case. Without a reason to warn, the result is empty.
+    """
+    known, told = ack_delays(pairing.trace), []
+    for member, i in zip(pairing.scenario.members, pairing.order, strict=True):
+        found = known.get(pairing.trace.flows[i])
+        if found and found.certain and found.delayed != member.flow.delayed_ack:
+            said = str(member.flow.delayed_ack).lower()
+            told.append(f"{member.name} has delayed_ack = {said}, in the trace {found.how}")
+    if not told:
+        return ()
+    return (Assumption("same-delayed-acks", False, few(told, clauses=True)),)
 
 
 def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:

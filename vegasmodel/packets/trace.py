@@ -87,6 +87,9 @@ VARIABLES = {
     "last": Variable("flow", "s", "time of the flow's last packet", static=True),
     "packet_size": Variable("flow", "B", "bytes of a full data packet", static=True),
     "payload": Variable("flow", "B", "bytes of data that count as one packet", static=True),
+    "packets_per_ack": Variable(
+        "flow", "pkt", "packets that an ACK acknowledges, median over the packets", static=True
+    ),
 }
 
 

@@ -333,7 +333,9 @@ class Connections:
         flow.acks += 1
         table[ACKS, i, k] += 1
         if reached <= flow.acked:
+            flow.in_order = False
             return
+        flow.advance(reached - flow.acked)
         table[DELIVERED, i, k] += reached - flow.acked
         table[WINDOW_SUM, i, k] += flow.high - flow.acked
         table[WINDOW_N, i, k] += 1

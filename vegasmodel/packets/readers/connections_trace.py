@@ -68,6 +68,7 @@ def make(
         "last": np.array([flow.last for flow in flows]),
         "payload": payload,
         "packet_size": np.array(size, dtype=float),
+        "packets_per_ack": np.array([flow.packets_per_ack for flow in flows]),
     }
     about = {
         "throughput": "growth of the ACK number",

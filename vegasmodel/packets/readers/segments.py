@@ -19,6 +19,7 @@ If any segment of a flow is undecided, the flow's number of retransmissions is u
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import OrderedDict, deque
 
@@ -31,6 +32,8 @@ NEAR_SENDER = 0.1  # the capture is at the sender if that side's part of the RTT
 EARLY = 0.5  # part of the RTT within which no sender retransmits
 ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
+MAX_PER_ACK = 100  # packets: ACKs of more packets than this count as ACKs of so many
+QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
 
 COPY, AGAIN, UNSURE = range(3)
 
@@ -55,6 +58,7 @@ class Flow:
         "headers",
         "high",
         "holes",
+        "in_order",
         "index",
         "key",
         "largest",
@@ -71,6 +75,7 @@ class Flow:
         "opened",
         "options",
         "pending",
+        "per_ack",
         "recent",
         "regular",
         "stamped",
@@ -99,6 +104,8 @@ class Flow:
         self.mss = self.syns = self.options = self.steps = 0
         self.copies = self.missed = self.unsure = 0
         self.loopback = self.at_sender = self.stamped = self.opened = False
+        self.in_order = False  # the last ACK was of new data
+        self.per_ack: dict[int, int] = {}  # bytes by how many packets their ACK acknowledged
         self.alone = True  # RTTs are measured from segment to ACK alone
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
 
@@ -142,6 +149,33 @@ class Flow:
         full = ETHERNET - self.headers
         jumbo = self.largest + self.headers <= JUMBO
         return self.largest if full < 1 or (jumbo and 2 * self.regular < self.total) else full
+
+    def advance(self, size: int) -> None:
+        """Count an ACK of ``size`` new bytes, unless it follows an ACK of no new data.
+
+        Such an ACK says that a packet was missing. The receiver acknowledges each packet at once
+        then, and the next ACK of new data may be one of all packets that had waited.
+        """
+        if self.in_order:
+            packets = min(max(round(size / self.payload), 1), MAX_PER_ACK)
+            self.per_ack[packets] = self.per_ack.get(packets, 0) + size
+        self.in_order = True
+
+    @property
+    def packets_per_ack(self) -> float:
+        """How many packets an ACK acknowledges: the median over the packets that were not missing.
+
+        The result is NaN if fewer packets than twice ``QUICK`` are known. In so short a flow, most
+        packets may be those that the receiver acknowledges at once only at the start.
+        """
+        total, seen = sum(self.per_ack.values()), 0
+        if total < 2 * QUICK * self.payload:
+            return math.nan
+        for packets, size in sorted(self.per_ack.items()):
+            seen += size
+            if 2 * seen >= total:
+                return float(packets)
+        return math.nan
 
     @property
     def assumed(self) -> bool:
