@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import types
 
 import numpy as np
 import pytest
@@ -14,7 +15,10 @@ from tests.laws.scenes import rates, scenario
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Link, Run, Scenario
 
-TARGET = 0.0  # s; a test changes it
+TARGET = 0.0  # s; a test changes it, and these two
+SETTINGS = types.ModuleType("settings")
+SETTINGS.DELAY = 0.0
+TARGETS = np.zeros(1)
 STEPS: object = None  # a test sets it to what Numba cannot read
 
 
@@ -43,17 +47,27 @@ def test_a_rule_with_a_branch_that_returns_nothing_is_refused(model, name):
 
 
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
-def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, monkeypatch):
-    """The law keeps ``TARGET`` seconds of queue; a notebook changes ``TARGET`` between runs."""
+@pytest.mark.parametrize("kept", ["global", "module", "array"])
+def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, kept, monkeypatch):
+    """The law keeps so many seconds of queue; a notebook changes the number between runs."""
 
     def drift(f):
         return 1.0 if f.rtt - f.base_rtt < TARGET else -1.0
 
-    vm.register_law("target", drift, delay_based=True)
+    def drift_by_module(f):
+        return 1.0 if f.rtt - f.base_rtt < SETTINGS.DELAY else -1.0
+
+    def drift_by_array(f):
+        return 1.0 if f.rtt - f.base_rtt < TARGETS[0] else -1.0
+
+    laws = {"global": drift, "module": drift_by_module, "array": drift_by_array}
+    vm.register_law("target", laws[kept], delay_based=True)
     link = Link(1000.0, buffer=math.inf)
     case = Scenario((link,), (vm.Flow("target", 0.06),), run=Run(duration=60.0, warmup=20.0))
     for target in (0.005, 0.02):
         monkeypatch.setitem(globals(), "TARGET", target)
+        monkeypatch.setattr(SETTINGS, "DELAY", target)
+        TARGETS[0] = target
         mean = vm.predict(case, model).queue_mean
         assert mean[0] == pytest.approx(1000.0 * target, rel=0.02)  # within a packet or less
 

@@ -22,6 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws import reads
 from vegasmodel.laws.faults import LawFault, Record
 from vegasmodel.laws.law import (
     LARGEST_ANSWER,
@@ -72,30 +73,6 @@ class _Compiled(NamedTuple):
     record: Record
 
 
-def _values(rule: Any, seen: set[FunctionType]) -> tuple[Any, ...]:
-    """The values of the outside variables that a rule (a function of a user's law) reads.
-
-    Outside variables are global names and those of an enclosing function. Numba compiles their
-    values into the rule as constants. For an object that cannot be hashed, such as an array, the
-    result contains its ``id``. If a value is a Python function, the values that this function
-    reads follow it, unless the function is among those ``seen`` before.
-    """
-    if not isinstance(rule, FunctionType) or rule in seen:
-        return ()
-    seen.add(rule)
-    values = [rule.__globals__.get(name) for name in rule.__code__.co_names]
-    values += [cell.cell_contents for cell in rule.__closure__ or ()]
-    return tuple(x for v in values for x in (_hashed(v), *_values(v, seen)))
-
-
-def _hashed(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
-    return value
-
-
 def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
     """A function of a user's law for Numba, with the Python functions that it calls.
 
@@ -123,10 +100,10 @@ def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
 def _compiled(rule: Rule, least: float) -> _Compiled:
     """The compiled form of a rule (a function of a user's law); its results are at least ``least``.
 
-    The rule is compiled anew if an outside variable that it reads has another value than before.
+    The rule is compiled anew if something that it reads from outside has changed (``reads.state``).
     """
     with _compiling:  # two threads would compile it twice, and one would read the other's record
-        return _compiled_with(rule, least, _values(rule, set()))
+        return _compiled_with(rule, least, reads.state(rule))
 
 
 @functools.cache

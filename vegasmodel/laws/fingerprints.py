@@ -8,21 +8,17 @@ the variables that they read.
 from __future__ import annotations
 
 import dataclasses
-import dis
 import enum
-import functools
 import hashlib
-import itertools
-from collections.abc import Iterator
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from vegasmodel.laws.law import Law
+from vegasmodel.laws.reads import read_by
 
 _PLAIN = (str, bytes, int, float, complex, np.generic, enum.Enum, type(None))
-_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def of_law(law: Law) -> str:
@@ -53,7 +49,7 @@ def _told(value: Any, seen: list[FunctionType]) -> str:
         if value in seen:
             return f"function {seen.index(value)}"
         seen.append(value)
-        outside = [(name, _told(found, seen)) for name, found in _read_by(value)]
+        outside = [(name, _told(found, seen)) for name, found in read_by(value)]
         return f"function {_code(value.__code__, value.__doc__, seen)} reads {outside}"
     if isinstance(value, CodeType):  # of a function inside a function
         return _code(value, None, seen)
@@ -74,40 +70,3 @@ def _code(code: CodeType, doc: str | None, seen: list[FunctionType]) -> str:
     constants = code.co_consts[1:] if doc and code.co_consts[0] == doc else code.co_consts
     parts = (code.co_code, code.co_exceptiontable, code.co_names, code.co_freevars, constants)
     return _told(parts, seen)
-
-
-def _read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of the variables that a function reads from outside."""
-    code, known = function.__code__, function.__globals__
-    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    for name, *attributes in _outside(code):
-        value = _content(cells[name]) if name in cells else known.get(name)
-        yield name, value
-        for each in attributes:
-            if isinstance(value, ModuleType):
-                value = getattr(value, each, None)
-                yield each, value
-    yield "defaults", function.__defaults__
-    yield "defaults by name", tuple((function.__kwdefaults__ or {}).items())
-
-
-@functools.cache
-def _outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
-    """The outside variables that the code reads, such as ``("np", "random", "normal")``.
-
-    The names of its attributes follow the variable.  Functions inside the code count, too.
-    """
-    found, steps = dict[tuple[str, ...], None](), list(dis.get_instructions(code))
-    for i, step in enumerate(steps):
-        if step.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
-            after = itertools.takewhile(lambda x: x.opname in _ATTRIBUTE, steps[i + 1 :])
-            found[(step.argval, *(each.argval for each in after))] = None
-    inside = (_outside(each) for each in code.co_consts if isinstance(each, CodeType))
-    return tuple(found | dict.fromkeys(itertools.chain(*inside)))
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # the enclosing function has not assigned the variable
-        return None

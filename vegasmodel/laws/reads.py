@@ -1,0 +1,93 @@
+"""Finds what the functions of a law read from outside: variables, constants and other functions.
+
+A user's law of congestion control consists of Python functions. They may call other functions, and
+read global variables, those of an enclosing function, and those of modules, such as
+``settings.GAIN``.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import hashlib
+import itertools
+from collections.abc import Hashable, Iterator
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+
+
+def read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of the variables that a function reads from outside.
+
+    Its defaults are among them.
+    """
+    code, known = function.__code__, function.__globals__
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    for name, *attributes in _outside(code):
+        value = _content(cells[name]) if name in cells else known.get(name)
+        yield name, value
+        for each in attributes:
+            if isinstance(value, ModuleType):
+                value = getattr(value, each, None)
+                yield each, value
+    yield "defaults", function.__defaults__
+    yield "defaults by name", tuple((function.__kwdefaults__ or {}).items())
+
+
+def state(function: Any) -> tuple[Hashable, ...]:
+    """What a function of a law reads from outside: equal to an earlier state if nothing changed.
+
+    It counts what the Python functions read that the function calls. Of an array its numbers count.
+    Of another object that cannot be hashed, only its identity counts.
+    """
+    return tuple(_hashed(value) for value in _all_read_by(function, set()))
+
+
+def _all_read_by(function: Any, seen: set[FunctionType]) -> Iterator[Any]:
+    """Yield the values that a function reads, and those that the functions it calls read.
+
+    ``seen`` has the functions that were searched before. They are not searched again.
+    """
+    function = getattr(function, "py_func", function)  # of one that Numba has compiled
+    if isinstance(function, FunctionType) and function not in seen:
+        seen.add(function)
+        for _, value in read_by(function):
+            yield value
+            yield from _all_read_by(value, seen)
+
+
+def _hashed(value: Any) -> Hashable:
+    if isinstance(value, np.ndarray):
+        numbers = hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
+        return value.dtype.str, value.shape, numbers
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return type(value), value  # 1 and 1.0 are equal, but may be compiled to different code
+
+
+@functools.cache
+def _outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
+    """The outside variables that the code reads, such as ``("np", "random", "normal")``.
+
+    The names of its attributes follow the variable.  Functions inside the code count, too.
+    """
+    found, steps = dict[tuple[str, ...], None](), list(dis.get_instructions(code))
+    for i, step in enumerate(steps):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
+            after = itertools.takewhile(lambda x: x.opname in _ATTRIBUTE, steps[i + 1 :])
+            found[(step.argval, *(each.argval for each in after))] = None
+    inside = (_outside(each) for each in code.co_consts if isinstance(each, CodeType))
+    return tuple(found | dict.fromkeys(itertools.chain(*inside)))
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # the enclosing function has not assigned the variable
+        return None
