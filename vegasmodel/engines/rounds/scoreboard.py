@@ -33,11 +33,12 @@ def forget(f: Sender, holes: Floats) -> None:
     """Let ns-2's CUBIC forget what the receiver has, except the three highest ranges of packets.
 
     When a recovery ends, ns-2's CUBIC clears its table of the packets that the receiver has
-    (``ClearScoreBoard`` in tcp-linux.cc). If packets beyond the recovery's end are missing, another
-    recovery begins. The ACK that begins it has at most three SACK blocks. Here they are assumed to
-    report the highest ranges. All packets that these blocks do not report then count as lost, even
-    if earlier blocks have reported them (``UpdateScoreBoard`` in scoreboard1.cc). So if the packets
-    that have arrived lie in more than three ranges, some of them are sent again.
+    (``ClearScoreBoard`` in tcp-linux.cc). If packets that were sent during the recovery are
+    missing, another recovery begins. The ACK that begins it has at most three SACK blocks. Here
+    they are assumed to report the highest ranges. All packets that these blocks do not report then
+    count as lost, even if earlier blocks have reported them (``UpdateScoreBoard`` in
+    scoreboard1.cc). So if the packets that have arrived lie in more than three ranges, some of them
+    are sent again.
     """
     ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
     for k in range(f.first_hole, ranges - SACK_BLOCKS):
