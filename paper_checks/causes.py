@@ -13,12 +13,15 @@ __all__ = ["CAUSES", "cause", "markdown"]
 
 AGAINST = "the text contradicts its own formulas"
 CLAIM = "the text claims more than its own equation or table shows"
-NO_T = "the paper does not state T; we tried every T in the formulas, and 40 to 160 ms in ns-2"
+NO_T = (
+    "the paper does not state T, the round trip without queueing; we tried every T in the "
+    "formulas, and 40 to 160 ms in ns-2"
+)
 HYPOTHESIS = "the paper's hypothesis or statement does not hold in ns-2"
 DEFAULTS = "the first windows in ns-2 2.35 are not those that the text states"
 BOTH_MISS = (
-    "not found: the paper's router with ns-3's TCP and CBQ with ns-2's both miss it, at a fifth of "
-    "the scale; CBQ at full scale as well"
+    "not found: at a fifth of the scale, the printed value differs from those by the paper's "
+    "router with ns-3's TCP and by CBQ with ns-2's TCP; at full scale, it differs from that by CBQ"
 )
 
 # paper, beginning of the items, why
