@@ -304,7 +304,8 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
     """The errors of one prediction against a measurement.
 
     - ``throughput_nrmse``: the root mean square error of the flows' throughputs, divided by the
-      mean measured throughput. Flows without a measured throughput are left out.
+      mean measured throughput. Flows that are not active are left out. If the throughput of an
+      active flow is unknown (``Prediction.unknown_flows``), so is the error.
     - ``ratio``: a group is an entry ``[[flow]]`` of the scenario. For two groups a and b, let r be
       the mean throughput of a's flows divided by that of b's flows. The error of this pair is
       ln(predicted r / measured r). The pair whose error has the largest magnitude counts.
@@ -317,9 +318,10 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
     An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """
     throughput = None
-    if model.throughput is not None and measured.throughput is not None:
-        known = np.isfinite(measured.throughput)
-        throughput = nrmse(model.throughput[known], measured.throughput[known])
+    computed, seen = model.throughput, measured.throughput
+    if computed is not None and seen is not None and not measured.unknown_flows:
+        known = np.isfinite(seen)
+        throughput = nrmse(computed[known], seen[known])
     return {
         "throughput_nrmse": throughput,
         "ratio": log_ratio_error(model.ratios, measured.ratios),

@@ -141,7 +141,8 @@ ASSUMPTIONS = MappingProxyType(
         "scenario says otherwise",
         "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
         "known-throughput": "the trace tells the throughput of every flow for at least 90 % of the "
-        "time measured; the averages leave out the rest",
+        "time measured; the averages leave out the rest, and if a throughput is unknown "
+        "throughout, shares, Jain's index and the throughput error are unknown, too",
         "whole-run": "the trace covers at least 90 % of the time from the warm-up to the end of "
         "the run; the measured averages leave out the rest",
         "packet-size": "packets in the trace have the size that the file states",

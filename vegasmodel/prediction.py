@@ -256,12 +256,26 @@ class Prediction(Shown):
         return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
 
     @cached_property
+    def unknown_flows(self) -> tuple[str, ...]:
+        """The names of the flows that a measurement does not tell the throughput of.
+
+        A flow that is not active between warm-up and end has no throughput, but is not among them.
+        """
+        if self.throughput is None or self.delivered is None:
+            return ()
+        unknown = np.isnan(self.delivered) & (active_part(self.scenario) > 0)
+        return tuple(name for name, lacks in zip(self.names, unknown, strict=True) if lacks)
+
+    @cached_property
     def jain(self) -> float | None:
         """Jain's fairness index of the flows' throughputs.
 
-        ``None`` if the prediction has no throughputs, or none of them is above 0.
+        ``None`` if the prediction has no throughputs, if none of them is above 0, or if that of an
+        active flow is unknown (``unknown_flows``).
         """
-        return None if self.throughput is None else finite(jain(self.throughput))
+        if self.throughput is None or self.unknown_flows:
+            return None
+        return finite(jain(self.throughput))
 
     @cached_property
     def utilization(self) -> Floats | None:

@@ -418,7 +418,18 @@ def test_a_flow_without_any_known_throughput_has_none(tmp_path):
     assert {a.name: a.detail for a in found.broken} == {
         "known-throughput": "b's throughput is unknown throughout"
     }
+    assert found.unknown_flows == ("b",)
     assert found.shares == {"a": None, "b": None}
+    assert found.jain is None
+    (error,) = vm.compare(seen, trace, "network").errors.values()
+    assert error == {"throughput_nrmse": None, "ratio": None, "base_rtt": None}
+    known = vm.compare(seen, gappy(np.full((20, 2), 250.0), slice(0)), "network")
+    assert known.measured.jain == pytest.approx(1.0)
+    assert known.errors["network"]["throughput_nrmse"] == pytest.approx(0.0, abs=1e-6)
+    late = scenario(flows=("a",), warmup=10.0, duration=20.0).flows[0]
+    pair = [late, dataclasses.replace(late, name="b", start="9 s", stop="9.5 s")]
+    ended = measured.to_prediction(trace, dataclasses.replace(seen, flows=pair))
+    assert (ended.unknown_flows, ended.jain) == ((), 1.0)  # b is not active in this time
     trace.write(tmp_path / "t.parquet")
     told = inspect(tmp_path / "t.parquet")
     assert told["doubts"] == {"known-throughput": "b's throughput is unknown throughout"}
