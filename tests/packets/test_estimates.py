@@ -1,0 +1,71 @@
+"""Capacity, buffer, baseRTT and alpha, estimated from a trace."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.packets import samples
+from tests.packets.scenes import LINUX, gappy, kernel_log
+from vegasmodel.packets import read
+from vegasmodel.packets.estimate import estimate
+
+
+@pytest.mark.parametrize(("column", "doubted"), [("minrtt_us", True), ("vegas_baseRTT_us", False)])
+def test_an_alpha_by_minrtt_says_that_it_may_be_a_packet_too_high(column, doubted, tmp_path):
+    """The kernel's minrtt may be that of the SYN; the window is 10 and RTT / baseRTT is 5 / 4."""
+    header, *rows = kernel_log().decode().split("\n")
+    text = "\n".join([f"{header},{column}", *(f"{row},40000" for row in rows)])
+    (tmp_path / "log.csv").write_text(text)
+    trace = read(tmp_path / "log.csv")
+    found = estimate(trace, over_base=trace.flows).alpha["a"]
+    assert found.value == pytest.approx(2.5)
+    assert ("up to a packet too high" in found.how) is doubted
+
+
+def test_a_capacity_is_estimated_from_the_time_in_which_all_throughputs_are_known():
+    rates = np.tile([600.0, 400.0], (40, 1))
+    found = estimate(gappy(rates, slice(None, None, 2))).capacity
+    assert (found.low, found.value, found.high) == pytest.approx((1000.0,) * 3)
+    assert estimate(gappy(rates, (slice(None), 1))).capacity.value == pytest.approx(600.0)
+    rates[:20, 0] = rates[20:, 1] = math.nan
+    assert estimate(gappy(rates, slice(0))).capacity is None
+
+
+def test_estimates_of_a_linux_run():
+    """250 pkt/s; 40 ms; the later flow's baseRTT was 56; alpha = beta = 3, a backlog in [3, 4)."""
+    e = estimate(read(LINUX / "e1a_2M_40ms_a3b3.parquet"))
+    assert e.capacity.value == pytest.approx(250, rel=1e-3)
+    assert e.base_rtt["1"].value == pytest.approx(0.040, rel=2e-3)
+    assert all(3 <= e.alpha[flow].value < 4 for flow in "12")
+    assert e.buffer.high == math.inf
+    assert "lower bound" in e.buffer.how
+
+
+def test_estimates_of_an_ns2_run():
+    """1.5 Mbit/s, packets of 1000 and 1040 B; with a queue limit of 10, 9 packets wait."""
+    e = estimate(read(samples.DATA / "ns2_events.tr"))
+    assert e.capacity.low < 1.5e6 / 8 / 1000
+    assert e.capacity.high > 1.5e6 / 8 / 1040
+    assert e.capacity.high < 1.1 * e.capacity.low
+    assert e.buffer.value == 9
+    assert "overflowed" in e.buffer.how
+
+
+def test_estimates_of_a_fixed_window(tmp_path):
+    """20 packets in flight at 500 pkt/s and 22 ms: 20 (40 - 22)/40 = 9 of them wait."""
+    path = tmp_path / "t.pcap"
+    path.write_bytes(samples.pcap(samples.frames(samples.course(2000))))
+    e = estimate(read(path))
+    (name,) = e.base_rtt
+    assert e.capacity.value == pytest.approx(500, rel=0.02)
+    assert e.base_rtt[name].value == pytest.approx(0.022, rel=1e-3)
+    assert e.alpha[name].value == pytest.approx(9, rel=0.01)
+
+
+def test_means_of_a_whole_life_bound_the_buffer_from_below():
+    """FlowMonitor: 1216 packets were lost, the mean RTT is 110 and 139 ms above the least one."""
+    buffer = estimate(read(samples.DATA / "flowmon.xml")).buffer
+    assert 225 * 0.138 < buffer.low == buffer.value < 225 * 0.140  # each flow's wait is a bound
+    assert buffer.high == math.inf
+    assert "the queue overflowed" in buffer.how
