@@ -168,7 +168,9 @@ ASSUMPTIONS = MappingProxyType(
         "ns3-red": "RED sees every packet that waits",
         "captured-at-the-sender": "the capture was made at the sender, so "
         "what was in flight is known",
-        "every-frame-captured": "the capture contains all data that was acknowledged",
+        "every-frame-captured": "the capture contains all data that was acknowledged; data that it "
+        "lacks counts as delivered, and so does a jump of the sequence numbers if ports were used "
+        "again and the capture lacks the SYN",
         "every-event": "the kernel's event log lost no event",
         "data-captured": "the capture holds the data of every flow whose ACKs it holds",
         "whole-file": "the file ends with a whole frame of a capture or a whole row",

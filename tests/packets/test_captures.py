@@ -202,6 +202,23 @@ def test_frames_that_the_capture_lacks_make_the_count_unknown(tmp_path):
     assert "every-frame-captured" in trace.doubts
 
 
+def test_ports_that_are_used_again_without_a_syn_are_named_with_the_jump(tmp_path):
+    """The second connection begins 7 MB beyond the first, whose 60 packets have 1448 B of data."""
+    records, jump = [], 7_000_000
+    for begin, isns in ((1.0, (1, 2)), (9.0, (1 + jump, 2))):
+        plain = replace(Options(), syns=False, fins=False)
+        lines = captures.Connection(plain, random.Random(5), begin)
+        lines.run()
+        records += records_of(lines.frames, plain, isns)
+    trace = read_from(records, tmp_path)
+    assert len(trace.flows) == 1
+    wide = jump - 60 * 1448
+    said = trace.doubts["every-frame-captured"]
+    assert f"at most {wide / 1e6:.3g} MB in one place" in said
+    assert "if the ports were used again without a SYN in the capture" in said
+    assert trace.get("retransmits") is None
+
+
 @pytest.mark.parametrize("data", [True, False])
 def test_a_flow_of_which_the_capture_has_only_acks_is_mentioned(data, tmp_path):
     records = []

@@ -132,7 +132,9 @@ def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> d
         ),
         "every-frame-captured": (
             of(lambda flow: flow.missed > 0),
-            "data was acknowledged that the capture lacks; what was sent is unknown",
+            f"data was acknowledged that the capture lacks, at most {_megabytes(flows)} in one "
+            "place; what was sent is unknown, and if the ports were used again without a SYN in "
+            "the capture, this jump counts as delivered data",
         ),
         "retransmissions-told-from-copies": (
             of(lambda flow: flow.unsure > 0),
@@ -155,6 +157,11 @@ def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> d
     if seen.steps:
         found["steady-clock"] = f"the capture's clock went back {seen.steps} times"
     return found
+
+
+def _megabytes(flows: list[Flow]) -> str:
+    """The most bytes in one place that the capture lacks, of all flows, as text."""
+    return f"{max(flow.widest for flow in flows) / 1e6:.3g} MB"
 
 
 def _number(number: int) -> str:

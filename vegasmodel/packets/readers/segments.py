@@ -85,6 +85,7 @@ class Flow:
         "total",
         "unsure",
         "up",
+        "widest",
     )
 
     def __init__(self, index: int, key: tuple[object, ...], time: float, seq: int) -> None:
@@ -102,7 +103,7 @@ class Flow:
         self.counted_ids = True  # the sender's IPv4 identifiers increase from segment to segment
         self.acks = self.total = self.largest = self.headers = self.regular = 0
         self.mss = self.syns = self.options = self.steps = 0
-        self.copies = self.missed = self.unsure = 0
+        self.copies = self.missed = self.unsure = self.widest = 0
         self.loopback = self.at_sender = self.stamped = self.opened = False
         self.in_order = False  # the last ACK was of new data
         self.per_ack: dict[int, int] = {}  # bytes by how many packets their ACK acknowledged
@@ -287,10 +288,12 @@ class Flow:
         """Add to ``missed`` the number of bytes below ``acked`` that are not in the capture.
 
         These bytes were acknowledged, so the sender sent them, and the capture missed them.
+        ``widest`` is the most of them that follow one another.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]
             self.missed += min(high, acked) - low
+            self.widest = max(self.widest, high - low)
             if high > acked:
                 self.holes[0] = (acked, high)
                 return
