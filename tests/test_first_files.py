@@ -424,3 +424,8 @@ def test_an_rtt_that_only_a_receiver_sees_is_a_guess_that_says_so() -> None:
     assert text.count('rtt = "50 ms"  # a guess: the trace\'s RTT is too short for this link') == 2
     assert 'buffer = "1 BDP"  # a guess' in text  # the queue is not in these RTTs
     assert [flow.rtt for flow in vm.Scenario.from_toml(text).flows] == [0.05, 0.05]
+    assert "a capture at the receiver" not in text  # nothing says that it is one
+    doubts = {"captured-at-the-sender": "a, b: what was sent is unknown elsewhere"}
+    text, *_ = newfile.from_trace(dataclasses.replace(trace, doubts=doubts), "receiver")
+    assert text.count("link; a capture at the receiver shows only a part of it\n") == 2
+    assert 'buffer = "1 BDP"  # a guess' in text

@@ -117,6 +117,30 @@ def test_a_name_that_cannot_be_printed_is_matched_as_it_is_shown(tmp_path):
     assert pair(both, one).order == (1,)
 
 
+@pytest.mark.parametrize(
+    ("names", "texts"),
+    [
+        (["a\tb", "a\\tb"], ["a\\tb (2)", "a\\tb"]),  # one looks like the other
+        (["a\\tb", "a\tb", "a\\tb (2)"], ["a\\tb", "a\\tb (3)", "a\\tb (2)"]),
+        (["x" * 500, "y"], ["x" * 500, "y"]),
+        (["\U000e0001" * 500, "y"], ["\\U000e0001" * 500, "y"]),  # 10 characters for one
+    ],
+)
+def test_a_new_file_matches_each_flow_whatever_its_name(names, texts, tmp_path):
+    n = len(names)
+    rates = np.tile(np.arange(1.0, n + 1), (8, 1)) * 100
+    values = {"throughput": rates, "rtt": np.full((8, n), 0.1)}
+    trace = make("csv", np.arange(1.0, 9.0), names, values)
+    text, *_ = newfile.from_trace(trace, "new")
+    fits = vm.Scenario.from_toml(text)
+    assert [group.match for group in fits.flows] == texts
+    assert pair(trace, fits).order == tuple(range(n))
+    trace.write(tmp_path / "t.parquet")
+    assert [flow["match"] for flow in inspect(tmp_path / "t.parquet")["flows"]] == texts
+    (tmp_path / "s.toml").write_text(fits.to_toml(), encoding="utf-8")
+    assert vm.load(tmp_path / "s.toml") == fits
+
+
 def test_two_groups_cannot_claim_one_flow():
     with pytest.raises(FieldError, match=r"flow 2, match.*, which vegas fits already; give each"):
         pair(trace(CAPTURED), scenario('vegas\nmatch = "5001"', 'reno\nmatch = "10.0.0.1"'))

@@ -22,6 +22,7 @@ from vegasmodel.packets.ack_delays import ack_delays
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.estimate import estimate, first_windows
 from vegasmodel.packets.inspection import doubts
+from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import Scenario
@@ -33,10 +34,8 @@ MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
 
 GUESS = "a guess: the trace cannot tell it"
-TOO_SHORT = (
-    "a guess: the trace's RTT is too short for this link; a capture at the receiver shows only a "
-    "part of it"
-)
+TOO_SHORT = "a guess: the trace's RTT is too short for this link"
+AT_RECEIVER = "; a capture at the receiver shows only a part of it"
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
 # These keys are left out because they are not estimated. Their defaults are guesses:
@@ -112,6 +111,8 @@ def from_trace(
     table |= {"link": [{}], "flow": [flows[i] for i in busy]}
     scenario, filled, notes = _completed(table, trace)
     part_of_rtt = TOO_SHORT in notes.values()  # RTTs that do not show the queueing delay
+    if "captured-at-the-sender" in trace.doubts:
+        notes = {k: TOO_SHORT + AT_RECEIVER if v == TOO_SHORT else v for k, v in notes.items()}
     run: dict[str, Any] = {}
     for entry in filled:
         if entry.key.startswith("run."):
@@ -154,8 +155,9 @@ def _with_printable_names(trace: Trace) -> Trace:
 
     A scenario file may have such names only, and its key ``match`` finds flows by them.
     """
-    names = [printable(name) for name in trace.flows]
-    controls = {printable(name): control for name, control in trace.controls.items()}
+    names = match_texts(trace.flows)
+    texts = dict(zip(trace.flows, names, strict=True))
+    controls = {texts[name]: control for name, control in trace.controls.items() if name in texts}
     return dataclasses.replace(trace, data=trace.data.assign_coords(flow=names), controls=controls)
 
 
@@ -267,15 +269,16 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     A table has a ``packet_size`` if it differs from that of the file.
 
     The flows keep their names if every name begins with a letter and has only letters, digits,
-    hyphens and underscores. Otherwise each flow is named after its law and its number in the trace,
-    such as ``cubic-2``, because addresses with ports are hard to read.  If the trace names no law
-    that is known here, the law is ``reno``, which the user may change, and the name ``flow-2``.
+    hyphens and underscores, at most 100 in all. Otherwise each flow is named after its law and its
+    number in the trace, such as ``cubic-2``, because addresses with ports are hard to read.  If the
+    trace names no law that is known here, the law is ``reno``, which the user may change, and the
+    name ``flow-2``.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays = first_windows(trace), ack_delays(trace)
     sizes = _sizes(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
-    named = all(re.fullmatch(r"[A-Za-z][\w-]*", name) for name in trace.flows)
+    named = all(re.fullmatch(r"[A-Za-z][\w-]{,99}", name) for name in trace.flows)
     flows = []
     for i, flow in enumerate(trace.flows):
         law = trace.controls.get(flow)

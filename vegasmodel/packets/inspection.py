@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import printable
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.gaps import lives, seconds_in, unknown_throughputs
+from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Floats, Trace
@@ -50,7 +50,7 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
         "variables": [str(name) for name in trace.data.data_vars],
         "links": trace.links,
         "capacity_pps": None if capacity is None else _number(capacity.value),
-        "flows": [_flow(trace, i) for i in range(len(trace.flows))],
+        "flows": [_flow(trace, i, text) for i, text in enumerate(match_texts(trace.flows))],
         "provenance": dict(trace.provenance),
         "doubts": doubts(trace),
     }
@@ -118,7 +118,7 @@ def _column(trace: Trace, variable: str, flow: int) -> Floats:
     return np.full(len(trace.edges) - 1, np.nan) if values is None else values[:, flow]
 
 
-def _flow(trace: Trace, i: int) -> dict[str, Any]:
+def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
     name, steps = trace.flows[i], np.diff(trace.edges)
 
     def total(variable: str, weights: Floats | float = 1.0) -> float | None:
@@ -139,7 +139,7 @@ def _flow(trace: Trace, i: int) -> dict[str, Any]:
     return {
         "name": name,
         "control": trace.controls.get(name),
-        "match": printable(name),
+        "match": match,
         "packets": total("throughput", steps),
         "sent": total("sent"),
         "lost": total("loss"),

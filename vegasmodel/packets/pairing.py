@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.prediction import Assumption
 from vegasmodel.scenario import Member, Scenario
 
-__all__ = ["Pairing", "pair"]
+__all__ = ["Pairing", "match_texts", "pair"]
 
 # reasons for a pair
 GIVEN, MATCH, NAME, CONTROL = "flows", "match", "name", "congestion control"
@@ -109,8 +109,8 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
     yet:
 
     - The field ``match`` in the scenario gives the name of the flow in the trace, or the address
-      or port of its sender or receiver there. In a name that has characters that cannot be printed,
-      ``match`` has their escapes.
+      or port of its sender or receiver there. If the name has characters that cannot be printed,
+      ``match`` is the text that ``match_texts`` makes of it.
     - Flows with the same name are paired.
     - If the trace was made by simulating this scenario, its flows have the scenario's order.
     - If the scenario and the trace have equally many flows with the same congestion control, these
@@ -148,6 +148,25 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
     return Pairing(trace, scenario, order, tuple(found[k][1] for k in range(len(members))))
 
 
+def match_texts(names: Sequence[str]) -> list[str]:
+    """The texts that ``match`` of a scenario has for the flows of a trace with these names.
+
+    A scenario's texts are printable. So characters that cannot be printed become escapes, as in
+    the errors of this package. If the text is then that of another flow, a number follows, such as
+    `` (2)``.
+    """
+    texts: dict[str, None] = {}
+    taken = {name for name in names if name.isprintable()}
+    for name in names:
+        text = first = printable(name)
+        number = 1
+        while text in texts or (text in taken and text != name):
+            number += 1
+            text = f"{first} ({number})"
+        texts[text] = None
+    return list(texts)
+
+
 def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) -> list[int]:
     names, known = trace.flows, [member.name for member in members]
     for member, name in flows.items():
@@ -177,7 +196,7 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
         if group.match is None:
             continue
         field, names = f"flow[{g}].match", trace.flows
-        shown = [printable(name) for name in names]  # a scenario's texts are printable
+        shown = match_texts(names)
         hits = [names.index(group.match)] if group.match in names else []
         hits = hits or [i for i, name in enumerate(shown) if name == group.match]
         hits = hits or [i for i, name in enumerate(names) if _fits(group.match, name)]

@@ -58,6 +58,7 @@ VARIANTS = tuple(STACKS)
 MAX_FLOWS = 100_000
 
 LONGEST = 1e7  # seconds
+LONGEST_MATCH = 6000  # characters: 500 of a name in a trace, each perhaps an escape such as \x1b
 WARMUP = 200.0  # the longest default warm-up, seconds
 _TIME = Quantity("time", high=LONGEST)
 _POSITIVE_TIME = Quantity("time", low_open=True, high=LONGEST)
@@ -317,7 +318,7 @@ class Flow(Shown):
     access: OrText[float | None] = field(_RATE, None)
     send_jitter: OrText[float | None] = field(_TIME, None)
     delay_noise: OrText[float] = field(_TIME, 0.0)
-    match: str | None = field(Text(), None)
+    match: str | None = field(Text(LONGEST_MATCH), None)
     _filled: ClassVar[Sequence[str]] = ()  # of an instance: the fields whose defaults it filled in
 
     def __post_init__(self) -> None:
