@@ -101,3 +101,21 @@ def test_inspect_and_compare_say_it(tmp_path, capsys):
         other = s.replace({"flow.delayed_ack": delayed})
         found = vm.compare(other, tmp_path / "trace", []).measured.broken
         assert [a.name for a in found if a.name == "same-delayed-acks"] == told
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_wait_of_a_delayed_ack_is_no_part_of_an_rtt(seed, tmp_path):
+    """Of a window of 21 packets the last has no second packet, so its ACK comes 40 ms late.
+
+    Without delayed ACKs, the same RTTs are at most shorter by a packet's time, 5 ms or less: an ACK
+    of two packets releases two at once.
+    """
+    tops = {}
+    for delayed in (True, False):
+        plain = replace(Options(), packets=601, window=21, delayed_ack=delayed)
+        made = captures.make(plain, random.Random(seed))
+        (tmp_path / "trace").write_bytes(made.data)
+        tops[delayed] = np.nanmax(read(tmp_path / "trace").get("rtt"))
+        true = made.truths[0].rtts
+        assert (max(true) > min(true) + 0.04) is delayed
+    assert tops[True] <= tops[False] + 0.005

@@ -4,7 +4,8 @@
   ignored. If the capture has no ACKs of a flow, the captured data count as delivered.
 - Bytes are converted to packets at the end. The data of a full segment count as one packet.
 - An RTT is the time from a segment to the ACK of its last byte. A retransmission gives no RTT, nor
-  do the segments that are in flight when it is sent.
+  do the segments that are in flight when it is sent. An ACK that the receiver may have delayed gives
+  no RTT, either: the delay, in Linux 40 to 200 ms, is not one of the network.
 - A capture that was not made at the sender shows only a part of the RTT. The missing part is the
   round trip from the place of the capture to the sender and back. The reader measures it as the
   time from an ACK to the data segment that echoes the ACK's timestamp. Before the first such
@@ -335,7 +336,7 @@ class Connections:
         if reached <= flow.acked:
             flow.in_order = False
             return
-        flow.advance(reached - flow.acked)
+        packets = flow.advance(reached - flow.acked)
         table[DELIVERED, i, k] += reached - flow.acked
         table[WINDOW_SUM, i, k] += flow.high - flow.acked
         table[WINDOW_N, i, k] += 1
@@ -352,7 +353,8 @@ class Connections:
             self.pending -= 1
             if end == reached:
                 sent = then
-        if time >= sent:
+        following = pending[0][1] if pending else time
+        if not flow.waited(packets, following - sent) and time >= sent:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:

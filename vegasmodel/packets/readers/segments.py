@@ -33,6 +33,7 @@ EARLY = 0.5  # part of the RTT within which no sender retransmits
 ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
 MAX_PER_ACK = 100  # packets: ACKs of more packets than this count as ACKs of so many
+PAUSE = 0.04  # s: Linux delays an ACK by at least as long (TCP_DELACK_MIN), others by longer
 QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
 
 COPY, AGAIN, UNSURE = range(3)
@@ -52,7 +53,9 @@ class Flow:
         "at_sender",
         "begin",
         "copies",
+        "counted",
         "counted_ids",
+        "delays",
         "fin",
         "first",
         "headers",
@@ -105,8 +108,10 @@ class Flow:
         self.mss = self.syns = self.options = self.steps = 0
         self.copies = self.missed = self.unsure = self.widest = 0
         self.loopback = self.at_sender = self.stamped = self.opened = False
+        self.delays = False  # the receiver delays its ACKs, as far as the last ACK tells
         self.in_order = False  # the last ACK was of new data
         self.per_ack: dict[int, int] = {}  # bytes by how many packets their ACK acknowledged
+        self.counted = 0  # their sum
         self.alone = True  # RTTs are measured from segment to ACK alone
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
 
@@ -151,16 +156,30 @@ class Flow:
         jumbo = self.largest + self.headers <= JUMBO
         return self.largest if full < 1 or (jumbo and 2 * self.regular < self.total) else full
 
-    def advance(self, size: int) -> None:
-        """Count an ACK of ``size`` new bytes, unless it follows an ACK of no new data.
+    def advance(self, size: int) -> int:
+        """Count an ACK of ``size`` new bytes; return how many packets it acknowledges.
 
-        Such an ACK says that a packet was missing. The receiver acknowledges each packet at once
-        then, and the next ACK of new data may be one of all packets that had waited.
+        An ACK that follows one of no new data is not counted, because a packet was missing then.
+        The receiver acknowledges each packet at once in this case, and the ACK may be one of all
+        packets that had waited.
         """
+        packets = min(max(round(size / self.payload), 1), MAX_PER_ACK)
         if self.in_order:
-            packets = min(max(round(size / self.payload), 1), MAX_PER_ACK)
             self.per_ack[packets] = self.per_ack.get(packets, 0) + size
+            self.counted += size
         self.in_order = True
+        return packets
+
+    def waited(self, packets: int, between: float) -> bool:
+        """Whether the receiver may have waited before it sent an ACK of so many ``packets``.
+
+        It may if the ACK is of one packet, and one of two things holds. Either most packets so far
+        were acknowledged by ACKs of several. Or the next packet was sent ``between`` seconds later,
+        which is more than ``PAUSE``, and the ACK before was of several packets or had waited.
+        """
+        mostly = 2 * self.per_ack.get(1, 0) < self.counted
+        self.delays = packets > 1 or mostly or (self.delays and between > PAUSE)
+        return self.delays and packets == 1
 
     @property
     def packets_per_ack(self) -> float:
@@ -169,7 +188,7 @@ class Flow:
         The result is NaN if fewer packets than twice ``QUICK`` are known. In so short a flow, most
         packets may be those that the receiver acknowledges at once only at the start.
         """
-        total, seen = sum(self.per_ack.values()), 0
+        total, seen = self.counted, 0
         if total < 2 * QUICK * self.payload:
             return math.nan
         for packets, size in sorted(self.per_ack.items()):
