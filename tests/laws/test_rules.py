@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from tests.helpers import exact
 from tests.laws.scenes import rates, scenario
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Link, Run, Scenario
@@ -70,6 +71,27 @@ def test_a_law_reads_a_number_outside_it_anew_in_each_run(model, kept, monkeypat
         TARGETS[0] = target
         mean = vm.predict(case, model).queue_mean
         assert mean[0] == pytest.approx(1000.0 * target, rel=0.02)  # within a packet or less
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize("drawn", [random.random, np.random.random])
+def test_a_law_that_draws_makes_runs_differ_by_chance(model, drawn):
+    """Nothing else is random here, so a law that draws no number needs one run only."""
+
+    def steady(f):
+        return 2.0 - 0.1 * f.backlog
+
+    def early(f):
+        return steady(f) if drawn() < 0.9 else -0.3 * f.window
+
+    for drift, random_runs in ((steady, False), (early, True)):
+        vm.register_law("own", drift, delay_based=True)
+        flows = tuple(exact("own", 0.06, name=name, variant="ns2") for name in ("a", "b"))
+        case = Scenario((Link(400.0),), flows, run=Run(duration=60.0, warmup=20.0))
+        found = vm.predict(case, model)
+        assert found.applicable
+        assert case.by_chance == random_runs
+        assert (found.throughput_se is not None) == random_runs
 
 
 @pytest.mark.parametrize("model", ["fluid", "rounds"])

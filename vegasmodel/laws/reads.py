@@ -11,11 +11,14 @@ import dis
 import functools
 import hashlib
 import itertools
+import random
 from collections.abc import Hashable, Iterator
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+
+from vegasmodel.laws.law import Law
 
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
@@ -45,6 +48,16 @@ def state(function: Any) -> tuple[Hashable, ...]:
     Of another object that cannot be hashed, only its identity counts.
     """
     return tuple(_hashed(value) for value in _all_read_by(function, set()))
+
+
+def draws(law: Law) -> bool:
+    """Whether a law draws random numbers with a function of ``random`` or ``np.random``."""
+    read = (_all_read_by(rule, set()) for rule in (law.drift, law.cut, law.remember))
+    sources = random.Random, np.random.RandomState
+    return any(
+        isinstance(getattr(value, "__self__", None), sources)
+        for value in itertools.chain.from_iterable(read)
+    )
 
 
 def _all_read_by(function: Any, seen: set[FunctionType]) -> Iterator[Any]:

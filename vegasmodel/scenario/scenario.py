@@ -25,6 +25,8 @@ from vegasmodel.fields.checked import Checked, Table, Tables
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import OrText, Quantity, Text, Texts
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
+from vegasmodel.laws import registered
+from vegasmodel.laws.reads import draws
 from vegasmodel.scenario.changes import replaced
 from vegasmodel.scenario.other_tables import with_its_table
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run, Staggered, Uniform
@@ -200,8 +202,8 @@ class Scenario(Checked):
         """Whether runs of the scenario differ by chance so much that a mean needs several runs.
 
         They do if start times are random (``run.start_jitter``).  They also do if packets wait a
-        random time (``jitter``), if a flow has ``delay_noise``, or if a link on a flow's path has
-        RED or random loss.
+        random time (``jitter``), if a flow has ``delay_noise``, if a user's law draws random
+        numbers, or if a link on a flow's path has RED or random loss.
 
         There is one exception: if short flows arrive at random, only random start times count,
         because one run already averages over many flows.
@@ -211,6 +213,7 @@ class Scenario(Checked):
         crossed = [link for group in self.flows for link in self.path(group)]
         random = any(link.queue.random or link.loss > 0 for link in crossed)
         random = random or any(self.jitter(g) > 0 or g.delay_noise > 0 for g in self.flows)
+        random = random or any(map(draws, registered(group.law for group in self.flows)))
         return random and not self.random_arrivals
 
     @property
