@@ -4,8 +4,8 @@
   ignored. If the capture has no ACKs of a flow, the captured data count as delivered.
 - Bytes are converted to packets at the end. The data of a full segment count as one packet.
 - An RTT is the time from a segment to the ACK of its last byte. A retransmission gives no RTT, nor
-  do the segments that are in flight when it is sent. An ACK that the receiver may have delayed gives
-  no RTT, either: the delay, in Linux 40 to 200 ms, is not one of the network.
+  do the segments that are in flight when it is sent. An ACK that the receiver may have delayed
+  gives no RTT, either: the delay, in Linux 40 to 200 ms, is not one of the network.
 - A capture that was not made at the sender shows only a part of the RTT. The missing part is the
   round trip from the place of the capture to the sender and back. The reader measures it as the
   time from an ACK to the data segment that echoes the ACK's timestamp. Before the first such
