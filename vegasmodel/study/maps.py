@@ -120,21 +120,22 @@ def _starvation() -> Map:
             ),
         ),
         "In the map `starvation` two Vegas flows share a link, and one of them is misled about "
-        "its queueing delay. Each flow keeps alpha packets in the queue. So at a capacity c the "
-        "two flows cause a queueing delay of 2 alpha/c, which shrinks as the link gets faster. "
-        "With alpha 2 and packets of 1000 B it is 32 ms at 1 Mbit/s, and 1.6 ms at 20 Mbit/s. "
-        "So if the misled flow measures its queueing delay wrongly by one millisecond, this "
-        "error is a larger part of the delay on a faster link, and changes the flows' shares "
+        "its queueing delay. The colours show the throughput of the flow that gains, divided by "
+        "that of the other. The capacity grows from bottom to top. Each flow keeps alpha packets "
+        "in the queue. So at a capacity c the two flows cause a queueing delay of 2 alpha/c, "
+        "which is shorter on a faster link. With alpha 2 and packets of 1000 B it is 32 ms at 1 "
+        "Mbit/s, and 1.6 ms at 20 Mbit/s. So an error of one millisecond in the misled flow's "
+        "queueing delay is a larger part of this delay on a faster link, and changes the ratio "
         "more.\n\n"
         "In the left panel of `starvation`, one flow over-estimates its baseRTT: it counts part "
         "of the queueing delay as propagation delay. Let c be the capacity of the link. If the "
-        "flow over-estimates its baseRTT by 1.5 alpha/c, it gets twice the rate of the other. "
-        "The queueing delay is then 3 alpha/c, and this flow counts half of it as propagation "
-        "delay.\n\n"
-        "In the right panel of `starvation`, the path of one flow has jitter, and this flow "
-        "gets less than the other. Its baseRTT is the smallest RTT that any of its packets had. "
-        "Most of its packets have a longer RTT because of the jitter. The flow counts this "
-        "additional delay as queueing delay, and reduces its window.",
+        "flow over-estimates its baseRTT by 1.5 alpha/c, the queueing delay becomes 3 alpha/c. "
+        "The flow then counts half of the queueing delay as propagation delay, and gets twice the "
+        "rate of the other flow.\n\n"
+        "In the right panel of `starvation`, the path of one flow has jitter, and this flow gets "
+        "less than the other. The baseRTT of the flow with jitter is the smallest RTT that any of "
+        "its packets had. Most of its packets have a longer RTT because of the jitter. The flow "
+        "counts this additional delay as queueing delay, and reduces its window.",
     )
 
 
@@ -152,15 +153,16 @@ def _buffer_alpha() -> Map:
         "Vegas's part of the link",
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
-        "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) or "
-        "a CUBIC flow (right panel). The colours show Vegas's share of the throughput: on the "
-        "line at 0.5 both flows get the same. Each cell is the mean of five runs.\n\n"
+        "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) or a "
+        "CUBIC flow (right panel). The buffer grows from left to right, and alpha = beta from "
+        "bottom to top. The colours show Vegas's share of the throughput: on the line marked 0.5 "
+        "both flows get the same. Each cell is the mean of five runs.\n\n"
         "In the left panel of `buffer-alpha`, beside Reno, the line of equal shares runs from "
-        "alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28. So no single alpha "
-        "gives equal shares at every buffer: a larger buffer needs a larger alpha. Left of the "
-        "line, at smaller buffers, Vegas gets more than half, up to 0.84 of the throughput. Right "
-        "of the line Vegas gets less than half: Reno fills the buffer, while Vegas keeps only "
-        "alpha packets in it.\n\n"
+        "alpha 1 at a buffer of 7 packets to alpha 10 at a buffer of 28. So no single alpha gives "
+        "equal shares at every buffer: a larger buffer needs a larger alpha. Left of the line, at "
+        "smaller buffers, Vegas gets more than half, up to 0.84 of the throughput. Right of the "
+        "line Vegas gets less than half: Reno fills the buffer, while Vegas keeps only alpha "
+        "packets in it.\n\n"
         "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs from "
         "alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 24. Right of the line, at "
         "larger buffers, Vegas gets less than CUBIC. At a buffer of 5 both flows get about the "
@@ -187,20 +189,21 @@ def _rtt_bias() -> Map:
             panel("senders wait up to a packet's time", "", 3),
         ),
         "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with a "
-        "NewReno flow of a longer round trip. In general the flow with the longer round trip "
-        "gets less. A larger buffer makes the shares more equal, since the delay of the queue "
-        "adds to both round trips.\n\n"
+        "NewReno flow of a longer round trip. In general the flow with the longer round trip gets "
+        "less. With a larger buffer the shares are more equal: the queueing delay is longer, and "
+        "is the same for both flows, so their round trips differ by a smaller factor.\n\n"
         "In the left panel of `rtt-bias` senders send at once when their windows allow it. Then "
         "the order of arrivals and departures at the full queue decides which flow loses a "
-        "packet, and this order repeats itself (phase effects). So the lines in the picture, on "
-        "which the ratio of the two throughputs is the same, are ragged. Sometimes the flow "
-        "with the longer round trip gets more: with 50 ms it gets up to three times as much as "
-        "the flow with 40 ms. Each cell is one run.\n\n"
-        "In the right panel of `rtt-bias` each sender waits for a random time before it sends, "
-        "at most one packet's transmission time (2 ms). Over most of the panel the flow with "
-        "the shorter round trip gets a larger share than without waits. There are two possible "
-        "causes: waits prevent phase effects, and they add delay. The picture does not tell "
-        "which of the two matters more. Each cell is the mean of three runs.",
+        "packet, and this order repeats itself (phase effects). A slightly different round trip "
+        "may change the order, and with it the ratio of the two throughputs. So the lines of "
+        "equal ratio in the picture are ragged. Sometimes the flow with the longer round trip "
+        "gets more: with 50 ms it gets up to three times as much as the flow with 40 ms. Each "
+        "cell is one run.\n\n"
+        "In the right panel of `rtt-bias` each sender waits for a random time before it sends, at "
+        "most one packet's transmission time (2 ms). Over most of the panel the flow with the "
+        "shorter round trip gets a larger share than without waits. There are two possible "
+        "causes: waits prevent phase effects, and they add delay. The picture does not tell which "
+        "of the two matters more. Each cell is the mean of three runs.",
     )
 
 
@@ -225,22 +228,22 @@ def _linux_order() -> Map:
             panel("first window of the later flow (the other has 10)", "late"),
         ),
         "In the map `linux-order` one Linux Vegas flow starts after another. In blue cells the "
-        "later flow gets more than half of the throughput. Linux's Vegas takes the smallest RTT "
-        "that it has measured for the RTT of the empty path. A flow that starts while the queue "
-        "is long never measures the RTT of the empty path. So what happens in the first seconds "
-        "still decides the shares in a run of 90 s. Each cell is the mean of five runs.\n\n"
-        "In `linux-order`, a flow that starts 0.5 to 2 s after the other one finds the queue "
-        "that the slow start of the earlier flow has filled. It counts the delay of this queue "
-        "as propagation delay, and gets nine tenths of the link or more. If it starts 5 s after "
-        "the earlier flow, it finds a shorter queue and usually gets less.\n\n"
-        "In the left panel of `linux-order` the initial window of the earlier flow varies "
-        '("first window" in the picture). With a smaller initial window the earlier flow takes '
-        "longer to build up its queue. So the later flow finds this queue only if it starts "
-        "later. If both flows start at the same time with equal initial windows, each gets "
-        "half. If they start at the same time with different initial windows, the flow with the "
-        "larger one gets more.\n\n"
-        "In the right panel of `linux-order` the initial window of the later flow varies. If "
-        "this flow starts 0.1 to 2 s after the other, its initial window hardly matters.",
+        "later flow gets more than half of the throughput. Linux's Vegas assumes that the "
+        "smallest RTT that it has measured is the RTT without queueing. A flow that starts while "
+        "the queue is long never measures this RTT: the queue does not become empty afterwards. "
+        "So what happens in the first seconds still decides the shares in a run of 90 s. Each "
+        "cell is the mean of five runs.\n\n"
+        "In `linux-order`, a flow that starts 0.5 to 2 s after the other one finds the queue that "
+        "the slow start of the earlier flow has filled. It counts the delay of this queue as "
+        "propagation delay, and gets nine tenths of the link or more. If it starts 5 s after the "
+        "earlier flow, it finds a shorter queue and usually gets less.\n\n"
+        'In the left panel of `linux-order` the initial window of the earlier flow varies ("first '
+        'window" in the picture). With a smaller initial window the earlier flow takes longer to '
+        "build up a queue. So the later flow must start later to find a long queue. If both flows "
+        "start at the same time with equal initial windows, each gets half. If they start at the "
+        "same time with different initial windows, the flow with the larger one gets more.\n\n"
+        "In the right panel of `linux-order` the initial window of the later flow varies. If this "
+        "flow starts 0.1 to 2 s after the other, its initial window hardly matters.",
     )
 
 
