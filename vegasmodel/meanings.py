@@ -45,13 +45,15 @@ ASSUMPTIONS = MappingProxyType(
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
-        "losses-end-growth": "no loss-based window grows for ever for lack of losses",
+        "losses-end-growth": "each loss-based window meets losses or a limit, so it does not grow "
+        "for ever",
         "many-packets-queued": "flows that start late find so many packets queued that one more or "
         "less hardly changes the rates",
         "mean-field": "only one flow uses the link; if there are several, the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
-        "narrow-band": "Vegas flows of different RTTs alone keep nearly equal backlogs; fails if "
-        "the greatest backlog at which a window rests is at least twice the least",
+        "narrow-band": "if all flows are Vegas flows and their RTTs differ, they keep nearly "
+        "equal backlogs; fails if the largest backlog at which a window stays constant is at "
+        "least twice the smallest",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
@@ -73,8 +75,8 @@ ASSUMPTIONS = MappingProxyType(
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
         "packets-spread-evenly": "packets do not arrive in bunches, which would decide who loses "
-        "at a full buffer; fails if flows of different RTTs lose packets there, or if a "
-        "delay-based flow does and the RTTs differ",
+        "at a full buffer; fails if the flows that lose packets there have different RTTs, or if "
+        "one of them is delay-based and not all flows have the same RTT",
         "paper-equation": "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the "
         "papers and ns-2; Linux divides by baseRTT instead",
         "proper-marking": "loss-based flows are in class R of the Rate-Delay router, and "
@@ -89,10 +91,10 @@ ASSUMPTIONS = MappingProxyType(
         "`max_window`",
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
         "settles-in-time": "windows reach the steady state within the warm-up",
-        "sends-after-warm-up": "every flow sends after the warm-up; one that has sent all its "
-        "data, or has stopped, before has no throughput",
-        "short-ack-pauses": "a receiver that delays its ACKs pauses for less time than passes from "
-        "one loss to the next",
+        "sends-after-warm-up": "every flow sends after the warm-up; a flow that has stopped "
+        "before, or has sent all its data, has no throughput",
+        "short-ack-pauses": "the time for which a receiver delays an ACK is shorter than the time "
+        "between two losses of the flow",
         "short-waits": "before it sends, a sender waits at most a tenth of its RTT, or at most a "
         "packet's transmission time if that is longer (`send_jitter`)",
         "single-threshold": "Vegas keeps its window at one backlog only; if it does so over a "
@@ -109,7 +111,7 @@ ASSUMPTIONS = MappingProxyType(
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time; `rate-delay` "
-        "tests whether those of class R fill the part of the link that is theirs",
+        "tests whether the windows of class R fill the part of the link that this class gets",
         "window-not-limited": "no flow has a receiver's limit, `max_window`; the model leaves "
         "such limits out",
         "whole-laws": "the model includes every mechanism of the flows' laws",
@@ -125,12 +127,12 @@ ASSUMPTIONS = MappingProxyType(
         "phase-effects": "the answer is about the same whether or not senders wait before they "
         "send (`send_jitter`): no flow's throughput differs by more than 10 % of the mean "
         "throughput. Phase effects are the cause of such a difference: if senders never wait, "
-        "packets of several flows may reach the full queue in the same order again and again. Then "
-        "it is always the same flow that loses, and the answer depends on tiny differences of the "
-        "RTTs. It is not known whether it holds if a difference may be due to chance; more in "
-        "docs/scenario.md, What `send_jitter` does",
-        "estimated-parameters": "no value of the scenario file is missing, known as an "
-        "estimate (`estimated_from`), or a guess (`guesses`)",
+        "packets of several flows may reach the full queue in the same order again and again. "
+        "Then it is always the same flow that loses, and the answer depends on tiny differences "
+        "of the RTTs. If a difference may be due to chance, it is not known whether the "
+        "assumption holds; more in docs/scenario.md, What `send_jitter` does",
+        "estimated-parameters": "no value of the scenario file is missing, an estimate "
+        "(`estimated_from`) or a guess (`guesses`)",
         "fixed-starts": "start times are not random (`start_jitter`), "
         "or no flow measures its baseRTT",
         "flow-pairing": "it is certain which flow of the trace is which flow "
@@ -148,24 +150,27 @@ ASSUMPTIONS = MappingProxyType(
         "packet-size": "packets in the trace have the size that the file states",
         "stored-runs-intact": "no stored run is damaged",
         "one-stored-trace": "exactly one stored trace is of this scenario",
-        "ns2-buffer": "as many packets can wait as `buffer` says; ns-2's "
-        "drop-tail limit counts the one in transmission",
+        "ns2-buffer": "as many packets can wait as `buffer` says; ns-2's drop-tail limit also "
+        "counts the packet in transmission, so one packet fewer can wait",
         "ns2-passes-packets": "the buffer is large enough for ns-2 to let packets through: at "
         "least 2 packets, or 1 with RED; with less, ns-2 drops every packet, even if the link is "
         "idle",
         "ns2-headers": "packets have the size that the file states; stock ns-2.35 adds headers",
         "ns2-rate-delay": "the router is that of `podlesny`; in ns-2 "
         "class-based queueing stands in for it",
-        "ns2-slow-start": "Vegas begins in slow start; with a known baseRTT "
-        "it begins with a window of 2",
-        "ns2-initial-window": "Vegas begins with its `initial_window`",
+        "ns2-slow-start": "Vegas begins in slow start; in ns-2 a Vegas flow with a known baseRTT "
+        "begins with a window of 2 instead, without slow start",
+        "ns2-initial-window": "Vegas begins with its `initial_window`; in ns-2.35 its window has "
+        "this size only from the ACK of its second packet on",
         "ns2-placement": "the delay noise is at the place in the path that the scenario means",
         "ns3-packets": "packets have the size that the file states",
         "ns3-vegas": "Vegas changes its window as in the papers; ns-3's Vegas has its own rules",
         "ns3-cubic": "CUBIC is that of RFC 9438; ns-3's has a HyStart "
         "of its own and may lack the Reno-friendly region",
-        "ns3-recovery": "each law recovers in its own way; in ns-3 all do by SACK",
-        "ns3-red": "RED sees every packet that waits",
+        "ns3-recovery": "each law recovers from losses in its own way; in ns-3 every law recovers "
+        "by SACK",
+        "ns3-red": "RED counts every packet that waits; in ns-3 it leaves out the one in the "
+        "device of the link",
         "captured-at-the-sender": "the capture was made at the sender, so "
         "what was in flight is known",
         "every-frame-captured": "the capture contains all data that was acknowledged; data that it "
@@ -173,13 +178,16 @@ ASSUMPTIONS = MappingProxyType(
         "again and the capture lacks the SYN",
         "every-event": "the kernel's event log lost no event",
         "data-captured": "the capture holds the data of every flow whose ACKs it holds",
-        "whole-file": "the file ends with a whole frame of a capture or a whole row",
+        "whole-file": "the file is complete: a capture ends with a whole frame, a table with a "
+        "whole row",
         "whole-headers": "frames hold their whole TCP header",
         "whole-rtt": "the whole RTT can be measured at the place of the capture",
         "steady-clock": "the capture's clock never went back",
-        "retransmissions-told-from-copies": "packets that were sent again are known as such",
+        "retransmissions-told-from-copies": "if a packet was captured twice or late, it is known "
+        "whether the sender sent it again",
         "acknowledgements-seen": "ACKs pass the place at which the capture was made",
-        "bytes-arrived": "bytes are counted where they arrive",
+        "bytes-arrived": "bytes are counted where they arrive, at the receiver, not where the "
+        "sender's kernel takes them",
         "known-columns": "every column of a CSV table is known; an unknown one is not read",
         "known-packet-size": "the trace tells the packet size",
         "one-packet-size": "a flow's packets have one size",
@@ -194,13 +202,14 @@ COLUMNS = MappingProxyType(
         "Mbit/s": "bits that all flows of a group deliver per second, headers included, averaged "
         "from warm-up to end",
         "load": "the part of the link's capacity that the delivered packets of the forward flows "
-        "use; retransmissions and ACKs do not count; several links have a table of their own",
+        "use; retransmissions and ACKs do not count; if there are several links, a table of its "
+        "own has their loads",
         "Jain": "Jain's fairness index over the flows: 1 if all get "
         "the same, 1/n if one of n gets all",
         "share": "the group's part of all bits delivered from warm-up to end",
         "±": "the standard error of the mean over the runs, which may be too small by chance if "
-        "they are few; for a group, of the mean over its flows too: it does not tell how the "
-        "flows differ",
+        "there are few runs; for a group, the standard error of the mean over its flows and runs, "
+        "which does not tell how the flows differ",
         "ratio": "the mean throughput of the flows of one group, divided by that of the flows of "
         "another group",
         "sd": "of `--uncertain`: the standard deviation of a ratio of throughputs that the errors "
@@ -209,8 +218,8 @@ COLUMNS = MappingProxyType(
         "sd, %": "of `--uncertain`: the column `sd` as a part of the ratio, in percent",
         "throughput NRMSE": "root mean square error of the flows' throughputs, divided by their "
         "mean measured throughput",
-        "ln ratio error": "ln(model / measured) of the ratio a/b of two groups, for the "
-        "pair that errs most; above 0, a gets too much",
+        "ln ratio error": "ln(model / measured) of the throughput ratio a/b of two groups a and "
+        "b, for the two groups with the largest error; above 0, a gets too much in the model",
         "baseRTT error": "the root mean square error of baseRTT over the Vegas flows; ns-2, ns-3 "
         "and captures do not tell Vegas's own baseRTT, so the least RTT of each flow is taken "
         "instead",
@@ -218,13 +227,13 @@ COLUMNS = MappingProxyType(
         "packets; 2 if the receiver delays its ACKs (`delayed_ack`)",
         "window": "packets that a sender may have in flight; `rounds` includes what fast recovery "
         "without SACK adds until the lost packets are repaired, one packet per duplicate ACK",
-        "overflows": "of a steady state (`limit_cycle`): in one period, how often the buffer "
-        "overflows, by the continuous equations of `fluid`, or else how often a window falls",
-        "losses": "of a steady state (`limit_cycle`): each flow's losses in one period by "
-        "`fluid`, or its lost packets by `rounds`",
+        "overflows": "of a steady state (`limit_cycle`): how often the buffer overflows in one "
+        "period, by the continuous equations of `fluid`; by its other equations and by `rounds`, "
+        "how often a window falls in one period",
+        "losses": "of a steady state (`limit_cycle`), in one period: by `fluid`, how often a loss "
+        "cuts each flow's window; by `rounds`, how many packets each flow loses",
         "spread": "of a steady state (`limit_cycle`): the standard error of each flow's "
-        "throughput, in packets per second; 0 unless neither a fixed point nor a periodic motion "
-        "was found",
+        "throughput, in packets per second; 0 if a fixed point or a periodic motion was found",
         "multipliers": "of a steady state (`limit_cycle`): the Floquet multipliers, by which "
         "small disturbances of the windows change in one period (at a fixed point, in the "
         "longest round trip); the state is stable if all their moduli are below 1; empty if they "
