@@ -95,9 +95,10 @@ started before it. The paper `boutremans` (Boutremans and Le Boudec) says how mu
 20 sources gets "10 times more than the earlier connections".
 
 In the next table, 20 Vegas sources start one after another, one every 2 s. The table has the ratio
-of the last source's rate to the first one's. The column "ns-2" is the mean of 5 runs of ns-2 2.35,
-with rates averaged from 90 to 120 s of each run. The column "rounds" is by the simulator `rounds`.
-The other columns are by two theories, and by `rounds` with slower arrivals:
+of the last source's rate to the first one's. The column "ns-2" has the mean over 5 runs of ns-2
+2.35, with rates averaged from 90 to 120 s of each run. The column "rounds" has the result of the
+simulator `rounds` for the same network. The other columns have the results of two theories, and of
+`rounds` with slower arrivals:
 
 - The column "exact recursion" is a theory. It computes the over-estimate of baseRTT of each source
 from the sources that started before it, by equation (6) of `boutremans`.
@@ -116,13 +117,13 @@ over-estimates of baseRTT.  An error is the root mean square error divided by ns
 
 **What survives.** The paper `boutremans` is right about the mechanism: sources that start late
 over-estimate their baseRTT and get more. The paper calls its own theory "pessimistic", and this is
-right, too: the theory gives the last source more than ns-2 does.
+right, too: by the theory the rates are less fair than in ns-2, since the last source gets more.
 
 But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
-{sums[0]:.3f} of the link for two sources, and to {sums[1]:.2f} for 20. The exact recursion computes
-the rates source after source by equation (6), and its rates add up to the link. But the exact
-recursion, too, gives the last source more than ns-2 does. So the error of Bonald's form is not the
-reason why the theory gives the last source too much.
+{sums[0]:.3f} of the capacity for two sources, and to {sums[1]:.2f} of it for 20. The exact
+recursion computes the rates source after source by equation (6), and its rates add up to the
+capacity. But in the exact recursion, too, the last source gets more than in ns-2. So the wrong sum
+of Bonald's form is not the reason why the last source gets too much in theory.
 
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator
@@ -132,8 +133,8 @@ recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and 
 **Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
 assume that the queue is in equilibrium when the next source starts. This assumption causes most of
 their error against ns-2. The assumption does not hold, because a window grows by only one packet
-per round trip. With alpha = 5, for example, the queue is still growing when the next source starts
-2 s later. So this source finds a shorter queue than in theory.
+per round trip. With alpha = 5, for example, the queue is still growing towards its equilibrium when
+the next source starts 2 s later. So the next source finds a shorter queue than in theory.
 
 In both theories, the exact recursion and Bonald's form, the ratio of the last source's rate to the
 first one's does not depend on alpha. In ns-2 this ratio depends on alpha, because the queue needs
@@ -142,6 +143,7 @@ every {SLOWLY:g} s instead of every 2 s, so the queue has more time to settle. T
 simulator `rounds` is then nearer to that of the exact recursion.
 
 **For users.** Vegas sources that start late get more because they over-estimate their baseRTT. If
-they know their true baseRTT, they do not get more (`vegasmodel paper boutremans` shows this for the
-paper's figure 7). If they do not know their true baseRTT, a larger alpha reduces their advantage,
-but also makes the queueing delay longer, in proportion to alpha."""
+all sources know their true baseRTT, those that start late do not get more (`vegasmodel paper
+boutremans` shows this for the paper's figure 7). If the sources measure their baseRTT, a larger
+alpha reduces the advantage of starting late, but also makes the queueing delay longer, in
+proportion to alpha."""

@@ -98,9 +98,9 @@ same throughput, for any mix of flows. Second, no flow gains by marking its pack
 queue.
 
 We ran the experiments of the paper `podlesny` in ns-2 2.35 (mean of 5 runs). The numbers of flows,
-the capacity and the buffers are a fifth of the paper's. ns-2 does not have the router of the paper,
-which has two queues. Instead of it we use class-based queueing (CBQ) with weighted round robin:
-each queue becomes a class.
+the capacity and the buffers are a fifth of the paper's. ns-2 does not have the paper's router with
+its two queues. In its place we use class-based queueing (CBQ) with weighted round robin, which has
+a class for each of the two queues.
 
 The table has the *relative fairness*, the throughput of a Vegas flow over that of a NewReno flow,
 and the loss rates of both.  The first column has the number of NewReno flows per Vegas flow:
@@ -120,10 +120,11 @@ the relative fairness differs much between runs.
 that want throughput (NewReno), and one for flows that want low delay (Vegas). A mark in each packet
 tells the router which queue the packet belongs to. The next table has the mean throughput of a flow
 in pkt/s. There are 20 NewReno and 20 Vegas flows. The first column names the flows that get a wrong
-mark. They then join the other queue. The column "marked right" has the throughput of such a flow if
-all flows have the right mark, and "marked wrong" has its throughput with the wrong mark. The column
-"others in that queue" is for the runs with the wrong mark, too: it has the throughput of the flows
-that have the right mark for the joined queue. The column "by" names one of three settings:
+mark, so that they join the other queue. The column "marked right" has the throughput of such a flow
+if all flows have the right mark. The next two columns are for the runs with the wrong mark: "marked
+wrong" has the throughput of a flow with the wrong mark, and "others in that queue" that of a flow
+whose mark is right, in the queue that the wrongly marked flows have joined. The column "by" names
+one of three settings:
 
 - Setting "router, both ways": the router of figure 2 of the paper `podlesny`, simulated in ns-3. As
 many flows run in the reverse direction as forward. This is the setting of the paper.
@@ -136,9 +137,9 @@ run in the reverse direction as forward.
 {table(WRONG, marked)}
 
 Does a NewReno flow gain if it marks its packets as Vegas packets? Its packets then join the queue
-for low delay. Section V of the paper `podlesny` says that the flow "could" gain throughput. But it
-argues that in practice the flow does not gain, because this queue is short and other flows may do
-the same.
+for low delay. Section V of the paper `podlesny` says that the flow "could" gain throughput. But the
+section argues that in practice the flow does not gain, because the queue for low delay is short,
+and because other NewReno flows may join this queue, too.
 
 In the setting of the paper `podlesny`, a NewReno flow that marks its packets as Vegas packets gets
 less throughput. This setting has the paper's router, and flows in both directions. A single NewReno
@@ -157,18 +158,20 @@ pkt/s in three runs of ns-3.
 NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it.
 
 With flows in both directions, why does a NewReno flow with the wrong mark gain with class-based
-queueing (CBQ), but not with the router of `podlesny`? In both, a queue's part of the link grows
-with the number of its flows, but they count flows differently. For CBQ our script counts only the
-flows that send data through the queue. The router counts all flows whose packets it sees. The ACKs
-of a reverse flow pass through a forward queue, and to the router they are one more flow there. As
-many flows run in the reverse direction as forward, so the router counts twice as many flows in each
-queue. A NewReno flow that joins the queue for low delay thus enlarges this queue's part of the
-link by only half as much as with CBQ.
+queueing (CBQ), but not with the router of `podlesny`? With CBQ as with the router, a queue's part
+of the link grows with the number of its flows. But CBQ and the router count these flows
+differently. For CBQ our script counts only the flows that send data through the queue. The router
+counts all flows whose packets it sees. The ACKs of a reverse flow pass through a forward queue, and
+the router counts them as one more flow there. As many flows run in the reverse direction as
+forward, so the router counts twice as many flows in each queue as our script does. A NewReno flow
+that joins the queue for low delay thus enlarges this queue's part of the link by only half as much
+as with CBQ.
 
-With CBQ, the queue for low delay gains about as much as the joining flow had in the other queue.
-The Vegas flows in it also get less than before, so the NewReno flow gets more than it had.
-With the router of `podlesny` the queue gains only half as much. What the Vegas flows lose does not
-make up for this, so the NewReno flow gets less than it had.
+With CBQ, the part of the link of the queue for low delay grows by about the throughput that the
+joining NewReno flow had in the other queue. The Vegas flows in this queue also get less than
+before, so the NewReno flow gets more than it had. With the router of `podlesny` the queue's part of
+the link grows by only half as much. What the Vegas flows lose is less than the missing half, so the
+NewReno flow gets less than it had.
 
 A Vegas flow that is marked as NewReno gets less in all three settings than with the right mark, as
 `podlesny` says: it starves in the long queue.
@@ -187,12 +190,12 @@ ns-2. As many flows run in the reverse direction as forward, as in most experime
 
 The first row of this table, with 0.1 NewReno flows per Vegas flow, has only two NewReno flows. With
 the router of `podlesny`, the relative fairness in three runs of ns-3 is {fewest}. These values
-differ too much to say whether the router is fair in this case.
+differ too much to say whether the router is fair with so few NewReno flows.
 
 The last table has the relative fairness of the router of `podlesny` in ns-3, for 0.1 NewReno flows
-per Vegas flow and flows in one direction only. It has the mean over five seeds and the standard
-error. ns-3 rounds Vegas's backlog up, and the papers do not round it. So alpha = 2 in ns-3 is the
-same rule as alpha = 1 in the papers (`docs/ns3.md`):
+per Vegas flow and flows in one direction only. An entry is the mean over runs with five seeds, with
+its standard error. ns-3 rounds Vegas's backlog up, and the papers do not round it. So alpha = 2 in
+ns-3 is the same rule as alpha = 1 in the papers (`docs/ns3.md`):
 
 {table(["alpha, beta in ns-3", "relative fairness"], at_few)}
 

@@ -138,11 +138,11 @@ def _lottery(runs: Runs) -> str:
     measured = runs(short(buffer, alpha))
     assert measured.base_rtt is not None
     rates = ", ".join(f"{rate:.0f}" for rate in sorted(measured.throughput[:, 0]))
-    return f"""At a buffer of {buffer} packets on the link of `evaluation`, a mean over {RUNS} runs
-is uncertain, in ns-2 as in `rounds`. The result of a run depends on the start times, which are
-random. If Vegas starts when Reno already has a long queue, it counts the delay of this queue as
-propagation delay, and gets far more. With this buffer the queue never empties, so Vegas never
-measures its true baseRTT.
+    return f"""At a buffer of {buffer} packets on the link of `evaluation`, the fair alpha is
+uncertain, in ns-2 as in `rounds`: the throughputs of a run depend on the random start times, and we
+made only {RUNS} runs. If Vegas starts when Reno already has a long queue, it counts the delay of
+this queue as propagation delay, and gets far more. With this buffer the queue never empties, so
+Vegas never measures its true baseRTT.
 
 For example, take alpha = {alpha} at a buffer of {buffer} packets on the link of `evaluation`.
 Beside Reno, Vegas gets {rates} pkt/s in the {RUNS} runs of ns-2. In the last of these runs Vegas
@@ -186,15 +186,15 @@ paper says how to find the fair alpha for a given buffer.
 
 This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
 source of equal delay get the same throughput. For ns-2 and for the simulator `rounds` we make
-{RUNS} runs with each of several whole values of alpha. Reno gets more at the lower ones, and Vegas
-at the higher ones. The fair alpha is interpolated between the last value at which Reno gets more
-and the next one.
+{RUNS} runs with each of several whole values of alpha. At the smaller of these values Reno gets
+more, and at the larger ones Vegas. We interpolate the fair alpha between the last value at which
+Reno gets more and the next larger value.
 
 The tables also have the fair alpha by the mini-cycle model of the paper `devendictis`. This model
 follows the windows of Vegas and Reno, round trip by round trip, from one overflow of the buffer to
-the next. There are two columns for this model. In the column "both lose", both sources lose a
-packet at an overflow. In the column "who grows loses", only a source whose window grows loses a
-packet.
+the next. The tables have two columns for this model. In the column "both lose", both sources lose a
+packet at an overflow. In the column "who grows loses", only a source whose window grows at the
+overflow loses a packet.
 
 To compare the mini-cycle model of `devendictis` with ns-2, this page changes the model in three
 points:
@@ -202,22 +202,23 @@ points:
 - ns-2's Vegas rounds its backlog to whole packets. So in the model Vegas's window grows at a
 backlog below alpha - 1/2, and shrinks at a backlog above alpha + 1/2.
 
-- ns-2's Vegas reacts to the queue about two round trips late, and so does Vegas in the model.
+- ns-2's Vegas reacts to the queue about two round trips late. So Vegas does this in the model, too.
 
 - The limit of ns-2's queue includes the packet in transmission, and the model's buffer does not. So
 the model's buffer is one packet smaller than ns-2's limit (`docs/ns2.md`).
 
-**Link of `evaluation`** (187.5 pkt/s, 13.2 ms: it holds 2.5 packets).  Buffers and fair alphas are
-in packets:
+**Link of `evaluation`** (187.5 pkt/s, 13.2 ms, so the bandwidth-delay product is 2.5 packets).
+Buffers and fair alphas are in packets:
 
 {parts[0]}
 
-**Link of `devendictis`** (1080 pkt/s, 80 ms: it holds 86 packets).  Buffers and fair alphas are in
-packets:
+**Link of `devendictis`** (1080 pkt/s, 80 ms, so the bandwidth-delay product is 86 packets). Buffers
+and fair alphas are in packets:
 
 {parts[1]}
 
-The last table has the mean error of the fair alpha against ns-2, over the buffers of each link:
+The last table has the relative error of the fair alpha against ns-2, as the mean over the buffers
+of each link:
 
 {table(["model", "link of evaluation", "link of devendictis"], missed)}
 
@@ -228,8 +229,8 @@ the fair alpha is roughly two fifths of the buffer. Straight lines fitted to ns-
 `devendictis`.
 
 In ns-2 an alpha of 3 packets is fair at a buffer of {three[0]:.0f} packets on the link of
-`evaluation`, and of {three[1]:.0f} packets on the link of `devendictis`. Since the fair alpha
-depends on the buffer, no fixed alpha is fair at every buffer.
+`evaluation`, and at a buffer of {three[1]:.0f} packets on the link of `devendictis`. Since the fair
+alpha depends on the buffer, no fixed alpha is fair at every buffer.
 
 **Which hypothesis is wrong.** Hypothesis 5 of the paper `devendictis` says that Vegas and Reno both
 lose a packet when the buffer overflows. But if Vegas's backlog has reached alpha before the
@@ -237,11 +238,11 @@ overflow, Vegas's window no longer grows. Vegas then sends one packet for each A
 takes the place of the acknowledged one, so the queue does not become longer by it, and Vegas loses
 nothing.
 
-The mini-cycle model of the paper `devendictis` is not exact, even if in the model only a source
-whose window grows loses a packet at an overflow. The fair alpha, at which Vegas and Reno get the
-same, is then larger in the model than in ns-2, by {over.min():.1f} to {over.max():.1f} packets.
-This range leaves out one case, a buffer of {max(SHORT)} packets on the link of `evaluation`. We do
-not know why the model differs.
+Even without hypothesis 5 the mini-cycle model of the paper `devendictis` is not exact. Suppose that
+in the model only a source whose window grows loses a packet at an overflow. The fair alpha, at
+which Vegas and Reno get the same, is then larger in the model than in ns-2, by {over.min():.1f} to
+{over.max():.1f} packets. This range leaves out one case, a buffer of {max(SHORT)} packets on the
+link of `evaluation`. We do not know why the fair alpha is larger in the model.
 
 **Caution.** If alpha is larger than the fair alpha, at which both sources get the same, Vegas gets
 more than Reno. This advantage grows quickly with alpha. So if you know the fair alpha only roughly,

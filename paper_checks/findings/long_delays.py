@@ -123,32 +123,33 @@ def _text(rows: np.ndarray) -> str:
     short, long = _backlogs().T
     return f"""In the paper `tsang` (Tsang and Chang) two Vegas sources with different propagation
 delays share a link. The paper concludes from its table 3 that the source with the longer delay gets
-less. Equation (6) of the paper `boutremans` (Boutremans and Le Boudec) does not agree: in it the
-propagation delay has no influence on the rates. By this equation a source gets *more* if it
-over-estimates its baseRTT.
+less. Equation (6) of the paper `boutremans` (Boutremans and Le Boudec) contradicts this conclusion:
+in this equation the propagation delay has no influence on the rates. By the equation a source gets
+*more* if it over-estimates its baseRTT, as the source with the longer delay does in most rows of
+table 3.
 
 The table has the ratio of the rate of the source with the shorter delay to that of the other
-source. The two paths share a link, and differ only in the delay of the link after it. This delay is
-1 ms for one source, and for the other source the value in the first column, in ms. In the heads of
-the columns, "1 and 3" stands for alpha = 1 and beta = 3. The columns are:
+source. The paths of the two sources first share a link. Then each path has a link of its own, and
+only the delays of these two links differ: one is 1 ms, and the other is in the first column, in ms.
+In the heads of the columns, "1 and 3" stands for alpha = 1 and beta = 3. The columns are:
 
 - The column "print" is table 3 of `tsang`.
 
 - The column "printed rule" is a packet-by-packet simulation with the window rule that `tsang`
 prints in section 2.1.
 
-- The columns "theory" have the ratio by equation (6) of `boutremans`. This equation needs each
-source's baseRTT, for which we take the measurement of ns-2. It has only one threshold, for which we
-take (alpha + beta)/2.
+- The columns "theory" have the ratio by equation (6) of `boutremans`. For the baseRTT of each
+source in this equation, we take the baseRTT that the source measures in ns-2. The equation has only
+one threshold, for which we take (alpha + beta)/2.
 
 - The column "rounds of Linux" is the simulator `rounds` with the window rule of Linux.
 
 {table(["ms", *COLUMNS], cells)}
 
 In {len(real)} rows of the table above, the delay in the first column is 10 ms or more. The next
-table counts in how many of these {len(real)} cases the connection with the longer delay gets less:
-its throughput is lower by more than 1 %. The last column has the ratio of the larger throughput to
-the smaller, as the geometric mean over these cases:
+table counts in how many of these {len(real)} cases the source with the longer delay gets less, by
+more than 1 %. The last column has the geometric mean, over the {len(real)} cases, of the ratio of
+the larger throughput to the smaller:
 
 | source | the longer delay gets less | ratio |
 | --- | ---: | ---: |
@@ -160,13 +161,14 @@ the smaller, as the geometric mean over these cases:
 
 **What survives.** The numbers of the paper `tsang` are confirmed, and so is its conclusion for
 alpha = 1 and beta = 3: the connection with the longer delay gets less. We simulated the window rule
-that the paper prints, with two orders of the first packets. If the first packet of the connection
-with the longer delay reaches the router after that of the other connection, the connection with the
-longer delay gets less in {lose[RULE]} of {len(real)} cases. If its first packet reaches the router
-before that of the other, it gets less in {swapped} of {len(real)} cases.
+that the paper prints, with two orders of the first packets at the router. If the first packet of
+the connection with the shorter delay comes first, the connection with the longer delay gets less in
+{lose[RULE]} of {len(real)} cases. If that of the connection with the longer delay comes first, this
+connection gets less in {swapped} of {len(real)} cases.
 
 If alpha = beta = 2 or 3, the printed rule gives both connections of `tsang` nearly the same
-throughput, as in table 4 of the paper. If alpha = beta = 1, it does not always do so.
+throughput, as in table 4 of the paper. If alpha = beta = 1, the throughputs differ more in some
+cases.
 
 The window rule that the paper `tsang` prints does not round the backlog. ns-2's Vegas rounds the
 backlog to whole packets before it compares the backlog with the thresholds. We simulated the
@@ -189,22 +191,22 @@ all connections have the same backlog.
 In ns-2 2.35 the connection with the longer delay gets less in only {lose[NS2]} of {len(real)}
 cases, because ns-2 rounds the backlog. The rounding has two effects. First, a window stops growing
 at a backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time, because Vegas
-ends it by the rounded backlog. In slow start a window doubles. So in the last step of slow start,
-the backlog of the connection with the longer delay may jump from below alpha to above it. Then the
-window does not stop at a backlog of alpha, and this connection need not get less.
+ends slow start by the rounded backlog. In slow start a window doubles. So in the last step of slow
+start, the backlog of the connection with the longer delay may jump from below alpha to above alpha.
+The window then stops growing above a backlog of alpha, and this connection need not get less.
 
 **Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. This
 hypothesis is wrong: the two connections start together, and the first packet of the connection with
 the longer delay waits in the queue behind the first packet of the other. So the connection with the
-longer delay over-estimates its baseRTT. If both backlogs were equal, equation (6) of `boutremans`
-would then give this connection more. In fact it gets less, because its backlog is smaller.
+longer delay over-estimates its baseRTT. By equation (6) of `boutremans`, which assumes equal
+backlogs, this connection would get more. In fact it gets less, because its backlog is smaller.
 
 **Linux.** Vegas computes its backlog from the window W and the queueing delay RTT - baseRTT. In the
-papers the backlog is W (RTT - baseRTT)/RTT. In Linux it is W (RTT - baseRTT)/baseRTT. If a
-connection keeps this backlog of Linux at alpha, its rate W/RTT is alpha/(RTT - baseRTT) times
+papers the backlog is W (RTT - baseRTT)/RTT. In Linux the backlog is W (RTT - baseRTT)/baseRTT. If a
+connection keeps Linux's backlog at alpha, its rate W/RTT is alpha/(RTT - baseRTT) times
 baseRTT/RTT. The first factor is the same for both connections, because they share the queue. The
 second factor is larger for the connection with the longer delay. So with Linux's Vegas this
 connection gets more, which reverses the conclusion of `tsang`.
 
-The figures for Linux in the tables are predictions of the simulator `rounds`. We have not yet
+The numbers for Linux in the tables are predictions of the simulator `rounds`. We have not yet
 measured this network with a Linux kernel."""

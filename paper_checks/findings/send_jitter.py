@@ -367,10 +367,10 @@ def _text(answers: Sequence[Answer]) -> str:
     head = ["X, ms", "Reno, no waits", "Reno, waits", "SACK, no waits", "SACK, waits"]
     buffers, vegas = one("Vegas outperforms Reno at a buffer of 4"), one("two Vegas")
     return f"""Loss-based sources at a drop-tail queue show phase effects: a source whose packets
-arrive just after a departure finds a free place in the queue, and the other sources lose packets.
-This pattern can last for minutes (Floyd and Jacobson, "On traffic phase effects in packet-switched
-gateways", 1992). Real hosts send after small random waits, which break the pattern. The senders in
-the five papers that this project checks do not wait.
+always arrive just after a departure finds a free place in the queue, and the other sources lose
+packets. This pattern can last for minutes (Floyd and Jacobson, "On traffic phase effects in
+packet-switched gateways", 1992). Real hosts send after small random waits, which break the pattern.
+The senders in the five papers that this project checks do not wait.
 
 This page asks which conclusions of the papers remain true if senders wait for a random time. When
 the window of a sender allows it to send, the sender first waits for a random time. The wait is
@@ -383,23 +383,23 @@ second's. In rows that name a delay X, the second of two flows also crosses a li
 so it has the longer round trip. "The longer" in a row means this flow. The rows name the papers by
 their keys (`docs/paper-checks.md` explains them).
 
-Beside the numbers that the papers print, the table has those of ns-2 2.35 with senders that do not
-wait, of ns-2 with senders that wait (median of {SEEDS} runs), and of the simulator `rounds` with
-senders that wait (mean of {ROUNDS_RUNS} runs).
+The column "printed" has the numbers that the papers print. The next columns have our results: by
+ns-2 2.35 with senders that do not wait, by ns-2 with senders that wait (median of {SEEDS} runs),
+and by the simulator `rounds` with senders that wait (mean of {ROUNDS_RUNS} runs).
 
-A conclusion *survives* if with waits it holds in at least {SEEDS // 2 + 1} of the {SEEDS} runs of
-ns-2, and for the mean of `rounds`:
+A conclusion *survives* if, with senders that wait, it holds in at least {SEEDS // 2 + 1} of the
+{SEEDS} runs of ns-2, and for the mean of the runs of `rounds`:
 
 {table(HEAD, [_cells(a) for a in answers])}
 
-**What survives.** Without waits, {len(stood)} of the {len(answers)} conclusions hold in ns-2.  Of
-these {len(kept)} survive.
+**What survives.** If senders do not wait, {len(stood)} of the {len(answers)} conclusions hold in
+ns-2. Of these {len(stood)} conclusions, {len(kept)} survive.
 
 A conclusion may survive random waits of the senders although its numbers change. For example, the
 paper `evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a
-buffer of 50. Both statements are true with and without waits. But a buffer of 7 packets shows that
-the numbers change: without waits Reno's throughput divided by Vegas's is {buffers.still[1]:.2f},
-with waits it is {buffers.waits[1]:.2f}.
+buffer of 50. Both statements are true in ns-2 with and without waits. But the numbers change: at a
+buffer of 7 packets, for example, Reno's throughput divided by Vegas's is {buffers.still[1]:.2f}
+without waits, and {buffers.waits[1]:.2f} with waits.
 
 Another conclusion of the paper `evaluation` survives random waits of the senders: if two Vegas
 flows share a link, the flow with the longer round trip does not get clearly less. If the
@@ -408,7 +408,8 @@ although its round trip is longer: the first flow's throughput divided by the se
 {vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with waits.
 
 **What does not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
-wait, but not if they wait at random. The last column of the table of conclusions has "no" for them.
+wait, but not if they wait at random. For them the last column of the table of conclusions has only
+"no".
 
 In table 3 of the paper `evaluation` two flows with the same congestion control share a link. The
 second flow also crosses a link of X ms, so it has the longer round trip. The next table has the
@@ -416,13 +417,13 @@ first flow's throughput divided by the second's in ns-2, for two Reno flows and 
 
 {table(head, moved)}
 
-First take a delay of 13 ms for the link that only the second flow crosses. If senders do not wait,
-the second flow gets less than the first; if they wait, it gets more. The simulator `rounds` agrees:
-with waits, the first flow's throughput divided by the second's is {reno.rounds[1]:.2f} for two Reno
-flows and {sack.rounds[1]:.2f} for two SACK flows.
+Take first a delay X of 13 ms. If senders do not wait, the second flow gets less than the first; if
+senders wait, the second flow gets more. The simulator `rounds` agrees: with waits, the first flow's
+throughput divided by the second's is {reno.rounds[1]:.2f} for two Reno flows and
+{sack.rounds[1]:.2f} for two SACK flows.
 
-Now take a delay of 208 ms for the link that only the second flow crosses. If senders wait, the
-ratio of the first flow's throughput to the second's becomes larger for Reno, and smaller for SACK.
+Now take a delay X of 208 ms. Random waits make the ratio of the first flow's throughput to the
+second's larger for Reno, and smaller for SACK.
 
 So the bias against the flow with the longer round trip depends on the waits of the senders. The
 paper `evaluation`, in which senders do not wait, calls this bias almost linear in the ratio of the
@@ -435,6 +436,6 @@ the paper says beside our result.
 **Caution.** A sender's wait is uniform from 0 to the transmission time of one packet. This time is
 {1e3 / 187.5:.1f} ms on the links of `evaluation` and `tsang`, where the shortest round trip is 13.2
 ms. So the waits are not small: their mean, {0.5e3 / 187.5:.1f} ms, is an additional delay, which
-the senders in the papers do not have. If a result changes with the waits, there are two possible
-reasons: the phase effects have gone, or the round trip is longer. The runs do not tell which of the
-two is the reason."""
+the senders in the papers do not have. If a result changes when senders wait, there are two possible
+reasons: the waits prevent phase effects, or they make the round trip longer. The runs do not tell
+which of the two is the reason."""

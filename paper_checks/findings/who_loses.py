@@ -107,8 +107,8 @@ def _text(rows: np.ndarray) -> str:
     gain = [1 - after / before for before, after in itertools.pairwise(left)]
     return f"""Hypothesis 5 of the paper `devendictis` (De Vendictis and Baiocchi) says that one
 Vegas and one Reno source both lose a packet each time the buffer overflows. The formulas of the
-paper depend on this hypothesis. For example, Vegas multiplies its window by 3/4 after a loss. This
-factor has an effect only if Vegas loses packets.
+paper depend on this hypothesis. For example, they contain the factor 3/4, by which Vegas multiplies
+its window after a loss. This factor has an effect only if Vegas loses packets.
 
 The table has the ratio of Vegas's throughput to Reno's at several buffers (in packets). It compares
 ns-2 2.35 (mean of 3 runs), the simulator `rounds`, and four forms of the model of the paper
@@ -122,12 +122,13 @@ assumptions.
 
 - The column "both lose, ns-2's edges" is the model of `devendictis` with the formulas as we derived
 them, and with ns-2's rounding of the backlog. With this rounding Vegas's window is constant while
-its backlog is between alpha - 1/2 and alpha + 1/2. Both sources lose a packet at an overflow.
+its backlog is between two edges, alpha - 1/2 and alpha + 1/2. Both sources lose a packet at an
+overflow.
 
 - The column "who grows loses, ns-2's edges" is the model of `devendictis` with the formulas as we
 derived them and with ns-2's rounding of the backlog. In this form only a source whose window grows
-loses a packet at an overflow. In addition, Vegas reacts to the queue two round trips late. This
-delay changes the result only at a buffer of 5 packets.
+at an overflow loses a packet. In addition, Vegas reacts to the queue two round trips late, as in
+ns-2. This delay changes the result only at a buffer of 5 packets.
 
 The buffer in the first column is the limit of ns-2's drop-tail queue. This limit includes the
 packet in transmission; the buffer in the formulas of `devendictis` does not. So the formulas are
@@ -140,7 +141,7 @@ The next table has the relative errors, against ns-2, of the ratio of Vegas's th
 {table(["model", *buffers], missed)}
 
 **What survives.** The model of `devendictis` follows both windows from one overflow of the buffer
-to the next. This method survives the comparison with ns-2. But hypothesis 5 of the paper, that both
+to the next. The comparison with ns-2 confirms this method. But hypothesis 5 of the paper, that both
 sources lose a packet at an overflow, holds only at a buffer of 5 packets. The hypothesis is wrong
 at buffers of 10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its packets.
 
@@ -153,17 +154,17 @@ stopped growing, because its backlog has reached alpha.
 **How much each change improves the model.** We changed the model of `devendictis` twice. The first
 change is ns-2's rounding: ns-2 rounds the backlog to whole packets before it compares the backlog
 with alpha. So Vegas's window is constant at every backlog from alpha - 1/2 to alpha + 1/2. Without
-rounding it is constant only at a backlog of alpha. At buffers of 20 and 30 packets, this change
-removes {gain[0]:.0%} of the error of the model in the form "both lose, derived". (This error is
-that of the ratio of Vegas's throughput to Reno's, against ns-2; the second table has it.)
+rounding it is constant only at a backlog of alpha. The second table has the errors of the models.
+At buffers of 20 and 30 packets, the first change removes {gain[0]:.0%} of the error of the model in
+the form "both lose, derived".
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
 packet at an overflow. At buffers of 20 and 30 packets this second change removes {gain[1]:.0%} of
 the error that remains after the first change (ns-2's rounding).
 
 At a buffer of 10 packets the error of the model of `devendictis` is large with and without the two
-changes. With so small a buffer, Vegas's window depends strongly on the queue: if the queue is one
-packet longer or shorter, the window changes by several packets.
+changes. With so small a buffer, Vegas's window depends strongly on the length of the queue: if the
+queue is longer or shorter by one packet, Vegas's window changes by several packets.
 
 **For users.** After a loss Vegas multiplies its window by a decrease factor (3/4). If a Vegas flow
 shares a link with a Reno flow, this factor matters only if the buffer holds a few packets. With a
