@@ -49,7 +49,7 @@ ASSUMPTIONS = MappingProxyType(
         "for ever",
         "many-packets-queued": "flows that start late find so many packets queued that one more or "
         "less hardly changes the rates",
-        "mean-field": "only one flow uses the link; if there are several, the model leaves out "
+        "mean-field": "only one flow uses the link; with several flows the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
         "narrow-band": "if all flows are Vegas flows and their RTTs differ, they keep nearly "
         "equal backlogs; fails if the largest backlog at which a window stays constant is at "
@@ -83,10 +83,10 @@ ASSUMPTIONS = MappingProxyType(
         "Vegas flows in class D",
         "quasi-static": "earlier flows can shrink their windows as fast as the window of a "
         "new flow grows",
-        "queue-empties-at-start": "flows that start together find none of each other's packets "
-        "in the queue at some time, so each measures its propagation delay",
-        "rates-fill-the-link": "the predicted rates add up to the capacity; by this model's "
-        "formula they seldom do",
+        "queue-empties-at-start": "if several flows start together, each of them finds none of "
+        "the others' packets in the queue at some time, so each measures the propagation delay",
+        "rates-fill-the-link": "the predicted rates add up to the capacity; the rates of Bonald's "
+        "formula seldom do",
         "receiver-window": "no window in the computed cycle exceeds the receiver's limit, "
         "`max_window`",
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
@@ -138,7 +138,8 @@ ASSUMPTIONS = MappingProxyType(
         "flow-pairing": "it is certain which flow of the trace is which flow "
         "of the scenario; otherwise they were paired by their order",
         "congestion-control": "the flows of the trace ran the laws that the file states",
-        "no-other-flows": "the scenario's flows deliver more than 99.9 % of the trace's packets",
+        "no-other-flows": "no other flows use the link: the scenario's flows deliver more than "
+        "99.9 % of the trace's packets",
         "no-idle-flows": "every flow of the trace has data to send nearly all the time, unless the "
         "scenario says otherwise",
         "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
@@ -162,8 +163,10 @@ ASSUMPTIONS = MappingProxyType(
         "begins with a window of 2 instead, without slow start",
         "ns2-initial-window": "Vegas begins with its `initial_window`; in ns-2.35 its window has "
         "this size only from the ACK of its second packet on",
-        "ns2-placement": "the delay noise is at the place in the path that the scenario means",
-        "ns3-packets": "packets have the size that the file states",
+        "ns2-placement": "random noise of the delay (`delay_noise`) is added where the scenario's "
+        "path has it; in ns-2 it is added before the first link",
+        "ns3-packets": "ACKs have the scenario's `ack_size`, and connections need no SYN; in ns-3 "
+        "ACKs have a size of their own, and a connection begins with a SYN",
         "ns3-vegas": "Vegas changes its window as in the papers; ns-3's Vegas has its own rules",
         "ns3-cubic": "CUBIC is that of RFC 9438; ns-3's has a HyStart "
         "of its own and may lack the Reno-friendly region",
