@@ -128,10 +128,11 @@ in this equation the propagation delay has no influence on the rates. By the equ
 *more* if it over-estimates its baseRTT, as the source with the longer delay does in most rows of
 table 3.
 
-The table has the ratio of the rate of the source with the shorter delay to that of the other
+The table below has the ratio of the rate of the source with the shorter delay to that of the other
 source. The paths of the two sources first share a link. Then each path has a link of its own, and
 only the delays of these two links differ: one is 1 ms, and the other is in the first column, in ms.
-In the heads of the columns, "1 and 3" stands for alpha = 1 and beta = 3. The columns are:
+In the heads of the columns, "1 and 3" stands for alpha = 1 and beta = 3. The two columns "ns-2"
+have our measurements. The other columns are:
 
 - The column "print" is table 3 of `tsang`.
 

@@ -231,13 +231,13 @@ def records(
         places += [_place(find(member.flow.law))] * len(some)
     flows = np.concatenate([some.view(_BYTES) for some in found]).view(FLOW)
     # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
-    # that entered its access link first. If the flows have the same path, this packet belongs to
-    # the flow with the longer RTT, whose access link has the longer delay. This simulator handles
-    # such packets in the order of the array `flows`. So the flows with the longest RTT come first
-    # in the array. Flows with the same RTT are sorted by start time, congestion control, alpha,
-    # beta and stop time, so that the result does not depend on the order of the flows in the
-    # scenario file. But if flows arrive at random or have random sizes, the order of the file's
-    # [[flow]] tables decides which random numbers each table gets.
+    # that entered its access link first. If the flows cross the same links behind their access
+    # links, this packet belongs to the flow with the longer RTT, whose access link has the longer
+    # delay. This simulator handles such packets in the order of the array `flows`. So the flows
+    # with the longest RTT come first in the array. Flows with the same RTT are sorted by start
+    # time, congestion control, alpha, beta and stop time, so that the result does not depend on the
+    # order of the flows in the scenario file. But if flows arrive at random or have random sizes,
+    # the order of the file's [[flow]] tables decides which random numbers each table gets.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows.view(_BYTES)[np.lexsort((*keys, -flows["rtt"]))].view(FLOW)
     # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own
