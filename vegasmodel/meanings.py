@@ -178,7 +178,7 @@ ASSUMPTIONS = MappingProxyType(
         "what was in flight is known",
         "every-frame-captured": "the capture contains all data that was acknowledged; data that it "
         "lacks counts as delivered, and so does a jump of the sequence numbers if ports were used "
-        "again and the capture lacks the SYN",
+        "again and the capture lacks the FIN and the SYN",
         "every-event": "the kernel's event log lost no event",
         "data-captured": "the capture holds the data of every flow whose ACKs it holds",
         "whole-file": "the file is complete: a capture ends with a whole frame, a table with a "

@@ -215,8 +215,23 @@ def test_ports_that_are_used_again_without_a_syn_are_named_with_the_jump(tmp_pat
     wide = jump - 60 * 1448
     said = trace.doubts["every-frame-captured"]
     assert f"at most {wide / 1e6:.3g} MB in one place" in said
-    assert "if the ports were used again without a SYN in the capture" in said
+    assert "if the ports were used again without a FIN or SYN in the capture" in said
     assert trace.get("retransmits") is None
+
+
+@pytest.mark.parametrize("jump", [7_000_000, 50_000, -1_000_000, 2_000_000_000])
+def test_data_after_an_acknowledged_fin_is_of_a_new_connection(jump, tmp_path):
+    """The capture lacks the SYNs of the second connection on the same ports."""
+    records = []
+    for begin, syns, isns in ((1.0, True, (1, 2)), (9.0, False, (1 + 60 * 1448 + jump, 2))):
+        plain = replace(Options(), syns=syns, fins=True)
+        lines = captures.Connection(plain, random.Random(5), begin)
+        lines.run()
+        records += records_of(lines.frames, plain, (isns[0] % 2**32, isns[1]))
+    trace = read_from(records, tmp_path)
+    np.testing.assert_allclose(packets(trace), [60, 60])
+    assert trace.flows[1] == trace.flows[0] + " #2"
+    assert "every-frame-captured" not in trace.doubts
 
 
 @pytest.mark.parametrize("data", [True, False])

@@ -12,7 +12,8 @@
   segment it uses the times of the TCP handshake. If the capture has no handshake either, the flow's
   RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
-- A new SYN between the same addresses and ports begins a new connection.
+- A new SYN between the same addresses and ports begins a new connection. So does data that cannot
+  be of the old one, because the FIN of the old one was acknowledged.
 """
 
 from __future__ import annotations
@@ -137,6 +138,15 @@ class Connections:
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
         """Begin a new connection, and end an earlier one with the same addresses and ports."""
+        self._end(key, ends)
+        if len(self.handshakes) >= MAX_HANDSHAKES:
+            self.handshakes.popitem(last=False)
+        found = self.handshakes[ends] = Handshake(self.counts.get(ends, 0) + 1, steps=self.steps)
+        return found
+
+    def _end(self, key: Key, ends: frozenset[object]) -> None:
+        """End the connection with the addresses and ports ``key``, if there is one."""
+        self.handshakes.pop(ends, None)
         for each in (key, reverse(key)):
             self.unseen.pop(each, None)
             flow = self.flows.pop(each, None)
@@ -145,10 +155,6 @@ class Connections:
                 self.recents -= len(flow.recent)
                 flow.recent = OrderedDict()
                 self.counts[ends] = flow.number
-        if len(self.handshakes) >= MAX_HANDSHAKES:
-            self.handshakes.popitem(last=False)
-        found = self.handshakes[ends] = Handshake(self.counts.get(ends, 0) + 1, steps=self.steps)
-        return found
 
     def data(
         self,
@@ -176,7 +182,7 @@ class Connections:
         - ``place``: the packet's place in the file, for an error.
         """
         time, flow = self.time, self.flows.get(key)
-        if flow is None:
+        if flow is None or (flow.closed and self._over(flow, seq, size)):
             flow = self._new(key, seq, place)
         table, i, k = self.bins.cells, flow.index, self.bin
         if flow.steps != self.steps:
@@ -214,6 +220,18 @@ class Connections:
         if echo >= 0 and flow.stamps:
             self._echo(flow, echo)
         return flow
+
+    def _over(self, flow: Flow, seq: int, size: int) -> bool:
+        """Whether a segment after the acknowledged FIN of ``flow`` is of a later connection.
+
+        It is unless its bytes are among those that were captured before.  The flow's connection is
+        then ended.
+        """
+        offset = signed(seq - flow.high)
+        if flow.begin - flow.high <= offset <= -size:
+            return False
+        self._end(flow.key, frozenset(flow.key))
+        return True
 
     def _before(self, flow: Flow, start: int) -> None:
         """Move ``flow.begin``, the first known byte of the flow, back to ``start``.
@@ -325,6 +343,7 @@ class Connections:
         reached = flow.acked + signed(number - flow.acked)
         if reached == flow.high + 1 and flow.fin == flow.high:
             reached -= 1
+            flow.closed = True
         same = (ident, number, stamp)
         if not flow.begin <= reached <= flow.high or (ident > 0 and same == flow.last_ack):
             return  # a copy, or an ACK of another connection: its data were not sent

@@ -133,8 +133,8 @@ def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> d
         "every-frame-captured": (
             of(lambda flow: flow.missed > 0),
             f"data was acknowledged that the capture lacks, at most {_megabytes(flows)} in one "
-            "place; what was sent is unknown, and if the ports were used again without a SYN in "
-            "the capture, this jump counts as delivered data",
+            "place; what was sent is unknown, and if the ports were used again without a FIN or "
+            "SYN in the capture, this jump counts as delivered data",
         ),
         "retransmissions-told-from-copies": (
             of(lambda flow: flow.unsure > 0),

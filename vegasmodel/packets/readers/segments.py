@@ -52,6 +52,7 @@ class Flow:
         "alone",
         "at_sender",
         "begin",
+        "closed",
         "copies",
         "counted",
         "counted_ids",
@@ -107,6 +108,7 @@ class Flow:
         self.acks = self.total = self.largest = self.headers = self.regular = 0
         self.mss = self.syns = self.options = self.steps = 0
         self.copies = self.missed = self.unsure = self.widest = 0
+        self.closed = False  # its FIN was acknowledged, so no more data can follow
         self.loopback = self.at_sender = self.stamped = self.opened = False
         self.delays = False  # the receiver delays its ACKs, as far as the last ACK tells
         self.in_order = False  # the last ACK was of new data
