@@ -429,3 +429,32 @@ def test_an_rtt_that_only_a_receiver_sees_is_a_guess_that_says_so() -> None:
     text, *_ = newfile.from_trace(dataclasses.replace(trace, doubts=doubts), "receiver")
     assert text.count("link; a capture at the receiver shows only a part of it\n") == 2
     assert 'buffer = "1 BDP"  # a guess' in text
+
+
+@pytest.mark.parametrize(
+    ("last", "pauses", "stop"),
+    [
+        (12.0, (), 12.0),
+        (19.5, (), None),  # less than a second before the end of the trace
+        (12.0, (2, 11), None),  # it was silent for longer before
+        (17.0, (10, 11), 17.0),
+    ],
+)
+def test_a_flow_that_ends_before_the_trace_stops_in_the_file(
+    last: float, pauses: tuple[int, ...], stop: float | None
+) -> None:
+    """The trace lasts for 20 s; the second flow delivers nothing during its pause."""
+    times = np.arange(1.0, 21.0)
+    rates = np.full((20, 2), 500.0)
+    rates[times > last + 1, 1] = 0.0
+    rates[slice(*pauses) if pauses else slice(0), 1] = 0.0
+    figures = {"throughput": rates, "rtt": np.full((20, 2), 0.05), "first": [0.0, 0.0]}
+    trace = make("pcap", times, ["a", "b"], figures | {"last": [20.0, last]})
+    text, *_ = newfile.from_trace(trace, "stops")
+    first, second = vm.Scenario.from_toml(text).members
+    assert first.stop == 20.0
+    assert second.stop == (20.0 if stop is None else stop)
+    assert ("  # the last packet; the flow ends" in text) is (stop is not None)
+    if stop == 12.0:
+        found = vm.compare(vm.Scenario.from_toml(text), trace, []).measured
+        np.testing.assert_allclose(found.throughput, [500.0, 500.0])

@@ -19,7 +19,7 @@ from vegasmodel.completion import DEFAULT, EstimateError, Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, printable, write
 from vegasmodel.packets.ack_delays import ack_delays
-from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.activity import ends_early, idle_flows
 from vegasmodel.packets.estimate import estimate, first_windows
 from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.pairing import match_texts
@@ -133,6 +133,8 @@ def from_trace(
         elif ran not in laws.names():
             ran = printable(ran)[:20]
             notes["flow", i, "law"] = f"a guess: it ran {ran}, which is no law known here"
+        if "stop" in flow:
+            notes["flow", i, "stop"] = "the last packet; the flow ends before the trace does"
         if flow["match"] in delays:
             known = delays[flow["match"]]
             said = "estimate" if known.certain else "a guess"
@@ -275,7 +277,7 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     name ``flow-2``.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
-    windows, delays = first_windows(trace), ack_delays(trace)
+    windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)
     sizes = _sizes(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]{,99}", name) for name in trace.flows)
@@ -290,6 +292,8 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
             entry["start"] = f"{first:.6g} s"
+        if flow in stops and stops[flow] > max(first, 0.0):
+            entry["stop"] = f"{stops[flow]:.6g} s"
         if flow in windows:
             entry["initial_window"] = f"{windows[flow]:g} pkt"
         if sizes[i] not in (None, packet_size):

@@ -13,11 +13,12 @@ import numpy as np
 from vegasmodel.packets.gaps import lives, packets_in_all
 from vegasmodel.packets.trace import Floats, Trace
 
-__all__ = ["idle_flows", "windows_a_round_trip"]
+__all__ = ["ends_early", "idle_flows", "windows_a_round_trip"]
 
 SMALL = 0.01  # part of the bytes of the flow that delivers most
 BUSY = 0.5  # windows in a round trip
 LOST = 0.05  # part of the packets; a flow that loses more may wait for its timer most of the time
+SAME_TIME = 1.0  # s: times closer than this count as the same
 FIRST_WINDOW = 10  # packets, of today's TCP (RFC 6928)
 
 
@@ -53,6 +54,28 @@ def idle_flows(trace: Trace) -> dict[str, str]:
         part = "" if np.isnan(windows[i]) else f", {windows[i]:.2g} windows in a round trip"
         said = f"delivers {packets[i]:.3g} packets in all{part}: it has little to send"
         result[trace.flows[i]] = said
+    return result
+
+
+def ends_early(trace: Trace) -> dict[str, float]:
+    """The time of the last packet, s, of each flow that ends before the trace does, by its name.
+
+    A flow ends before the trace if it is then silent for more than a second (``SAME_TIME``), and
+    for longer than it ever was before. Flows of which this is unknown are left out.
+    """
+    last, delivered = trace.known("last"), trace.known("throughput")
+    if last is None or delivered is None:
+        return {}
+    result, end = {}, float(trace.edges[-1])
+    for i, name in enumerate(trace.flows):
+        times = trace.edges[1:][delivered[:, i] > 0]
+        pause = float(np.diff(times).max(initial=0.0))
+        if (
+            times.size
+            and not np.isnan(delivered[:, i]).any()
+            and end - last[i] > max(SAME_TIME, pause)
+        ):
+            result[name] = float(last[i])
     return result
 
 
