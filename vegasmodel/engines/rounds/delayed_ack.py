@@ -93,7 +93,7 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return
-    least = np.round(f.ack_pause / JIFFY)
+    least = np.rint(f.ack_pause / JIFFY)
     step = (end - begin) / max(packets - 1.0, 1.0)
     for k in range(int(min(packets, SETTLES))):
         at = begin + k * step
@@ -120,7 +120,7 @@ def use_quick_acks(f: Sender, acks: float) -> None:
     if not f.delayed_ack:
         return
     if f.adapts_ack_pause and 0.0 < f.quick_acks_left <= acks:
-        f.ack_ticks = np.round(f.ack_pause / JIFFY)
+        f.ack_ticks = np.rint(f.ack_pause / JIFFY)
     f.quick_acks_left -= acks
 
 

@@ -222,8 +222,8 @@ def departure_due(link: Queue, found: float, tolerance: float) -> bool:
     """
     if link.mixed:
         left = front_packets(link)
-        return left > 0.0 and np.abs(left - np.round(left)) < tolerance
-    return found > 0.5 and np.abs(found - np.round(found)) < tolerance
+        return left > 0.0 and np.abs(left - np.rint(left)) < tolerance
+    return found > 0.5 and np.abs(found - np.rint(found)) < tolerance
 
 
 @jit

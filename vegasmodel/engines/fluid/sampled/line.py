@@ -72,7 +72,7 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
             return
         flow = flows[which]
         moved = first.place - before / L - flow.place
-        moved -= np.round(moved)
+        moved -= np.rint(moved)
         flow.place, flow.in_place = flow.place + moved, True
         flow.round_part += moved
         before += flow.in_flight
