@@ -124,7 +124,7 @@ def picture(found: Iterable[Case], title: str) -> bytes:
 
 def cases() -> tuple[list[Case], dict[str, int]]:
     """Every model's answer to every stored measurement, and the number of measurements."""
-    key = fingerprint()
+    key = digest()
     if CACHE.exists():
         kept = json.loads(CACHE.read_text(encoding="utf-8"))
         if kept["key"] == key:
@@ -153,7 +153,7 @@ def stored() -> list[Path]:
     )
 
 
-def fingerprint() -> str:
+def digest() -> str:
     """A hash of the package's sources and of the stored runs."""
     sources = sorted(Path(vm.__file__).parent.rglob("*.py"))
     content = hashlib.sha256()

@@ -202,7 +202,7 @@ def test_a_sweep_does_not_go_on_with_an_edited_law(
 
 
 def test_a_sweep_with_a_law_of_unknown_code_is_not_continued(place: Path, no_laws: None) -> None:
-    """Earlier versions did not store the fingerprints of laws. Other sweeps go on all the same."""
+    """Earlier versions did not store the digests of laws. Other sweeps go on all the same."""
     vm.register_law("own", lambda f: 1.0)
     own = vm.Scenario.from_toml(file_of().replace('law = "reno"', 'law = "own"'))
     for name, scenario in (("own.zarr", own), ("reno.zarr", mixed())):

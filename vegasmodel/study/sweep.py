@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from vegasmodel import measurement
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import fingerprints, registered
+from vegasmodel.laws import digests, registered
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import grid, models, points, store, together, workers
 from vegasmodel.study.fields import Field
@@ -115,7 +115,7 @@ def sweep(
     names.  To save time, the assumption ``phase-effects`` of ``rounds`` is not tested.  The
     dataset's ``attrs`` hold the model, the scenario, what varies, and ``draw`` and ``seed``, which
     are 0 without random points.  If the scenario has laws that a user has added, ``attrs["laws"]``
-    has a fingerprint of each law's code.
+    has a digest of each law's code.
 
     Raises ``FieldError`` for bad input, and ``OSError`` if ``out`` cannot be written.  Raises
     ``ExtraMissing`` or ``EngineMissing`` if something that the sweep needs is not installed.
@@ -301,7 +301,7 @@ def _layout(space: Grid, model: str) -> Layout:
         "scenario_toml": scenario.to_toml(),
     }
     if own := registered(group.law for group in scenario.flows):
-        attributes["laws"] = {law.name: fingerprints.of_law(law) for law in own}
+        attributes["laws"] = {law.name: digests.of_law(law) for law in own}
     reason = {"long_name": "why there is no answer; empty if there is one"}
     broken = {"long_name": "assumptions that do not hold: their names, with spaces between"}
     variables = {

@@ -1,7 +1,7 @@
-"""Computes a fingerprint of a user's congestion control law, which tells if the law has changed.
+"""Computes a digest of a user's congestion control law, which tells if the law has changed.
 
 A sweep that was interrupted goes on later, but only with the same laws (``study/sweep.py``). A law
-consists of Python functions. The fingerprint also depends on the functions that they call, and on
+consists of Python functions. The digest also depends on the functions that they call, and on
 the variables that they read.
 """
 
@@ -22,18 +22,18 @@ _PLAIN = (str, bytes, int, float, complex, np.generic, enum.Enum, type(None))
 
 
 def of_law(law: Law) -> str:
-    """The fingerprint of a law: of its functions and of its other properties."""
+    """The digest of a law: of its functions and of its other properties."""
     return of(*(getattr(law, field.name) for field in dataclasses.fields(law)))
 
 
 def of(*values: Any) -> str:
-    """The fingerprint of some values, such as functions: 16 hexadecimal digits.
+    """The digest of some values, such as functions: 16 hexadecimal digits.
 
-    Equal values have the same fingerprint in every process.  A function's fingerprint depends on
+    Equal values have the same digest in every process.  A function's digest depends on
     its code, on the Python functions that it calls, and on the values that it reads from global
     variables, from an enclosing function and from modules, such as ``settings.GAIN``.  The
-    fingerprint does not depend on comments, on names of local variables, or on the place of the
-    code in a file.  But another version of Python may give another fingerprint, because it
+    digest does not depend on comments, on names of local variables, or on the place of the
+    code in a file.  But another version of Python may give another digest, because it
     translates the code in another way.
     """
     return hashlib.sha256(_told(values, []).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The fingerprint of a law: it changes with what the law does, and with nothing else."""
+"""The digest of a law: it changes with what the law does, and with nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 
-from vegasmodel.laws import fingerprints
+from vegasmodel.laws import digests
 
 SETTINGS = types.ModuleType("settings")
 SETTINGS.GAIN = 1.0  # type: ignore[attr-defined]
@@ -59,34 +59,34 @@ def outer(monkeypatch: pytest.MonkeyPatch, **other: object) -> types.FunctionTyp
     ],
     ids=str,
 )
-def test_what_a_function_reads_changes_its_fingerprint(
+def test_what_a_function_reads_changes_its_digest(
     other: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Globals, arrays, defaults of a function that it calls, and the variables around that one."""
     same, changed = outer(monkeypatch), outer(monkeypatch, **other)
-    assert fingerprints.of(same) == fingerprints.of(outer(monkeypatch))
-    assert fingerprints.of(same) != fingerprints.of(changed)
+    assert digests.of(same) == digests.of(outer(monkeypatch))
+    assert digests.of(same) != digests.of(changed)
 
 
-def test_a_number_of_another_module_changes_the_fingerprint(
+def test_a_number_of_another_module_changes_the_digest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rule = outer(monkeypatch)
-    before = fingerprints.of(rule)
+    before = digests.of(rule)
     monkeypatch.setattr(SETTINGS, "UNUSED", 2.0, raising=False)
-    assert fingerprints.of(rule) == before
+    assert digests.of(rule) == before
     monkeypatch.setattr(SETTINGS, "GAIN", 2.0)
-    assert fingerprints.of(rule) != before
+    assert digests.of(rule) != before
 
 
-def test_a_function_that_numba_has_compiled_has_the_fingerprint_of_its_python_function() -> None:
+def test_a_function_that_numba_has_compiled_has_the_digest_of_its_python_function() -> None:
     def one(f: float) -> float:
         return 1.0
 
     def two(f: float) -> float:
         return 2.0
 
-    assert fingerprints.of(numba.njit(one)) == fingerprints.of(one) != fingerprints.of(two)
+    assert digests.of(numba.njit(one)) == digests.of(one) != digests.of(two)
 
 
 def test_comments_names_of_variables_and_the_place_in_the_file_do_not_count() -> None:
@@ -103,21 +103,21 @@ def test_comments_names_of_variables_and_the_place_in_the_file_do_not_count() ->
         sum_of_both = f + 1.0
         return math.floor(sum_of_both)
 
-    assert fingerprints.of(first) == fingerprints.of(one)
+    assert digests.of(first) == digests.of(one)
 
 
-def test_the_fingerprint_is_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_digest_is_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python shuffles its sets of texts, and places its objects, anew in every process."""
     code = "import sys, types\nsettings = types.ModuleType('settings')\nsettings.GAIN = 1.0\n"
     code += f"sys.modules['settings'] = settings\n{FILE.format(**FIRST)}"
-    code += "from vegasmodel.laws import fingerprints\nprint(fingerprints.of(outer))"
+    code += "from vegasmodel.laws import digests\nprint(digests.of(outer))"
     for seed in ("1", "2"):
         line = [sys.executable, "-c", code]
         done = subprocess.run(
             line, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
         )
-        assert done.stdout.strip() == fingerprints.of(outer(monkeypatch))
+        assert done.stdout.strip() == digests.of(outer(monkeypatch))
 
 
 def test_a_number_of_numpy_is_a_number() -> None:
-    assert fingerprints.of(np.float64(1.0)) != fingerprints.of(np.float64(2.0))
+    assert digests.of(np.float64(1.0)) != digests.of(np.float64(2.0))
