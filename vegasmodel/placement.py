@@ -71,8 +71,8 @@ def shut_links(scenario: Scenario) -> list[str]:
     """
     if not link_stack(scenario).limit_counts:
         return []
-    used = dict.fromkeys(link for group in scenario.flows for link in scenario.path(group))
-    return [link.name for link in used if min(link.limits) < 1 + link.queue.limit_counts]
+    tight = (link for link in scenario.crossed if min(link.limits) < 1 + link.queue.limit_counts)
+    return [link.name for link in tight]
 
 
 def queue_of(link: Link, group: Flow) -> str:

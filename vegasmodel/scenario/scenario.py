@@ -162,6 +162,11 @@ class Scenario(Checked):
         links = self.links if group.path is None else tuple(by_name[name] for name in group.path)
         return links if group.direction == "forward" else links[::-1]
 
+    @property
+    def crossed(self) -> tuple[Link, ...]:
+        """The links that the data packets of some flow cross, each of them once."""
+        return tuple(dict.fromkeys(link for group in self.flows for link in self.path(group)))
+
     def size_of(self, group: Flow) -> float:
         """Bytes of one data packet of this group."""
         _expect_group(group)
@@ -210,8 +215,7 @@ class Scenario(Checked):
         """
         if self.run.start_jitter > 0:
             return True
-        crossed = [link for group in self.flows for link in self.path(group)]
-        random = any(link.queue.random or link.loss > 0 for link in crossed)
+        random = any(link.queue.random or link.loss > 0 for link in self.crossed)
         random = random or any(self.jitter(g) > 0 or g.delay_noise > 0 for g in self.flows)
         random = random or any(map(draws, registered(group.law for group in self.flows)))
         return random and not self.random_arrivals

@@ -56,9 +56,7 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     An assumption holds if the scenario does not need the feature. The features are some details of
     congestion controls, and packets that a link drops on purpose (``Link.drops``).
     """
-    groups = scenario.flows
-    crossed = [link for group in groups for link in scenario.path(group)]
-    forced = any(link.drops for link in crossed)
+    forced = any(link.drops for link in scenario.crossed)
     lacking = left_out_of_laws(scenario, counted=True)
     return (
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),

@@ -43,12 +43,11 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     they want to keep there. Then they lose packets, too. So flows that have lost packets after
     warm-up in ``found`` count as loss-based, unless links lose packets at random.
     """
-    crossed = [link for group in scenario.flows for link in scenario.path(group)]
     tails = DropTail | RateDelay
-    spills = any(isinstance(k.queue, tails) and not k.never_full for k in crossed)
+    spills = any(isinstance(k.queue, tails) and not k.never_full for k in scenario.crossed)
     lasting = all(g.arrivals == "once" for g in scenario.flows)
     losers = sum(not find(member.flow.law).delay_based for member in scenario.members)
-    by_chance = any(link.loss > 0.0 for link in crossed)
+    by_chance = any(link.loss > 0.0 for link in scenario.crossed)
     if losers == 0 and not by_chance and found is not None and found.loss_rate is not None:
         losers = int(np.count_nonzero(np.nan_to_num(found.loss_rate)))
     rtts = {member.rtt for member in scenario.members}

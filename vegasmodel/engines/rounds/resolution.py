@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 from vegasmodel.engines.rounds.access import is_slow
-from vegasmodel.engines.rounds.route import finite_buffers
 from vegasmodel.laws import find
 from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
@@ -77,15 +76,14 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
-    crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    early = any(isinstance(link.queue, Red) for link in crossed)
+    early = any(isinstance(link.queue, Red) for link in scenario.crossed)
     few = same and len(members) <= 2 and not early
     pipe, held = held_packets(scenario)
     late = any(group.delayed_ack for group in scenario.flows)
-    finite = finite_buffers(crossed)
+    finite = _finite_buffers(scenario)
     waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
     uneven = waits and pipe > UNCONTENDED * len(members) and _often_idle(scenario)
-    pair = few and len({link.name for link in crossed}) == 1
+    pair = few and len(scenario.crossed) == 1
     if not finite:
         parts = CONTENDED if late or uneven else UNCONTENDED
         return parts, parts
@@ -106,15 +104,20 @@ def _often_idle(scenario: Scenario) -> bool:
     return alone or all(find(group.law).delay_based for group in scenario.flows)
 
 
+def _finite_buffers(scenario: Scenario) -> list[float]:
+    """The buffer sizes, in whole packets, of those links on flows' paths whose buffer is finite."""
+    return [sum(link.limits) for link in scenario.crossed if not link.never_full]
+
+
 def held_packets(scenario: Scenario) -> tuple[float, float]:
     """The bandwidth-delay product, in packets, and the sum of this product and the buffer.
 
     The product is the capacity of the fastest link times the longest RTT. The buffer is the largest
     finite buffer, or 0 if all buffers are infinite.
     """
-    crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    pipe = max(link.capacity for link in crossed) * max(m.rtt for m in scenario.members)
-    return pipe, pipe + max(finite_buffers(crossed), default=0.0)
+    fastest = max(link.capacity for link in scenario.crossed)
+    pipe = fastest * max(m.rtt for m in scenario.members)
+    return pipe, pipe + max(_finite_buffers(scenario), default=0.0)
 
 
 def unlimited_window(scenario: Scenario) -> float:
@@ -139,5 +142,4 @@ def is_coarse(scenario: Scenario) -> bool:
 
     The result is False if all buffers are infinite.
     """
-    crossed = [link for group in scenario.flows for link in scenario.path(group)]
-    return bool(finite_buffers(crossed)) and SINGLE * held_packets(scenario)[1] > MOST_SINGLE
+    return bool(_finite_buffers(scenario)) and SINGLE * held_packets(scenario)[1] > MOST_SINGLE

@@ -19,7 +19,6 @@ this queue and the next one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -240,11 +239,6 @@ def _room(scenario: Scenario, link: Link, key: Key) -> float:
     if _acks_alone(scenario, link, key):
         return math.inf
     return link.room(link_stack(scenario), key[2])
-
-
-def finite_buffers(links: Iterable[Link]) -> list[float]:
-    """The buffer sizes, in whole packets, of those links whose buffer is finite."""
-    return [sum(link.limits) for link in links if not link.never_full]
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
