@@ -151,12 +151,12 @@ def _start(scenario: Scenario, at: Mapping[str, Floats]) -> Floats:
 
     ``at`` has the values of the scenario's fields, arrays of one shape.
     """
-    starts = {law: [m.start for m in scenario.members if (m.flow.keeps_backlog) == law]
-              for law in (True, False)}  # fmt: skip
+    vegas = [m.start for m in scenario.members if m.flow.keeps_backlog]
+    reno = [m.start for m in scenario.members if not m.flow.keeps_backlog]
     variant, (n_vegas, n_reno) = vegas_group(scenario).variant, counts(scenario)
-    if min(starts[True]) > min(starts[False]):
+    if min(vegas) > min(reno):
         return at["initial_window"]
-    if max(starts[True]) < min(starts[False]):
+    if max(vegas) < min(reno):
         return minicycle.window_alone(
             at["capacity"], at["rtt"], at["alpha"], variant=variant, n_vegas=n_vegas
         )
