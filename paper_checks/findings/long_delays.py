@@ -152,10 +152,10 @@ table counts in how many of these {len(real)} cases the source with the longer d
 more than 1 %. The last column has the geometric mean, over the {len(real)} cases, of the ratio of
 the larger throughput to the smaller:
 
-| source | the longer delay gets less | ratio |
+| result of | the longer delay gets less | ratio |
 | --- | ---: | ---: |
 | the paper's table | {lose[PRINT]} | {spread[PRINT]:.2f} |
-| the paper's window rule, run | {lose[RULE]} | |
+| the paper's window rule, simulated | {lose[RULE]} | |
 | ns-2, alpha = 1, beta = 3 | {lose[NS2]} | {spread[NS2]:.2f} |
 | ns-2, alpha = beta = 2 | {lose[NS2_LINE]} | {spread[NS2_LINE]:.2f} |
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
