@@ -35,13 +35,13 @@ ASSUMPTIONS = MappingProxyType(
         "every-ack-arrives": "no ACK is lost",
         "fast-retransmit": "losses are recovered without a timeout; `fluid` tests this for "
         "random losses only",
-        "first-windows-fit": "the link and its buffer hold the first windows of all flows",
+        "first-windows-fit": "the link and its buffer hold the initial windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
         "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
-        "insensitive-to-starts": "the answer hardly depends on start times and random waits: no "
-        "flow's throughput has a standard deviation above 10 % of its mean over the runs; not "
-        "known after one run, or if the runs agree but all have the same start times "
-        "(`start_jitter`)",
+        "insensitive-to-starts": "the predicted throughputs hardly depend on start times and "
+        "random waits: no flow's throughput has a standard deviation above 10 % of its mean over "
+        "the runs; not known after one run, or if the runs agree but all have the same start "
+        "times (`start_jitter`)",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
@@ -124,13 +124,13 @@ ASSUMPTIONS = MappingProxyType(
         "same-delayed-acks": "receivers delay their ACKs in the model as they do in the trace "
         "(`delayed_ack`)",
         "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
-        "phase-effects": "the answer is about the same whether or not senders wait before they "
-        "send (`send_jitter`): no flow's throughput differs by more than 10 % of the mean "
+        "phase-effects": "the throughputs are about the same whether or not senders wait before "
+        "they send (`send_jitter`): no flow's throughput differs by more than 10 % of the mean "
         "throughput. Phase effects are the cause of such a difference: if senders never wait, "
         "packets of several flows may reach the full queue in the same order again and again. "
-        "Then it is always the same flow that loses, and the answer depends on tiny differences "
-        "of the RTTs. If a difference may be due to chance, it is not known whether the "
-        "assumption holds; more in docs/scenario.md, What `send_jitter` does",
+        "Then it is always the same flow that loses, and the throughputs depend on tiny "
+        "differences of the RTTs. If a difference may be due to chance, it is not known whether "
+        "the assumption holds; more in docs/scenario.md, What `send_jitter` does",
         "estimated-parameters": "no value of the scenario file is missing, an estimate "
         "(`estimated_from`) or a guess (`guesses`)",
         "fixed-starts": "start times are not random (`start_jitter`), "
@@ -215,10 +215,10 @@ COLUMNS = MappingProxyType(
         "which does not tell how the flows differ",
         "ratio": "the mean throughput of the flows of one group, divided by that of the flows of "
         "another group",
-        "sd": "of `--uncertain`: the standard deviation of a ratio of throughputs that the errors "
-        "of the fields cause, to first order in these errors; it does not count the model's own "
-        "error",
-        "sd, %": "of `--uncertain`: the column `sd` as a part of the ratio, in percent",
+        "sd": "in the output of `--uncertain`: the standard deviation of a ratio of throughputs "
+        "that the errors of the fields cause, to first order in these errors; the model's own "
+        "error is not included",
+        "sd, %": "in the output of `--uncertain`: the column `sd` in percent of the ratio",
         "throughput NRMSE": "root mean square error of the flows' throughputs, divided by their "
         "mean measured throughput",
         "ln ratio error": "ln(model / measured) of the throughput ratio a/b of two groups a and "
