@@ -56,7 +56,8 @@ def rate_linux() -> Derivation:
     """The steady rate of Linux's Vegas, in place of equation (5) of Boutremans and Le Boudec.
 
     In the steady state Linux's window W satisfies W (RTT - baseRTT)/baseRTT = alpha. The last step
-    of the derivation shows that the rate W/RTT is that of equation (5), alpha/(RTT - baseRTT), minus alpha/RTT.
+    of the derivation shows that the rate W/RTT is that of equation (5), alpha/(RTT - baseRTT),
+    minus alpha/RTT.
     """
     base, rtt = d + x, d + Delta
     rest = sp.Eq(W * (rtt - base) / base, alpha)
