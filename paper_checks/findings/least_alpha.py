@@ -38,7 +38,7 @@ Scene = Callable[[int, int], Scenario]
 
 
 def short(buffer: int, alpha: int) -> Scenario:
-    """``evaluation``: 187.5 pkt/s, 13.2 ms: the link holds 2.5 packets."""
+    """The link of ``evaluation``: 187.5 pkt/s, 13.2 ms, so a BDP of 2.5 packets."""
     base = pair("vegas", "reno", buffer=float(buffer), thresholds=(float(alpha), float(alpha)))
     run = dataclasses.replace(base.run, runs=RUNS, start_jitter=0.5)
     name = f"evaluation-fair-buffer-{buffer}-alpha-{alpha}"
@@ -46,7 +46,7 @@ def short(buffer: int, alpha: int) -> Scenario:
 
 
 def long(buffer: int, alpha: int) -> Scenario:
-    """``devendictis``: 1080 pkt/s, 80 ms: the link holds 86 packets."""
+    """The link of ``devendictis``: 1080 pkt/s, 80 ms, so a BDP of 86 packets."""
     base = load(Path(devendictis.__file__).with_name("figure3.toml"))
     vegas = dataclasses.replace(base.flows[0], alpha=float(alpha), beta=float(alpha))
     link = dataclasses.replace(base.links[0], buffer=float(buffer))
@@ -73,8 +73,9 @@ def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
 def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
     """The fair alpha by the mini-cycle model; NaN if there is none.
 
-    It has ns-2's edges, and a buffer of one packet less than ns-2's limit, which counts the packet
-    in transmission.
+    In the model Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, as in ns-2.
+    The model's buffer is one packet less than ns-2's limit, which counts the packet in
+    transmission.
     """
     scenario = scene(buffer, 1)
     capacity, rtt = scenario.links[0].capacity, scenario.members[0].rtt
@@ -132,7 +133,7 @@ CAPTION = "Alpha = beta at which one Vegas and one Reno source get the same."
 
 
 def _lottery(runs: Runs) -> str:
-    """Why the last point of the short link is uncertain: the start times decide."""
+    """The text on the largest buffer of ``short``, where the random start times decide."""
     buffer = max(SHORT)
     alpha = SHORT[buffer][0]
     measured = runs(short(buffer, alpha))

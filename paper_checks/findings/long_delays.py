@@ -32,21 +32,21 @@ PRINT, RULE, NS2, NS2_LINE, LINUX = 0, 1, 2, 4, 6  # columns
 
 
 def _replayed(x2: int, longer_first: bool = False) -> float:
-    """Rate of the shorter connection over the longer's, packet by packet by the printed rule."""
+    """Rate of the connection with the shorter delay over the other's, by the printed rule."""
     shorter, longer = replay(x2, longer_first=longer_first)
     return shorter.rate(CONVERGED) / longer.rate(CONVERGED)
 
 
 def _backlogs() -> np.ndarray:
-    """[case, connection]: the backlogs at which the windows stop, packets."""
+    """[case, connection]: the backlogs at which the windows stop growing, packets."""
     last = [[c.rounds[-1] for c in replay(x2)] for x2 in DELAYS[:-2]]
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
 
 
 def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """Rate of the shorter connection over the longer's by (6) of ``boutremans``.
+    """Rate of the connection with the shorter delay over the other's, by (6) of ``boutremans``.
 
-    The baseRTTs are those measured in ns-2, and alpha is the middle of the band.
+    The baseRTTs are those measured in ns-2. The threshold of (6) is (alpha + beta)/2.
     """
     base = runs(two(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)).base_rtt
     assert base is not None
@@ -65,7 +65,10 @@ def _linux(x2: int) -> float:
 
 
 def _rows(runs: Runs) -> np.ndarray:
-    """[case, column]: rate of the shorter connection over the longer's; no case of equal delays."""
+    """[case, column]: rate of the connection with the shorter delay over the other's.
+
+    The case of equal delays is left out.
+    """
     rows = []
     for x2 in DELAYS[:-1]:
         band = runs(two(x2, warmup=CONVERGED)).mean

@@ -261,12 +261,12 @@ class Answer:
 
     @property
     def stood(self) -> bool:
-        """Whether it holds in ns-2 without waits."""
+        """Whether the conclusion holds in ns-2 if senders do not wait."""
         return self.conclusion.holds(self.still)
 
     @property
     def verdict(self) -> str:
-        """Whether it survives."""
+        """Whether the conclusion survives: it holds in ns-2 and in ``rounds`` if senders wait."""
         by = self.seeds > SEEDS / 2, self.conclusion.holds(self.rounds)
         told = {(True, True): "yes", (False, False): "no"}
         said = told.get(by, "by ns-2 alone" if by[0] else "by rounds alone")
