@@ -33,7 +33,6 @@ from vegasmodel.engines.rounds.state import (
     Table,
     jit,
     rare,
-    uniform,
 )
 from vegasmodel.engines.rounds.travel import (
     arrive_at_once,
@@ -152,7 +151,7 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         f.burst -= packets
         at += packets * f.gap
         if f.queue_wait > 0.0:  # the first has waited ``late`` s; none overtakes
-            at = max(at, f.left_at - f.late + f.queue_wait * uniform())
+            at = max(at, f.left_at - f.late + f.queue_wait * np.random.random())
     return fits
 
 

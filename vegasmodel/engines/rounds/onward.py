@@ -23,7 +23,6 @@ from vegasmodel.engines.rounds.state import (
     inlined,
     jit,
     rare,
-    uniform,
 )
 
 TIE = 1e-10  # seconds: longest random delay of an event, by which ties are broken at random
@@ -52,7 +51,7 @@ def schedule(net: Net, e: int, time: float) -> None:
     """
     key = due(net, e, time)
     if net.flows[net.hops[e].flow].random_ties:
-        key += TIE * uniform()
+        key += TIE * np.random.random()
     net.keys[e] = key
     # the tournament: at each node the winner so far meets the winner of the other half
     tree, node, first = net.tree, e + net.keys.shape[0], e
@@ -177,7 +176,7 @@ def _lengthen(
     return True
 
 
-@apart
+@jit
 def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     """Draw the random delay, in seconds, of a packet or an ACK.
 
@@ -198,7 +197,7 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     ACK overtakes the one before it.
     """
     if h.last:
-        arrival = max(h.latest, back + f.queue_wait * uniform())
+        arrival = max(h.latest, back + f.queue_wait * np.random.random())
     else:
         second = sent_at == h.burst_at and math.isnan(h.burst_noise)
         late = h.burst_noise

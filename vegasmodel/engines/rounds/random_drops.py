@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.queue import TOLERANCE, departure_due
-from vegasmodel.engines.rounds.state import RED, Queue, apart, jit, uniform
+from vegasmodel.engines.rounds.state import RED, Queue, apart, jit
 
 
 @jit
@@ -59,7 +59,7 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
         first = max(link.passed + 1.0, np.ceil(1.0 / p - TOLERANCE))
         if first > link.passed + left + TOLERANCE:
             break
-        fate = (2.0 - uniform() * (2.0 - first * p)) / p - 1.0
+        fate = (2.0 - np.random.random() * (2.0 - first * p)) / p - 1.0
         falls = max(np.ceil(fate), first)
         if falls > link.passed + left + TOLERANCE:
             break

@@ -431,9 +431,3 @@ def around(place: int, ring: Table[Parcel]) -> int:
     are faster than the operator ``%``.
     """
     return place if place < ring.shape[0] else place - ring.shape[0]
-
-
-@apart
-def uniform() -> float:
-    """A random number, evenly distributed between 0 and 1."""
-    return np.random.random()

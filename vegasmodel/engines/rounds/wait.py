@@ -25,7 +25,7 @@ from vegasmodel.engines.rounds.acks import limit_flight, send, sendable, usable_
 from vegasmodel.engines.rounds.laws import outstanding, window
 from vegasmodel.engines.rounds.repair import send_in_recovery
 from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
-from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit, uniform
+from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
@@ -62,7 +62,7 @@ def begin_wait(f: Sender, holes: Floats, at: float) -> None:
     No wait begins if another one is in progress, or if there is no packet to send.
     """
     if f.wait_ends == NEVER and _may_send(f, holes, _free(f, at)):
-        f.wait_ends = at + f.jitter * uniform()
+        f.wait_ends = at + f.jitter * np.random.random()
 
 
 @jit
