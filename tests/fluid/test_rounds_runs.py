@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -245,6 +247,24 @@ def test_an_infinite_buffer_of_a_rate_delay_router_loses_nothing(
         assert growth.holds is False
         plain = vm.predict(case.replace(links=(vm.Link("250 pkt/s"),)), "rounds")
         assert found.queue_mean == pytest.approx(plain.queue_mean, rel=1e-3)
+
+
+_MANY_FLOWS = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+import vegasmodel as vm
+link = vm.Link("100 Mbit/s", buffer=3125.0, queue=vm.RateDelay(delay_buffer=0.05))
+flows = [vm.Flow(law, "300 ms", count=400, access=25000.0) for law in ("newreno", "vegas")]
+print(vm.predict(vm.Scenario([link], flows, run=vm.Run("2 s", "1 s")), "rounds").applicable)
+"""
+
+
+def test_many_flows_reserve_less_memory_than_a_computer_has() -> None:
+    """Each flow's packets may fill the buffer, but not those of all flows at once."""
+    told = subprocess.run(
+        [sys.executable, "-c", _MANY_FLOWS], capture_output=True, text=True, check=False
+    )
+    assert told.stdout == "True\n", told.stderr
 
 
 @pytest.mark.parametrize("runs", [0, -1])

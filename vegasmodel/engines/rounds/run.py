@@ -129,8 +129,9 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     A full ring buffer is copied to a new place with room for twice as many groups, at most
     ``Hop.most`` groups. The old place stays unused. All old places of a ring buffer together have
     room for less than 2 ``most`` groups. So the memory has room for 3 ``most`` groups per ring
-    buffer. ``numpy.empty`` only reserves this memory: parts that are never used take up no space
-    and no time.
+    buffer, or, if there are many ring buffers, for ``3 * _PARCELS`` groups in all, because they
+    are not all full at once. ``numpy.empty`` only reserves this memory: parts that are never used
+    take up no space and no time.
     """
     share = _PARCELS // len(way.hops)
     spare = share if math.isfinite(way.longest) else 0
@@ -140,7 +141,7 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     most[: way.first[0]] = room
     way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
     way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-    return np.empty(3 * int(most.sum()), PARCEL)
+    return np.empty(int(way.hops["room"].sum()) + 3 * min(int(most.sum()), _PARCELS), PARCEL)
 
 
 class Frame:
