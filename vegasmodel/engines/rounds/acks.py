@@ -59,8 +59,8 @@ def limit_flight(f: Sender) -> None:
 def note_flight(f: Sender, before: float) -> None:
     """After ns-2's CUBIC has sent packets, lower its limit on packets in flight (``flight_limit``).
 
-    The limit falls to ``before``, but not below 1. This is the number of packets that were in
-    flight before the sender sent the new ones. ``limit_flight`` explains the limit.
+    ``before`` is the number of packets that were in flight before the sender sent the new ones. The
+    limit falls to this number, but not below 1. ``limit_flight`` explains the limit.
     """
     if outstanding(f) > before:
         f.flight_limit = min(f.flight_limit, max(before, 1.0))
@@ -206,7 +206,7 @@ def received_beyond(f: Sender | Receiver) -> float:
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """Number of SACK blocks in the next ACK, at most three, as beside timestamps (RFC 2018)."""
+    """Number of SACK blocks in the next ACK: at most three, as with timestamps (RFC 2018)."""
     beyond = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole

@@ -199,8 +199,8 @@ def answer(
     """Predict a scenario's throughputs with the simulator ``rounds``.
 
     A flow's throughput is the number of packets delivered per second after warm-up, [n_flows]. The
-    outcome of a run may be random: start times, sending times or delays are random, RED or random
-    loss drops packets, or the random start of a host's clock affects the run
+    outcome of a run is random if start times, sending times or delays are random, if RED or random
+    loss drops packets, or if the random start of a host's clock affects the run
     (``_random_ticks_count``). Then the prediction is the mean over several runs, with its standard
     error. Otherwise there is one run, unless ``runs`` asks for more. If short flows arrive at
     random, the scenario can also ask for more.
@@ -225,8 +225,8 @@ def answer(
     run and each later one. If it returns True, no further run is made.
 
     ``parts``, ``synchronised`` and ``without`` are passed on to ``rounds.run``. If the simulator
-    cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails,
-    it is the last one, the throughputs are NaN, and ``extra["status"]`` gives the reason.
+    cannot simulate the scenario, ``Prediction.not_applicable`` gives the reason. If a run fails, no
+    further run is made, the throughputs are NaN, and ``extra["status"]`` gives the reason.
     """
     if runs is not None:
         Integer(1, MAX_RUNS).check(runs, "runs")

@@ -39,7 +39,7 @@ ROOTS = (
 )  # fmt: skip
 SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: at a constant window ``cnt`` stays for this time
 CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
-WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet, at or above the target
+WINDOWS_AT_TARGET = 100.0  # at or above the target: windows of ACKs for one packet of growth
 HYSTART_MIN_SAMPLES = 8.0  # ACKs
 HYSTART_LOW_WINDOW = 16.0  # packets
 HYSTART_ACK_DELTA = 0.002  # seconds

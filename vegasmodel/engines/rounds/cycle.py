@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Simulation, Totals
     from vegasmodel.engines.rounds.snapshot import Observer, Snapshot
 
-FIRST = 1280  # round trips of the first try; the next, if any, are twice as long
+FIRST = 1280  # round trips of the first try; each further try has twice as many
 SETTLED = 0.25  # part of a try that is left out as transient
 SAMPLES = 4  # per shortest RTT
-STATE_TOLERANCE = 1e-6  # packets: states nearer than this are one
+STATE_TOLERANCE = 1e-6  # packets: states that differ by less count as equal
 LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
 STATES_PER_KEY = 8  # remembered states that have the same whole numbers, at most
 MAX_STORED = 2**24  # numbers in all states that are remembered
@@ -47,7 +47,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
 
     If the state of the simulator returns periodically, the result has means over two periods. If
     not, it has means over the last three quarters of a long run. The search begins when all flows
-    have started, and when those flows have stopped that stop before the end of the scenario's run.
+    have started, and all flows that stop before the end of the scenario's run have stopped.
 
     The search makes one or more tries. The first try simulates ``FIRST`` round trips, and each
     further try twice as many as the one before. Round trips are counted by the longest RTT. The

@@ -64,7 +64,7 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
     record["restarts_rounds"] = stack.restarts_rounds and thresholds
     record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
-    own = law.overdue_checks or law.is_cubic  # their window is cut by other code
+    own = law.overdue_checks or law.is_cubic  # other code cuts the window of these laws
     record["halves_in_slow_start"] = stack.halves_in_slow_start and not own
     record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
     swells = law.recovery in ("one hole", "hole by hole")
@@ -126,7 +126,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
     record["overdue_factor"] = 1.0
-    # ns-2 and the papers take over a given baseRTT at the end of a round trip (``laws.vegas``)
+    # Vegas (ns-2, paper) takes over a given baseRTT at the end of a round trip (``laws.vegas``)
     given = runs.whole_window and not measured
     record["base"] = record["known_base"] if given else NEVER
     record["rtt_last"] = record["rtt"]
@@ -134,7 +134,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     wait, long = scenario.jitter(group), scenario.jitter(group) > scenario.usual_jitter(group)
     record["queue_wait" if runs.waits_in_queue else "jitter"], record["waits_long"] = wait, long
     record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
-    if own or _syn_in_window(law, runs):  # packet 0 carries data or is a SYN: SYN_immediate_ack_
+    if own or _syn_in_window(law, runs):  # ns-2 acknowledges packet 0 at once (SYN_immediate_ack_)
         record["quick_acks_left"] = max(runs.quick_acks, 1.0)
     record["syn_in_window"] = _syn_in_window(law, runs)
     record["receiver_rtt"] = record["rtt"]

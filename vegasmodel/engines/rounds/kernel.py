@@ -150,7 +150,7 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         f.first += packets
         f.burst -= packets
         at += packets * f.gap
-        if f.queue_wait > 0.0:  # the first has waited ``late`` s; none overtakes
+        if f.queue_wait > 0.0:  # TCP sent the burst ``late`` s before; no packet overtakes
             at = max(at, f.left_at - f.late + f.queue_wait * np.random.random())
     return fits
 
@@ -247,7 +247,7 @@ def _flow_event(
     else:
         start_or_restart(net, f, holes, now)
     f.since_queue = link.queue
-    # in so long an interval only one ACK arrives, and the packets that it allows leave at once
+    # only one ACK arrives in such a long interval, and the packets that it allows leave at once
     slow = f.time - now > 1.5001 * f.longest_stretch
     f.rate = 0.0 if slow else begin_arrivals(link, f.spread, h.work, now, f.time)
     if f.rate == 0.0:
@@ -290,7 +290,7 @@ def _set_rounding(net: Net, row: Floats) -> None:
         f, link = net.flows[h.flow], net.links[h.link]
         if not h.stores:
             work, to_next = row[2 * n + e - stores], row[2 * n + m + e - stores]
-            # this flow's rate was added with the old packet size, and is subtracted with the new
+            # ``link.rate`` has the flow's packet rate times its packet size, which changes here
             link.rate += (f.rate if e == f.hop else h.rate) * (work - h.work)
             h.work, h.to_next = work, to_next
         h.early = h.lead * link.instant / link.capacity

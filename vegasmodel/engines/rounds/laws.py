@@ -276,12 +276,12 @@ def cut(f: Sender) -> bool:
 
     Returns True if the caller is to retransmit the first missing packet. There are three cases:
 
-    - In this window of data the window has been cut because of a loss already. The result is False.
-      With ns-2's old defaults (``swells_uncut``) the window then grows by three packets, for the
+    - A loss has cut cwnd, and a packet sent before this cut is not yet acknowledged. The result is
+      False. With ns-2's old defaults (``swells_uncut``) the window grows by three packets, for the
       three duplicate ACKs.
-    - An ECN mark has cut the window in this window of data. It is not cut again, but a recovery
-      begins, and the result is True.
-    - Otherwise the window is cut, a recovery begins, and the result is True.
+    - An ECN mark has cut cwnd, and a packet sent before this cut is not yet acknowledged. cwnd is
+      not cut again, but a recovery begins, and the result is True.
+    - Otherwise cwnd is cut, a recovery begins, and the result is True.
 
     Tahoe begins slow start instead of a recovery. Slow start sends the missing packet, so the
     result is False for Tahoe.

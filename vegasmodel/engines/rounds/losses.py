@@ -82,8 +82,8 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
 
     The first of them has the number ``first``, and the last was sent at the time ``sent_at``.
     Returns how many of them the receiver did not have before. At the end of a recovery, ns-2's
-    CUBIC forgets which packets have arrived. The SACK block with the new packets tells it again
-    about their neighbours (``scoreboard.recall``).
+    CUBIC forgets which packets have arrived. The SACK block that reports the new packets reports
+    their neighbours again (``scoreboard.recall``).
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)

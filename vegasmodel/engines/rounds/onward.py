@@ -190,7 +190,7 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     drawn last before its transmission begins (``delay_`` in delay.cc).
 
     Each packet of a Linux sender sets out at a time of its own (``stamps_departure``), so it has a
-    delay of its own. Its next burst may set out before the last packet of the one before it.
+    delay of its own. A burst may begin before the last packet of the burst before it has set out.
 
     In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
     simulator delays the packet's ACK by this time instead, so that the round trip takes as long. No

@@ -82,9 +82,9 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
         update_mean(f, sample, 1.0)
         if math.isnan(f.known_base):
             f.base = min(f.base, sample)
-    if f.rechecks > 0.0:  # it looks for an overdue packet at two new ACKs after a loss
+    if f.rechecks > 0.0:  # at two new ACKs after a loss, Vegas looks for an overdue packet
         f.rechecks -= 1.0
-        # one that was never sent is overdue too
+        # the next packet counts as overdue although it was never sent
         unsent = f.next == f.acked and sendable(f, 1.0) > 0.0 and end < f.stop
         if unsent or (f.holes > 0 and overdue(f, end - holes[f.first_hole, 2])):
             f.dupacks, f.retransmit = 3.0, f.acked

@@ -217,8 +217,8 @@ def departure_due(link: Queue, found: float, tolerance: float) -> bool:
 
     ``found`` is the number of packets at the link. Of the packet in transmission it counts only the
     unsent part. So a transmission ends when ``found`` is a whole number and at least 1. An error of
-    at most ``tolerance`` packets is allowed. If packets differ in size, not ``found`` but the
-    number of packets of equal size at the front of the queue must be a whole number.
+    at most ``tolerance`` packets is allowed. If packets differ in size, the number of packets of
+    equal size at the front of the queue must be a whole number instead of ``found``.
     """
     if link.mixed:
         left = front_packets(link)

@@ -93,7 +93,7 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
     if p <= 0.0:
         link.early = 0
         return 0.0, p
-    if not link.early:  # the packet that finds the threshold passed is let through
+    if not link.early:  # the first packet that finds p above 0 passes
         link.early, link.passed, packets = 1, 1.0, packets - 1.0
     return _red_picks(link, packets, p), p
 

@@ -92,7 +92,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     holes[k, 1], holes[k + 1, 0] = at, at
     holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
     if f.clears_scoreboard:
-        holes[k, 4] = 0.0  # nothing has arrived between the two
+        holes[k, 4] = 0.0  # nothing has arrived between the two parts
     return k + 1
 
 

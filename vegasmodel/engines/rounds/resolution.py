@@ -32,7 +32,7 @@ CONTENDED = 1024  # events per flow and round trip if this order decides which f
 MOST_SINGLE = 2**16  # events per flow and round trip near losses, if each is a single packet
 ENDLESS = 2**13  # the same if a window may become larger than the links and their buffers hold
 PAIR_CALM = 20, 32  # range of events per flow and round trip, far from losses, for one or two flows
-SINGLE = 1.5  # intervals for each packet of a round trip, so that none has two (``acks.portion``)
+SINGLE = 1.5  # intervals per packet of a round trip: none has two packets (``acks.portion``)
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:
@@ -121,10 +121,10 @@ def held_packets(scenario: Scenario) -> tuple[float, float]:
 
 
 def unlimited_window(scenario: Scenario) -> float:
-    """The largest window, in packets, that no loss limits: the ``max_window`` of some flow.
+    """The largest ``max_window``, in packets, of the flows whose window no loss limits.
 
-    It is that of flows whose queue may grow without limit, because their law is not delay-based and
-    some link on their path has an infinite buffer. The result is 0 if there are no such flows.
+    No loss limits a flow's window if its law is not delay-based and a link on its path has an
+    infinite buffer. The result is 0 if there are no such flows.
     """
     return max(
         (

@@ -109,7 +109,7 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
     found: dict[Key, int] = {}
     for group in scenario.flows:
         for link in scenario.path(group):
-            for service in link.queue.services:  # all: a class without flows lends its share
+            for service in link.queue.services:  # also a class without flows: it lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
     for key in _ack_queues(scenario, found):
         found[key] = len(found)
@@ -154,7 +154,7 @@ def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     if not link_stack(scenario).scheduled_ties:
         return []
     if all(scenario.jitter(group) > 0 for group in scenario.flows):
-        return []  # because of the waits they do not meet often
+        return []  # because of the waits, ACKs do not meet often
     if len(queues) == 1:
         ((name, direction, _),) = queues
         meet = direction == "forward" and _acks_meet(scenario, name)
@@ -269,7 +269,7 @@ def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[
     ack = scenario.ack_size / scenario.packet_size
     access, leg = scenario.access_rate(group), access_leg(scenario, member)
     out, back = data / access + leg, ack / access + leg
-    noisy = group.delay_noise > 0.0  # its first access link has all their propagation delay
+    noisy = group.delay_noise > 0.0  # the first access wire has the delay of all four
     first, out, back = (out + 3.0 * leg, out - leg, back - leg) if noisy else (out, out, back)
     queued = queues_at_sender(scenario, group)
     wires = [[first]] if queued else []

@@ -114,7 +114,8 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
 
     - The ACK at which the window reaches its next whole number of packets.
     - The ACK before the one that ends the round trip.
-    - The ACK that ends a reduction in CWR. A flow with ``halves_rate`` then takes one ACK a step.
+    - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut. With
+      ``halves_rate`` a step then has only one ACK.
     - The last ACK before RTT samples begin or end.
 
     Each ACK acknowledges ``each`` packets. ``once`` is True if the packet of the first ACK was sent

@@ -1,7 +1,7 @@
 """Stores states of the simulator ``rounds`` and compares them, to find periodic motions.
 
-If two states are equal, everything that follows them is equal, too, unless random numbers decide
-it. So the motion is periodic if an earlier state occurs again. A state leaves out what cannot
+If two states are equal, everything that follows them is equal, too, unless it depends on random
+numbers. So the motion is periodic if an earlier state occurs again. A state leaves out what cannot
 affect the future, such as totals.
 
 States of different times must be comparable. So a state contains sequence numbers relative to the

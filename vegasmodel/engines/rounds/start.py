@@ -111,9 +111,9 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 
     Linux has two timers that expire before the retransmission timer: the reordering timer of RACK,
     and the timer of the tail loss probe. If one of them has expired, ``early_timer_expired``
-    decides what is sent instead. After a timeout ns-2's CUBIC begins a recovery: it retransmits
-    only the packets that SACK has not reported as arrived. If the sender waits a random time before
-    it sends, this function begins the wait and sends nothing.
+    decides what the flow sends. After a timeout ns-2's CUBIC begins a recovery: it retransmits only
+    the packets that SACK has not reported as arrived. If the sender waits a random time before it
+    sends, this function begins the wait and sends nothing.
     """
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
@@ -126,7 +126,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
             return
     if f.next == 0.0:  # the clock of ns-2's Vegas begins
         f.round_start = now
-    if f.event == CONNECTED and f.third_ack:  # its last ACK goes ahead of the data
+    if f.event == CONNECTED and f.third_ack:  # the handshake's last ACK leaves before the data
         f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK
         _send_small(net, f)
     f.event, f.first, f.spread, f.retransmit, f.late = DATA, f.next, 0.0, -1.0, 0.0

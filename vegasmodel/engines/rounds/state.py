@@ -1,6 +1,7 @@
 """Defines the state of the simulator ``rounds``: senders, receivers, queues and groups of packets.
 
-Their records are stored in NumPy arrays. Counts are in packets, times are in seconds.
+Their records are stored in NumPy arrays. Counts are in packets, times are in seconds. "Work" is the
+sum of the sizes of packets, in packets of the scenario's packet size.
 
 The simulator treats a flow's sender as if it were at the flow's first queue. The delay from the
 real sender to this queue is added to the delay of the ACKs. So the times in the flow's record are
@@ -34,7 +35,7 @@ apart = functools.partial(jit, apart=True)  # for several callers; not copied in
 # the kinds of recovery after a loss, in the order of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)
-FIRST_BINADE = -12  # until 2^-12 s, ns-2's rounding of times does not change here (``rounding``)
+FIRST_BINADE = -12  # the first period in the table of ``rounding`` ends at 2^-12 s
 OPEN, RECOVERY = range(2)
 DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
 RETRANSMIT, TAIL_PROBE, REORDERING = range(3)  # what its timer is set for
@@ -364,7 +365,7 @@ class Queue:
     shares_sum: float  # class-based: sum of the shares, 1 but for rounding errors
     credit: float  # class-based: bytes that the class may still send in this round
     idle_limit: float  # class-based: greatest ``mean_idle``, seconds
-    mean_idle: float  # class-based: mean pause beyond that of a class which uses just its share, s
+    mean_idle: float  # class-based: mean pause less that of a class which sends just its share, s
     last_end: float  # class-based: end of its last transmission, seconds
     over_until: float  # class-based: the class counts as over its limit until then, seconds
     held_back: int  # class-based: 1: it has had to wait since it used more than its share
@@ -378,7 +379,7 @@ class Queue:
     foreseen: float  # arrival of the last packet of a burst that was simulated in one event
     sampled: int  # number of samples taken
     warm: int  # 1: warm-up is over
-    instant: float  # packets: moments between which it serves less count as one instant
+    instant: float  # packets: two moments count as one instant if it serves fewer between them
     now: float  # time of its clock
     queue: float  # work at the link, that of the packet in transmission included, packets
     handshake_excess: float  # room that a handshake's packet takes in the buffer beyond its work

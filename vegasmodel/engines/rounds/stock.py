@@ -95,9 +95,9 @@ def transmit(link: Queue, work: float) -> float:
     """Remove the packets that the link has sent from the front of the queue.
 
     ``work`` is the sum of their sizes, in packets of the scenario's packet size. Let n(w) be the
-    number of packets, fractions included, in the first part of them that has the total size w.
-    Returns the integral of n(w) from w = 0 to ``work``. The caller needs this integral for the mean
-    number of packets at the link.
+    number of packets, fractions included, that have left when packets of the total size w have
+    left. Returns the integral of n(w) from w = 0 to ``work``. The caller needs this integral for
+    the mean number of packets at the link.
     """
     stock, sent, area = link.stock, 0.0, 0.0
     while work > 0.0 and link.rows > 0:

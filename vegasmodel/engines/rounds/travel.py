@@ -267,8 +267,8 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
 
     ``p`` is a group of packets that travel together, and then of their ACKs. If the receiver delays
     ACKs, it sends no ACK for some of the packets. Hop ``e`` is a queue on the way of the flow's
-    ACKs. At the first such queue the number follows from what the receiver knows. ``p.silent``
-    carries it to the others.
+    ACKs. At the first such queue the number is computed from what the receiver knows. At the others
+    ``p.silent`` has it.
     """
     h = net.hops[e]
     if not net.hops[e - 1].data:
