@@ -57,9 +57,9 @@ class Tables:
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[Any, ...]:
         """Make a tuple of objects of the dataclass from a list of tables.
 
-        An entry that is such an object already stays as it is.  An error's attribute ``field`` has
-        the entry's index, counted from 0: ``flow[1]`` is the second flow.  Its message counts from
-        1 (``units.told``).
+        An entry that already is such an object is not changed. An error's attribute ``field`` has
+        the entry's index, counted from 0: ``flow[1]`` is the second flow. Its message counts from 1
+        (``units.told``).
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
             hint = f": write [[{where}]], not [{where}]" if isinstance(value, Mapping) else ""
@@ -209,7 +209,7 @@ def check(instance: Any) -> None:
             rule.check(value, name)
         quantity = isinstance(getattr(rule, "plain", rule), Quantity)
         if quantity and type(value) is not float and isinstance(value, Real):
-            object.__setattr__(instance, field.name, float(value))  # 60 as 60.0: one fingerprint
+            object.__setattr__(instance, field.name, float(value))  # 60 and 60.0: one fingerprint
 
 
 def _plain(value: Any) -> Any:

@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 
     words: str  # for the error
     has: Callable[[Any], bool]  # whether a value is of this kind
-    array: bool = False  # whether the function takes a float64 array: lists become one
+    array: bool = False  # the function takes a float64 array; lists are converted to one
     either: tuple[Kind, ...] = ()  # a value may be of any of these kinds
 
 
@@ -134,7 +134,7 @@ def _either(inner: tuple[Any, ...]) -> Kind | None:
     ``inner`` has the annotations that the union joins. The result is ``None`` if one of them allows
     any value.
     """
-    arrays = typing.get_args(ArrayLike)  # before NumPy 2.5, the parts of ArrayLike join a union's
+    arrays = typing.get_args(ArrayLike)  # before NumPy 2.5, ArrayLike in a union is many parts
     if arrays and set(arrays) <= set(inner):
         inner = (ArrayLike, *(part for part in inner if part not in arrays))
     parts = [_kind(part) for part in inner]

@@ -330,6 +330,6 @@ def instead(word: object, known: Sequence[str], what: str = "keys") -> str:
     """What a user may write in place of ``word``, an unknown key, for an error message.
 
     The text names the entry of ``known`` that is most similar to ``word``, or all of ``known`` if
-    none is similar. ``what`` says what they are.
+    none is similar. ``what`` says what the entries of ``known`` are.
     """
     return nearest(word, known).removeprefix("; ") or f"allowed {what}: {', '.join(known)}"

@@ -174,7 +174,7 @@ _MILLI = ("m", "milli")  # which some users write for millions
 _NUMBER_UNIT = re.compile(
     r"([+-]?(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)"
 )
-_SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # at the begin of a unit; "1/s" is a unit
+_SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # a number in place of a unit; "1/s" is a unit
 
 
 @functools.cache

@@ -29,7 +29,7 @@ __all__ = [
 
 _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
 
-# By default a flow has its law's name, which then is a part of texts such as ratio:a/b=1
+# By default a flow has its law's name, and texts such as ratio:a/b=1 contain it: no "/", no "="
 NAMES = "a name of at most 60 letters, digits, hyphens and underscores, such as my-law"
 
 # properties for laws of this package, which the page on own laws does not describe

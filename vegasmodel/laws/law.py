@@ -82,7 +82,7 @@ class Law:
 
     name: str
     drift: Rule  # packets per round trip by which the window moves outside slow start
-    decrease: float = 0.5  # factor on the window at a loss; for Vegas the stack's factor holds
+    decrease: float = 0.5  # factor on the window at a loss; Vegas has ``Stack.decrease`` instead
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
     # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance. With
@@ -94,10 +94,10 @@ class Law:
     packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"
     once_a_round: bool = False  # it decides once per round trip, by what it measured in this time
     delay_based: bool = False  # it reads the round-trip time or a quantity computed from it
-    overdue_checks: bool = False  # at ACKs it checks for overdue packets, if its stack does so
+    overdue_checks: bool = False  # at ACKs it checks for overdue packets, if ``Stack`` says so
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
-    is_cubic: bool = False  # if the stack has a CUBIC of its own, ``rounds`` runs that one instead
+    is_cubic: bool = False  # with ``Stack.bictcp``, ``rounds`` runs the kernel's CUBIC instead
     # Only CUBIC has ``kernel_drift``, and only the simulator ``fluid`` uses it. ns-2 and Linux have
     # a CUBIC of their own (``Stack.bictcp``), whose window grows differently from RFC 9438. If a
     # flow runs one of these two, ``fluid`` calls ``kernel_drift``, and uses the returned function

@@ -26,7 +26,7 @@ _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 def read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield the names and values of the variables that a function reads from outside.
 
-    Its defaults are among them.
+    The defaults of its arguments count, too.
     """
     code, known = function.__code__, function.__globals__
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -42,10 +42,11 @@ def read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def state(function: Any) -> tuple[Hashable, ...]:
-    """What a function of a law reads from outside: equal to an earlier state if nothing changed.
+    """All that a law's function reads from outside, to tell later whether any of it has changed.
 
-    It counts what the Python functions read that the function calls. Of an array its numbers count.
-    Of another object that cannot be hashed, only its identity counts.
+    What is read by the Python functions that it calls is included. The result equals an earlier one
+    if nothing has changed. Arrays are compared by their numbers. Other objects that cannot be
+    hashed are compared by their identity only.
     """
     return tuple(_hashed(value) for value in _all_read_by(function, set()))
 
@@ -65,7 +66,7 @@ def _all_read_by(function: Any, seen: set[FunctionType]) -> Iterator[Any]:
 
     ``seen`` has the functions that were searched before. They are not searched again.
     """
-    function = getattr(function, "py_func", function)  # of one that Numba has compiled
+    function = getattr(function, "py_func", function)  # not compiled by Numba
     if isinstance(function, FunctionType) and function not in seen:
         seen.add(function)
         for _, value in read_by(function):
@@ -88,7 +89,8 @@ def _hashed(value: Any) -> Hashable:
 def _outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
     """The outside variables that the code reads, such as ``("np", "random", "normal")``.
 
-    The names of its attributes follow the variable.  Functions inside the code count, too.
+    Each result is a variable's name, followed by the names of the attributes that the code reads.
+    Functions inside the code count, too.
     """
     found, steps = dict[tuple[str, ...], None](), list(dis.get_instructions(code))
     for i, step in enumerate(steps):

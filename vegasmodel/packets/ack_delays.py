@@ -16,13 +16,13 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["AckDelay", "ack_delays"]
 
-PAUSE = 0.04  # s: Linux delays an ACK by at least as long, unless a second packet comes
+PAUSE = 0.04  # s: Linux delays an ACK by at least this time, unless a second packet comes
 
 
 class AckDelay(NamedTuple):
     """Whether a flow's receiver delays its ACKs, and a text on how this is known (``how``).
 
-    If it is not ``certain``, ``delayed`` is what the scenario's ``delayed_ack`` fits best.
+    If it is not ``certain``, ``delayed`` is the better guess for the scenario's ``delayed_ack``.
     """
 
     delayed: bool
@@ -34,17 +34,18 @@ class AckDelay(NamedTuple):
 def ack_delays(trace: Trace) -> dict[str, AckDelay]:
     """Whether the receiver of each flow delays its ACKs, by the flow's name.
 
-    The number of packets that an ACK acknowledges tells it: one or two. It is the median over the
-    packets, because some ACKs of a receiver that delays them are of one packet: at the start of a
-    flow, behind a lost packet, and if the next packet comes late. Two cases remain uncertain:
+    An ACK acknowledges two packets if the receiver delays its ACKs, otherwise one. But a receiver
+    that delays its ACKs also acknowledges some packets alone: at the start of a flow, behind a lost
+    packet, and if the next packet comes late. So the median over all packets decides. Two cases
+    remain uncertain:
 
     - One packet per ACK, if the flow delivers less than one packet in 40 ms. Each ACK may then be
       a delayed one.
     - Three packets or more per ACK: the receiver's network card joins packets, or many ACKs are
       lost or left out on their way.
 
-    A flow whose number is unknown is uncertain, too. The result is empty if no number is known,
-    which is so for all traces but captures and ASCII traces of ns-3.
+    A flow is also uncertain if the trace does not show how many packets its ACKs acknowledge. The
+    result is empty if this is so for all flows. Only captures and ASCII traces of ns-3 show it.
     """
     per_ack = trace.known("packets_per_ack")
     if per_ack is None:

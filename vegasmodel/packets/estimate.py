@@ -25,7 +25,7 @@ BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
 BLOCKS = (5, 100)  # least and greatest number of blocks
 RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
 NEAR = 2  # packets by which the queues that two flows meet may differ
-TRUNCATION = 19  # 0.95 / 0.05: of the distance between the two smallest values (``_least``)
+TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
 CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
@@ -143,7 +143,7 @@ def _capacity(trace: Trace) -> Estimate | None:
     if delivered is None:
         return None
     told = ~np.isnan(delivered)
-    whole = np.all(told[:, told.any(axis=0)], axis=1)  # except flows that are never known
+    whole = np.all(told[:, told.any(axis=0)], axis=1)  # leaves out flows without any
     if not np.any(whole):
         return None
     rates = _blocks(np.nansum(delivered[whole], axis=1), lengths[whole])

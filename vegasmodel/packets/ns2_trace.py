@@ -49,10 +49,10 @@ def record(
 def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) -> Trace:
     """Convert the output of one run of ns-2 or ns-3 to a trace.
 
-    Each interval of the trace lies between two successive samples of the run.  ``engine`` is
-    ``ns2`` or ``ns3``, and ``source`` a note on how the trace was made.  The output does not tell
-    by how much ``start_jitter`` delayed a flow.  The time of its first packet, ``first``, is then
-    the beginning of the interval in which the flow sends that packet.
+    Each interval of the trace lies between two successive samples of the run. ``engine`` is ``ns2``
+    or ``ns3``, and ``source`` a note on how the trace was made. With ``start_jitter``, the output
+    does not tell when a flow started. The time of its first packet, ``first``, is then the
+    beginning of the interval in which the flow sends that packet.
     """
     samples = output.samples
     edges = samples.time

@@ -20,13 +20,13 @@ NS2 = Stack(
     least_window=2.0,
     plain_sums=True,  # tcp-vegas.cc: cwnd_ += v_incr_
     resets_base=True,  # tcp-vegas.cc: rtt < v_baseRTT_ || rttLen <= 1
-    untimed_first=True,  # its clock starts at 0 with them, and a send time of 0 means "not sent"
+    untimed_first=True,  # sent at 0 s of Vegas's clock, and 0 stands for "not sent"
     stale_ring=True,  # tcp-vegas.cc: v_sendtime_, v_transmits_; k <= seqno % v_maxwnd_
-    probes_base=True,  # our scripts; the timer expires in the pause that follows
+    probes_base=True,  # our scripts send probes; the timer expires in the pause after them
     overdue_checks=True,  # tcp-vegas.cc: vegastimeout_
     bictcp=True,  # tcp-linux.cc, with the tcp_cubic.c of Linux 2.6
-    reno_windows=23.0 / 8.0,  # beta_scale, which it computes once, from a beta of 819/1024
-    packets_per_ack=31.0 / 16.0,  # ca->delayed_ack begins at 32, and its shift rounds to 1 below
+    reno_windows=23.0 / 8.0,  # beta_scale, which ns-2 computes once, from a beta of 819/1024
+    packets_per_ack=31.0 / 16.0,  # ca->delayed_ack falls from 32 to 31 and stays: 31 >> 4 is 1
     least_cnt=1.0,
     cnt_before_loss=50.0,  # bictcp_update: loss_cwnd == 0, after the start and after a timeout
     cnt_once_a_tick=False,  # bictcp_update: last_cwnd == cwnd
@@ -67,7 +67,7 @@ NS2 = Stack(
     limit_counts=1.0,  # drop-tail.cc refuses a packet that would bring the queue to its limit
     marks_up_to=0.1,  # red.cc: mark_p_
     class_based_queueing=True,  # packets/ns2.tcl: cbq.cc
-    scheduled_ties=True,  # its times are doubles, and its scheduler keeps their order
+    scheduled_ties=True,  # its scheduler runs events of one time in the order of scheduling
 )
 NS2_2_35 = replace(
     NS2,
@@ -83,6 +83,6 @@ NS2_2_35 = replace(
     longest_rto=60.0,  # maxrto_ since 2007
     floor_before_backoff=True,  # rfc2988_, minrto_
     estimates_first=True,  # timerfix_
-    handshake=True,  # its packet 0, without data
+    handshake=True,  # packet 0 is a SYN, without data
     quick_acks=0.0,
 )

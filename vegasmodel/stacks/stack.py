@@ -21,7 +21,7 @@ class Mechanisms:
 
     # Vegas: how it decides
     backlog_over_base: bool = False  # the backlog is W (RTT - baseRTT)/baseRTT; off: divided by RTT
-    real_numbers: bool = False  # backlogs are not rounded; a decrease, too, takes a whole round
+    real_numbers: bool = False  # backlogs are not rounded; the window shrinks over a round trip
     whole_window: bool = False  # cwnd counts whole packets; ACKs are counted until it grows by one
     plain_sums: bool = False  # cwnd keeps the rounding errors of its sum, as ns-2's does
     decides_late: bool = False  # the RTT of the ACK that ends a round trip belongs to that round
@@ -49,7 +49,7 @@ class Mechanisms:
     limited_transmit: bool = False  # each duplicate ACK before ``dup_thresh`` releases a packet
     dup_thresh: float = 3.0  # number of duplicate ACKs that signal a loss
     counts_places: bool = False  # packets ``dup_thresh`` or more below the highest SACKed are lost
-    halves_rate: bool = False  # after a cut two ACKs release a packet, until a window is in flight
+    halves_rate: bool = False  # after a cut two ACKs release a packet, until the window is reached
     clears_scoreboard: bool = False  # at its end, a recovery forgets what SACK blocks reported
     keeps_scoreboard: bool = False  # a timeout sends again only what SACK blocks do not report
     finds_lost_again: bool = False  # a lost retransmission is detected when a later packet arrives
@@ -67,7 +67,7 @@ class Mechanisms:
     tick: float = 0.1  # tick of the clock that times one packet at a time, seconds
     timestamps: bool = False  # every ACK gives an RTT sample; off: only one packet is timed
     first_deviation: float = 0.25  # mean deviation after the first RTT sample, divided by this RTT
-    every_ack_restarts: bool = False  # duplicates restart the timer; timing goes on in recovery
+    every_ack_restarts: bool = False  # duplicate ACKs restart the timer; RTTs are timed in recovery
     first_rto: float = 6.0  # retransmission timeout before the first RTT sample, seconds
     longest_rto: float = 64.0  # longest retransmission timeout, seconds
     floor_before_backoff: bool = False  # the least timeout applies before the backoff (RFC 2988)
@@ -108,7 +108,7 @@ class Stack(Mechanisms):
     below_alpha: float  # packets below alpha at which the dead zone of Vegas begins
     above_beta: float  # packets above beta at which the dead zone ends
     shared_thresholds: bool = False  # all flows of a host have the same alpha and beta
-    upper_edge_rests: bool = False  # at the upper edge itself the window rests, too
+    upper_edge_rests: bool = False  # at the dead zone's upper end itself, Vegas keeps its window
     doubling: int  # round trips in which slow start of Vegas doubles the window
     alpha: float
     beta: float
@@ -117,7 +117,7 @@ class Stack(Mechanisms):
     least_window: float  # least window of Vegas, packets
     least_of_round: bool = False  # Vegas decides on the least RTT of a round, not the mean
     untimed_first: bool = False  # packets of the first window give no RTT sample
-    stale_ring: bool = False  # Vegas may not clear the ring of ``max_window`` sending times
+    stale_ring: bool = False  # Vegas does not always clear its ring of ``max_window`` sending times
     probes_base: bool = False  # a flow with a given baseRTT first measures it by probes
 
     # its host
@@ -144,7 +144,7 @@ class Stack(Mechanisms):
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
     def recovery_of(self, recovery: str) -> str:
-        """How a congestion control recovers from losses here: a value of ``Law.recovery``.
+        """How a congestion control recovers from losses in this stack: a value of ``Law.recovery``.
 
         ``recovery`` is the value that the congestion control itself has. An implementation that
         always uses SACK, such as Linux, replaces it by "scoreboard". Only "slow start" is never

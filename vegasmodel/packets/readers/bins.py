@@ -32,8 +32,8 @@ class Bins:
     quantity is a constant such as ``DELIVERED``.  All quantities are sums, except ``RTT_MIN``, a
     minimum, and ``QUEUE_MAX``, a maximum.  The method ``trace`` makes a ``Trace`` of the sums.
 
-    ``cells`` is a ``memoryview`` of the array ``flow``.  It is there for speed: changing a single
-    number through ``cells`` takes half the time.
+    ``cells`` is a ``memoryview`` of the array ``flow``. It is there for speed: to change a single
+    number takes half as long through ``cells`` as through the array.
     """
 
     def __init__(self, begin: float = 0.0) -> None:

@@ -21,7 +21,7 @@ KIND, TYPE, AT, GOAL, BYTES, LABEL, NODE1, PORT1, NODE2, PORT2, NUMBER, PACKET =
 AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # the byte after each, from LABEL on
 # the type of the event's packet
 TCP, OTHER, ACK, ROUTING = range(4)
-# without Numba's reference counts (_nrt) it takes half the time, but no array may be allocated
+# without Numba's reference counts (_nrt) the functions take half the time, but allocate no arrays
 jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="numpy", _nrt=False)
 
 

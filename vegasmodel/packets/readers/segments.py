@@ -28,12 +28,12 @@ import numpy as np
 MAX_HOLES = 1000
 MAX_RECENT = 4096  # recent segments of a flow, among which copies are looked up
 MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
-NEAR_SENDER = 0.1  # the capture is at the sender if that side's part of the RTT is smaller
+NEAR_SENDER = 0.1  # at the sender, the RTT to it is a smaller part of that to the receiver
 EARLY = 0.5  # part of the RTT within which no sender retransmits
 ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
-MAX_PER_ACK = 100  # packets: ACKs of more packets than this count as ACKs of so many
-PAUSE = 0.04  # s: Linux delays an ACK by at least as long (TCP_DELACK_MIN), others by longer
+MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
+PAUSE = 0.04  # s: Linux delays an ACK by at least this time (TCP_DELACK_MIN), others longer
 QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
 
 COPY, AGAIN, UNSURE = range(3)
@@ -112,8 +112,8 @@ class Flow:
         self.loopback = self.at_sender = self.stamped = self.opened = False
         self.delays = False  # the receiver delays its ACKs, as far as the last ACK tells
         self.in_order = False  # the last ACK was of new data
-        self.per_ack: dict[int, int] = {}  # bytes by how many packets their ACK acknowledged
-        self.counted = 0  # their sum
+        self.per_ack: dict[int, int] = {}  # bytes acknowledged, by the number of packets per ACK
+        self.counted = 0  # sum of these bytes
         self.alone = True  # RTTs are measured from segment to ACK alone
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
 
@@ -161,9 +161,8 @@ class Flow:
     def advance(self, size: int) -> int:
         """Count an ACK of ``size`` new bytes; return how many packets it acknowledges.
 
-        An ACK that follows one of no new data is not counted, because a packet was missing then.
-        The receiver acknowledges each packet at once in this case, and the ACK may be one of all
-        packets that had waited.
+        An ACK of new data that follows a duplicate ACK is not counted. It comes after a packet was
+        missing, and may acknowledge all packets that arrived while the packet was missing.
         """
         packets = min(max(round(size / self.payload), 1), MAX_PER_ACK)
         if self.in_order:
@@ -173,11 +172,12 @@ class Flow:
         return packets
 
     def waited(self, packets: int, between: float) -> bool:
-        """Whether the receiver may have waited before it sent an ACK of so many ``packets``.
+        """Whether the receiver may have waited before it sent an ACK of ``packets`` packets.
 
-        It may if the ACK is of one packet, and one of two things holds. Either most packets so far
-        were acknowledged by ACKs of several. Or the next packet was sent ``between`` seconds later,
-        which is more than ``PAUSE``, and the ACK before was of several packets or had waited.
+        This is so if the ACK is of one packet, and one of two conditions holds. First, most packets
+        so far were acknowledged by ACKs of several packets. Second, the time ``between`` the
+        sending of this packet and of the next is above ``PAUSE``, and the ACK before was of several
+        packets or had waited.
         """
         mostly = 2 * self.per_ack.get(1, 0) < self.counted
         self.delays = packets > 1 or mostly or (self.delays and between > PAUSE)

@@ -113,7 +113,7 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     ``remember``, or the window before the cut if the law has no such function.
     """
     W = allowed_in_flight(flow, smooth)
-    if flow.whole_window:  # it counts ACKs, not parts of a packet
+    if flow.whole_window:  # such a sender counts ACKs, not parts of a packet
         flow.cwnd = W
     f = source_at(flow, now, smooth, now.delay if smooth else flow.later_delay)
     if flow.remember_at != 0:
@@ -140,8 +140,8 @@ def decide(flow: Sender, now: LinkState) -> None:
 
     If at most two ACKs arrive in a round trip, Linux's Vegas does not use the backlog
     (``tcp_vegas_cong_avoid``: ``cntRTT``). The window W then grows as Reno's does, by one packet
-    for W acknowledged packets. But of each round trip it counts only the packets that the last ACK
-    acknowledges.
+    for W acknowledged packets. But Vegas counts only the packets that the last ACK of each round
+    trip acknowledges.
     """
     W = np.floor(flow.cwnd + WINDOW_ERROR)
     samples = W / flow.acked_at_once

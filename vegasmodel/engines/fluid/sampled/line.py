@@ -127,7 +127,7 @@ def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
     """Round trips until the next ACK at which CUBIC compares its window with its target."""
     at = flow.place + flow.rests_for / (flow.rtt + now.delay)
     if at % 1.0 >= flow.in_flight / length(flow, now, c):
-        at = np.ceil(at)  # the next train
+        at = np.ceil(at)  # at the first ACK of the next train
     due: float = at - flow.place
     return due
 

@@ -73,7 +73,7 @@ def lateness(flow: Sender, link: Bottleneck) -> float:
 
 @jit
 def late_acks(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """The number of ACKs in a row, at random, whose packets are late."""
+    """Draw at random how many ACKs in a row release late packets (``follower``)."""
     late = lateness(flow, link)
     return late_packets(late, now) if late > 0.0 else 0.0
 
@@ -136,7 +136,7 @@ def follower(
         return -1, 0.0
     behind = max(flow.spare_acks, 0.0)
     known = flow.grows_by_acks or flow.once_a_round or flow.in_line
-    if not known:  # the place of its growth
+    if not known:  # the window grows at a random ACK of the train
         behind = flow.in_flight * draw(now)
     if passed <= behind:
         return grew, passed / link.capacity
@@ -277,7 +277,7 @@ def loser(
     regular = two and mixed >= 1.0
     if regular and draw(now) < LONGEST:
         return grew, 0.0
-    meetings = 0.5 * link.capacity  # of two packets, a second
+    meetings = 0.5 * link.capacity  # how often two packets meet, per second
     for _ in range(TRIES):
         if not regular and draw(now) * (meetings + growth) >= meetings:
             return grew, 0.0

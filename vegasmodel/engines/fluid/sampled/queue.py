@@ -17,7 +17,7 @@ def moving(flow: Sender) -> float:
 
 @jit
 def in_network(flows: Table[Sender]) -> float:
-    """The number of packets of all flows that move."""
+    """The number of moving packets of all flows together (``moving``)."""
     packets = 0.0
     for i in range(len(flows)):
         if flows[i].active:
