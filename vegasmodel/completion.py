@@ -139,7 +139,7 @@ class EstimateError(FieldError):
 
 
 def _names_at(key: str, pairing: Pairing) -> list[str]:
-    """The flows of the trace that belong to the table of a key such as ``flow[0].rtt``."""
+    """The flows of the trace that an error in a key such as ``flow[0].rtt`` concerns."""
     found = re.match(r"flow\[(\d+)\]", key)
     members = zip(pairing.scenario.members, pairing.order, strict=True)
     return [

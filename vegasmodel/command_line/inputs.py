@@ -150,7 +150,7 @@ capacity = click.option("--capacity", required=True, help=CAPACITY)
 packet_size = click.option(
     "--packet-size", default="1000 B", help="Size of a data packet with its headers."
 )
-alpha = click.option(  # one number stands for the band, as in the models with one threshold
+alpha = click.option(  # one number for alpha and beta, as in the models with one threshold
     "--alpha",
     default="2",
     help="Packets that Vegas keeps queued, one value or a list. If alpha < beta: "

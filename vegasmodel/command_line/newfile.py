@@ -271,10 +271,10 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     A table has a ``packet_size`` if it differs from that of the file.
 
     The flows keep their names if every name begins with a letter and has only letters, digits,
-    hyphens and underscores, at most 100 in all. Otherwise each flow is named after its law and its
-    number in the trace, such as ``cubic-2``, because addresses with ports are hard to read.  If the
-    trace names no law that is known here, the law is ``reno``, which the user may change, and the
-    name ``flow-2``.
+    hyphens and underscores, at most 100 in all. Otherwise each flow is named after its congestion
+    control and its number in the trace, such as ``cubic-2``, because addresses with ports are hard
+    to read. If the trace names no congestion control that is known here, it is ``reno``, which the
+    user may change, and the name is ``flow-2``.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)

@@ -22,12 +22,12 @@ _PLAIN = (str, bytes, int, float, complex, np.generic, enum.Enum, type(None))
 
 
 def of_law(law: Law) -> str:
-    """The digest of a law: of its functions and of its other properties."""
+    """The digest of a law: a hash of its functions and of its other properties."""
     return of(*(getattr(law, field.name) for field in dataclasses.fields(law)))
 
 
 def of(*values: Any) -> str:
-    """The digest of some values, such as functions: 16 hexadecimal digits.
+    """The digest of some values, such as functions: a hash of 16 hexadecimal digits.
 
     Equal values have the same digest in every process.  A function's digest depends on
     its code, on the Python functions that it calls, and on the values that it reads from global

@@ -37,9 +37,9 @@ class CodeError(FieldError):
 
 @functools.cache
 def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The laws that installed packages offer: a map from a law's name to its entry points.
+    """The congestion controls that installed packages offer: a map from a name to its entry points.
 
-    If several packages offer a law of the same name, the name has several entry points.
+    If several packages offer one of the same name, the name has several entry points.
     """
     from importlib.metadata import entry_points
 

@@ -21,7 +21,7 @@ ROWS = 10_001  # the main thread, and the most threads that a user may ask for
 
 
 class LawFault(FieldError):  # noqa: N818 - the name says it
-    """Raised if a law's function fails when it is compiled, or returns an unusable number in a run.
+    """Raised if a user's congestion control cannot be compiled, or returns an unusable number.
 
     ``predict`` turns this error into a prediction with ``applicable=False``.
     """
@@ -33,7 +33,7 @@ class LawFault(FieldError):  # noqa: N818 - the name says it
 
 
 class Record:
-    """The first fault of a law's function in the present run of each thread.
+    """The first fault of a congestion control's function in the present run of each thread.
 
     A fault is a call with an unusable result, such as NaN. ``table`` [thread, 1 + n] has one row
     per thread. The first entry is the thread's number, or 0 if the row is free. The other ``n``

@@ -32,7 +32,7 @@ from vegasmodel.laws.packets import PacketRules
 
 
 class Source(NamedTuple):
-    """The state of a sender, which the functions of a law get.
+    """The state of a sender, which the functions of a congestion control law get.
 
     - ``window``: congestion window, packets; at a loss, the window before the cut.
     - ``rtt``, ``base_rtt``: round-trip time as the source measures it, and the least so far, s.
@@ -136,7 +136,7 @@ class Law:
 
 
 def place(rule: Any, error: Exception | None = None) -> str:
-    """Where a law's function is defined, such as "my_law.py, line 7"; empty if unknown.
+    """For errors: where a congestion control's function is, such as "my_law.py, line 7"; or empty.
 
     If ``error`` is given, the line is the one in the function at which this error occurred.
     """
@@ -153,14 +153,14 @@ def place(rule: Any, error: Exception | None = None) -> str:
 
 
 def must_return(name: str, source: Source) -> str:
-    """What the function ``name`` of a law must return for ``source``, for an error message."""
+    """For errors: what a congestion control's function ``name`` must return for ``source``."""
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     least = least_answer(name)
     return f"it must return a number from {least:g} to {LARGEST_ANSWER:g}; its Source had {saw}"
 
 
 def _takes_one(rule: Any, where: str) -> None:
-    """Raise ``FieldError`` unless a law's function can be called with one argument."""
+    """Raise ``FieldError`` unless a congestion control's function takes one argument."""
     try:
         takes = inspect.signature(rule)
     except (TypeError, ValueError):  # Python does not know it; the call will tell
@@ -173,7 +173,7 @@ def _takes_one(rule: Any, where: str) -> None:
 
 
 def least_answer(name: str) -> float:
-    """The least number that a law's function ``name`` may return.
+    """The least number that the function ``name`` of a congestion control may return.
 
     It is 0 for ``cut``, which returns a window, and -``LARGEST_ANSWER`` for the other functions.
     """
@@ -181,7 +181,7 @@ def least_answer(name: str) -> float:
 
 
 def ask(law: Law, name: str, source: Source) -> float:
-    """Call a law's function once as a test, without compiling it; returns its result.
+    """Call a congestion control's function as a test, without compiling it; returns its result.
 
     ``name`` is the name of the function in ``law``, and ``source`` the state of the sender with
     which it is called. The function may return a number or a truth value, which counts as 1 or 0.

@@ -18,7 +18,7 @@ SLACK = 1e-9  # packets by which rounding errors may put a window below a whole 
 
 
 class Window(Protocol):
-    """The state of a sender that a law's functions may read and change.
+    """The state of a sender that the functions of a congestion control may read and change.
 
     Windows are in packets, and times in seconds.
     """
@@ -47,7 +47,7 @@ class Window(Protocol):
 
 
 class Round(NamedTuple):
-    """What the functions of a law may know about the round trip that has just ended."""
+    """What a congestion control's functions may know about the round trip that has just ended."""
 
     rtt: float  # mean RTT in it, s
     outstanding: float  # packets in flight as it ends
@@ -58,7 +58,7 @@ class Round(NamedTuple):
 
 
 class PacketRules(NamedTuple):
-    """The functions by which a law changes the window when ACKs arrive (simulator ``rounds``).
+    """The functions by which a congestion control changes the window at ACKs, in ``rounds``.
 
     There is no function for a loss: a loss multiplies the window by a factor (``Law.decrease``).
     """

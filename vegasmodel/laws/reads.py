@@ -52,7 +52,7 @@ def state(function: Any) -> tuple[Hashable, ...]:
 
 
 def draws(law: Law) -> bool:
-    """Whether a law draws random numbers with a function of ``random`` or ``np.random``."""
+    """Whether a congestion control draws random numbers by ``random`` or ``np.random``."""
     read = (_all_read_by(rule, set()) for rule in (law.drift, law.cut, law.remember))
     sources = random.Random, np.random.RandomState
     return any(

@@ -85,7 +85,7 @@ def _over_time(
     for ax, quantity, names in ((upper, "window", "flow"), (lower, "queue", "link")):
         drawn = data[quantity].values
         if ax is upper:
-            drawn = np.where(drawn > 0, drawn, np.nan)  # not there before its start
+            drawn = np.where(drawn > 0, drawn, np.nan)  # no window before the flow's start
         for i, k in enumerate(_some(data.sizes[names], most)):
             color = BLACK if ax is lower else COLORS[i % len(COLORS)]
             dash = DASHES[i % len(DASHES)] if inside.sum() < 500 or ax is lower else "-"

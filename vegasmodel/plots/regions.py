@@ -179,7 +179,7 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
         band = {"alpha": plane.lower[flow], "beta": plane.upper[flow]}
         one = band["alpha"] == band["beta"]
         for (word, edge), dash in zip(band.items(), DASHES, strict=False):
-            begin = plane.x[flow] + edge / c  # where this flow has the whole link, without bend
+            begin = plane.x[flow] + edge / c  # about the delay at which it has the whole link
             delays = begin + np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000) * last])
             line = phase_plane.level(edge, flow, plane.x, c, d, delays, plane.variant)
             name = f"\\alpha_{flow + 1}" + (f" = \\beta_{flow + 1}" if one else "")
@@ -188,7 +188,7 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
             if one:
                 break
     ax.plot([c * d[0], 0], [0, c * d[1]], ls=":", color=GREY, label="link just full")
-    # below: rates W/d; above: c/2 each, whatever Delta
+    # without a queue the rates are W/d; with a queue of any delay they are c/2
     equal = np.stack([0 * d, c / 2 * d, c / 2 * (d + 2 * last)])
     ax.plot(*equal.T, color=GREY, lw=1, ls=DASHES[3], label="equal rates")
 

@@ -43,9 +43,10 @@ class Discipline(Checked):
     def waiting(self, limit: ArrayLike, stack: Stack) -> Floats:
         """How many packets can wait in a queue that holds at most ``limit`` packets.
 
-        ``limit`` is a number or an array. ``stack`` says how the links behave. If they behave as in
-        ns-2, the limit of most queues also counts the packet in transmission (``limit_counts``),
-        which does not wait. So one packet fewer can wait there (at least 0).
+        ``limit`` is a number or an array. ``stack`` is the TCP implementation that decides how
+        links behave. If they behave as in ns-2, the limit of most queues also counts the packet in
+        transmission (``limit_counts``), which does not wait. So one packet fewer can wait there (at
+        least 0).
         """
         counted = stack.limit_counts if self.limit_counts else 0.0
         return np.maximum(np.asarray(limit, dtype=np.float64) - counted, 0.0)

@@ -88,8 +88,8 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
     """The indices of the groups whose alpha changes if a user changes the key ``flow.alpha``.
 
-    These are the groups with a delay-based law, such as Vegas, or all groups if none has such a
-    law. The same holds for ``flow.beta`` and ``flow.gamma``.
+    These are the groups with a delay-based congestion control, such as Vegas, or all groups if none
+    has one. The same holds for ``flow.beta`` and ``flow.gamma``.
     """
     found = tuple(i for i, group in enumerate(groups) if laws.find(group.law).delay_based)
     return found or tuple(range(len(groups)))

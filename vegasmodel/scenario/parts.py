@@ -136,7 +136,8 @@ class Link(Shown):
     def room(self, stack: Stack, service: str = "") -> float:
         """How many packets can wait in the queue ``service``, without the one in transmission.
 
-        ``stack`` says whether links behave as in ns-2, where one packet fewer may wait.
+        ``stack`` is the TCP implementation that decides whether links behave as in ns-2, where one
+        packet fewer may wait.
         """
         limit = self.limits[self.queue.services.index(service)]
         return float(self.queue.waiting(limit, stack))
@@ -355,8 +356,8 @@ class Flow(Shown):
     def grows_until_loss(self) -> bool:
         """Whether the windows of the flows grow until a packet is lost.
 
-        They do not if the law also ends slow start at a backlog of gamma, as Vegas does, or if the
-        receiver's window or the size of the flows is finite.
+        They do not if the congestion control also ends slow start at a backlog of gamma, as Vegas
+        does, or if the receiver's window or the size of the flows is finite.
         """
         until_loss = laws.find(self.law).slow_start == "until loss"
         return until_loss and self.max_window == self.size == math.inf

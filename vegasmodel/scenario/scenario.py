@@ -206,9 +206,9 @@ class Scenario(Checked):
     def by_chance(self) -> bool:
         """Whether runs of the scenario differ by chance so much that a mean needs several runs.
 
-        They do if start times are random (``run.start_jitter``).  They also do if packets wait a
-        random time (``jitter``), if a flow has ``delay_noise``, if a user's law draws random
-        numbers, or if a link on a flow's path has RED or random loss.
+        They do if start times are random (``run.start_jitter``). They also do if packets wait a
+        random time (``jitter``), if a flow has ``delay_noise``, if a user's congestion control
+        draws random numbers, or if a link on a flow's path has RED or random loss.
 
         There is one exception: if short flows arrive at random, only random start times count,
         because one run already averages over many flows.

@@ -144,7 +144,7 @@ class Stack(Mechanisms):
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
     def recovery_of(self, recovery: str) -> str:
-        """How a congestion control recovers from losses in this stack: a value of ``Law.recovery``.
+        """How a congestion control recovers from losses in this TCP: a value of ``Law.recovery``.
 
         ``recovery`` is the value that the congestion control itself has. An implementation that
         always uses SACK, such as Linux, replaces it by "scoreboard". Only "slow start" is never

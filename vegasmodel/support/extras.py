@@ -9,7 +9,7 @@ import importlib.util
 
 __all__ = ["MODULES", "ExtraMissing", "need", "need_papers"]
 
-MODULES = {  # the modules of each extra that the package imports
+MODULES = {  # for each extra, the modules of it that vegasmodel imports
     "dask": ("distributed", "zarr"),
     "jax": ("jax",),
     "network": ("clarabel",),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 __all__ = ["FULL", "PART", "atomic_write", "forget_parts", "is_special", "named"]
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a write, which name no file
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space for a write; these errors name no file
 PART = ".part-"  # temporary files have this prefix
 _numbers = itertools.count()
 _parts: set[Path] = set()  # temporary files that are being written
@@ -66,7 +66,7 @@ def named(path: str | Path) -> Iterator[None]:
             raise
         reason = os.strerror(error.errno)
         if PART in str(error.filename) and error.errno not in FULL:
-            reason = f"cannot be written: {reason}"  # the reason alone could be that of a reader
+            reason = f"cannot be written: {reason}"  # else the file might seem unreadable
         raise OSError(error.errno, reason, str(path)) from error
 
 

@@ -106,7 +106,7 @@ def counting(number: int, done: int = 0) -> Iterator[Count]:
 
 @contextmanager
 def _reported(made: Series) -> Iterator[None]:
-    """Show the line of ``made`` while the ``with`` block runs, unless another one is shown."""
+    """Show the line of ``made`` while the ``with`` block runs, unless another line is shown."""
     alone = not _series and threading.current_thread() is threading.main_thread()
     _series.append(made)
     try:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 __all__ = ["check", "pool"]
 
-_mine = threading.local()  # of a thread of a pool: ``left``, whether the pool's block has been left
+_mine = threading.local()  # per thread of a pool: ``left``, set if the pool's block has failed
 
 
 @contextmanager

@@ -281,7 +281,7 @@ class _PartPasses(_WholePasses):
 
 
 class _NumbasPasses(CompilerBase):  # type: ignore[misc]
-    """All of Numba's compiler passes, which its own functions need, but the last one is ours."""
+    """The compiler passes for Numba's own functions: all are Numba's, except ``_LowerPart``."""
 
     marks = NO_MARKS
 

@@ -146,7 +146,7 @@ def duration() -> Formula:
 
 
 def phase_2() -> tuple[Formula, ...]:
-    """Phase 2 of a cycle, in which the windows of Vegas and Reno grow and the queue fills.
+    """Phase 2 between two losses: the windows of Vegas and Reno grow, and the queue fills.
 
     Returns the sum of the windows, the phase's duration Delta_b, and the number B_V of packets that
     Vegas sends in it.
@@ -208,7 +208,7 @@ def _positive(root: Expr) -> bool:
 
 
 def phase_3() -> tuple[Formula, ...]:
-    """Phase 3 of a cycle, with Vegas in equilibrium: its window, equation (17), and dW_V/dW_R.
+    """Phase 3, before a loss, with Vegas in equilibrium: its window, equation (17), and dW_V/dW_R.
 
     Reno's window W_R grows by one packet per mini-cycle (round trip), and the queue grows with it.
     Vegas's window W_V is always the equilibrium window with the present queue, equation (7).

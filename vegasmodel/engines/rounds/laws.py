@@ -88,7 +88,7 @@ def in_slow_start(f: Sender) -> bool:
 
 @jit
 def _round_trips(f: Sender, rtt: float) -> float:
-    """The number of round trips since the flow's last loss; ``rtt`` is the present RTT, seconds."""
+    """Round trips since the flow's last loss, for a user's law; ``rtt`` is the present RTT, s."""
     return f.trips + max(f.time - f.trips_at, 0.0) / rtt
 
 

@@ -240,8 +240,8 @@ def forward(
     """Send a group of packets on from hop ``e`` to the next queue, or back to the sender.
 
     A hop is one queue on the path of a flow. The group's last packet arrives at the time ``back``.
-    The other arguments are fields of ``Parcel``. Groups on their way are kept in a ring buffer.
-    Returns False if this ring buffer is full.
+    The other arguments are fields of ``Parcel``. A ring buffer keeps the groups on their way to the
+    same place. Returns False if it is full.
     """
     h = net.hops[e]
     f = net.flows[h.flow]

@@ -185,9 +185,10 @@ def _send_on(link: Queue, now: float) -> None:
 
 @rare
 def share_capacity(rate: Queue, delay: Queue, part: float) -> None:
-    """Give class R of a Rate-Delay link the share ``part`` of the capacity, and class D the rest.
+    """Divide the capacity of a Rate-Delay link between its two classes of flows.
 
-    ``rate`` and ``delay`` are the queues of the classes R and D.
+    The high-rate class gets the fraction ``part``, and the low-delay class the rest. ``rate`` and
+    ``delay`` are the queues of these classes.
     """
     rate.shares_sum += part - rate.share
     rate.shares_sum += (1.0 - part) - delay.share

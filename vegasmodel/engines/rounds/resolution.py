@@ -123,8 +123,8 @@ def held_packets(scenario: Scenario) -> tuple[float, float]:
 def unlimited_window(scenario: Scenario) -> float:
     """The largest ``max_window``, in packets, of the flows whose window no loss limits.
 
-    No loss limits a flow's window if its law is not delay-based and a link on its path has an
-    infinite buffer. The result is 0 if there are no such flows.
+    No loss limits a flow's window if its congestion control is not delay-based and a link on its
+    path has an infinite buffer. The result is 0 if there are no such flows.
     """
     return max(
         (

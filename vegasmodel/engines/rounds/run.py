@@ -290,7 +290,7 @@ class Simulation:
 
         The run ends early if it fails; the status (``Status``) says why. A run that has reached its
         end fails, too, if its state shows a fault of the simulator (``_fault``). ``LawFault`` is
-        raised if a function of a user's law has returned an unusable number.
+        raised if a function of a user's congestion control has returned an unusable number.
 
         ``falls`` is a time in seconds. From then on, the run also stops after each event that
         reduces the number of whole packets in a flow's window. The next call continues the run. By

@@ -421,9 +421,9 @@ def _packets_arrive(
 ) -> None:
     """Process the next ACKs, those of the packets ``p``: of new data, duplicate ACKs, and others.
 
-    ``p`` is a group of packets that travel together. ``_parcel_arrives`` calls this function if no
-    wait and no timer ends before the first of these ACKs arrives. ``first`` is the time of this
-    arrival if the receiver does not delay the ACK.
+    ``p`` is a group of packets that travel together. This function is called if no wait and no
+    timer ends before the first of these ACKs arrives. ``first`` is the time of this arrival if the
+    receiver does not delay the ACK.
     """
     if p.first < f.acked and duplicate_waits(f, p):
         f.time = delay_duplicate(f, p, now)

@@ -78,7 +78,8 @@ def arrive_evenly(
     the mean and the least time in seconds that the packets have travelled so far. Directly behind
     these packets, ``behind`` packets were lost at earlier queues. ``first`` is the number of the
     first packet. ``mark`` is 1 if one of them has an ECN mark. ``sent_at`` is the time at which the
-    last of them was sent. Returns False if a ring buffer is full; the run then fails.
+    last of them was sent. Returns False if the memory for packets in flight is full; the run then
+    fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -134,7 +135,8 @@ def _join_class(
     ``packets`` of them have room. Behind these, ``acks_lost`` ACKs are lost here because the buffer
     is full. Lost ACKs travel on with the size 0, because the next ACK also acknowledges their
     packets. Behind all these, ``lost`` data packets were lost. The other arguments have the same
-    meaning as in ``arrive_evenly``. Returns False if a ring buffer is full; the run then fails.
+    meaning as in ``arrive_evenly``. Returns False if the memory for packets in flight is full; the
+    run then fails.
     """
     h, fits = net.hops[e], True
     if packets > 0.0 or acks_lost == 0.0:
@@ -164,10 +166,11 @@ def arrive_at_once(
     mark: int,
     sent_at: float,
 ) -> bool:
-    """Handle packets that arrive at the queue of hop ``e`` at the same instant, one after another.
+    """Handle packets that arrive at a queue at the same instant, one after another.
 
-    Each packet waits behind those before it. The arguments have the same meaning as in
-    ``arrive_evenly``. Returns False if a ring buffer is full; the run then fails.
+    Hop ``e`` stands for this queue on the path of one flow. Each packet waits behind those before
+    it. The arguments have the same meaning as in ``arrive_evenly``. Returns False if the memory for
+    packets in flight is full; the run then fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
@@ -218,7 +221,7 @@ def pass_no_packets(
 
     If the flow sent no packet, ``lost`` is 0. Otherwise ``lost`` packets were lost at earlier
     queues: ``first`` is the number of the first of them, and the last was sent at ``sent_at``.
-    Returns False if a ring buffer is full; the run then fails.
+    Returns False if the memory for packets in flight is full; the run then fails.
     """
     h = net.hops[e]
     if net.links[h.link].partner >= 0:  # nothing joins the queue
@@ -300,7 +303,7 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
     ``Hop.silent`` of the arriving packets at once, so no ACK joins the queue for them. They are
     simulated as if their ACK took no room in the queue, but waited there like an ACK that joins it
     now. The delay of a delayed ACK is added when the ACK reaches the sender (``delayed_ack.py``).
-    Returns False if a ring buffer is full; the run then fails.
+    Returns False if the memory for packets in flight is full; the run then fails.
     """
     h = net.hops[e]
     if net.links[h.link].partner >= 0:
@@ -391,7 +394,8 @@ def hop(net: Net, e: int) -> bool:
     """Handle the packets that have arrived at hop ``e`` in an interval that ends now.
 
     A hop is one queue on the path of a flow; hop ``e`` is not the first one. The function also
-    begins the next interval. Returns False if a ring buffer is full; the run then fails.
+    begins the next interval. Returns False if the memory for packets in flight is full; the run
+    then fails.
     """
     h = net.hops[e]
     now, fits = h.time, True

@@ -47,7 +47,7 @@ def join(
     here, so their ``work`` is 0: ACKs that are lost here, and ACKs that the receiver does not send
     at once (``silent`` ACKs, see ``delayed_ack.py``). ``lost`` packets were lost directly behind
     the added ones. The other arguments have the same meaning as in ``travel.arrive_evenly``.
-    Returns False if a ring buffer is full; the run then fails.
+    Returns False if the memory for packets in flight is full; the run then fails.
     """
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
@@ -83,8 +83,9 @@ def begin_shares(net: Net) -> None:
 def _schedule_shares(net: Net, e: int) -> None:
     """Schedule the next time at which ns-2's script changes the shares of a Rate-Delay link.
 
-    The shares are the parts of the capacity that the link's two classes, R and D, get. ``e`` is the
-    index of the record (``state.Hop``) that holds the waiting packets of class D.
+    The shares are the parts of the capacity that the link's two classes of flows get: R (high rate)
+    and D (low delay). ``e`` is the index of the record (``state.Hop``) that holds the waiting
+    packets of class D.
     """
     h = net.hops[e]
     row = net.links[h.link].change
@@ -97,13 +98,13 @@ def _schedule_shares(net: Net, e: int) -> None:
 
 @apart
 def at_store(net: Net, e: int) -> bool:
-    """Handle the next event of a Rate-Delay link; return False if a ring buffer is full.
+    """Handle the next event of a Rate-Delay link; returns False if memory for packets is full.
 
-    The link sends packets of two classes, R and D. Each class has a record of its own in
-    ``net.links``, and one in ``net.hops`` that holds its waiting packets. Two kinds of events
-    happen at the link, and the record of index ``e`` in ``net.hops`` tells which kind this one is.
-    If it is that of class R, a transmission of a packet of either class ends. If it is that of
-    class D, the classes' shares of the capacity change.
+    The link sends packets of two classes, R (high rate) and D (low delay). Each class has a record
+    of its own in ``net.links``, and one in ``net.hops`` that holds its waiting packets. Two kinds
+    of events happen at the link, and the record of index ``e`` in ``net.hops`` tells which kind
+    this one is. If it is that of class R, a transmission of a packet of either class ends. If it is
+    that of class D, the classes' shares of the capacity change.
     """
     h = net.hops[e]
     link = net.links[h.link]
@@ -119,8 +120,9 @@ def at_store(net: Net, e: int) -> bool:
 def _send_next(net: Net, e: int) -> bool:
     """End a transmission of a Rate-Delay link and begin the next one, if a packet is waiting.
 
-    The link sends packets of two classes, R and D. ``e`` is the index of the record (``state.Hop``)
-    that holds the waiting packets of class R. Returns False if a ring buffer is full.
+    The link sends packets of two classes, R (high rate) and D (low delay). ``e`` is the index of
+    the record (``state.Hop``) that holds the waiting packets of class R. Returns False if the
+    memory for packets in flight is full.
     """
     h = net.hops[e]
     now, rate = h.time, net.links[h.link]
@@ -161,7 +163,7 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
     """Send on the groups at the head of the queue that need no transmission.
 
     They consist of ACKs that have no size (``join`` says which these are), or only of lost packets.
-    Returns False if a ring buffer is full.
+    Returns False if the memory for packets in flight is full.
     """
     store, fits = net.hops[link.store], True
     while store.count > 0:
@@ -174,7 +176,7 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
 
 @jit
 def _send_first(net: Net, link: Queue, now: float) -> bool:
-    """Begin to transmit the first packet of ``link``; returns False if a ring buffer is full."""
+    """Begin to transmit the first packet of the queue ``link``; returns False if memory is full."""
     store = net.hops[link.store]
     p = net.rings[store.ring + store.head]
     part = min(p.count, 1.0)
@@ -188,7 +190,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     """Send the next ``packets`` waiting packets of one class of a Rate-Delay link on their way.
 
     ``store`` is the record that holds the waiting packets of this class, in groups. The ``packets``
-    packets belong to the first group. Returns False if a ring buffer is full.
+    packets belong to the first group. Returns False if the memory for packets in flight is full.
     """
     ring = net.rings[store.ring : store.ring + store.room]
     p = ring[store.head]
@@ -303,10 +305,11 @@ def _under_limit(link: Queue, now: float) -> bool:
 def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
     """Whether class ``one`` may send now (``send_permitted`` in cbq.cc).
 
-    It may send if it has lately sent no more than its share of the capacity. If it has sent more,
-    two conditions must hold. Both classes together must not be over their limit. The other class,
-    ``two``, must have sent more than its share, too, or have no packet waiting. ``rate`` is the
-    queue of class R; its record also has the numbers for both classes together.
+    ``one`` and ``two`` are the queues of the two classes of a Rate-Delay link. Class ``one`` may
+    send if it has lately sent no more than its share of the capacity. If it has sent more, two
+    conditions must hold. Both classes together must not be over their limit. Class ``two`` must
+    have sent more than its share, too, or have no packet waiting. ``rate`` is the queue of the
+    high-rate class; its record also has the numbers for both classes together.
     """
     if _under_limit(one, now):
         one.held_back = 0
@@ -332,7 +335,7 @@ def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
     """Record that a class of a Rate-Delay link begins to send a packet (``update`` in cbq.cc).
 
     ``link`` is the queue of this class, and ``work`` the size of the packet. ``rate`` is the queue
-    of class R; its record also has the numbers for both classes together (``all_idle``,
+    of the high-rate class; its record also has the numbers for both classes together (``all_idle``,
     ``all_until``).
 
     If the class has lately sent more than its share, it counts as over its limit for a while. The

@@ -286,7 +286,7 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 
 @jit
 def _home(s, f, node):
-    """Whether ``node`` is the source of flow number f.
+    """Whether ``node`` is the source of flow number f, where its ACKs are counted.
 
     The source is the first node in the trace that sends the flow's data.  It must also be the node
     in the flow's source address.  A hierarchical address is not compared, because it contains no

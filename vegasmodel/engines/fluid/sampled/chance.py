@@ -40,7 +40,7 @@ def draw_normal(now: LinkState) -> float:
 
 @jit
 def comes_in_trains(flow: Sender) -> bool:
-    """Whether the flow is in a slow start that sends packets in trains (``double_in_trains``)."""
+    """Whether the flow's packets arrive in one train per round trip because of its slow start."""
     return flow.in_slow_start and flow.in_trains
 
 

@@ -45,7 +45,7 @@ _built_in = _chain(DRIFTS)
 
 @jit
 def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
-    """The sender's state as its law sees it: window, RTT, baseRTT, backlog and more.
+    """The sender's state as its congestion control sees it: window, RTT, baseRTT, backlog and more.
 
     If windows change at every instant, as in the papers (``smooth``), the window is a real number,
     and the sender knows the present queueing delay at once. Otherwise the window is rounded down,
@@ -56,7 +56,7 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def source_at(flow: Sender, now: LinkState, smooth: bool, s: float) -> Source:
-    """The sender's state as its law sees it if the sender measures the queueing delay ``s``."""
+    """The state that a congestion control sees if its sender measures the queueing delay ``s``."""
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
     T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its wait
     rtt, base = T + s, T + flow.over_estimate
@@ -79,7 +79,7 @@ def source_at(flow: Sender, now: LinkState, smooth: bool, s: float) -> Source:
 
 @jit
 def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
-    """How much the flow's law wants the window to grow, in packets per round trip.
+    """How much the flow's congestion control lets the window grow, in packets per round trip.
 
     This is m in equation (S2) of the package ``sampled``. ``smooth`` says whether windows change at
     every instant, as in the papers.
@@ -103,10 +103,10 @@ def allowed_in_flight(flow: Sender, smooth: bool) -> float:
 def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
     """Compute the window to which a loss cuts the present window; the caller then sets it.
 
-    A law's function ``cut`` gives this window. If the law has no such function, the window is
-    multiplied by the factor ``decrease``, and rounded to whole packets unless ``smooth`` is True.
-    Unless ``smooth``, the law sees the RTT that the duplicate ACKs report: that of the packets sent
-    after the lost one.
+    The function ``cut`` of the flow's congestion control (its law) gives this window. If the law
+    has no such function, the window is multiplied by the factor ``decrease``, and rounded to whole
+    packets unless ``smooth`` is True. Unless ``smooth``, the law sees the RTT that the duplicate
+    ACKs report: that of the packets sent after the lost one.
 
     The function stores the time of the cut (``last_loss``), and ``trips`` begins to count round
     trips from there. It also stores in the flow's field ``memory`` the result of the law's function
@@ -132,7 +132,7 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
 
 @jit
 def decide(flow: Sender, now: LinkState) -> None:
-    """Let the law decide at the end of a round trip by how much the window changes.
+    """Let the congestion control decide, at a round trip's end, by how much the window changes.
 
     - In Linux the window changes at once.
     - In ns-2 it shrinks at once, but grows evenly over the next round trip.

@@ -35,7 +35,7 @@ SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: CUBIC compares a constant window onc
 
 @jit
 def length(flow: Sender, now: LinkState, c: float) -> float:
-    """The number of packets in line: how many packets the link sends in a round trip."""
+    """Packets in the line of all trains: as many as the link sends in a round trip."""
     return c * (flow.rtt + now.delay)
 
 
@@ -47,13 +47,13 @@ def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
 
 @rare
 def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: float) -> None:
-    """Let all trains follow one another without gaps, in their present order.
+    """Let the trains of all flows follow one another without gaps, in their present order.
 
-    One ACK to flow ``grew`` has released two packets. They arrive ``ago`` seconds before the end of
-    this step, with ``spare_acks`` packets of the same train behind them. This gives the train's
-    place in line. The other trains then get the places behind it. The round trip of a Vegas sender
-    ends at a certain packet of its train. So when the train moves, the end of the round trip moves
-    with it.
+    A train is the packets in flight of one flow. One ACK to flow ``grew`` has released two packets.
+    They arrive ``ago`` seconds before the end of this step, with ``spare_acks`` packets of the same
+    train behind them. This gives the train's place in line. The other trains then get the places
+    behind it. The round trip of a Vegas sender ends at a certain packet of its train. So when the
+    train moves, the end of the round trip moves with it.
     """
     first = flows[grew]
     L = length(first, now, c)
@@ -83,9 +83,9 @@ def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
     """How long it takes to detect a loss after the time at which the lost packet's ACK was due.
 
     The result is in round trips. The packet is lost ``lost_at`` round trips after this step begins.
-    SACK must report three packets sent later (``tcp_rack_detect_loss``). If fewer packets of the
-    train follow the lost one, the first packet of the sender's next train reveals the loss, because
-    it is sent much later.
+    SACK must report three packets sent later (``tcp_rack_detect_loss``). If fewer packets follow
+    the lost one in its train (the flow's packets in flight), the first packet of the sender's next
+    train reveals the loss, because it is sent much later.
     """
     L = length(flow, now, c)
     at = (flow.place + lost_at) % 1.0 * L
@@ -111,10 +111,11 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
 
 @jit
 def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
-    """Let the sender begin to count ACKs at the end of a recovery, if its law counts them.
+    """Let the sender begin to count ACKs at the end of a recovery, if it counts ACKs as Reno does.
 
-    The ACK that ends the recovery counts, too. So Reno's window grows one ACK earlier in the next
-    round trip. If this ACK is the first of its train, the window grows at the train's last ACK.
+    The ACK that ends the recovery counts, too. So in the next round trip, Reno's window grows at
+    the ACK before the one with the same place. If this place is the first of a train (a flow's
+    ACKs, one behind the other), the window grows at the train's last ACK.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
@@ -134,9 +135,10 @@ def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
-    """Store at which ACK of its train a window grows, in ``spare_acks``.
+    """Store in ``spare_acks`` how many ACKs follow the one at which a window grows.
 
-    The window grows ``ago`` round trips before the end of this step.
+    The ACKs of a flow come one behind the other, as a train. Those behind this ACK are counted. The
+    window grows ``ago`` round trips before the end of this step.
     """
     at = (flow.place - ago) % 1.0 * length(flow, now, c)
     flow.spare_acks = max(flow.in_flight - at, 0.0)

@@ -123,9 +123,10 @@ def drop_where_trains_meet(
 
 @rare
 def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
-    """Draw a flow whose train arrives now, with a probability in proportion to the train's rate.
+    """Draw a flow whose packets arrive now, with a probability in proportion to their rate.
 
-    Flow ``but`` is left out; -1 leaves out none. The result is -1 if no other flow's train arrives.
+    The packets of a flow arrive one behind the other, as a train. Flow ``but`` is left out; -1
+    leaves out none. The result is -1 if no other flow's train arrives.
     """
     total = now.trains_rate - (flows[but].train_rate if but >= 0 else 0.0)
     left, last = draw(now) * total, -1
@@ -141,18 +142,19 @@ def arriving(flows: Table[Sender], now: LinkState, but: int) -> int:
 
 @jit
 def place(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """The time from a departure from the queue until the train's next packet arrives.
+    """The time from a departure from the queue until the next packet of a flow's train arrives.
 
-    The unit is the time in which the link sends a packet. The packets of a train follow one another
-    at the link's rate, so this time is the same for all of them. It varies only if the sender waits
-    a random time before each packet.
+    Of two packets that arrive between the same two departures, the later one may be lost. The unit
+    is the time in which the link sends a packet. The packets of a train follow one another at the
+    link's rate, so the result is the same for all of them. It varies only if the sender waits a
+    random time before each packet.
     """
     return (flow.phase + link.max_wait * draw(now)) % 1.0
 
 
 @rare
 def count_trains(flows: Table[Sender], now: LinkState, c: float) -> None:
-    """Add up the rates of the trains that arrive now, after a flow has started or stopped."""
+    """After a flow has started or stopped, add up the rates at which flows' packets arrive now."""
     now.recount = False
     now.trains, now.trains_rate, now.trains_variance = 0, 0.0, 0.0
     now.trains_time = now.trains_due = now.time
