@@ -200,13 +200,13 @@ def fill_holes(
 
 @jit
 def received_beyond(f: Sender | Receiver) -> float:
-    """How many packets have arrived whose numbers are above that of the first missing packet."""
+    """How many packets have arrived beyond the first missing one; they cause duplicate ACKs."""
     return max(f.received - f.acked - f.missing, 0.0)
 
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """Number of SACK blocks in the next ACK: at most three, as with timestamps (RFC 2018)."""
+    """SACK blocks in the next ACK: at most three, the limit with timestamps (RFC 2018)."""
     beyond = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole

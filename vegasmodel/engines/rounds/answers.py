@@ -182,7 +182,7 @@ def halved(scenario: Scenario) -> Scenario:
 
 
 def pieces(scenario: Scenario) -> Floats:
-    """The instants, in seconds, that divide the time after warm-up into pieces of equal length."""
+    """The instants, in s, that divide the time after warm-up into equal pieces, for ``scatter``."""
     return np.linspace(scenario.run.warmup, scenario.run.duration, scatter.PIECES + 1)
 
 

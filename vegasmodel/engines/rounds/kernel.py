@@ -58,8 +58,8 @@ def _foresee(links: Table[Queue], k: int, time: float) -> None:
 
     A burst is simulated in one event, although its packets arrive one after another. So the queue
     may be simulated beyond the time of the event. ``foreseen`` is the latest time recorded here.
-    ``travel._note_lateness`` uses it. The two queues of a Rate-Delay link have the same
-    ``foreseen``.
+    ``travel._note_lateness`` needs it to tell which packets come too late. The two queues of a
+    Rate-Delay link have the same ``foreseen``.
     """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
@@ -320,9 +320,9 @@ def march(
     """Run the simulation up to time ``end`` and take samples at the instants ``times``.
 
     ``out_flow`` and ``out_queue`` receive the samples (``samples.py``). At the time ``warmup`` the
-    totals so far are stored. ``holes`` [flow, hole, column] are the packets that receivers miss
-    (``acks.add_hole``). If ``synchronised`` is True, a packet that one flow loses makes every other
-    flow lose a packet, too (``_share_loss``).
+    totals so far are stored, to be subtracted from the final ones. ``holes`` [flow, hole, column]
+    are the packets that receivers miss (``acks.add_hole``). If ``synchronised`` is True, a packet
+    that one flow loses makes every other flow lose a packet, too (``_share_loss``).
 
     Returns the status (``Status``), the number of events, and the simulated time in seconds.
 

@@ -290,11 +290,11 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     """Handle the expiry of a timer, unless it is the retransmission timer.
 
     Linux has two timers that expire before the retransmission timer. When the reordering timer
-    expires, the first missing packet counts as lost and is retransmitted, unless the window has
-    been cut already in this window of data. When the timer of the tail probe expires, the sender
-    sends one new packet or, if it has none, its last packet again. If the retransmission timer has
-    expired, the function returns False, and the caller handles the timeout. Otherwise it returns
-    True.
+    expires, the first missing packet counts as lost and is retransmitted, unless a packet that was
+    sent before the last cut of cwnd is not yet acknowledged. When the timer of the tail probe
+    expires, the sender sends one new packet or, if it has none, its last packet again. If the
+    retransmission timer has expired, the function returns False, and the caller handles the
+    timeout. Otherwise it returns True.
     """
     f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
     if f.timer_kind == RETRANSMIT:
@@ -429,9 +429,9 @@ def _partial(
     window allows them.
 
     NewReno of ns-2 2.35 follows RFC 2582. Only the first partial ACK of a recovery restarts the
-    retransmission timer (``newreno_changes1_``). A partial ACK of n packets reduces the window by n
-    - 1 packets (``partial_window_deflation_``). Here the window includes the packets that duplicate
-    ACKs have added to it.
+    retransmission timer (``newreno_changes1_``). If a partial ACK acknowledges n packets, the
+    window shrinks by n-1 packets (``partial_window_deflation_``). Here the window includes the
+    packets that duplicate ACKs have added to it.
     """
     impatient = f.partial_deflates
     if not (impatient and f.partial):

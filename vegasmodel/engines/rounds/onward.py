@@ -193,8 +193,8 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     delay of its own. A burst may begin before the last packet of the burst before it has set out.
 
     In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
-    simulator delays the packet's ACK by this time instead, so that the round trip takes as long. No
-    ACK overtakes the one before it.
+    simulator delays the packet's ACK by this time instead. The round trip is the same. No ACK
+    overtakes the one before it.
     """
     if h.last:
         arrival = max(h.latest, back + f.queue_wait * np.random.random())

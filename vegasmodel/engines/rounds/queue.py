@@ -168,9 +168,9 @@ def waiting_now(link: Queue) -> float:
 
 @jit
 def _send_on(link: Queue, now: float) -> None:
-    """Simulate one class of a Rate-Delay link until ``now``, while a packet of it may be sent.
+    """Simulate one class of a Rate-Delay link until ``now``: go on with its packet in transmission.
 
-    If a packet of the class is in transmission, more of it is sent. Other packets only wait.
+    If no packet of the class is in transmission, all its packets only wait.
     """
     span = now - link.now
     if span <= 0.0:

@@ -80,8 +80,9 @@ def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: f
 def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
     """Divide hole ``k``, a range of missing packets; its second part begins with packet ``at``.
 
-    Returns the row of the second part. If ``at`` is not inside hole ``k``, or if ``holes`` has no
-    free row, nothing is divided and the result is ``k``.
+    Then one part can count as retransmitted and the other not. Returns the row of the second part.
+    If ``at`` is not inside hole ``k``, or if ``holes`` has no free row, nothing is divided and the
+    result is ``k``.
     """
     if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
         return k

@@ -116,7 +116,7 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
     - The ACK before the one that ends the round trip.
     - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut. With
       ``halves_rate`` a step then has only one ACK.
-    - The last ACK before RTT samples begin or end.
+    - The last ACK before the ACKs begin, or cease, to give RTT samples.
 
     Each ACK acknowledges ``each`` packets. ``once`` is True if the packet of the first ACK was sent
     only once, so that this ACK gives an RTT sample. If it is False, no ACK of a packet with a
@@ -147,7 +147,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     acknowledges one packet, or two if ACKs are delayed. ``first`` is the time at which the ACK of
     the group's first packet arrives at the sender if it is not delayed. The function processes the
     ACKs that arrive within about ``step`` seconds from ``now`` on, or fewer (``_acks_at_once``).
-    Returns the time at which the last of the ACKs arrives, or would arrive without delay.
+    Returns the time at which the last of the ACKs arrives, or would arrive if it were not delayed.
     """
     untimed = max(f.resent, f.untimed)
     if f.stale <= f.acked < f.stale_end:
@@ -419,7 +419,7 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
 def _packets_arrive(
     f: Sender, p: Parcel, holes: Floats, first: float, now: float, step: float
 ) -> None:
-    """Process the next ACKs, those of the packets ``p``: of new data, duplicate ACKs, and others.
+    """Process the next ACKs, those of the packets ``p``, by the function that fits their kind.
 
     ``p`` is a group of packets that travel together. This function is called if no wait and no
     timer ends before the first of these ACKs arrives. ``first`` is the time of this arrival if the

@@ -143,10 +143,10 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
 def count_active(net: Net, f: Sender, change: int) -> None:
     """Record that a flow starts (``change`` is 1) or ends (``change`` is -1).
 
-    A link with Rate-Delay services divides its capacity between two classes of flows, R and D. The
-    shares depend on the numbers of active flows. So this function updates the shares of each such
-    link on the flow's path. If the links behave as in ns-2, the shares change at given times
-    instead (``turns.begin_shares``).
+    A link with Rate-Delay services divides its capacity between two classes of flows: those that
+    get a high rate, and those that get a low delay. The shares depend on the numbers of active
+    flows. So this function updates the shares of each such link on the flow's path. If the links
+    behave as in ns-2, the shares change at given times instead (``turns.begin_shares``).
     """
     f.active += change
     for e in range(f.hop, f.hop + f.hops):

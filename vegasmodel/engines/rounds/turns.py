@@ -229,10 +229,11 @@ def _first_work(net: Net, link: Queue) -> float:
 def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
     """Choose the class of a Rate-Delay link that sends next, as Podlesny and Williamson do.
 
-    ``rate`` and ``delay`` are the queues of the two classes, R and D. The result is one of them.
-    The algorithm is figure 2 of the paper. While packets of both classes wait, the volumes L_R and
-    L_D that the classes have sent grow in the ratio of their shares. If a queue becomes empty when
-    class D has sent less than its share, class D may catch up the difference (delta L) later.
+    ``rate`` and ``delay`` are the queues of the classes R (high rate) and D (low delay). The result
+    is one of them. The algorithm is figure 2 of the paper. While packets of both classes wait, the
+    volumes L_R and L_D that the classes have sent grow in the ratio of their shares. If a queue
+    becomes empty when class D has sent less than its share, class D may catch up the difference
+    (delta L) later.
     """
     if rate.waiting > 0.0 and delay.waiting > 0.0:
         first = rate.share * delay.volume > delay.share * rate.volume
@@ -256,10 +257,10 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
 def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
     """Choose the class of a Rate-Delay link that sends next, as ns-2's class-based queueing does.
 
-    ``rate`` and ``delay`` are the queues of the two classes, R and D. The result is one of them.
-    The algorithm is that of ``WRR_CBQueue::deque`` in cbq.cc, a weighted round robin. In each round
-    each class has one turn. In its turn it may send a number of bytes in proportion to its share. A
-    class is passed over if it must not send now (``_permitted``).
+    ``rate`` and ``delay`` are the queues of the classes R (high rate) and D (low delay). The result
+    is one of them. The algorithm is that of ``WRR_CBQueue::deque`` in cbq.cc, a weighted round
+    robin. In each round each class has one turn. In its turn it may send a number of bytes in
+    proportion to its share. A class is passed over if it must not send now (``_permitted``).
     """
     link, other = (rate, delay) if rate.turn else (delay, rate)
     first, found, short = 0, 0, 0  # of the two classes, 1 or 2; 0: none
@@ -322,8 +323,8 @@ def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
 def _hold_back(link: Queue, now: float) -> None:
     """Record that a class has a packet waiting but must not send now (``delayed`` in cbq.cc).
 
-    This moves the time until which the class counts as over its limit (``over_until``), but only
-    once while the class is over its limit.
+    If the class has sent more than its share, it then counts as over its limit for a shorter time
+    (until ``over_until``). The time is shortened only once while the class is over its limit.
     """
     if link.over_until > now + link.instant / link.capacity and not link.held_back:
         link.over_until += (MEMORY - 1.0) * link.mean_idle

@@ -41,7 +41,10 @@ def length(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
-    """The time from this step's beginning to ``ago`` seconds before its end, in round trips."""
+    """The time from this step's beginning to ``ago`` seconds before its end, in round trips.
+
+    It is needed because a train's place in line is that at the beginning of the step.
+    """
     return max(now.step - ago, 0.0) / (flow.rtt + now.delay)
 
 
@@ -148,7 +151,7 @@ def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
 def compare(flow: Sender, now: LinkState, ago: float, c: float) -> None:
     """Let CUBIC compare its window with its target, ``ago`` round trips before the end of the step.
 
-    If the window is smaller, it grows at once.
+    If the window is smaller than the target, it grows at once.
     """
     flow.rests_for = SAME_WINDOW
     grow_here(flow, now, ago, c)
