@@ -57,7 +57,7 @@ def known(*values: object) -> bool:
 
 
 def real(value: Any) -> float:
-    """The value as a float.
+    """The value as a float, for checks.
 
     Returns NaN if the value is not a real number or is too large for a float.
     """

@@ -406,8 +406,8 @@ def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float 
 def format_number(value: float, digits: int = 4) -> str:
     """A number as text for a table, with ``digits`` significant digits.
 
-    A number of more digits, but below 10^7 (``PLAIN``), is rounded to a whole number, such as
-    ``71183``, and not written with an exponent.
+    If the number has more digits before the point, but is below 10^7 (``PLAIN``), it is rounded to
+    a whole number, such as ``71183``. So it has no exponent.
     """
     text = f"{value:.{digits}g}"
     return f"{value:.0f}" if "e+" in text and abs(value) < PLAIN else text

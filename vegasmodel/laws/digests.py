@@ -40,7 +40,7 @@ def of(*values: Any) -> str:
 
 
 def _told(value: Any, seen: list[FunctionType]) -> str:
-    """A text that describes a value: equal in every process, and different for another value.
+    """A text on a value, to be hashed: equal in every process, and different for another value.
 
     ``seen`` has the functions that the text contains so far. Each is described once only.
     """
@@ -66,7 +66,7 @@ def _told(value: Any, seen: list[FunctionType]) -> str:
 
 
 def _code(code: CodeType, doc: str | None, seen: list[FunctionType]) -> str:
-    """A text on the code of a function with the docstring ``doc``, which does not count."""
+    """A text on a function's code, to be hashed; it leaves out the docstring ``doc``."""
     constants = code.co_consts[1:] if doc and code.co_consts[0] == doc else code.co_consts
     parts = (code.co_code, code.co_exceptiontable, code.co_names, code.co_freevars, constants)
     return _told(parts, seen)

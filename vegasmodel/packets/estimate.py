@@ -216,11 +216,11 @@ def _least(own: Floats, seen: Floats) -> Estimate:
     at different times.  One of the two may be empty.
 
     The true value may be smaller, because a packet waits a little even if the queue is empty, for
-    example in the hosts.  If the RTTs are a sample with the smallest values x1 < x2, the smallest
-    possible value is above x1 - 19 (x2 - x1) with a probability of 95 %, whatever the distribution,
-    if its density does not vanish at this value (Robson and Whitlock, Biometrika 51, 1964).  This
-    also holds if x1 and x2 are the last two values of a running minimum.  The clock's resolution
-    widens the range by 1 microsecond on both sides.
+    example in the hosts. If the RTTs are a sample with the smallest values x1 < x2, the smallest
+    possible value is above x1 - 19 (x2 - x1) with a probability of 95 %, for any distribution whose
+    density is above 0 at its smallest possible value (Robson and Whitlock, Biometrika 51, 1964).
+    This also holds if x1 and x2 are the last two values of a running minimum. The clock's
+    resolution widens the range by 1 microsecond on both sides.
     """
     sample = np.sort(seen) if seen.size else own
     least = float(min(sample[0], own[0] if own.size else np.inf))

@@ -233,8 +233,8 @@ def assemble(
 ) -> Trace:
     """Make a trace from arrays read from a file, without checking their values.
 
-    A file may contain impossible values, such as negative ones; the trace keeps them.  Apart from
-    this check, the function does the same as ``make``, and raises the same errors.
+    A file may contain impossible values, such as negative ones; the trace keeps them. In all else
+    the function does the same as ``make``, and raises the same errors.
     """
     import xarray as xr
 

@@ -169,9 +169,9 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
 def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
     """Draw three kinds of lines in the plane of the windows.
 
-    - A flow's backlog is at one of the limits between which Vegas keeps its window.
-    - The link is just full.
-    - The two rates are equal.
+    - On one kind, a flow's backlog is at one of the limits between which Vegas keeps its window.
+    - On the second, the link is just full.
+    - On the third, the two rates are equal.
     """
     c, d = plane.c, plane.d
     last = 2 * float((top / c).max())

@@ -81,7 +81,8 @@ class Drop(Checked):
 class Link(Shown):
     """One link with its queue.
 
-    A number is in pkt/s, packets or s: ``Link("10 Mbit/s")``, but ``Link(1250)`` is 1250 pkt/s.
+    A number without a unit is in pkt/s, packets or s: ``Link(1250)`` carries 1250 pkt/s. Text has a
+    unit, as in ``Link("10 Mbit/s")``.
 
     - ``capacity``: pkt/s, or text such as ``"10 Mbit/s"``.
     - ``name``: the link's name.
@@ -251,8 +252,8 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 class Flow(Shown):
     """A group of ``count`` flows with the same settings.
 
-    A number is in s, packets or pkt/s: ``Flow("vegas", "40 ms")``, but ``Flow("vegas", 40)`` has an
-    RTT of 40 s.
+    A number without a unit is in s, packets or pkt/s: ``Flow("vegas", 40)`` has an RTT of 40 s.
+    Text has a unit, as in ``Flow("vegas", "40 ms")``.
 
     - ``law``: the congestion control, such as ``"vegas"`` or ``"reno"``.
     - ``rtt``: round-trip time while every queue is empty, s; or a ``Uniform`` if RTTs are random.

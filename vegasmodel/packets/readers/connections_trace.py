@@ -160,7 +160,7 @@ def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> d
 
 
 def _megabytes(flows: list[Flow]) -> str:
-    """The most bytes in one place that the capture lacks, of all flows, as text."""
+    """The longest gap in a flow's captured data, over all flows, in MB as text."""
     return f"{max(flow.widest for flow in flows) / 1e6:.3g} MB"
 
 

@@ -203,7 +203,7 @@ def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict
 def _fail_for_a_fall(source: Source, line: int, sample: Sample, before: Sample) -> NoReturn:
     """Raise ``TraceError`` because a counter, such as bytes_acked, has decreased.
 
-    It is lower in ``sample`` than in the flow's sample before.
+    The counter is lower in ``sample`` than in ``before``, the flow's previous sample.
     """
     fell = next(key for key in COUNTS if sample.get(key, 0.0) < before.get(key, 0.0))
     found = f"{COUNTS[fell]} {sample[fell]:.15g} after {before[fell]:.15g}"

@@ -175,9 +175,9 @@ class Flow:
         """Whether the receiver may have waited before it sent an ACK of ``packets`` packets.
 
         This is so if the ACK is of one packet, and one of two conditions holds. First, most packets
-        so far were acknowledged by ACKs of several packets. Second, the time ``between`` the
-        sending of this packet and of the next is above ``PAUSE``, and the ACK before was of several
-        packets or had waited.
+        so far were acknowledged by ACKs of several packets. Second, the next packet was sent more
+        than ``PAUSE`` seconds later (``between``), and the ACK before was of several packets or had
+        waited.
         """
         mostly = 2 * self.per_ack.get(1, 0) < self.counted
         self.delays = packets > 1 or mostly or (self.delays and between > PAUSE)

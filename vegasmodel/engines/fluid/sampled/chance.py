@@ -18,7 +18,8 @@ def seed(number: int) -> None:
     """Seed the random numbers of compiled code in this thread.
 
     In each thread Numba has two generators of its own, so other threads are not affected. One is
-    for NumPy's functions, the other for those of ``random``, which a user's law may call.
+    for NumPy's functions, the other for those of ``random``, which a user's congestion control may
+    call.
     """
     np.random.seed(number)
     random.seed(number)

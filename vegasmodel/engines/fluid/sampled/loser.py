@@ -29,7 +29,8 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 def late_packets(late: float, now: LinkState) -> float:
     """Draw at random how many packets in a row are late (``follower``).
 
-    ``late`` is the probability that a packet is late.
+    A packet is late if its sender's random wait delays it until after a departure from the queue.
+    ``late`` is the probability of this.
     """
     packets: float = np.floor(np.log(1.0 - draw(now)) / np.log(late))
     return packets
@@ -73,7 +74,10 @@ def lateness(flow: Sender, link: Bottleneck) -> float:
 
 @jit
 def late_acks(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """Draw at random how many ACKs in a row release late packets (``follower``)."""
+    """Draw at random how many ACKs in a row release late packets (``follower``).
+
+    A packet is late if its sender's random wait delays it until after a departure from the queue.
+    """
     late = lateness(flow, link)
     return late_packets(late, now) if late > 0.0 else 0.0
 
