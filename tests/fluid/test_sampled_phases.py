@@ -17,10 +17,6 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.testing.invariants import check
 
-TOO_LITTLE = pytest.mark.xfail(
-    strict=True, reason="fluid gives NewReno 18 % too little (docs/accuracy.md)"
-)
-
 TOO_MUCH = pytest.mark.xfail(
     strict=True, reason="fluid gives the flow with the shorter RTT over a quarter too much"
 )
@@ -167,7 +163,7 @@ def test_after_slow_start_a_tahoe_source_grows_at_a_place_of_its_own_as_in_ns2()
     ("network", "wait", "measured"),
     [
         ("newreno", 0.0, (307.3, 99.6)),
-        pytest.param("newreno", 0.7, (233.5, 195.1), marks=TOO_LITTLE),
+        ("newreno", 0.7, (233.5, 195.1)),
         ("sack", 0.0, (207.0, 68.1)),
         ("sack", 0.6, (167.0, 106.8)),
     ],

@@ -17,6 +17,7 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.tables import Table, jit, rare
 
+AT_TIMEOUT = 2.0  # most packets that a sender sends at once after a timeout: ns-2's Vegas
 MOST_AT_ONCE = 1e6  # packets that a flow sends in a step in addition to one per ACK
 
 
@@ -90,11 +91,57 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 
 @rare
-def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Let the packet that a sender sends after a timeout arrive at the queue.
+def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
+    """Draw how many places of the full queue are free when a packet arrives at a random time.
 
-    The flow has no other packet in flight. If the buffer has room for a whole packet, the packet is
-    accepted.
+    Let there be room for n + f packets by the mean length of the queue, where n is a whole number
+    and 0 <= f < 1. A packet leaves the queue in each transmission time. Without random waits of the
+    senders, the packet that its ACK releases arrives a part f of a transmission time after the
+    latest departure. So n + 1 places are free in this part of the time, and n in the rest.
+
+    If senders wait at random, each of these packets is late by a time of its own, and its place is
+    free until it arrives. The time since a departure is ``age``, in transmission times.
+    """
+    free = link.room - link.capacity * (now.delay + flow.wait)
+    places: float = np.floor(free)
+    part, age = free - places, draw(now)
+    while age < part + link.max_wait:
+        places += age < part + link.max_wait * draw(now)
+        age += 1.0
+    return max(places, 0.0)
+
+
+@rare
+def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
+    """Let the packets that a sender sends at once after a timeout arrive at the queue.
+
+    The flow has no other packet in flight. The timer does not follow the departures from the queue,
+    so the packets arrive at a random time. They find as many free places as ``free_places`` says,
+    and the others are lost.
+
+    An accepted packet may take the place of a packet that would have arrived later. That packet
+    then finds the buffer full. It belongs to a flow drawn at random; if the draw names the same
+    flow, nothing is lost.
+    """
+    flow, free = flows[i], link.room - link.capacity * now.delay
+    sent, found = flow.extra, flow.extra
+    if free < sent:
+        found = min(free_places(flow, now, link), sent)
+    flow.extra = 0.0
+    if found < sent:
+        lose(flow, now, link, sent - found, 0.0)
+    for _ in range(int(min(np.ceil(found - free - WINDOW_ERROR), found))):
+        other = victim(flows, now)
+        if other != i:
+            lose(flows[other], now, link, 1.0, 0.0)
+
+
+@rare
+def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
+    """Let a packet, or a few, arrive at the queue whose flow has no other packet in flight.
+
+    The sender may have sent it after a timeout (``admit_by_timer``). If not, and if the buffer has
+    room for a whole packet, the packet is accepted.
 
     The queue of this model is a real number, so there may be room for only a part f of a packet.
     The packet is then accepted with the probability f. If it is accepted, the queue holds a part of
@@ -103,6 +150,9 @@ def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) 
 
     If the packet is not accepted, the function ``overflow`` decides which packet is lost.
     """
+    if flows[i].resends > 0.0:
+        admit_by_timer(flows, i, now, link)
+        return
     free = link.room - link.capacity * now.delay
     if draw(now) <= free:
         flows[i].extra = 0.0
@@ -272,7 +322,8 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
         flow.extra_lost = 0.0
         if flow.active and not smooth:
             overflow_of_bursts(flow, now, link)
-            if flow.extra == flow.in_flight == 1.0:
+            few = AT_TIMEOUT if flow.resends > 0.0 else 1.0
+            if 0.0 < flow.extra == flow.in_flight <= few:
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess_rate(flows, s_max, link.capacity)

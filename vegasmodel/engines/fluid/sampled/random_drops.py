@@ -13,8 +13,8 @@ import numpy as np
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.drops import lose
 from vegasmodel.engines.fluid.sampled.queue import in_network, red_probability
-from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
-from vegasmodel.engines.fluid.sampled.recovery import sends_again
+from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.recovery import FRESH, sends_again
 from vegasmodel.engines.tables import Table, jit, rare
 
 
@@ -31,9 +31,12 @@ def drop_at_random(
     if link.loss > 0.0:
         for i in range(len(flows)):
             flow = flows[i]
-            again = flow.active and sends_again(flow, now, now.step / (flow.rtt + s))
+            g = now.step / (flow.rtt + s)
+            again = flow.active and sends_again(flow, now, g, link.capacity)
             if again and not flow.real_numbers:
                 resend_at_random(flow, now, link)
+            if flow.active and flow.resends > 0.0:
+                few_at_random(flow, now, link, g)
         now.loss_gap -= packets
         while now.loss_gap <= 0.0:
             now.loss_gap += packets_to_loss(now, link.loss)
@@ -68,6 +71,36 @@ def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
         flow.lost += 1.0
 
 
+@rare
+def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> None:
+    """Let random loss hit the few packets that the flow sends at once after a timeout.
+
+    The first of them are sent when the timer expires. Their ACKs come together a round trip later
+    and release the next ones, and so on. If a step of ``g`` round trips sends none of them, the
+    function does nothing. The packets must not be drawn twice, so the next loss comes later by
+    their number.
+
+    If the first fresh packet after the timeout is lost, ACKs do not end the backoff
+    (``recovery.end_backoff``).
+    """
+    ago = now.time - flow.timeout_ends
+    if ago < 0.0 or flow.recovery_left > 0.0:
+        return
+    if ago >= now.step:
+        if flow.round_part + g < 1.0:
+            return
+        ago = (flow.round_part + g - 1.0) / g * now.step
+    lost = 0.0
+    for k in range(int(flow.in_flight - flow.undetected)):
+        now.loss_gap += 1.0
+        if draw(now) < link.loss:
+            lost += 1.0
+            if k == 0 and flow.resends <= FRESH + WINDOW_ERROR:
+                flow.resends = FRESH + 1.0
+    if lost > 0.0:
+        lose(flow, now, link, lost, ago)
+
+
 @jit
 def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: float) -> None:
     """Let the packets of a step arrive at RED (``arrives``), and then the bursts of this step.
@@ -99,8 +132,9 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     longest = max(before, after)
     queue = max(now.red_waiting, before)
     for i in range(len(flows)):
-        if flows[i].active and sends_again(flows[i], now, now.step / (flows[i].rtt + s)):
-            resend_arrives(flows[i], now, link, queue)
+        flow = flows[i]
+        if flow.active and sends_again(flow, now, now.step / (flow.rtt + s), c):
+            resend_arrives(flow, now, link, queue)
     if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
         times = max(packets, c * now.step) if longest == 0.0 else packets
         part = 1.0 - (1.0 - link.weight) ** times

@@ -80,7 +80,9 @@ class Sender:
     heard: bool  # an ACK has come
     timeout_ends: float  # time until which it waits for its retransmission timer
     timeouts: float  # number of timeouts so far after more than one loss
-    backoff: float  # factor on the next timeout
+    backoff: float  # factor with which an ACK restarts the timer
+    timer: float  # factor on the timeout that the timer counts down now
+    resends: float  # packets to be sent again after a timeout, and more (``recovery.end_backoff``)
     lost_of_pairs: bool  # slow start lost one of every two packets that an ACK released
     resends_left: float  # packets that Tahoe must still send again, if every other one had arrived
     drain: float  # packets per round trip by which ``in_flight`` falls after a cut

@@ -14,8 +14,10 @@ from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
     GAMMA,
     HOLE_BY_HOLE,
+    NEVER,
     SCOREBOARD,
     SLOW_START,
+    WINDOW_ERROR,
     LinkState,
     Sender,
 )
@@ -23,7 +25,10 @@ from vegasmodel.engines.tables import jit, rare
 
 TIMER_TICK = 0.1  # seconds: tick of the clock of BSD's timer
 TIMER_TICKS = 3.0  # ticks by which its timeout exceeds a steady RTT, as its integer rttvar stays 3
+FINE_SLACK = 1.0 / 16.0  # part of an RTT by which the fine timer of ns-2's Vegas exceeds it
 LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
+MOST_BACKOFF = 64.0  # ns-2's largest factor on a timeout
+FRESH = 2.0  # value of ``Sender.resends`` at which all lost packets have been sent again
 
 
 @jit
@@ -33,37 +38,57 @@ def silent(flow: Sender) -> bool:
 
 
 @jit
-def too_few(flow: Sender) -> bool:
-    """Whether too few packets in flight arrive for the three duplicate ACKs that report a loss.
+def needed(flow: Sender, now: LinkState, c: float) -> float:
+    """The number of duplicate ACKs at which a sender sends a lost packet again.
 
-    The result is False if all packets in flight are lost (``silent``). Laws with Vegas's slow start
-    (``GAMMA``) need only one duplicate ACK.
+    It is three. ns-2's Vegas (``GAMMA``) also has a fine timer, which exceeds a steady RTT by
+    ``FINE_SLACK`` of it. At an earlier duplicate ACK it sends the packet again if this timer has
+    expired. Duplicate ACKs come at the distance of the flow's packets. That is one transmission
+    time of the link, whose capacity is ``c``, if the packets follow one another as a train
+    (``in_train``), or else a part of the round trip.
+
+    After a timeout ns-2's Vegas counts no duplicate ACKs before the ACK of a packet that it has
+    sent only once (tcp-vegas.cc: ``bug_fix_``).
     """
-    left = flow.in_flight - flow.undetected
-    return 0.0 < left < (1.0 if flow.slow_start == GAMMA else DUPLICATES)
+    if flow.slow_start != GAMMA:
+        return DUPLICATES
+    if flow.resends > 1.0:  # no fresh packet has been acknowledged
+        return NEVER
+    packets = c * (flow.rtt + now.delay) if flow.in_train else flow.in_flight
+    expires: float = max(np.ceil(FINE_SLACK * packets), 1.0)
+    return min(expires, DUPLICATES)
 
 
 @jit
-def times_out(flow: Sender) -> bool:
+def too_few(flow: Sender, now: LinkState, c: float) -> bool:
+    """Whether too few packets in flight arrive for the duplicate ACKs that report a loss.
+
+    The result is False if all packets in flight are lost (``silent``).
+    """
+    return 0.0 < flow.in_flight - flow.undetected < needed(flow, now, c)
+
+
+@jit
+def times_out(flow: Sender, now: LinkState, c: float) -> bool:
     """Whether a sender that detects its losses must wait for its retransmission timer.
 
     A sender without RACK waits in two cases: too few duplicate ACKs can arrive, or more packets are
     lost than its recovery can repair (Reno repairs only one).
     """
-    few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
     arrived = allowed_in_flight(flow, False) - flow.undetected
-    return not flow.rack and (silent(flow) or arrived < few or flow.undetected > flow.most_holes)
+    few = arrived < needed(flow, now, c)
+    return not flow.rack and (silent(flow) or few or flow.undetected > flow.most_holes)
 
 
 @jit
-def sends_again(flow: Sender, now: LinkState, g: float) -> bool:
+def sends_again(flow: Sender, now: LinkState, g: float, c: float) -> bool:
     """Whether the sender sends a lost packet again in the present step of ``g`` round trips.
 
     That is the first packet of a recovery which needs no timer. If this packet is lost, too, a
     sender with RACK would notice, but others wait for their timer. The result is False for RACK.
     """
     heard = 0.0 < flow.detection_in <= g and flow.timeout_ends <= now.time
-    return heard and flow.recovery_left <= 0.0 and not (flow.rack or times_out(flow))
+    return heard and flow.recovery_left <= 0.0 and not (flow.rack or times_out(flow, now, c))
 
 
 @rare
@@ -77,8 +102,63 @@ def forget_losses(flow: Sender) -> None:
     flow.undetected = flow.detection_in = flow.later_hole = 0.0
 
 
+@jit
+def timeout(flow: Sender, now: LinkState) -> float:
+    """The timeout of the sender's retransmission timer without any backoff, in seconds.
+
+    Before the first ACK it is ``first_rto``, if no handshake has measured the RTT.
+    """
+    if not flow.heard and flow.first_rto > 0.0:
+        return flow.first_rto
+    return flow.rtt + now.delay + TIMER_TICKS * TIMER_TICK
+
+
 @rare
-def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
+def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
+    """Let the sender wait for its retransmission timer; then it begins with its least window.
+
+    ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before. A timeout
+    doubles the next one; ``end_backoff`` says how long this lasts.
+    """
+    pause = min(flow.timer * timeout(flow, now), LONGEST_TIMEOUT)
+    flow.timeouts += lost > 1.0
+    flow.timeout_ends = now.time + pause - ago * (flow.rtt + now.delay)
+    flow.timer = flow.backoff = min(2.0 * flow.backoff, MOST_BACKOFF)
+    flow.resends = max(flow.resends, FRESH + lost)
+    flow.cwnd = 2.0 if flow.slow_start == GAMMA else 1.0
+    flow.in_slow_start, flow.acks_left = flow.slow_start != GAMMA, 0.0
+
+
+@rare
+def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
+    """Let the ACKs of a step of ``g`` round trips end the backoff of the sender's timer.
+
+    After a timeout the backoff stays until the ACK of a packet that was sent only once (Karn and
+    Partridge 1987). First the sender sends all lost packets again. ``flow.resends`` exceeds
+    ``FRESH`` by their number. The ACK of the first fresh packet comes a round trip later, at 1. It
+    ends the backoff, but still restarts the timer with the long timeout (tcp.cc: ``timerfix_`` is
+    false). The ACKs of the next round trip restart it with the usual one; ``flow.resends`` is then
+    0. No ACK comes while all packets in flight are lost.
+    """
+    if flow.recovery_left > 0.0 or silent(flow):
+        return
+    g = min(g, (now.time - flow.timeout_ends) / (flow.rtt + now.delay))
+    if g <= 0.0:
+        return
+    if flow.resends > FRESH:
+        again = g * (flow.in_flight - flow.undetected)
+        over = flow.resends - FRESH
+        flow.resends -= min(again, over)
+        g *= max(1.0 - over / again, 0.0)
+    flow.resends = max(flow.resends - g, 0.0)
+    if flow.resends <= 1.0 + WINDOW_ERROR:
+        flow.backoff = 1.0
+    if flow.resends <= WINDOW_ERROR:
+        flow.resends, flow.timer = 0.0, 1.0
+
+
+@rare
+def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """Let the sender detect its losses, and react to them.
 
     The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
@@ -91,8 +171,8 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift, flow.held_back, flow.train_lacks = 0.0, 0.0, 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
-    timer, flow.resend_lost = times_out(flow) or flow.resend_lost, False
-    few = 1.0 if flow.slow_start == GAMMA else DUPLICATES
+    timer, flow.resend_lost = times_out(flow, now, c) or flow.resend_lost, False
+    fast = W - lost >= needed(flow, now, c)
     before = flow.in_flight
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = 0.0
@@ -104,19 +184,13 @@ def on_loss(flow: Sender, now: LinkState, smooth: bool) -> None:
         flow.cwnd = flow.in_flight = new
         return
     if timer:
-        if W - lost >= few:  # a fast retransmit came first
+        if fast:  # a fast retransmit came first
             W = 1.0 if flow.recovery == SLOW_START else new
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
-        if before > lost:  # the ACK of a packet that arrived has ended the backoff (Karn)
-            flow.backoff = 1.0
         flow.heard = flow.heard or before > lost
-        pause = flow.rtt + now.delay + TIMER_TICKS * TIMER_TICK
-        pause = flow.backoff * (pause if flow.heard or flow.first_rto == 0.0 else flow.first_rto)
-        flow.timeouts += lost > 1.0
-        flow.timeout_ends = now.time + min(pause, LONGEST_TIMEOUT)
-        flow.backoff = min(2.0 * flow.backoff, LONGEST_TIMEOUT)
-        flow.cwnd = 2.0 if flow.slow_start == GAMMA else 1.0
-        flow.in_slow_start, flow.acks_left = flow.slow_start != GAMMA, 0.0
+        # A fast retransmit and an ACK of new data restart the timer, but duplicate ACKs do not.
+        # The packet before the lost one was acknowledged one packet's part of a round trip ago.
+        await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
     flow.recovery_left = 1.0 + left

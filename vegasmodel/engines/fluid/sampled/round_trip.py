@@ -23,7 +23,13 @@ from vegasmodel.engines.fluid.sampled.records import (
     LinkState,
     Sender,
 )
-from vegasmodel.engines.fluid.sampled.recovery import forget_losses, on_loss, silent, too_few
+from vegasmodel.engines.fluid.sampled.recovery import (
+    end_backoff,
+    forget_losses,
+    on_loss,
+    silent,
+    too_few,
+)
 from vegasmodel.engines.tables import Table, jit
 
 
@@ -106,11 +112,11 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """
     s, before = flow.acked_delay, flow.cwnd
     flow.heard = flow.heard or flow.in_flight > flow.undetected
-    if flow.detection_in <= 0.0 and flow.timeout_ends <= now.time:
-        flow.backoff = 1.0
     if flow.measures_base and flow.heard and not flow.untimed:
         flow.over_estimate = min(flow.over_estimate, s)
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
+    if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:
+        flow.timer = flow.backoff = 1.0
     if not busy and flow.in_slow_start and flow.slow_start == GAMMA:
         _decide_in_slow_start(flow, now, smooth)
     elif not (busy or flow.in_slow_start or smooth or flow.decided) and flow.once_a_round:
@@ -151,18 +157,22 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     flow.place = (flow.place + g) % 1.0
     if smooth and flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, now.delay)
+    if flow.resends > 0.0:
+        end_backoff(flow, now, g)
     if flow.detection_in > 0.0:
         if flow.later_delay == NEVER:  # a packet was lost in this step
             flow.later_delay = now.delay
         left = flow.detection_in - g
         flow.detection_in = max(left, WINDOW_ERROR)  # a recovery under way goes first
-        if left <= 0.0 < flow.recovery_left and too_few(flow):  # duplicate ACKs of later packets
+        if left <= 0.0 < flow.recovery_left and too_few(
+            flow, now, c
+        ):  # duplicate ACKs of later packets
             flow.detection_in = flow.recovery_left + 1.0
         if left <= 0.0 and flow.timeout_ends > now.time:
             forget_losses(flow)
         elif smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
             flow.detection_in, before = left, flow.in_flight
-            on_loss(flow, now, smooth)
+            on_loss(flow, now, c, smooth)
             if flow.in_line:
                 begin_recovery(flow, now, before, left, c)
             losses = 1
