@@ -135,23 +135,31 @@ def test_red_may_take_the_base_rtt_of_ns2s_vegas() -> None:
 
 @jit
 def _lose(flows: Table, state: Table) -> None:
-    on_loss(flows[0], state[0], False)
+    on_loss(flows[0], state[0], 1000.0, False)
 
 
-@pytest.mark.parametrize(("in_flight", "backoff"), [(2.0, 1.0), (1.0, 8.0)])
-def test_an_ack_ends_the_backoff_of_the_timer(in_flight: float, backoff: float) -> None:
-    """Karn's rule: the ACK of a packet sent once ends the backoff; without one it remains."""
+@pytest.mark.parametrize(("in_flight", "ago"), [(2.0, 0.05), (1.0, 0.1)])
+@pytest.mark.parametrize(("timer", "backoff"), [(1.0, 1.0), (8.0, 8.0), (8.0, 1.0)])
+def test_a_timeout_lasts_as_long_as_the_last_ack_has_set_the_timer(
+    in_flight: float, ago: float, timer: float, backoff: float
+) -> None:
+    """In ns-2 an ACK first restarts the timer, and then may end the backoff (tcp.cc: ``newack``).
+
+    The last ACK came ``ago`` seconds before. That is a round trip if the only packet in flight is
+    lost, and half of one if the first of two packets has arrived.
+    """
     flow = Flow("sack", 0.1, variant="ns2", send_jitter=0)
     scenario = Scenario((Link(100.0, buffer=20.0),), (flow,))
     flows = senders(scenario)
     state = begin(scenario, flows, 0)
     sender = flows[0]
     sender["active"], sender["cwnd"], sender["in_flight"] = True, 2.0, in_flight
-    sender["undetected"], sender["backoff"], sender["ssthresh"] = 1.0, 8.0, 2.0
+    sender["undetected"], sender["ssthresh"] = 1.0, 2.0
+    sender["timer"], sender["backoff"] = timer, backoff
     sender["heard"] = True  # before the first ACK the timeout would be ns-2's first one
     _lose(flows, state)
-    assert flows[0]["timeout_ends"] == pytest.approx(backoff * (0.1 + 3 * 0.1))
-    assert np.isclose(flows[0]["backoff"], 2.0 * backoff)
+    assert flows[0]["timeout_ends"] == pytest.approx(timer * (0.1 + 3 * 0.1) - ago)
+    assert flows[0]["backoff"] == flows[0]["timer"] == 2.0 * backoff
 
 
 @jit
@@ -181,7 +189,7 @@ def test_ns2s_vegas_repairs_three_losses_without_a_timeout(lost: float, waits: b
     flows = senders(scenario)
     state = begin(scenario, flows, 0)
     flows["active"], flows["cwnd"], flows["in_flight"] = True, 40.0, 40.0
-    flows["undetected"] = lost
+    flows["undetected"], flows["timer"] = lost, 1.0
     _lose(flows, state)
     assert (flows[0]["timeout_ends"] > 0.0) == waits
 
@@ -314,9 +322,12 @@ def test_additional_packets_delay_the_rest_of_a_train() -> None:
     assert _mean_delay(flows, state, c) * c == pytest.approx(np.mean(waits), rel=0.1)
 
 
-@pytest.mark.parametrize(("law", "there"), [("vegas", 21.0), ("sack", 25.0)])  # in ns-2, pkt/s
-def test_frequent_random_losses_are_reported_by_the_equations(law: str, there: float) -> None:
-    """Each tenth packet is lost: flows wait for timers, and the equations predict too much."""
+@pytest.mark.parametrize(("law", "least", "most"), [("vegas", 1.1, 3.0), ("sack", 0.75, 1.25)])
+def test_frequent_random_losses_are_reported_by_the_equations(
+    law: str, least: float, most: float
+) -> None:
+    """Each tenth packet is lost, so flows wait for their timers; Vegas too rarely in ``fluid``."""
+    there = {"vegas": 21.0, "sack": 25.0}[law]  # in ns-2, pkt/s
 
     def found(model: str, loss: float) -> Prediction:
         link = Link(1000.0, buffer=60.0, loss=loss)
@@ -324,7 +335,7 @@ def test_frequent_random_losses_are_reported_by_the_equations(law: str, there: f
 
     often = found("fluid", 0.1)
     assert often.throughput is not None
-    assert often.throughput[0] > 1.1 * there
+    assert least * there < often.throughput[0] < most * there
     assert _held(often)["fast-retransmit"] is False
     assert _held(found("fluid", 0.0003))["fast-retransmit"] is True
     assert _held(found("random-loss", 0.2))["windows-above-three"] is False

@@ -110,7 +110,7 @@ def test_utilization_with_small_buffers(
         Flow(law, rtt, name=f"f{i}", alpha=3, beta=6, variant="ns2", send_jitter=wait)
         for i, (law, rtt) in enumerate(flows)
     )
-    run = Run(300.0, 100.0, start_jitter=0.5, runs=4)
+    run = Run(300.0, 100.0, start_jitter=0.5, runs=20)
     found = predict(Scenario((Link(capacity, buffer=buffer),), groups, run=run), "fluid")
     assert found.throughput is not None
     assert found.throughput.sum() / capacity == pytest.approx(measured, abs=0.1)

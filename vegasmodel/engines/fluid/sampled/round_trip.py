@@ -164,10 +164,8 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
             flow.later_delay = now.delay
         left = flow.detection_in - g
         flow.detection_in = max(left, WINDOW_ERROR)  # a recovery under way goes first
-        if left <= 0.0 < flow.recovery_left and too_few(
-            flow, now, c
-        ):  # duplicate ACKs of later packets
-            flow.detection_in = flow.recovery_left + 1.0
+        if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
+            flow.detection_in = flow.recovery_left + 1.0  # duplicate ACKs of later packets
         if left <= 0.0 and flow.timeout_ends > now.time:
             forget_losses(flow)
         elif smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
