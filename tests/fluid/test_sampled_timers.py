@@ -41,6 +41,32 @@ def test_a_packet_that_comes_at_a_random_time_finds_the_mean_number_of_places_fr
     assert mean == pytest.approx(free + 0.5 * wait, abs=0.02)
 
 
+def _bsd_timeout(rtt: float) -> float:
+    """The mean timeout of BSD's integer arithmetic (tcp.cc: ``rtt_update``), in seconds.
+
+    The RTT is constant, but each packet is sent at another time since the last tick of the clock.
+    """
+    tick, srtt, rttvar, timeouts = 0.1, 0, 0, []
+    for sent in np.random.default_rng(1).uniform(0.0, tick, 2000):
+        sample = max(int((rtt + sent) / tick), 1)
+        if srtt == 0:
+            srtt, rttvar = sample << 3, sample << 1
+        else:
+            error = sample - (srtt >> 3)
+            srtt, rttvar = srtt + error, rttvar + abs(error) - (rttvar >> 2)
+        timeouts.append((((rttvar << 3) + srtt) >> 3) * tick)
+    return float(np.mean(timeouts))
+
+
+@pytest.mark.parametrize("rtt", [0.03, 0.06, 0.099, 0.105, 0.15, 0.2, 0.3])
+def test_the_timeout_is_that_of_bsds_whole_ticks(rtt: float) -> None:
+    scenario = Scenario((Link(100.0, buffer=20.0),), (Flow("sack", rtt, variant="ns2"),))
+    flows = senders(scenario)
+    flows["heard"] = True
+    found = recovery.timeout(flows[0], begin(scenario, flows, 0)[0])
+    assert found == pytest.approx(_bsd_timeout(flows[0]["rtt"]), abs=0.051)
+
+
 @jit
 def _hear(flows: Table[Sender], state: Table[LinkState], trips: float) -> None:
     recovery.end_backoff(flows[0], state[0], trips)
@@ -64,6 +90,19 @@ def test_the_ack_of_a_packet_sent_once_ends_the_backoff_but_not_the_running_time
         _hear(flows, state, 1.0)
         found.append((float(flows["backoff"][0]), float(flows["timer"][0])))
     assert found == [(8.0, 8.0), (8.0, 8.0), (8.0, 8.0), (1.0, 8.0), (1.0, 1.0)]
+
+
+def test_the_second_ack_after_a_timeout_restarts_the_timer_without_backoff() -> None:
+    """Two fresh packets are in flight; the ACK of the first ends the backoff."""
+    scenario = Scenario((Link(100.0, buffer=20.0),), (Flow("sack", 0.1, variant="ns2"),))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    state["time"], flows["timer"], flows["backoff"] = 50.0, 8.0, 8.0
+    flows["resends"], flows["in_flight"] = recovery.FRESH, 2.0
+    _hear(flows, state, 0.5)
+    assert (flows[0]["backoff"], flows[0]["timer"]) == (8.0, 8.0)
+    _hear(flows, state, 0.5)
+    assert (flows[0]["backoff"], flows[0]["timer"]) == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(

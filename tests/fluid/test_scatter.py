@@ -145,8 +145,9 @@ def test_a_timeout_lasts_as_long_as_the_last_ack_has_set_the_timer(
 ) -> None:
     """In ns-2 an ACK first restarts the timer, and then may end the backoff (tcp.cc: ``newack``).
 
-    The last ACK came ``ago`` seconds before. That is a round trip if the only packet in flight is
-    lost, and half of one if the first of two packets has arrived.
+    Without backoff the timeout is 3 ticks of 0.1 s, because the RTT is one tick. The last ACK came
+    ``ago`` seconds before. That is a round trip if the only packet in flight is lost, and half of
+    one if the first of two packets has arrived.
     """
     flow = Flow("sack", 0.1, variant="ns2", send_jitter=0)
     scenario = Scenario((Link(100.0, buffer=20.0),), (flow,))
@@ -158,7 +159,7 @@ def test_a_timeout_lasts_as_long_as_the_last_ack_has_set_the_timer(
     sender["timer"], sender["backoff"] = timer, backoff
     sender["heard"] = True  # before the first ACK the timeout would be ns-2's first one
     _lose(flows, state)
-    assert flows[0]["timeout_ends"] == pytest.approx(timer * (0.1 + 3 * 0.1) - ago)
+    assert flows[0]["timeout_ends"] == pytest.approx(timer * 3 * 0.1 - ago)
     assert flows[0]["backoff"] == flows[0]["timer"] == 2.0 * backoff
 
 

@@ -25,7 +25,7 @@ from vegasmodel.engines.tables import jit, rare
 
 TIMER_TICK = 0.1  # seconds: tick of the clock of BSD's timer
 TIMER_TICKS = 3.0  # ticks by which its timeout exceeds a steady RTT, as its integer rttvar stays 3
-FINE_SLACK = 1.0 / 16.0  # part of an RTT by which the fine timer of ns-2's Vegas exceeds it
+FINE_SLACK = 1.0 / 16.0  # part of an RTT by which ns-2's Vegas's v_timeout_ exceeds a steady RTT
 LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
 MOST_BACKOFF = 64.0  # ns-2's largest factor on a timeout
 FRESH = 2.0  # value of ``Sender.resends`` at which all lost packets have been sent again
@@ -107,10 +107,15 @@ def timeout(flow: Sender, now: LinkState) -> float:
     """The timeout of the sender's retransmission timer without any backoff, in seconds.
 
     Before the first ACK it is ``first_rto``, if no handshake has measured the RTT.
+
+    BSD measures the RTT in whole ticks, at least one. If the RTT is at most one tick, each sample
+    is one tick. The integer rttvar then stays 2, and the timeout is three ticks (tcp.cc:
+    ``rtt_update``). With longer RTTs samples differ, and rttvar does not fall below 3.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto
-    return flow.rtt + now.delay + TIMER_TICKS * TIMER_TICK
+    trip = flow.rtt + now.delay
+    return (trip if trip > TIMER_TICK else 0.0) + TIMER_TICKS * TIMER_TICK
 
 
 @rare
@@ -137,8 +142,9 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     Partridge 1987). First the sender sends all lost packets again. ``flow.resends`` exceeds
     ``FRESH`` by their number. The ACK of the first fresh packet comes a round trip later, at 1. It
     ends the backoff, but still restarts the timer with the long timeout (tcp.cc: ``timerfix_`` is
-    false). The ACKs of the next round trip restart it with the usual one; ``flow.resends`` is then
-    0. No ACK comes while all packets in flight are lost.
+    false). The next ACK restarts it with the usual one, and ``flow.resends`` is then 0. That is the
+    ACK of another packet in flight, if one has arrived, or else an ACK of the next round trip. No
+    ACK comes while all packets in flight are lost.
     """
     if flow.recovery_left > 0.0 or silent(flow):
         return
@@ -153,6 +159,8 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     flow.resends = max(flow.resends - g, 0.0)
     if flow.resends <= 1.0 + WINDOW_ERROR:
         flow.backoff = 1.0
+        if flow.in_flight - flow.undetected >= 2.0:
+            flow.resends = 0.0
     if flow.resends <= WINDOW_ERROR:
         flow.resends, flow.timer = 0.0, 1.0
 
