@@ -106,20 +106,21 @@ def test_the_second_ack_after_a_timeout_restarts_the_timer_without_backoff() -> 
 
 
 @pytest.mark.parametrize(
-    ("law", "link", "rtt", "measured", "near"),
+    ("law", "link", "rtt", "measured"),
     [
-        ("sack", Link(919.0, buffer=53.0, loss=0.16145), 0.0332, 10.22, 0.25),
-        ("tahoe", Link(324.0, buffer=26.0, loss=0.10859), 0.0352, 23.58, 0.25),
-        ("reno", Link(1445.0, buffer=47.0, loss=0.12427), 0.126, 8.2, 0.25),
+        ("sack", Link(1857.0, buffer=76.0, loss=0.25594), 0.0594, 2.76),
+        ("sack", Link(919.0, buffer=53.0, loss=0.16145), 0.0332, 11.14),
+        ("tahoe", Link(324.0, buffer=26.0, loss=0.10859), 0.0352, 24.29),
+        ("reno", Link(1445.0, buffer=47.0, loss=0.12427), 0.126, 8.89),
     ],
 )
 def test_frequent_random_losses_make_a_flow_wait_as_in_ns2(
-    law: str, link: Link, rtt: float, measured: float, near: float
+    law: str, link: Link, rtt: float, measured: float
 ) -> None:
-    """ns-2's packets per second, the mean of 5 runs; drawn for ``benchmarks.accuracy_loss``."""
+    """ns-2's packets per second, the mean of 60 runs; drawn for ``benchmarks.accuracy_loss``."""
     flow = Flow(law, rtt, variant="ns2", send_jitter=0.0)
-    rates = run(Scenario((link,), (flow,), run=Run(1200.0, 60.0))).throughput
-    assert rates[0] == pytest.approx(measured, rel=near)
+    rates = run(Scenario((link,), (flow,), run=Run(300.0, 60.0, runs=60))).throughput
+    assert rates[0] == pytest.approx(measured, rel=0.18)
 
 
 def test_a_starved_flow_finds_places_of_the_full_queue_as_in_ns2() -> None:

@@ -59,7 +59,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             trip = flow.rtt + s
             flow.delivery_rate = moving(flow) / trip
             packets = (flow.in_flight - flow.held_back) * h / trip
-            arrivals += packets
+            arrivals += moving(flow) * h / trip
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
             part = 1.0  # of these packets, whose delays are samples
             if flow.samples_train:
