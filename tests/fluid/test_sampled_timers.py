@@ -68,6 +68,11 @@ def test_the_timeout_is_that_of_bsds_whole_ticks(rtt: float) -> None:
 
 
 @jit
+def _detect(flows: Table[Sender], state: Table[LinkState]) -> None:
+    recovery.on_loss(flows[0], state[0], 1000.0, False)
+
+
+@jit
 def _hear(flows: Table[Sender], state: Table[LinkState], trips: float) -> None:
     recovery.end_backoff(flows[0], state[0], trips)
 
@@ -121,6 +126,32 @@ def test_frequent_random_losses_make_a_flow_wait_as_in_ns2(
     flow = Flow(law, rtt, variant="ns2", send_jitter=0.0)
     rates = run(Scenario((link,), (flow,), run=Run(300.0, 60.0, runs=60))).throughput
     assert rates[0] == pytest.approx(measured, rel=0.18)
+
+
+@pytest.mark.parametrize(("law", "backoff"), [("vegas", 4.0), ("newreno", 2.0)])
+def test_ns2s_vegas_doubles_its_timeout_when_it_sends_a_packet_again(
+    law: str, backoff: float
+) -> None:
+    """In ns-2 only Vegas does so without a timeout (tcp-vegas.cc: ``reset_rtx_timer(1)``).
+
+    The sender has 20 packets in flight and loses one.
+    """
+    scenario = Scenario((Link(1000.0, buffer=20.0),), (Flow(law, 0.1, variant="ns2"),))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["cwnd"], flows["in_flight"], flows["undetected"] = True, 20.0, 20.0, 1.0
+    flows["timer"] = flows["backoff"] = 2.0
+    _detect(flows, state)
+    assert flows[0]["timeout_ends"] == 0.0
+    assert (flows[0]["backoff"], flows[0]["timer"]) == (backoff, backoff)
+
+
+def test_vegas_waits_under_random_loss_as_in_ns2() -> None:
+    """ns-2: 159.1 packets per second, the mean of 40 runs, with a standard error of 2.4."""
+    flow = Flow("vegas", 0.05, alpha=2.0, beta=4.0, variant="ns2")
+    times = Run(300.0, 100.0, start_jitter=0.5, runs=40)
+    rates = run(Scenario((Link(1000.0, buffer=60.0, loss=0.03),), (flow,), run=times)).throughput
+    assert rates[0] == pytest.approx(159.1, rel=0.1)
 
 
 def test_a_starved_flow_finds_places_of_the_full_queue_as_in_ns2() -> None:

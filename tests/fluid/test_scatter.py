@@ -190,7 +190,7 @@ def test_ns2s_vegas_repairs_three_losses_without_a_timeout(lost: float, waits: b
     flows = senders(scenario)
     state = begin(scenario, flows, 0)
     flows["active"], flows["cwnd"], flows["in_flight"] = True, 40.0, 40.0
-    flows["undetected"], flows["timer"] = lost, 1.0
+    flows["undetected"], flows["timer"], flows["backoff"] = lost, 1.0, 1.0
     _lose(flows, state)
     assert (flows[0]["timeout_ends"] > 0.0) == waits
 
@@ -323,12 +323,12 @@ def test_additional_packets_delay_the_rest_of_a_train() -> None:
     assert _mean_delay(flows, state, c) * c == pytest.approx(np.mean(waits), rel=0.1)
 
 
-@pytest.mark.parametrize(("law", "least", "most"), [("vegas", 1.1, 3.0), ("sack", 0.75, 1.25)])
+@pytest.mark.parametrize(("law", "least", "most"), [("vegas", 1.1, 2.2), ("sack", 0.75, 1.25)])
 def test_frequent_random_losses_are_reported_by_the_equations(
     law: str, least: float, most: float
 ) -> None:
     """Each tenth packet is lost, so flows wait for their timers; Vegas too rarely in ``fluid``."""
-    there = {"vegas": 21.0, "sack": 25.0}[law]  # in ns-2, pkt/s
+    there = {"vegas": 24.5, "sack": 25.2}[law]  # in ns-2, pkt/s, means of 40 runs
 
     def found(model: str, loss: float) -> Prediction:
         link = Link(1000.0, buffer=60.0, loss=loss)

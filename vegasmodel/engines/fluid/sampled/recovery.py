@@ -119,16 +119,26 @@ def timeout(flow: Sender, now: LinkState) -> float:
 
 
 @rare
+def back_off(flow: Sender) -> None:
+    """Restart the sender's timer with a doubled timeout.
+
+    This happens at each timeout. ns-2's Vegas also does so when it sends a packet again without a
+    timeout (tcp-vegas.cc: ``reset_rtx_timer(1)``), but the other senders of ns-2 do not.
+    ``end_backoff`` says how long the timeout stays doubled.
+    """
+    flow.timer = flow.backoff = min(2.0 * flow.backoff, MOST_BACKOFF)
+
+
+@rare
 def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
     """Let the sender wait for its retransmission timer; then it begins with its least window.
 
-    ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before. A timeout
-    doubles the next one; ``end_backoff`` says how long this lasts.
+    ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before.
     """
     pause = min(flow.timer * timeout(flow, now), LONGEST_TIMEOUT)
     flow.timeouts += lost > 1.0
     flow.timeout_ends = now.time + pause - ago * (flow.rtt + now.delay)
-    flow.timer = flow.backoff = min(2.0 * flow.backoff, MOST_BACKOFF)
+    back_off(flow)
     flow.resends = max(flow.resends, FRESH + lost)
     flow.cwnd = 2.0 if flow.slow_start == GAMMA else 1.0
     flow.in_slow_start, flow.acks_left = flow.slow_start != GAMMA, 0.0
@@ -145,6 +155,9 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     false). The next ACK restarts it with the usual one, and ``flow.resends`` is then 0. That is the
     ACK of another packet in flight, if one has arrived, or else an ACK of the next round trip. No
     ACK comes while all packets in flight are lost.
+
+    When Vegas has doubled the timeout without having waited for it, ``flow.resends`` is 1: the
+    first fresh packet is sent during the recovery, and its ACK comes at the end of the recovery.
     """
     if flow.recovery_left > 0.0 or silent(flow):
         return
@@ -191,6 +204,9 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if smooth:
         flow.cwnd = flow.in_flight = new
         return
+    if fast and flow.slow_start == GAMMA and not flow.rack:
+        back_off(flow)
+        flow.resends = max(flow.resends, 1.0)
     if timer:
         if fast:  # a fast retransmit came first
             W = 1.0 if flow.recovery == SLOW_START else new
