@@ -110,12 +110,14 @@ def timeout(flow: Sender, now: LinkState) -> float:
 
     BSD measures the RTT in whole ticks, at least one. If the RTT is at most one tick, each sample
     is one tick. The integer rttvar then stays 2, and the timeout is three ticks (tcp.cc:
-    ``rtt_update``). With longer RTTs samples differ, and rttvar does not fall below 3.
+    ``rtt_update``). With longer RTTs samples differ, and rttvar does not fall below 3. Linux
+    (``rack``) has no such ticks.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto
     trip = flow.rtt + now.delay
-    return (trip if trip > TIMER_TICK else 0.0) + TIMER_TICKS * TIMER_TICK
+    in_ticks = trip <= TIMER_TICK and not flow.rack
+    return (0.0 if in_ticks else trip) + TIMER_TICKS * TIMER_TICK
 
 
 @rare
