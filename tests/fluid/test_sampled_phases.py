@@ -323,12 +323,15 @@ def test_packets_at_the_receivers_leave_room_in_the_queue(buffer: float, loses: 
 def test_a_vegas_flow_that_alone_has_delayed_acks_is_named(
     law: str, late: bool, holds: bool
 ) -> None:
-    """``fluid`` gives this Vegas half as much again as ``rounds``, which stands for ns-2 here."""
+    """``fluid`` gives this Vegas half as much again as ``rounds``, which stands for ns-2 here.
+
+    With 5 runs the standard error of NewReno's throughput would be 7 packets per second.
+    """
     flows = [
         Flow(law, 0.06, name="first", variant="ns2", delayed_ack=late),
         Flow("reno", 0.06, name="second", variant="ns2"),
     ]
-    pair = Scenario((Link(500.0, buffer=20.0),), flows, run=Run(150.0, 50.0, 2, 5, 0.1))
+    pair = Scenario((Link(500.0, buffer=20.0),), flows, run=Run(150.0, 50.0, 2, 40, 0.1))
     fluid, rounds = vm.predict(pair, "fluid"), vm.predict(pair, "rounds")
     [acks] = [a for a in fluid.assumptions if a.name == "vegas-acks-undelayed"]
     assert acks.holds is holds
