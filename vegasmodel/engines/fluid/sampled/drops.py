@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.chance import draw, victim
+from vegasmodel.engines.fluid.sampled.chance import comes_in_trains, draw, victim
 from vegasmodel.engines.fluid.sampled.line import silence
 from vegasmodel.engines.fluid.sampled.loser import late_acks, loser
 from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, in_network
 from vegasmodel.engines.fluid.sampled.records import (
+    DUPLICATES,
     NEVER,
     WINDOW_ERROR,
     Bottleneck,
     LinkState,
     Sender,
 )
+from vegasmodel.engines.fluid.sampled.recovery import needed
 from vegasmodel.engines.tables import Table, jit, rare
 
 AT_TIMEOUT = 2.0  # most packets that a sender sends at once after a timeout: ns-2's Vegas
 MOST_AT_ONCE = 1e6  # packets that a flow sends in a step in addition to one per ACK
+
+
+@jit
+def duplicates_take(flow: Sender, now: LinkState, c: float) -> float:
+    """The time in round trips in which the duplicate ACKs come that tell the sender of a loss.
+
+    They come at the distance of the flow's packets. That is one transmission time of the link,
+    whose capacity is ``c``, if the packets follow one another as a train.
+    """
+    train = flow.in_train or comes_in_trains(flow)
+    packets = c * (flow.rtt + now.delay) if train else max(flow.in_flight, 1.0)
+    return min(needed(flow, now, c), DUPLICATES) / packets
 
 
 @rare
@@ -26,11 +40,12 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
     ``flow.detection_in`` is set to one round trip: after this time the function ``on_acks`` lets
-    the sender detect the loss. A Linux sender must hear of later packets first, which takes
-    ``flow.silence`` more round trips (``line.py``). A second loss before the detection is detected
-    together with the first. ``flow.later_hole`` is the time from the second loss to this
-    detection, in round trips. ``on_acks`` stores in ``flow.later_delay`` the delay that the
-    duplicate ACKs will report then.
+    the sender detect the loss. At RED ``flow.hears_in`` is the same time in seconds. The sender
+    must hear of later packets first, which takes ``flow.silence`` more round trips. (Only for Linux
+    senders, see ``line.py``, and at RED.) A second loss before the detection is detected together
+    with the first. ``flow.later_hole`` is the time from the second loss to this detection, in round
+    trips. ``on_acks`` stores in ``flow.later_delay`` the delay that the duplicate ACKs will report
+    then.
 
     If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
     round trip: the sender cuts its window at the end of this step. A loss at the full buffer then
@@ -40,8 +55,11 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
     if flow.detection_in <= 0.0:
         flow.silence = silence(flow, now, passed, link.capacity) if flow.in_line else 0.0
+        if flow.at_red:
+            flow.silence = duplicates_take(flow, now, link.capacity)
         waits = max(now.red_waiting / link.capacity - now.delay, 0.0) / (flow.rtt + now.delay)
         flow.detection_in, flow.later_delay = 1.0 + passed + waits + flow.silence, NEVER
+        flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
         flow.later_hole = flow.detection_in - passed if packets > 1.0 else 0.0
     elif flow.later_hole == 0.0:
         flow.later_hole = flow.detection_in - passed

@@ -36,6 +36,7 @@ class Sender:
     samples_train: bool  # it samples the delay, and grows, only while its train passes
     in_train: bool  # all RTTs are equal, so its packets follow one another
     in_trains: bool  # RED: in slow start its window grows only while a train of ACKs arrives
+    at_red: bool  # the queue is RED, and windows are whole packets
     in_line: bool  # Linux: the places of all packets of a round trip are known (``line.py``)
     compares: bool  # Linux's CUBIC in line: it compares its window at certain ACKs
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
@@ -72,6 +73,7 @@ class Sender:
     undetected: float  # the lost packets of which the sender has not heard, k
     lost: float  # packets lost so far
     detection_in: float  # round trips until it hears of them; 0: there are none
+    hears_in: float  # RED: the same in seconds
     recovery_left: float  # round trips that the recovery still takes
     holes: float  # round trips in which this recovery sends lost packets again
     later_delay: float  # queueing delay of the packets sent after the lost one; NEVER: not known
@@ -97,7 +99,7 @@ class Sender:
     held_back: float  # packets (0 or 1) that its receiver holds back between two trains
     train_lacks: float  # packets (0 or 1) by which its train is shorter than its window
     place: float  # in line: part of a round trip since the first packet of its train arrived
-    silence: float  # in line: round trips from a lost packet's missing ACK to the detection
+    silence: float  # in line, RED: round trips from a lost packet's missing ACK to the detection
     rests_for: float  # seconds for which CUBIC does not compare its window
     over_estimate: float  # over-estimate of the propagation delay, x
     untimed: bool  # the ACKs of this round trip give no RTT sample

@@ -143,6 +143,20 @@ def hears_nothing(flow: Sender, now: LinkState) -> bool:
 
 
 @jit
+def to_detection(flow: Sender, now: LinkState, g: float) -> float:
+    """Round trips until the sender hears of its losses, after a step of ``g`` round trips.
+
+    The ACKs of a packet and of the next ones return after the RTT that the packet finds. RED may
+    drop all packets that arrive. The queue then gets shorter, and so does the RTT of later packets.
+    So at RED the seconds are counted.
+    """
+    if not flow.at_red:
+        return flow.detection_in - g
+    flow.hears_in -= now.step
+    return flow.hears_in / (flow.rtt + now.delay)
+
+
+@jit
 def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> int:
     """Process the ACKs that reach a sender in a step of ``g`` round trips.
 
@@ -162,10 +176,11 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     if flow.detection_in > 0.0:
         if flow.later_delay == NEVER:  # a packet was lost in this step
             flow.later_delay = now.delay
-        left = flow.detection_in - g
+        left = to_detection(flow, now, g)
         flow.detection_in = max(left, WINDOW_ERROR)  # a recovery under way goes first
         if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
             flow.detection_in = flow.recovery_left + 1.0  # duplicate ACKs of later packets
+            flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
         if left <= 0.0 and flow.timeout_ends > now.time:
             forget_losses(flow)
         elif smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
