@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vegasmodel.engines.fluid.run import run
-from vegasmodel.engines.fluid.sampled import random_drops
+from vegasmodel.engines.fluid.sampled import drops, random_drops
 from vegasmodel.engines.fluid.sampled.records import (
     FLOW,
     LINK_STATE,
@@ -111,6 +111,25 @@ def test_a_burst_that_lifts_the_average_above_the_threshold_loses_its_last_packe
         kept += average < 15.0
     assert waits == kept
     assert flows["undetected"][0] == 200.0 - kept
+
+
+@jit
+def full(flows: Table[Sender], state: Table[LinkState], link: Bottleneck) -> float:
+    """Let a burst of the first flow arrive at a full queue; returns how many packets are lost."""
+    drops.overflow(flows, state[0], link, False)
+    random_drops.burst_arrives(flows[0], state[0], link, 0.0)
+    return flows[0].undetected
+
+
+def test_a_burst_at_red_that_fills_the_buffer_loses_only_what_finds_no_room() -> None:
+    """100 of 150 packets find room, and each of the others is dropped once, not twice.
+
+    The dropped packets return no ACKs, so they release no packets in the next round trip.
+    """
+    flows = bursting(150.0)
+    flows["active"], flows["extra"], flows["cwnd"] = True, 149.0, 150.0
+    assert full(flows, link_state(), bottleneck(room=100.0, min_threshold=90.0)) == 50.0
+    assert flows["burst_lost"][0] == 50.0
 
 
 @pytest.mark.parametrize(

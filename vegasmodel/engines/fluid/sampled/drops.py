@@ -318,6 +318,19 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
 
 
 @jit
+def excess(flows: Table[Sender], link: Bottleneck) -> float:
+    """By how much the flows' rates exceed the capacity at a full buffer (``excess_rate``).
+
+    The result is -inf if a flow sends a burst at RED, because RED drops its packets itself
+    (``random_drops.py``). Otherwise packets would be dropped twice.
+    """
+    for i in range(len(flows)):
+        if link.red and flows[i].active and flows[i].at_once > 1.0:
+            return -np.inf
+    return excess_rate(flows, link.room / link.capacity, link.capacity)
+
+
+@jit
 def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: bool) -> bool:
     """Drop the packets for which the full buffer has no room.
 
@@ -344,7 +357,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             if 0.0 < flow.extra == flow.in_flight <= few:
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
-    over = excess_rate(flows, s_max, link.capacity)
+    over = excess(flows, link)
     freed, sent, most, held, early = 0.0, 0.0, 0.0, 0.0, False
     for i in range(len(flows)):
         flow = flows[i]

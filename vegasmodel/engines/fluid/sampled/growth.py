@@ -370,7 +370,8 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         send(flow, now, h, smooth)
         flow.arrives = flow.train_sent
         if flow.train_sent == 0.0 and not comes_in_trains(flow):
-            acked = (before - flow.held_back) * h / (flow.rtt + now.delay)
+            acking = max(before - flow.held_back - flow.burst_lost, 0.0)
+            acked = acking * h / (flow.rtt + now.delay)
             grown = max(flow.cwnd - W, 0.0)
             flow.arrives = max(acked + min(flow.in_flight - before, grown), 0.0)
         if flow.decided:

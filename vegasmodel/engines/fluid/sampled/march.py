@@ -55,7 +55,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
             flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
-            flow.hears_in = 0.0
+            flow.hears_in = flow.burst_lost = 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.resends, flow.timer = 0.0, 1.0
             flow.spare_acks, flow.rest = 0.0, 0.0

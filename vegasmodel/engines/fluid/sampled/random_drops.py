@@ -212,6 +212,7 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
         now.red_waiting = queue
         if dropped(now, link, queue):
             lose(flow, now, link, 1.0, 0.0)
+            flow.burst_lost += 1.0
         else:
             queue += 1.0
             flow.bunch += 1.0

@@ -116,6 +116,7 @@ class Sender:
     last_loss: float  # time of the last loss; before any loss, the time of the start
     bunch: float  # packets of its last burst, until their ACKs come (only if the queue is RED)
     bunch_left: float  # round trips until then
+    burst_lost: float  # packets of its last burst that RED dropped, until the detection
     # the train that its packets form at the queue
     arriving: bool  # the train arrives at the queue now
     front: float  # time at which the first packet of the next train arrives

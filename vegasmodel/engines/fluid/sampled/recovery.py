@@ -99,7 +99,7 @@ def forget_losses(flow: Sender) -> None:
     retransmits these lost packets.
     """
     flow.in_flight = max(flow.in_flight - flow.undetected, 0.0)
-    flow.undetected = flow.detection_in = flow.later_hole = 0.0
+    flow.undetected = flow.detection_in = flow.later_hole = flow.burst_lost = 0.0
 
 
 @jit
@@ -199,7 +199,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     fast = W - lost >= needed(flow, now, c)
     before = flow.in_flight
     flow.in_flight = max(before - lost, 0.0)
-    flow.undetected = 0.0
+    flow.undetected = flow.burst_lost = 0.0
     new = max(cut(flow, now, smooth), flow.min_window)
     if begins and flow.halves_in_slow_start:
         new = min(new, max(np.floor(0.5 * W), flow.min_window))
