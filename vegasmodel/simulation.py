@@ -60,14 +60,16 @@ def simulate(
     - ``window`` (time, flow): packets.  In ``rounds``, fast recovery without SACK adds one packet
       to the window for each duplicate ACK, until the lost packets are repaired.  So the window may
       rise far above the packets that link and buffer hold;
-    - ``rate`` (time, flow): the sending rate, packets per second (in ``rounds`` and ``delayed``,
-      the mean since the sample before);
+    - ``rate`` (time, flow): packets per second.  In ``rounds`` and ``delayed``, the mean sending
+      rate since the sample before.  In ``fluid``, the window divided by the RTT at that time; while
+      a sender repairs losses, or waits for its retransmission timer, it may send fewer packets;
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
       packet whose ACK arrives at that time);
     - ``base_rtt`` (time, flow): the baseRTT that Vegas uses, s: the least RTT that it has seen (in
       ``fluid`` and ``delayed``, the least at the samples so far), or the value that the scenario
       fixes by ``over_estimate``; NaN for other laws, and before the flow starts;
-    - ``delivered``, ``lost`` (time, flow): packets so far;
+    - ``delivered``, ``lost`` (time, flow): packets so far (in ``fluid``, ``delivered`` counts each
+      packet that has crossed the link);
     - ``queue`` (time, link): packets that wait to cross a link forward.
 
     Each variable's ``attrs`` hold its unit.  The dataset's ``attrs`` hold the model, the scenario's
@@ -198,15 +200,13 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
     from vegasmodel.engines.fluid.run import run as by_fluid
 
     run = by_fluid(scenario, sample=scenario.run.duration / (samples - 1), runs=1)
-    rate = np.nan_to_num(run.rate)
-    carried = 0.5 * (rate[1:] + rate[:-1]) * np.diff(run.time)[:, None]  # trapezoids
     return {
         "time": run.time,
         "window": run.window,
         "rate": run.rate,
         "rtt": run.rtt,
         "base_rtt": _base_rtt(scenario, run.rtt, run.window > 0),
-        "delivered": np.vstack([np.zeros(rate.shape[1]), np.cumsum(carried, axis=0)]),
+        "delivered": run.delivered_so_far,
         "lost": run.lost,
         "queue": run.queue,
         "link": [scenario.path(scenario.flows[0])[0].name],

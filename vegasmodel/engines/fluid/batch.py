@@ -75,6 +75,7 @@ class BatchRun:
         none, curves = np.empty((0, flows)), np.empty((0, 1))
         return ContinuousRun(
             time=np.empty(0), window=none, rate=none, rtt=none, queue=curves, lost=none,
+            delivered_so_far=none,
             throughput=self.throughput[i, :flows],
             base_rtt=self.base_rtt[i, :flows],
             rtt_mean=self.rtt_mean[i, :flows],

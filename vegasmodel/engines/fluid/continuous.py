@@ -52,10 +52,11 @@ class ContinuousRun:
 
     time: Floats  # [t] s
     window: Floats  # [t, flow] packets, 0 while inactive
-    rate: Floats  # [t, flow] pkt/s
+    rate: Floats  # [t, flow] window / rtt, pkt/s
     rtt: Floats  # [t, flow] s
     queue: Floats  # [t, link] packets that wait
     lost: Floats  # [t, flow] packets lost so far; ``continuous.run``: one per flow and overflow
+    delivered_so_far: Floats  # [t, flow] packets that the link has delivered so far
     throughput: Floats  # [flow] pkt/s
     base_rtt: Floats  # [flow] s; NaN if loss-based
     rtt_mean: Floats  # [flow] s, mean over the packets
@@ -285,7 +286,7 @@ def run(
     state, before = fresh(flows)
     after = empty_tally(n)
     arrays = windows_march.workspace(n)
-    samples = windows_march.samples_at(time, state, arrays)
+    samples = windows_march.samples_at(time, flows, state, arrays)
     record = samples.values
     record[:, :1] = 0.0
     code: int = Status.DONE
@@ -296,9 +297,10 @@ def run(
                     windows_march.march, flows, state, c, s_max, LOSERS.index(losers), end, step,
                     False, True, tally, samples, arrays,
                 )  # fmt: skip
-    window, delay, lost = record[:n], record[n], record[n + 1 :]
-    measured = lost[:, time.searchsorted(warmup) :]
-    measured += before.losses[:, None]
+    window, delay, lost, delivered = np.split(record, (n, n + 1, 2 * n + 1))
+    measured = time.searchsorted(warmup)
+    lost[:, measured:] += before.losses[:, None]
+    delivered[:, measured:] += before.delivered[:, None]
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered
     if code != Status.DONE:
@@ -311,8 +313,9 @@ def run(
         window=window.T,
         rate=(window / rtt).T,
         rtt=rtt.T,
-        queue=c * delay[:, None],
+        queue=c * delay.T,
         lost=lost.T,
+        delivered_so_far=delivered.T,
         throughput=throughput,
         base_rtt=base_rtt,
         rtt_mean=rtt_mean,

@@ -93,7 +93,7 @@ class _Motion:
         self.state, self.tally = fresh(self.flows)
         self.n = flows.rtt.size
         self._arrays = windows_march.workspace(self.n, 0)
-        self._unsampled = windows_march.samples_at(np.empty(0), self.state, self._arrays)
+        self._unsampled = windows_march.samples_at(np.empty(0), flows, self.state, self._arrays)
 
     def integrate(self, state: State, end: float, *, until_loss: bool, tally: Tally) -> int:
         """Simulate up to time ``end``, or with ``until_loss`` only up to the first overflow.

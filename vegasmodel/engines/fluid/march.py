@@ -17,7 +17,7 @@ from vegasmodel.engines import on_demand
 from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
 from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
 from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally
-from vegasmodel.engines.fluid.repeats import TRAIL, record_instant, replay, skip_cycles
+from vegasmodel.engines.fluid.repeats import TRAIL, begin_cycle, record_instant, replay, skip_cycles
 from vegasmodel.engines.fluid.tally import record_samples, seek, tally_step, zero_tally
 from vegasmodel.engines.fluid.windows import REST, UP, delay_after, try_step
 from vegasmodel.engines.on_demand import call
@@ -44,7 +44,6 @@ class Workspace(NamedTuple):
     last: np.ndarray  # how each window moved in the step before
     mark: State  # the state just after the last overflow
     before: Tally  # the time integrals up to the last overflow
-    earlier: np.ndarray  # each flow's number of losses up to the last overflow
     trail: Floats  # [instant, (time, windows, queueing delay)] since the last overflow
     kept: Floats  # [9] where ``march`` goes on; ``kept[0]`` is 0 unless it has paused
 
@@ -140,23 +139,24 @@ def workspace(n: int, trail: int = TRAIL) -> Workspace:
     before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
     return Workspace(
         np.zeros(n, np.bool_), np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64),
-        mark, before, np.zeros(n, np.int64), np.empty((trail, n + 2)), np.zeros(9),
+        mark, before, np.empty((trail, n + 2)), np.zeros(9),
     )  # fmt: skip
 
 
-def samples_at(times: Floats, y: State, steps: Workspace) -> Samples:
+def samples_at(times: Floats, p: Flows, y: State, steps: Workspace) -> Samples:
     """Allocate the arrays for samples of a simulation at these ``times``, in seconds.
 
-    ``times`` may be empty. ``y`` is the simulation's state, and ``steps`` is its ``Workspace``.
+    ``times`` may be empty. ``p`` are the simulation's flows, ``y`` is its state, and ``steps`` is
+    its ``Workspace``.
     """
     n = y.window.size
-    following, values = np.zeros(1, np.int64), np.full((2 * n + 1, times.size), np.nan)
+    following, values = np.zeros(1, np.int64), np.full((3 * n + 1, times.size), np.nan)
     samples = Samples(times, values, following, 0, 0)
     if times.size == 0:
         return samples
-    lost, part = steps.earlier, (y, steps.new, 0.0, 0.0, 0.0)
-    record = on_demand.address(record_samples, *part, lost, samples)
-    cycle = on_demand.address(replay, steps.trail, 0, 0.0, 0.0, lost, lost, samples)
+    tally, new = steps.before, steps.new
+    record = on_demand.address(record_samples, p, y, new, 0.0, 0.0, 0.0, tally, samples)
+    cycle = on_demand.address(replay, steps.trail, 0, 0.0, 0.0, p.rtt, tally, tally, new, samples)
     return samples._replace(record_at=record, replay_at=cycle)
 
 
@@ -211,7 +211,7 @@ def march(
     ``PAUSED``; the next call goes on as if there had been no pause (``pauses.py``).
     """
     sampled, k = samples.record_at != 0, samples.following
-    on, new, moves, last, mark, before, earlier, trail, kept = workspace
+    on, new, moves, last, mark, before, trail, kept = workspace
     _prepare(p, y, c, samples, workspace)
     due = kept[1]
     m = int(kept[2])  # instants in the trail; if more than it holds, some are missing
@@ -242,7 +242,7 @@ def march(
         full = h < wanted or s1 >= s_max
         later = until if h == left else t + h
         if sampled:
-            call(samples.record_at, (y, new, s1, h, later, out.losses, samples))
+            call(samples.record_at, (p, y, new, s1, h, later, out, samples))
         tally_step(p, y, on, new, s1, h, c, out)
         jumped = accept(p, y, on, new, moves, s1, later)
         m = record_instant(trail, m, later, new, s1)
@@ -259,10 +259,11 @@ def march(
                 return OVERFLOW
             if skip:
                 known = not sampled or k[0] == samples.times.size or m <= trail.shape[0]
-                period = skip_cycles(y, out, mark, before, earlier, min(due, end), known)
+                period = skip_cycles(y, out, mark, before, min(due, end), known)
                 if sampled and y.clock[0] > later and k[0] < samples.times.size:
-                    t = y.clock[0]
-                    call(samples.replay_at, (trail, m, period, t, earlier, out.losses, samples))
+                    cycle = (trail, m, period, y.clock[0], p.rtt, before, out, new, samples)
+                    call(samples.replay_at, cycle)
+                begin_cycle(out, before)
                 later = y.clock[0]
                 m = record_instant(trail, 0, later, y.window, y.clock[1])
         if later == until:

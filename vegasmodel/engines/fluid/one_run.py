@@ -31,18 +31,19 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
     """Simulate run number k of the scenario.
 
     Returns the averages after warmup, and samples at the times ``time``: the windows, the queueing
-    delay and the losses so far. Also returns how many random numbers were drawn (``draws``), and
-    each flow's timeouts.
+    delay, and the packets lost and delivered so far. Also returns how many random numbers were
+    drawn (``draws``), and each flow's timeouts.
     """
     from vegasmodel.engines.fluid.sampled import march
 
     n, state = flows.size, begin(scenario, flows, k)
-    record = np.full((time.size, 2 * n + 1), np.nan)
+    record = np.full((time.size, 3 * n + 1), np.nan)
     before, after = continuous.empty_tally(n), continuous.empty_tally(n)
     with running(lambda: float(state["time"][0]), scenario.run.duration):
         for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
             lost, told = flows["lost"].copy(), (*frame(scenario, flows), False, out, time, record)
             advance(scenario, march.march, flows, state, end, *told)
+    record[time.searchsorted(scenario.run.warmup) :, 2 * n + 1 :] += before.delivered
     delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
     propagation = flows["rtt"] - flows["wait"]
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -77,7 +77,7 @@ class Samples(NamedTuple):
     """The samples of a simulation's trajectories, in arrays that the simulation fills."""
 
     times: Floats  # [sample], seconds
-    values: Floats  # [2 n + 1, sample]: windows, queueing delay in seconds, losses so far
+    values: Floats  # [3 n + 1, sample]: windows, queueing delay (s), losses and packets delivered
     following: np.ndarray  # [1]: index of the first time that is still to come
     # addresses of compiled functions (``engines.on_demand``); 0: there are no samples
     record_at: int  # ``tally.record_samples``

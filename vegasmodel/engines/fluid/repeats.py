@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.records import Samples, State, Tally
+from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
@@ -40,41 +41,60 @@ def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) ->
 
 
 @jit
+def _rate(trail: Floats, j: int, i: int, rtt: Floats) -> float:
+    """The rate of flow i at entry j of ``trail``, in pkt/s; ``rtt`` [flow] are without queueing."""
+    rate: float = trail[j, 1 + i] / (rtt[i] + trail[j, 1 + rtt.size])
+    return rate
+
+
+@jit
 def replay(
-    trail: Floats, m: int, period: float, until: float, earlier: np.ndarray, lost: np.ndarray,
-    samples: Samples,
+    trail: Floats, m: int, period: float, until: float, rtt: Floats, before: Tally, out: Tally,
+    so_far: Floats, samples: Samples,
 ) -> None:  # fmt: skip
     """Fill in the samples of the skipped cycles: those at ``samples.times`` before ``until``.
 
     Each skipped cycle equals the last cycle that was simulated, which took ``period`` seconds.
     Entries 0 to m - 1 of ``trail`` hold the states of that cycle, and samples are interpolated
-    between them. ``earlier`` holds each flow's number of losses at the end of that cycle, and
-    ``lost`` its number at the time ``until``.
+    between them. ``before`` holds losses and packets delivered up to the beginning of that cycle,
+    and ``out`` those up to the time ``until``. ``rtt`` [flow] are the RTTs without queueing. The
+    function uses the array ``so_far`` [flow] for the packets delivered since a cycle began.
     """
     times, values, k = samples.times, samples.values, samples.following[0]
-    j, begun, n = 0, trail[0, 0], lost.size
-    left = nearest((until - begun) / period) - 1.0  # cycles from its end to ``until``
-    gone = -1.0  # whole cycles since its end
+    j, begun, n = 0, trail[0, 0], rtt.size
+    all_cycles = nearest((until - begun) / period)  # the simulated one and those skipped
+    gone = 0.0  # whole cycles since its beginning
+    so_far[:] = 0.0
     while k < times.size and times[k] < until:
         if times[k] - begun >= period:
             cycles = np.floor((times[k] - begun) / period)
             j, begun = 0, begun + cycles * period
-            gone = nearest((begun - trail[0, 0]) / period) - 1.0
+            gone = nearest((begun - trail[0, 0]) / period)
+            so_far[:] = 0.0
         t = trail[0, 0] + (times[k] - begun)
         while j < m - 2 and trail[j + 1, 0] <= t:
+            h = trail[j + 1, 0] - trail[j, 0]
+            for i in range(n):
+                so_far[i] += 0.5 * h * (_rate(trail, j, i, rtt) + _rate(trail, j + 1, i, rtt))
             j += 1
-        part = (t - trail[j, 0]) / (trail[j + 1, 0] - trail[j, 0])
+        after, h = t - trail[j, 0], trail[j + 1, 0] - trail[j, 0]
         for i in range(n + 1):
-            values[i, k] = trail[j, 1 + i] + part * (trail[j + 1, 1 + i] - trail[j, 1 + i])
+            step = trail[j + 1, 1 + i] - trail[j, 1 + i]
+            values[i, k] = trail[j, 1 + i] + after / h * step
         for i in range(n):
-            values[n + 1 + i, k] = earlier[i] + gone * nearest((lost[i] - earlier[i]) / left)
+            lost = nearest((out.losses[i] - before.losses[i]) / all_cycles)  # in each cycle
+            values[n + 1 + i, k] = before.losses[i] + gone * lost
+            first, last = _rate(trail, j, i, rtt), _rate(trail, j + 1, i, rtt)
+            within = so_far[i] + delivered_within(after, h, first, last)
+            each = (out.delivered[i] - before.delivered[i]) / all_cycles
+            values[2 * n + 1 + i, k] = before.delivered[i] + gone * each + within
         k += 1
     samples.following[0] = k
 
 
 @jit
 def skip_cycles(
-    y: State, out: Tally, mark: State, before: Tally, earlier: np.ndarray, until: float, known: bool
+    y: State, out: Tally, mark: State, before: Tally, until: float, known: bool
 ) -> float:
     """Skip whole cycles if the state after an overflow equals that after the previous overflow.
 
@@ -84,8 +104,8 @@ def skip_cycles(
     cycle are stored.
 
     ``mark`` and ``before`` hold the state and the integrals after the previous overflow. The
-    function replaces them by the present ones, for its next call. ``earlier`` receives the losses
-    up to this overflow, without those in skipped cycles. Returns the duration of the cycle.
+    function replaces ``mark`` by the present state, and ``begin_cycle`` replaces ``before``.
+    Returns the duration of the cycle.
     """
     period: float = y.clock[0] - mark.clock[0]
     same = True
@@ -102,12 +122,18 @@ def skip_cycles(
         out.delivered[i] += cycles * (out.delivered[i] - before.delivered[i])
         out.window[i] += cycles * (out.window[i] - before.window[i])
         out.active[i] += cycles * (out.active[i] - before.active[i])
-        earlier[i] = out.losses[i]
         out.losses[i] += np.int64(cycles) * (out.losses[i] - before.losses[i])
         mark.window[i], mark.over_estimate[i] = y.window[i], y.over_estimate[i]
+    for i in range(2):
+        out.queue[i] += cycles * (out.queue[i] - before.queue[i])
+    return period
+
+
+@jit
+def begin_cycle(out: Tally, before: Tally) -> None:
+    """Copy the integrals ``out`` into ``before``, because the next cycle begins."""
+    for i in range(out.delivered.size):
         before.delivered[i], before.window[i] = out.delivered[i], out.window[i]
         before.active[i], before.losses[i] = out.active[i], out.losses[i]
     for i in range(2):
-        out.queue[i] += cycles * (out.queue[i] - before.queue[i])
         before.queue[i] = out.queue[i]
-    return period

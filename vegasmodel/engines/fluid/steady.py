@@ -61,7 +61,7 @@ class _Motion:
         if not stays.all():
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
         self.link, self._frame = scenario.links[0], frame(scenario, self.flows)
-        self._nowhere = np.empty((0, 2 * self.n + 1))
+        self._nowhere = np.empty((0, 3 * self.n + 1))
         self.delay_based = np.array([find(m.flow.law).delay_based for m in scenario.members])
         self._row, self._grid = np.empty(SIZE * self.n), np.empty(0)
 

@@ -1,6 +1,7 @@
 """Integrates rates, windows and the queue over time, for the averages that ``fluid`` computes.
 
-It also stores samples at given times: the windows, the queueing delay, and the losses so far.
+It also stores samples at given times: the windows, the queueing delay, and the packets lost and
+delivered so far.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally
+from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
@@ -50,13 +52,13 @@ def seek(samples: Samples, t: float) -> None:
 
 @jit
 def record_samples(
-    y: State, new: Floats, s1: float, h: float, later: float, lost: np.ndarray, samples: Samples
+    p: Flows, y: State, new: Floats, s1: float, h: float, later: float, out: Tally, samples: Samples
 ) -> None:
     """Store the samples of a step of length h that ends at the time ``later``.
 
     A sample is taken at each of the ``samples.times`` within the step. Windows and queueing delay
     are interpolated linearly between their values at the beginning of the step (``y``) and at its
-    end (``new`` and ``s1``). ``lost`` [flow] are the numbers of losses so far.
+    end (``new`` and ``s1``). ``out`` holds the integrals up to the beginning of the step.
     """
     t, s, n, k = y.clock[0], y.clock[1], new.size, samples.following[0]
     times, values = samples.times, samples.values
@@ -64,7 +66,10 @@ def record_samples(
         part = (times[k] - t) / h if h > 0.0 else 1.0
         for i in range(n):
             values[i, k] = y.window[i] + part * (new[i] - y.window[i])
-            values[n + 1 + i, k] = lost[i]
+            values[n + 1 + i, k] = out.losses[i]
+            first, last = y.window[i] / (p.rtt[i] + s), new[i] / (p.rtt[i] + s1)
+            within = delivered_within(times[k] - t, h, first, last)
+            values[2 * n + 1 + i, k] = out.delivered[i] + within
         values[n, k] = s + part * (s1 - s)
         k += 1
     samples.following[0] = k

@@ -25,6 +25,7 @@ from vegasmodel.engines.fluid.sampled.records import (
 )
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
 from vegasmodel.engines.fluid.sampled.trains import begin_train
+from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.on_demand import call
 from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.metrics import Floats
@@ -228,9 +229,10 @@ def march(
     (``pauses.py``). A lost packet counts as a step, because it may take as long to compute.
 
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
-    ``grid``: the windows, the queueing delay, and the packets lost so far.
+    ``grid``: the windows, the queueing delay, the packets lost so far, and the packets delivered
+    that ``out`` counts.
     """
-    now, fell, c = state[0], False, link.capacity
+    now, fell, c, n = state[0], False, link.capacity, len(flows)
     k, due = now.sampled, now.due
     if not now.paused:
         k = 0
@@ -249,12 +251,13 @@ def march(
         until = min(due, end)
         h = step_length(flows, now, link, fraction, smooth, until)
         later = until if h == until - now.time else now.time + h
+        first, began = k, now.time
         while k < grid.size and grid[k] <= later:
-            for i in range(len(flows)):
+            for i in range(n):
                 flow = flows[i]
                 record[k, i] = flow.cwnd if flow.active else 0.0
-                record[k, len(flows) + 1 + i] = flow.lost
-            record[k, len(flows)] = now.delay
+                record[k, n + 1 + i], record[k, 2 * n + 1 + i] = flow.lost, out.delivered[i]
+            record[k, n] = now.delay
             k += 1
         now.step = h
         arrivals = sample_delay(flows, now, h, link.capacity)
@@ -274,6 +277,9 @@ def march(
             flow = flows[i]
             if flow.active:
                 rate = moving(flow) / (flow.rtt + now.delay)
+                for j in range(first, k):
+                    within = delivered_within(grid[j] - began, h, flow.delivery_rate, rate)
+                    record[j, 2 * n + 1 + i] += within
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
                 out.window[i] += h * flow.in_flight
                 out.active[i] += h

@@ -1,0 +1,61 @@
+"""The packets that ``fluid`` says were delivered by a given time are those that it counts."""
+
+import math
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from tests.fluid.scenes import reno, scenario, vegas
+from vegasmodel.scenario import Flow, Red
+
+RED = Red(5.0, 15.0, 0.1)
+
+
+def ns2(law, **more):
+    return Flow(law=law, rtt=0.1, variant="ns2", **more)
+
+
+CASES = {
+    "windows come to rest": scenario(
+        [vegas(), vegas(name="b")], buffer=math.inf, duration=60.0, warmup=20.0
+    ),
+    "cycles are left out": scenario([vegas(), reno(0.13)]),
+    "a flow comes and goes": scenario([vegas(), reno(0.13, start=20.0, stop=130.0)], warmup=50.0),
+    "ns-2": scenario([ns2("vegas"), ns2("reno")], duration=60.0, warmup=20.0),
+    "ns-2, CUBIC": scenario([ns2("cubic", count=2)], buffer=30.0, duration=100.0, warmup=20.0),
+    "random loss": scenario([ns2("vegas")], 20000.0, math.inf, 300.0, 20.0, loss=0.03),
+    "RED": scenario([ns2("vegas"), ns2("reno")], duration=60.0, warmup=20.0, queue=RED),
+    "RED, papers": scenario([vegas(), reno()], duration=60.0, warmup=20.0, queue=RED),
+    "ns-2, a flow comes and goes": scenario(
+        [ns2("vegas"), ns2("reno", start=10.0, stop=30.0)], duration=60.0, warmup=20.0
+    ),
+}
+CASES = {name: case.replace({"run.runs": 1}) for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_delivered_is_what_the_link_has_carried(case):
+    few, many = (vm.simulate(case, "fluid", samples=n) for n in (13, 1201))
+    delivered, time = many.delivered.values, many.time.values
+    np.testing.assert_allclose(few.delivered, delivered[::100], rtol=1e-9, atol=1e-9)
+    total, c = delivered.sum(axis=1), case.links[0].capacity
+    assert np.all(delivered[0] == 0.0)
+    assert np.diff(delivered, axis=0).min() >= -1e-9
+    assert np.diff(total).max() <= c * time[1] * (1.0 + 1e-9)
+    # the throughput of a flow is its mean over the time for which it is active
+    run, flows = case.run, case.members
+    active = [min(m.stop, run.duration) - max(m.start, run.warmup) for m in flows]
+    measured = delivered[-1] - delivered[np.searchsorted(time, run.warmup - 1e-9)]
+    expected = vm.predict(case, "fluid").throughput
+    np.testing.assert_allclose(measured / active, expected, rtol=1e-6)
+
+
+def test_a_link_whose_queue_is_never_empty_delivers_its_capacity():
+    case = scenario([vegas(), reno(0.13)], buffer=300.0)
+    data = vm.simulate(case, "fluid", samples=1201)
+    total, queue = data.delivered.values.sum(axis=1), data.queue.values[:, 0]
+    busy = (queue[1:] > 1.0) & (queue[:-1] > 1.0)
+    assert busy.sum() > 1000
+    carried = np.diff(total)[busy]
+    np.testing.assert_allclose(carried, case.links[0].capacity * data.time.values[1], rtol=1e-9)
