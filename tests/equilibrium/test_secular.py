@@ -296,6 +296,61 @@ def test_sensitivities_agree_with_autodiff_and_central_differences():
     np.testing.assert_allclose(sensitivity.delay(alpha, x, c), central, rtol=1e-6)
 
 
+def exact_derivatives(alpha, x, c, rtt, gap, linux):
+    """d(rates) by alpha, x, c and rtt, and d(gap) by x, from 60 digits; ``gap`` is where to start.
+
+    Returns arrays [i, k] (by c: [i]) of dr_i/d(input k), and an array [k] for the gap.
+    """
+    with mpmath.workdps(60):
+        alpha, x, rtt = (list(map(mpmath.mpf, map(float, part))) for part in (alpha, x, rtt))
+        g, top, flows = mpmath.mpf(float(gap)), max(x), range(len(x))
+        for _ in range(8):
+            y = [g + top - over for over in x]
+            z = [g + top + trip if linux else mpmath.inf for trip in rtt]
+            fall = [a * (1 / u**2 - 1 / v**2) for a, u, v in zip(alpha, y, z, strict=True)]
+            total = sum(a * (1 / u - 1 / v) for a, u, v in zip(alpha, y, z, strict=True))
+            g += (total - mpmath.mpf(float(c))) / sum(fall)
+        one_by_one = (  # dr_k/d(input k) at a fixed delay
+            [1 / u - 1 / v for u, v in zip(y, z, strict=True)],
+            [a / u**2 for a, u in zip(alpha, y, strict=True)],
+            [a / v**2 for a, v in zip(alpha, z, strict=True)],
+        )
+        by = [
+            [[p[k] * ((i == k) - fall[i] / sum(fall)) for k in flows] for i in flows]
+            for p in one_by_one
+        ]
+        by_c = [f / sum(fall) for f in fall]
+        of_gap = [one_by_one[1][k] / sum(fall) - (x[k] == top) for k in flows]
+        found = (by[0], by[1], by_c, by[2], of_gap)
+        return [np.array(part, dtype=np.float64) for part in found]
+
+
+@pytest.mark.parametrize("variant", ["paper", "linux"])
+def test_jax_derivatives_where_one_flow_has_nearly_the_whole_capacity(variant):
+    rng, m, n = np.random.default_rng(5), 40, 4
+    alpha, x = 10 ** rng.uniform(-2, 2, (m, n)), 10 ** rng.uniform(-7, 0.3, (m, n))
+    c, rtt = 10 ** rng.uniform(2, 8.5, m), 10 ** rng.uniform(-3, 0, (m, n))
+    with jax.enable_x64(True):
+
+        def one(*case):
+            found = secular.solve(*case[:3], rtt=case[3], variant=variant)
+            return found.rates, found.gap
+
+        case = tuple(map(jnp.asarray, (alpha, x, c, rtt)))
+        gaps = secular.solve(*case[:3], rtt=case[3], variant=variant).gap
+        derivatives = jax.jit(jax.vmap(jax.jacfwd(one, (0, 1, 2, 3))))(*case)
+        by_rates, by_gap = jax.tree.map(np.asarray, derivatives)
+    most = 0.0
+    for k in range(m):
+        row = (alpha[k], x[k], c[k], rtt[k], gaps[k], variant == "linux")
+        *expected, of_gap = exact_derivatives(*row)
+        most = max(most, expected[2].max())
+        for found, part in zip(by_rates, expected, strict=True):
+            np.testing.assert_allclose(found[k], part, rtol=1e-10)
+        np.testing.assert_allclose(by_gap[1][k], of_gap, rtol=1e-10)
+    assert most > 1.0 - 1e-12  # the weight of that flow
+
+
 def test_printed_sensitivities():
     rng = np.random.default_rng(12)
     x, c = rng.uniform(0.0, 0.1, (50, 5)), 200.0

@@ -7,7 +7,8 @@ all quotients and sums, and correct the sum by them. In a valid result the relat
 of the rates is at most 1e-11.
 
 The derivatives of the result come from the implicit function theorem (``custom_jvp``). They are
-available in forward and in reverse mode.
+available in forward and in reverse mode. They lose no digits if one flow has nearly the whole
+capacity.
 """
 
 from __future__ import annotations
@@ -58,10 +59,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     )
     c = c[..., 0]
     state = _delay(linux, alpha, x, rtt, c)
-    delay, y, gap, passes, status = state
-    y, base, there = _present(y, rtt, x)
-    bend = 1.0 + y / base if linux else 1.0
-    rates = jnp.where(there, alpha / (y * bend), 0.0)
+    delay, _, rates, gap, passes, status = state
     residual = jax.lax.stop_gradient((rates.sum(-1) - c) / c)
     good = (status == kernel.DONE) & (jnp.abs(residual) <= RESIDUAL)
     status = jnp.where((status == kernel.DONE) & ~good, kernel.ILL_CONDITIONED, status)
@@ -78,9 +76,10 @@ _linux: Any = jax.custom_jvp(lambda *case: _state(True, *case))
 def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     """Solve for the queueing delay Delta of each link.
 
-    Returns five arrays: Delta [...], Delta - x_i for each flow i [..., n], the gap [...], the
-    number of passes over the flows [...], and the status [...]. x_i is flow i's over-estimate of
-    baseRTT. The gap is Delta less the largest x_i of the flows that are present (alpha > 0).
+    Returns six arrays: Delta [...], Delta - x_i and the rate r_i of each flow i [..., n], the gap
+    [...], the number of passes over the flows [...], and the status [...]. x_i is flow i's
+    over-estimate of baseRTT. The gap is Delta less the largest x_i of the flows that are present
+    (alpha > 0).
     """
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
@@ -101,32 +100,51 @@ def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     """The results of ``_delay`` and their derivatives, by the implicit function theorem.
 
     The queueing delay Delta solves sum r_i = c, where r_i are the flows' rates and c is the
-    capacity. If the inputs change a little, Delta changes by
+    capacity. Let f_i = |dr_i/dDelta|, S the sum of all f_i, and p_i the change of r_i at fixed
+    Delta if the inputs change a little. Then Delta changes by
 
-        dDelta = (dr - dc) / sum |dr_i/dDelta|.
+        dDelta = (sum_j p_j - dc)/S,
 
-    Here dc is the change of c, and dr is the change of sum r_i at fixed Delta. The derivatives of
-    Delta - x_i and of the gap follow from dDelta.
+    and r_i by p_i - f_i dDelta. If flow i has nearly the whole capacity, f_i is nearly S, and this
+    difference would lose digits. So we use sums over the flows j other than i:
+
+        dr_i = p_i sum_j f_j/S - f_i/S (sum_j p_j - dc).
+
+    The change of y_i = Delta - x_i is computed in the same way. The gap is y_i of the flow with the
+    largest x_i.
     """
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
     out = _delay(linux, *primals)
     y, base, there = _present(out[1], rtt, x)
-    per, fall = 1.0 / y, alpha / y**2  # r_i/alpha_i and |dr_i/dDelta|
-    moved = fall * dx
+    per, fall = 1.0 / y, alpha / y**2  # r_i/alpha_i and f_i
+    pushed = per * d_alpha
     if linux:  # r = alpha (1/y - 1/z), z = Delta + rtt
         z = y + base
-        per, fall = base / (y * z), alpha * (1.0 / y**2 - 1.0 / z**2)
-        moved = moved + alpha / z**2 * d_rtt
-    pushed = jnp.where(there, per * d_alpha + moved, 0.0).sum(-1) - dc
-    d_delay = pushed / jnp.where(there, fall, 0.0).sum(-1)
-    d_y = jnp.where(there, d_delay[..., None] - dx, 0.0)
-    # the gap is Delta - max x: flows that share the largest x share its derivative, as in jnp.max
+        per = base / (y * z)
+        fall = alpha * per * (1.0 / y + 1.0 / z)
+        pushed = per * d_alpha + alpha / z**2 * (dx + d_rtt)
+    fall, pushed, dx = (jnp.where(there, part, 0.0) for part in (fall, pushed, dx))
+    total = fall.sum(-1, keepdims=True)
+    moved, weight = pushed + fall * dx, fall / total  # p_i and f_i/S
+    d_delay = (moved.sum(-1) - dc) / total[..., 0]
+    rest, by_others = _others(weight), _others(moved) - dc[..., None]
+    d_rates = moved * rest - weight * by_others
+    d_y = (pushed + by_others) / total - rest * dx
+    # flows that share the largest x share the derivative of the gap, as in jnp.max
     over = jnp.where(alpha > 0, x, -jnp.inf)
     at_top = over == over.max(-1, keepdims=True)
-    d_top = jnp.where(at_top, dx, 0.0).sum(-1) / at_top.sum(-1)
+    d_gap = jnp.where(at_top, d_y, 0.0).sum(-1) / at_top.sum(-1)
     still = (jnp.zeros(c.shape, jax.dtypes.float0) for _ in range(2))
-    return out, (d_delay, d_y, d_delay - d_top, *still)
+    return out, (d_delay, d_y, d_rates, d_gap, *still)
+
+
+def _others(v: Any) -> Any:
+    """For each flow i, the sum of ``v`` over all other flows, without a difference."""
+    pad = [(0, 0)] * (v.ndim - 1)
+    before = jnp.cumsum(jnp.pad(v, [*pad, (1, 0)])[..., :-1], axis=-1)
+    after = jnp.cumsum(jnp.pad(v, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]
+    return before + after
 
 
 _paper.defjvp(lambda primals, tangents: _implicit(False, primals, tangents))
@@ -147,7 +165,10 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     counts = (rtt + x >= kernel.TINY) if linux else (x <= kernel.HUGE)
     y = jnp.where(present | (y > 0) & counts, y, jnp.inf)  # an absent flow beyond Delta: rate 0
     status = jnp.where(done, kernel.DONE, kernel.NOT_CONVERGED)
-    return top + gap, y, gap, passes, jnp.where(good, status, kernel.INVALID)
+    y_there, base, there = _present(y, rtt, x)
+    bend = 1.0 + y_there / base if linux else 1.0
+    rates = jnp.where(there, alpha / (y_there * bend), 0.0)
+    return top + gap, y, rates, gap, passes, jnp.where(good, status, kernel.INVALID)
 
 
 def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
