@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,6 +93,22 @@ def test_many_arrivals_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         fast = vm.predict(s, model)
         assert fast.applicable
         np.testing.assert_allclose(fast.throughput, slow.throughput, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "more", [{"over_estimate": "0 s"}, {"beta": 3}, {"variant": "ns2"}, {"variant": "linux"}]
+)
+def test_a_refusal_of_many_arrivals_gives_the_whole_rule(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    from vegasmodel.adapters import only_vegas
+
+    monkeypatch.setattr(only_vegas, "MAX_ORDER", 50)
+    group = {**VEGAS, "alpha": 2, "beta": 2, "count": 51, "start": {"every": "1 s"}}
+    assert vm.predict(scenario(group), "arrivals").applicable
+    reason = vm.predict(scenario(group | more), "arrivals").reason
+    rule = "all measure their baseRTT, alpha = beta and the variant is paper"
+    assert reason == f"at most 50 flows unless {rule}"
 
 
 def test_bands_that_reach_below_an_empty_queue_are_none() -> None:

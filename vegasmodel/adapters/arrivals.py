@@ -43,7 +43,8 @@ def arrivals(scenario: Scenario) -> Prediction:
         reason = "over-estimates must be measured by all flows or given for all"
     if reason is None and not _recursion_is_plain(scenario) and unknown.size > only_vegas.MAX_ORDER:
         reason = (
-            f"at most {only_vegas.MAX_ORDER} flows unless alpha = beta and the variant is paper"
+            f"at most {only_vegas.MAX_ORDER} flows unless all measure their baseRTT, alpha = beta "
+            "and the variant is paper"
         )
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
