@@ -66,6 +66,42 @@ def test_rates_within_8_units_in_the_last_place(family):
             assert abs(mpmath.mpf(float(found)) - true) <= 8 * np.spacing(float(true))
 
 
+def exact_rates_of_linux(alpha, x, c, rtt, gap):
+    """Rates to 60 digits, by Newton's method from ``gap``; their sum proves the root."""
+    with mpmath.workdps(80):
+        alpha, x, rtt = ([mpmath.mpf(float(t)) for t in part] for part in (alpha, x, rtt))
+        g, c = mpmath.mpf(float(gap)), mpmath.mpf(float(c))
+        for _ in range(8):
+            y = [g + max(x) - t for t in x]
+            base = [d + t for d, t in zip(rtt, x, strict=True)]
+            rates = [a / (u * (1 + u / b)) for a, u, b in zip(alpha, y, base, strict=True)]
+            slope = sum(r * (1 / u + 1 / (u + b)) for r, u, b in zip(rates, y, base, strict=True))
+            g += (sum(rates) - c) / slope
+        assert abs(sum(rates) - c) < c * mpmath.mpf(10) ** -60
+        return rates
+
+
+def test_rates_of_linux_within_8_units_in_the_last_place():
+    """The queueing delay is from 1e-8 to 1e15 times the least baseRTT."""
+    rng, widest = np.random.default_rng(8), 0.0
+    for _ in range(300):
+        n = int(rng.integers(1, 6))
+        rtt = 10 ** rng.uniform(-3, 0, n)
+        x = np.where(rng.random(n) < 0.5, 0.0, 10 ** rng.uniform(-6, 0, n))
+        c, times = 10 ** rng.uniform(0, 7), 10 ** rng.uniform(-6, 15)
+        alpha = c * times * rtt.max() * (1 + times) * 10 ** rng.uniform(-2, 2, n)
+        state = secular.solve(alpha, x, c, rtt=rtt, variant="linux")
+        assert state.status == 0
+        ratio = float(state.delay / (rtt + x).min())
+        if ratio > 1e15:
+            continue
+        widest = max(widest, ratio)
+        exact = exact_rates_of_linux(alpha, x, c, rtt, state.gap)
+        for found, true in zip(state.rates, exact, strict=True):
+            assert abs(mpmath.mpf(float(found)) - true) <= 8 * np.spacing(float(true))
+    assert widest > 1e14
+
+
 def test_a_failure_is_flagged_and_a_true_one():
     # the gap would need more digits than double-double has: flagged, not wrong
     alpha, x = np.array([1e-80, 1.0, 1.0]), np.array([1.0, 0.5, 0.0])

@@ -55,8 +55,9 @@ def queueing_delay(
 def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Any:
     """The rates of Vegas flows on one link at the steady state, pkt/s [..., n].
 
-    The error of a rate is at most 8 units in the last place; for JAX arrays the relative error is
-    at most 1e-11. ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.
+    The error of a rate is at most 8 units in the last place; for the variant ``linux`` this holds
+    if the queueing delay is at most 1e15 times the least baseRTT. For JAX arrays the relative error
+    is at most 1e-11. ``alpha``, ``x`` and ``c`` are as in ``queueing_delay``.
 
     In the steady state the backlog that Vegas computes is alpha. ``variant`` says how Vegas
     computes it from the window W, the baseRTT and the RTT. The rate r follows from the queueing
