@@ -13,6 +13,8 @@ import pytest
 
 import paper_checks
 from paper_checks import causes
+from paper_checks.boutremans.figures import by_rule
+from paper_checks.boutremans.scenes import one_by_one
 from paper_checks.checks import Check, Found, Record, by_print, distance, exactly, judge
 from paper_checks.runs import NoRun, Runs
 from paper_checks.spread import averaged, majority
@@ -393,6 +395,38 @@ def test_seeds_around_a_print_do_not_decide_against_it(values: list[Any], open_:
     assert found.share is not None
     assert found.share <= 0.5
     assert bool(found.missing) is open_
+
+
+def test_a_ratio_that_passes_the_theory_decides_nothing(checks: list[Check]) -> None:
+    """boutremans 3.1.2: last rate over first, beside that of (6), 15.6 (docs/errata.md).
+
+    In ns-2 with alpha 3 the ratio is near (6) at one time between arrivals and above it at the
+    next; with alpha 1 it is below (6) at each.
+    """
+    theory = 15.6
+    runs = Runs()
+
+    def ratios(alpha: float, every: float) -> np.ndarray:
+        rates = runs(one_by_one(20, alpha, every)).throughput
+        return np.asarray(rates[:, -1] / rates[:, 0])
+
+    assert 0.9 < ratios(3.0, 60.0).mean() / theory < 1.1 < ratios(3.0, 120.0).mean() / theory
+    for every in (30.0, 60.0, 120.0):
+        low = ratios(1.0, every)
+        assert low.mean() + 4 * low.std(ddof=1) / math.sqrt(low.size) < theory
+    [check] = (c for c in checks if "each find an equilibrium" in c.item)
+    assert check.verdict == "blocked"
+
+
+@pytest.mark.parametrize("alpha", [1.0, 3.0, 5.0])
+def test_the_rule_of_boutremans_gets_what_its_theory_says_with_finer_steps(alpha: float) -> None:
+    """At each alpha with half packets; not with whole packets, and not with a rounded backlog."""
+    half, whole, rounded = (
+        by_rule(alpha, step, rounded).mean() / 15.6
+        for step, rounded in ((0.5, False), (1.0, False), (0.5, True))
+    )
+    assert abs(half - 1) < 0.05
+    assert max(whole, rounded) < 0.95
 
 
 def test_unknown_paper() -> None:

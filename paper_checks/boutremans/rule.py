@@ -2,8 +2,8 @@
 
 The paper simulated with ns and with "our own implementation of the congestion avoidance algorithm".
 This module is such an implementation.  Each source measures an RTT, keeps the least one, and
-changes its window by one packet or not at all.  ns-2 rounds Diff before it compares it with the
-thresholds; this module does not.
+changes its window by one packet (or by another step) or not at all.  ns-2 rounds Diff before it
+compares it with the thresholds; here this is an option.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from paper_checks.boutremans.scenes import CAPACITY
 from paper_checks.runs import Floats
 
-__all__ = ["SEEDS", "Course", "course"]
+__all__ = ["SEEDS", "Course", "course", "rates", "unhurried"]
 
 D = 0.2  # s, the propagation delay of all sources
 EVERY = 2.0  # s, between arrivals
-UNTIL, READ, STEP = 120.0, 90.0, 0.05  # s: the end, from where on it is read, and how often
+READ, SPAN, TICK = 90.0, 30.0, 0.05  # s: from where on a course is read, how long, how often
 FIRST = 2.0  # packets, the window that a source begins with
 MIN_RTT = 0.01  # s, the least that a large random part leaves of an RTT
 SEEDS = 5
@@ -30,7 +30,7 @@ SEEDS = 5
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Windows and the queueing delay from ``READ`` to ``UNTIL``, every ``STEP``."""
+    """Windows and the queueing delay over ``SPAN``, every ``TICK``."""
 
     windows: Floats  # [times, sources] packets
     wait: Floats  # [times] s
@@ -54,28 +54,41 @@ class Course:
 
 @cache
 def course(
-    n: int, alpha: float, beta: float, noise: float = 0.0, known: bool = False, seed: int = 0
+    n: int,
+    alpha: float,
+    beta: float,
+    noise: float = 0.0,
+    known: bool = False,
+    seed: int = 0,
+    every: float = EVERY,
+    step: float = 1.0,
+    rounded: bool = False,
 ) -> Course:
-    """``n`` sources, one of which joins every 2 s plus up to 0.1 s drawn by ``seed``.
+    """``n`` sources, one of which joins every ``every`` s plus up to 0.1 s drawn by ``seed``.
 
     The queueing delay is that at which the rates cwnd/(d + Delta) add up to the capacity, so the
     queue reacts to the windows without delay.  ``noise``: standard deviation of the random part of
-    each measured RTT, s.  ``known``: every source knows d.
+    each measured RTT, s.  ``known``: every source knows d.  ``step``: the change of a window in a
+    round trip, packets.  ``rounded``: Diff is rounded to a whole number, as in ns-2.
+
+    The course is read from ``READ`` on, but not before ``every`` seconds have passed since the last
+    source joined.
     """
     rng = np.random.default_rng(seed)
-    begin = EVERY * np.arange(n) + 0.1 * rng.random(n)
+    begin = every * np.arange(n) + 0.1 * rng.random(n)
     events = [(float(t), i) for i, t in enumerate(begin)]
     heapq.heapify(events)
     W, least = [0.0] * n, [D if known else np.inf] * n
     total = 0.0
-    windows, waits, at = [], [], READ
+    windows, waits, at = [], [], max(READ, n * every)
+    until = at + SPAN
     while events:
         now, i = heapq.heappop(events)
-        while at <= min(now, UNTIL):
+        while at <= min(now, until):
             windows.append(list(W))
             waits.append(max(0.0, total / CAPACITY - D))
-            at += STEP
-        if now >= UNTIL:
+            at += TICK
+        if now >= until:
             break
         RTT = D + max(0.0, total / CAPACITY - D)
         sample = max(RTT + noise * rng.standard_normal(), MIN_RTT)
@@ -85,8 +98,32 @@ def course(
             moved = FIRST
         else:
             Diff = W[i] * (1 - least[i] / sample)
-            moved = max(W[i] + (Diff < alpha) - (Diff > beta), 1.0)  # (1)
+            if rounded:
+                Diff = float(int(Diff + 0.5))
+            moved = max(W[i] + step * (int(Diff < alpha) - int(Diff > beta)), 1.0)  # (1)
         total += moved - W[i]
         W[i] = moved
         heapq.heappush(events, (now + RTT, i))
     return Course(np.array(windows), np.array(waits))
+
+
+def unhurried(alpha: float) -> float:
+    """Seconds between arrivals after which the queue is at rest, also with steps of half a packet.
+
+    The last of 20 windows, and the RTT in which it grows by a step, are both in proportion to
+    alpha.
+    """
+    return 30.0 * alpha**2
+
+
+@cache
+def rates(n: int, alpha: float, every: float, step: float, rounded: bool) -> Floats:
+    """Mean rates of ``n`` sources with alpha = beta for each of ``SEEDS``, pkt/s [seeds, sources].
+
+    The other arguments are those of ``course``.
+    """
+    courses = (
+        course(n, alpha, alpha, seed=seed, every=every, step=step, rounded=rounded)
+        for seed in range(SEEDS)
+    )
+    return np.array([each.rates.mean(axis=0) for each in courses])

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 
-from paper_checks.boutremans.scenes import CAPACITY, joining
+from paper_checks.boutremans.figures import (
+    GAPS,
+    advantage,
+    by_rule,
+    by_six,
+    in_ns2,
+    mean_and_error,
+)
+from paper_checks.boutremans.rule import SEEDS, unhurried
+from paper_checks.boutremans.scenes import CAPACITY, joining, one_by_one
 from paper_checks.boutremans.simulations import ALPHAS, D, base_rtts
-from paper_checks.boutremans.theory import harmonic, printed_rates, rates, recursion
+from paper_checks.boutremans.theory import delay, harmonic, printed_rates, rates, recursion
 from paper_checks.findings.page import Page, table
 from paper_checks.runs import Floats, Runs
 from vegasmodel.plots.style import COLORS, DASHES, MARKERS, figure, legend, tidy
 from vegasmodel.predictor import predict
-from vegasmodel.scenario import Staggered
+from vegasmodel.scenario import Scenario
 
 __all__ = ["page"]
 
 N = 20
-SLOWLY = 20.0  # s
+HOW = ((1.0, False), (0.5, False), (1.0, True), (0.5, True))  # steps in packets, rounded or not
 NAMES = ("ns-2", "rounds", "exact recursion", "Bonald's form")
 
 
@@ -44,15 +51,32 @@ def _over(alpha: float, runs: Runs) -> list[Floats]:
     return [base_rtts(runs(scenario)) - D, np.asarray(played) - D, recursion(N, alpha), printed]
 
 
-def _slowly(alpha: float) -> Floats:
-    """The rates by ``rounds`` if the queue settles before the next source joins, pkt/s."""
-    scenario = joining(N, alpha, alpha)
-    flow = dataclasses.replace(scenario.flows[0], start=Staggered(0.0, SLOWLY))
-    end = N * SLOWLY
-    run = dataclasses.replace(scenario.run, runs=1, warmup=end, duration=end + 30.0)
-    found = predict(dataclasses.replace(scenario, flows=(flow,), run=run), "rounds").throughput
-    assert found is not None
-    return np.asarray(found)
+def _played(scenario: Scenario) -> Floats:
+    """That ratio in each run of ``rounds``."""
+    return advantage(np.asarray(predict(scenario, "rounds").extra["throughput_runs"]))
+
+
+def _slower(runs: Runs) -> str:
+    """The table of ratios if the sources arrive at longer intervals, in ns-2 and ``rounds``."""
+    head = ["alpha = beta", *(f"ns-2, every {every:g} s" for every in GAPS)]
+    head.append(f"rounds, every {GAPS[-1]:g} s")
+    rows = []
+    for alpha in ALPHAS:
+        by_model = _played(one_by_one(N, alpha, GAPS[-1]))
+        cells = map(mean_and_error, [*in_ns2(alpha, runs), by_model])
+        rows.append([f"{alpha:g}", *cells])
+    return table(head, rows)
+
+
+def _by_the_rule() -> str:
+    """The table of ratios by rule (1) with sources that each find a queue at rest."""
+    head = ["alpha = beta", "an arrival every", "one packet", "half a packet"]
+    head += ["one packet, rounded", "half a packet, rounded"]
+    rows = []
+    for alpha in ALPHAS:
+        cells = [mean_and_error(by_rule(alpha, step, rounded)) for step, rounded in HOW]
+        rows.append([f"{alpha:g}", f"{unhurried(alpha):g} s", *cells])
+    return table(head, rows)
 
 
 def page(runs: Runs) -> Page:
@@ -71,17 +95,19 @@ def page(runs: Runs) -> Page:
     right.set_ylabel("baseRTT - RTT of the empty network (s)")
     tidy(left, right)
     legend(fig, left, right)
-    return Page("Who came first", _text(by_alpha), fig, CAPTION)
+    return Page("Who came first", _text(by_alpha, runs), fig, CAPTION)
 
 
 CAPTION = f"{N} Vegas sources that join a 1 Mbit/s link every 2 s, alpha = beta = 3."
 
 
-def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
+def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) -> str:
     rows, errors, pairs = [], [], {}
     for alpha, (throughput, over) in by_alpha.items():
-        ratios = [f"{r[-1] / r[0]:.1f}" for r in [*throughput, _slowly(alpha)]]
-        rows.append([f"{alpha:g}", *ratios])
+        scenario = joining(N, alpha, alpha)
+        by_run = advantage(runs(scenario).throughput), _played(scenario)
+        theory = [f"{advantage(rates):.1f}" for rates in throughput[2:]]
+        rows.append([f"{alpha:g}", *map(mean_and_error, by_run), *theory])
         measured = throughput[0].mean()
         miss = [float(np.sqrt(np.mean((r - throughput[0]) ** 2)) / measured) for r in throughput]
         late = [float(np.sqrt(np.mean((x - over[0]) ** 2)) / over[0].mean()) for x in over]
@@ -89,25 +115,25 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]]) -> str:
         errors.append([f"{alpha:g}", *(f"{a:.0%}, {b:.0%}" for a, b in pairs[alpha])])
     played, exact, bonald = pairs[3.0]
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
+    slowest = {alpha: in_ns2(alpha, runs)[-1].mean() for alpha in ALPHAS}
+    delta = delay(recursion(N))  # at alpha 1
+    first = float(rates(recursion(N))[0] * (D + delta))
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
 its propagation delay: it over-estimates its baseRTT. So the source gets more than the sources that
 started before it. The paper `boutremans` (Boutremans and Le Boudec) says how much more: the last of
 20 sources gets "10 times more than the earlier connections".
 
 In the next table, 20 Vegas sources start one after another, one every 2 s. The table has the ratio
-of the last source's rate to the first one's. The column "ns-2" has the mean over 5 runs of ns-2
-2.35, with rates averaged from 90 to 120 s of each run. The column "rounds" has the result of the
-simulator `rounds` for the same network. The other columns have the results of two theories, and of
-`rounds` with slower arrivals:
+of the last source's rate to the first one's. The columns "ns-2" and "rounds" have the mean over
+5 runs of ns-2 2.35 and of the simulator `rounds`, with its standard error (±). The rates are
+averaged from 90 to 120 s of each run. The other columns have the results of two theories:
 
 - The column "exact recursion" is a theory. It computes the over-estimate of baseRTT of each source
 from the sources that started before it, by equation (6) of `boutremans`.
 
 - The column "Bonald's form" is the closed form that `boutremans` prints for the same rates.
 
-- The column "rounds, slowly" is the simulator `rounds` with one arrival every {SLOWLY:g} s.
-
-{table(["alpha = beta", *NAMES, "rounds, slowly"], rows)}
+{table(["alpha = beta", *NAMES], rows)}
 
 The next table has the errors of `rounds` and of the two theories against ns-2.  In each cell the
 first number is the error of the sources' throughputs, and the second is that of their
@@ -131,19 +157,51 @@ recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and 
 {exact[0]:.0%}, Bonald's form of {bonald[0]:.0%}, and `rounds` of {played[0]:.0%}.
 
 **Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
-assume that the queue is in equilibrium when the next source starts. This assumption causes most of
-their error against ns-2. The assumption does not hold, because a window grows by only one packet
-per round trip. With alpha = 5, for example, the queue is still growing towards its equilibrium when
-the next source starts 2 s later. So the next source finds a shorter queue than in theory.
+assume that the queue is in equilibrium when the next source starts. If a source starts every 2 s,
+as in the paper, this assumption does not hold, because a window grows by only one packet per round
+trip. With alpha = 5, for example, the queue is still growing towards its equilibrium when the next
+source starts 2 s later. So the next source finds a shorter queue than in theory.
 
-In both theories, the exact recursion and Bonald's form, the ratio of the last source's rate to the
-first one's does not depend on alpha. In ns-2 this ratio depends on alpha, because the queue needs
-more time to settle if alpha is larger. In the last column of the first table, one source arrives
-every {SLOWLY:g} s instead of every 2 s, so the queue has more time to settle. The ratio by the
-simulator `rounds` is then nearer to that of the exact recursion.
+How much of the theories' error does this assumption cause? In the next table a source starts every
+{GAPS[0]:g}, {GAPS[1]:g} or {GAPS[2]:g} s instead of every 2 s, so the queue has more time to
+settle. The table has the ratio of the last source's rate to the first one's, as the mean over
+{one_by_one(N, 1.0, GAPS[0]).run.times} runs with its standard error. The rates are averaged over
+60 s:
+
+{_slower(runs)}
+
+By the exact recursion this ratio is {by_six(1.0):.1f} for every alpha. With alpha = 3 and 5 the
+ratio in ns-2 rises as the arrivals become slower, to {slowest[3.0]:.1f} and {slowest[5.0]:.1f}. So
+with these two alphas the assumption of an equilibrium causes most of the error at an arrival every
+2 s. But with alpha = 3 the ratio does not stop at that of the exact recursion: it rises above it.
+With alpha = 1 the ratio does not rise by more than chance. So with alpha = 1 the error must have
+another cause.
+
+The theories also assume that each source keeps a backlog of exactly alpha packets. A window is a
+whole number of packets, so its backlog is in general not exactly alpha. The windows are small if
+alpha is small: with alpha = 1, the first of the {N} sources has a window of {first:.1f} packets by
+the exact recursion. Besides, ns-2's Vegas rounds the backlog, so that its window rests at any
+backlog that is less than half a packet from alpha.
+
+The next table tests this second assumption. It has the same ratio by the window rule that
+`boutremans` prints, its equation (1), without a simulation of packets
+(`paper_checks/boutremans/rule.py`). A source starts when the queue is in equilibrium; for a larger
+alpha this takes longer. By the printed rule a window changes by one packet per round trip; we also
+tried steps of half a packet. In the last two columns the backlog is rounded as in ns-2. Each number
+is the mean over {SEEDS} runs, which differ in the start times, with its standard error:
+
+{_by_the_rule()}
+
+With steps of half a packet and without rounding, the ratio is near that of the exact recursion for
+each alpha. With steps of one packet, or with rounding, it is lower, and most of all with alpha = 1.
+So with alpha = 1 the exact recursion is wrong because a source cannot keep a backlog of exactly
+alpha packets. We do not know why the ratio in ns-2 with alpha = 3 rises above that of the exact
+recursion.
 
 **For users.** Vegas sources that start late get more because they over-estimate their baseRTT. If
 all sources know their true baseRTT, those that start late do not get more (`vegasmodel paper
-boutremans` shows this for the paper's figure 7). If the sources measure their baseRTT, a larger
-alpha reduces the advantage of starting late, but also makes the queueing delay longer, in
-proportion to alpha."""
+boutremans` shows this for the paper's figure 7). If the sources measure their baseRTT and start
+soon after one another, a larger alpha reduces the advantage of starting late. If each source starts
+when the queue has settled, it does not: with an arrival every {GAPS[-1]:g} s the ratio in ns-2 is
+larger with alpha = 3 or 5 than with alpha = 1. A larger alpha also makes the queueing delay longer,
+in proportion to alpha."""
