@@ -156,7 +156,7 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     ``FRESH`` by their number. The ACK of the first fresh packet comes a round trip later, at 1. It
     ends the backoff, but still restarts the timer with the long timeout (tcp.cc: ``timerfix_`` is
     false). The next ACK restarts it with the usual one, and ``flow.resends`` is then 0. That is the
-    ACK of another packet in flight, if one has arrived, or else an ACK of the next round trip. No
+    ACK of other packets in flight, if they have arrived, or else an ACK of the next round trip. No
     ACK comes while all packets in flight are lost.
 
     When Vegas has doubled the timeout without having waited for it, ``flow.resends`` is 1: the
@@ -175,7 +175,7 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     flow.resends = max(flow.resends - g, 0.0)
     if flow.resends <= 1.0 + WINDOW_ERROR:
         flow.backoff = 1.0
-        if flow.in_flight - flow.undetected >= 2.0:
+        if flow.in_flight - flow.undetected >= 2.0 * flow.acked_at_once:
             flow.resends = 0.0
     if flow.resends <= WINDOW_ERROR:
         flow.resends, flow.timer = 0.0, 1.0
