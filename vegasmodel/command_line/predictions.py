@@ -230,8 +230,8 @@ def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
     """The predictions of the models ``names``.
 
     If a model cannot predict the throughputs, its ``Prediction`` gives the reason instead. One
-    reason is that the model needs an optional package that is not installed. If this is the only
-    model in ``names``, ``ExtraMissing`` is raised instead.
+    reason is that the model needs an optional package that is not installed. But if ``names`` has
+    only one model, ``ExtraMissing`` is raised for this reason.
     """
     from vegasmodel.predictor import predict, predict_all
 

@@ -73,7 +73,7 @@ class Unfinished(_Simplified):
         """Add the function's code in LLVM's language.
 
         A function marked ``rare`` seldom runs. So LLVM is told not to inline the compiled functions
-        that it calls (``Part``), which saves time when it is compiled.
+        that it calls (``Part``), which saves compile time.
         """
         if self.marks.rare:
             linked = [lib for lib in self._linking_libraries if isinstance(lib, Unfinished)]

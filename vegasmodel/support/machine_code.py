@@ -105,8 +105,8 @@ def compiled(
       package that one of them imports.
     - ``whole_program``: compile the function and all compiled functions that it calls as one
       program.  The next two options have an effect only in such a program.
-    - ``negative_indices``: if False, the code is faster, but no array index may be negative, and
-      neither an end nor the step of a slice.
+    - ``negative_indices``: if False, the code is faster, but array indices, and the ends and the
+      step of a slice, must not be negative.
     - ``marks``: what LLVM inlines, how much it optimises, and what it may assume.
     - ``options``: options of ``numba.njit``.
 

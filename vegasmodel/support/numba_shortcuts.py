@@ -70,8 +70,8 @@ def without_negative_indices() -> Iterator[None]:
     """Make Numba compile array accesses without a test for negative indices.
 
     A negative index counts from the end of the array, so Numba normally tests each index, and both
-    ends of each slice.  The code is faster without the tests, but then none may be negative, nor
-    may the step of a slice.  (A slice still ends where the array ends.)
+    ends of each slice. The code is faster without the tests. But then no index, no end and no step
+    of a slice may be negative. (A slice still ends where the array ends.)
     """
     from numba.np import arrayobj
 

@@ -27,14 +27,14 @@ def seed(number: int) -> None:
 
 @jit
 def draw(now: LinkState) -> float:
-    """A uniform random number on 0 .. 1; ``now.draws`` counts the calls."""
+    """A uniform random number on 0 .. 1; ``now.draws`` counts the calls, for ``steady.py``."""
     now.draws += 1
     return np.random.random()
 
 
 @jit
 def draw_normal(now: LinkState) -> float:
-    """A random number of the standard normal distribution; ``now.draws`` counts the calls."""
+    """A standard normal random number; ``now.draws`` counts the calls, for ``steady.py``."""
     now.draws += 1
     return np.random.normal()
 
