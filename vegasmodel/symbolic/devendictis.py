@@ -81,8 +81,9 @@ def equilibrium_window() -> Formula:
 def reno_at_loss() -> Formula:
     """Reno's window at the loss, W_R(N), if Vegas is in equilibrium then.
 
-    At the loss the two windows add up to mu T + B + 1 packets, and Vegas's window is equation (7)
-    with a full buffer, q = B. mu T is the bandwidth-delay product, B the buffer, q the queue.
+    N is the number of round trips from loss to loss. At the loss Vegas's window is equation (7)
+    with a full buffer, q = B, and the two windows add up to mu T + B + 1 packets. mu T is the
+    bandwidth-delay product, B the buffer, q the queue.
     """
     seven = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
     full = sp.Eq(W_VN + W_RN, M + B + 1)

@@ -30,7 +30,8 @@ def volume_ratio() -> Derivation:
     """lambda, the data volume of class D divided by that of class R: equation (5).
 
     The equation is that of Podlesny and Williamson. It holds if an R flow's rate is k times a D
-    flow's. D is the low-delay class with n_D flows, R the rate class with n_R flows.
+    flow's. D is a Rate-Delay router's low-delay class, with n_D flows, and R its rate class, with
+    n_R flows.
     """
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
@@ -103,7 +104,8 @@ def relative_fairness() -> Derivation:
 def delay_buffer() -> Derivation:
     """The buffer B_D of the delay class D, if no packet may wait longer than the time d.
 
-    Class D is served at the rate S_D, so the last packet of a full buffer waits B_D/S_D.
+    A Rate-Delay router serves class D at the rate S_D, so the last packet of a full buffer waits
+    B_D/S_D.
     """
     served = sp.integrate(S_D, (t, 0, d))
     empty = sp.Eq(B_D, served)
@@ -126,8 +128,8 @@ def vegas_difference() -> Derivation:
 def rate_utilization() -> Derivation:
     """The fraction of its service rate S that class R uses, if all its flows lose simultaneously.
 
-    The class has n AIMD flows with the same RTT. W is the sum of their windows. It grows by n
-    packets per round trip up to W_max. Then a loss multiplies it by b.
+    R is a class of a Rate-Delay router, with n AIMD flows of the same RTT. W is the sum of their
+    windows. It grows by n packets per round trip up to W_max. Then a loss multiplies it by b.
 
     T is the round-trip time without a queue, and M = S T. If W < M, the class uses only a part of
     S, and a round trip lasts T. If W > M, there is a queue, and a round trip lasts W/S. The result

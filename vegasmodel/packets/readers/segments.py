@@ -309,7 +309,7 @@ class Flow:
         """Add to ``missed`` the number of bytes below ``acked`` that are not in the capture.
 
         These bytes were acknowledged, so the sender sent them, and the capture missed them.
-        ``widest`` is the most of them that follow one another.
+        ``widest`` is the size in bytes of the largest hole that was acknowledged, even in part.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]
