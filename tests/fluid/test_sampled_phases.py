@@ -368,6 +368,6 @@ def test_a_receiver_that_acknowledges_at_once_gains_beside_three_that_do_not() -
         Flow(law, 0.0538, name=f"f{i}", variant="ns2", delayed_ack=late)
         for i, (law, late) in enumerate(laws)
     ]
-    four = Scenario((Link(707.0, buffer=27.0),), flows, run=Run(150.0, 50.0, 5, 5, 0.1))
+    four = Scenario((Link(707.0, buffer=27.0),), flows, run=Run(150.0, 50.0, 5, 20, 0.1))
     rates = run(four).throughput
     assert rates[3] / rates.sum() == pytest.approx(348.0 / 700.0, abs=0.08)
