@@ -329,7 +329,10 @@ class Checked:
 
     @classmethod
     def _check_order(cls, values: tuple[object, ...]) -> None:
-        """Raise ``FieldError`` if ``values``, the arguments without a keyword, are confused."""
+        """Do nothing; a subclass may raise ``FieldError`` if ``values`` are in a wrong order.
+
+        ``values`` are the arguments that have no keyword.
+        """
 
     def __post_init__(self) -> None:
         check(self)

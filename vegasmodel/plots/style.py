@@ -246,7 +246,7 @@ def simulated(data: xr.Dataset, where: str) -> xr.Dataset:
 
 
 def _check_curves(curves: Mapping[str, Curve], where: str) -> None:
-    """Raise ``FieldError`` unless each curve has as many y values as x values."""
+    """Raise ``FieldError`` unless each curve has as many y values as x values, and valid errors."""
     if not isinstance(curves, Mapping):
         raise FieldError(where, curves, "a mapping from a curve's name to its x and y")
     for name, curve in curves.items():

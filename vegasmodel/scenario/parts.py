@@ -130,7 +130,8 @@ class Link(Shown):
     def limits(self) -> tuple[float, ...]:
         """How many packets each of the link's queues holds at most, as whole numbers.
 
-        The discipline divides the buffer. The order of the queues is that of its ``services``.
+        The discipline divides the buffer among the queues. The queues are in the order of the
+        discipline's ``services``.
         """
         return self.queue.limits(self.buffer)
 

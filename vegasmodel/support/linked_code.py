@@ -96,7 +96,7 @@ class Unfinished(_Simplified):
         return any(set(_VALUE.findall(phis.get(one, f"[ {one},"))) != {"0"} for one in statuses)
 
     def finalize(self) -> None:
-        """Make no machine code."""
+        """Make no machine code, because the function's code becomes part of whole programs."""
         self._finalized = True
 
     def with_callees(self, found: dict[Any, None]) -> None:

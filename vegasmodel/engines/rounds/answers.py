@@ -159,7 +159,7 @@ def _finished(totals: Totals) -> Floats:
     It is also infinite for a group of short flows, in which there is always more to deliver.
     """
     once = [member.flow.arrivals == "once" for member in totals.scenario.members]
-    # times in a record are those at the first queue, which packets reach some time after they leave
+    # a record's times are at the first queue, which a packet reaches some time after it is sent
     finished = totals.flows["finished"] - (totals.flows["start"] - totals.starts)
     return np.where(once, finished, np.inf)
 

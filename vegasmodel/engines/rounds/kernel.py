@@ -261,7 +261,7 @@ def _flow_event(
 def _start_flows(net: Net, seed: int) -> None:
     """Prepare a new run: seed the random numbers and schedule the start of each flow."""
     np.random.seed(seed)
-    random.seed(seed)  # Numba has a second generator, for laws of a user that call ``random``
+    random.seed(seed)  # Numba's other generator: users' functions may call ``random``
     for k in range(net.links.shape[0]):
         net.links[k].next_hazard = np.random.exponential()
     for e in range(net.hops.shape[0]):

@@ -411,7 +411,7 @@ class Net(NamedTuple):
     """The whole simulated network: all records that the compiled functions read and change."""
 
     flows: Table[Sender]
-    hops: Table[Hop]  # the hops of all flows, those of each flow in a row
+    hops: Table[Hop]  # the hops of all flows; those of one flow stand together
     links: Table[Queue]  # one queue per link and direction, or two if the link has classes
     rings: Table[Parcel]  # parcels on their way to each hop; at a first hop, ACKs to the flow
     free: NDArray[np.int64]  # one number: the index from which on ``rings`` is not in use

@@ -101,10 +101,10 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
     """Set the place in line of a sender that has just detected a loss and cut its window.
 
     The sender had ``before`` packets in flight. It detected the loss ``-left`` round trips before
-    the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than
-    ACKs arrive, evenly over a round trip (``tcp_cwnd_reduction``). So its train gets shorter both
-    before and behind the last packet that it sent before the recovery. The ACK of this packet ends
-    the recovery.
+    the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than it
+    receives ACKs, and spreads them evenly over a round trip, as Linux's ``tcp_cwnd_reduction``
+    does. So its train gets shorter both before and behind the last packet that it sent before the
+    recovery. The ACK of this packet ends the recovery.
     """
     L = length(flow, now, c)
     at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd
