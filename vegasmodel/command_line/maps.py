@@ -27,11 +27,11 @@ def draw_map(
     out: Path,
     json: bool,
 ) -> None:
-    """Draw a ready-made map of how throughputs depend on two fields of a scenario.
+    """Draw a picture (map) of how throughputs depend on two keys of a scenario.
 
-    The colours show a share or a ratio of throughputs.  MAP is starvation, buffer-alpha, rtt-bias
-    or linux-order.  A printed paragraph says how to read the picture.  The map starvation runs
-    ns-2.
+    The colours show a share or a ratio of throughputs.  MAP is the map's name: starvation,
+    buffer-alpha, rtt-bias or linux-order.  A printed paragraph says what the map shows and how to
+    read it.  For the map "starvation" the command also runs ns-2.
 
     Example: vegasmodel map buffer-alpha --out map.png
     """

@@ -270,11 +270,12 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
 
     A table has a ``packet_size`` if it differs from that of the file.
 
-    The flows keep their names if every name begins with a letter and has only letters, digits,
-    hyphens and underscores, at most 100 in all. Otherwise each flow is named after its congestion
-    control and its number in the trace, such as ``cubic-2``, because addresses with ports are hard
-    to read. If the trace names no congestion control that is known here, it is ``reno``, which the
-    user may change, and the name is ``flow-2``.
+    The flows keep their names if each name begins with a letter, has only letters, digits, hyphens
+    and underscores, and is at most 100 characters long. Otherwise the names may be addresses with
+    ports, which are hard to read. Each flow is then named after its congestion control and its
+    number in the trace, such as ``cubic-2``. If the trace does not tell a flow's congestion
+    control, or tells one that this package does not have, the table says ``reno``, which the user
+    may change, and a new name is ``flow-2``, for example.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)

@@ -92,17 +92,18 @@ class Equilibrium:
 def solve(
     routing: Routing, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike = 0.0
 ) -> Equilibrium:
-    """Rates and queueing delays of Vegas flows over several links.
+    """Rates and queueing delays of Vegas flows over several links, in equilibrium.
 
     - ``routing`` [link, flow]: how often the flow crosses the link, usually 0 or 1.
     - ``capacity`` [link]: pkt/s.
-    - ``alpha`` [flow]: the backlog in packets that the flow keeps.
+    - ``alpha`` [flow]: the backlog in packets that the flow believes to have in the queues.
     - ``over_estimate`` [flow]: by how many seconds the flow over-estimates its propagation delay.
 
     In place of each of the last three arrays, one number may be given for all entries.
 
-    The solver Clarabel finds approximate queueing delays, and Newton steps make them exact up to
-    rounding. Raises ``ValueError`` for arrays whose shapes do not fit, numbers out of range, or a
+    The solver Clarabel finds approximate queueing delays, and Newton steps make them more exact,
+    as a rule up to rounding. If the result then fails a check (``certificate``), its status is
+    ``INACCURATE``. Raises ``ValueError`` for arrays whose shapes do not fit, numbers out of range, or a
     flow without links, and ``ExtraMissing`` if Clarabel is not installed.
     """
     need("network", "the equilibrium of several links")

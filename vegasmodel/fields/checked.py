@@ -83,8 +83,8 @@ class Tables:
 class OneOf:
     """Reads, checks and writes a field whose value may be a number, a word or a TOML table.
 
-    A form for which no rule is given is not allowed. ``Rule`` explains the arguments of the
-    methods.
+    A number, a word or a table is allowed only with ``plain``, with ``word``, or with ``table`` or ``tagged``. ``Rule``
+    explains the arguments of the methods.
 
     - ``plain``: the rule for a number.
     - ``word``: the only word that is allowed.

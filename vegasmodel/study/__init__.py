@@ -6,7 +6,7 @@
   choice of start times, initial windows and a seed. Runs with nearly the same throughputs have the
   same outcome.
 - ``cycles`` finds the steady state to which each random start leads: constant windows, a periodic
-  motion or, if there is neither, long averages.
+  motion or, if there is neither, the averages over a long time.
 - ``agreement`` tests whether two models lead to the same outcomes equally often.
 - ``boundary`` finds at which values of two fields the equilibrium turns unstable.
 - ``uncertainty`` computes how the throughputs depend on the fields, and how uncertain the ratios of
@@ -14,7 +14,8 @@
 
 Other modules help these studies. ``fields`` finds a field of the scenario by its name. ``points``
 makes copies of the scenario in which some fields have other values; each copy is called a point.
-``models`` evaluates a model at many points, and ``together`` computes many points at once.
+``models`` evaluates a model at many points. Where it can, ``together`` puts these points into
+arrays and computes them in one call, which takes less time.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Makes the ready-made maps of the command ``map``: pictures of how a result depends on two fields.
+"""Makes the maps of the command ``map``: pictures of how a result depends on two fields.
 
 A map has two panels, which are pictures side by side, and a text that says how to read them. The
 axes of a panel are two fields of a scenario, and the colours show the result for each pair of their
@@ -251,6 +251,6 @@ MAPS = {each.name: each for each in (_starvation(), _buffer_alpha(), _rtt_bias()
 
 
 def find(name: str) -> Map:
-    """The ready-made map called ``name``. Raises ``FieldError`` for an unknown name."""
+    """The map called ``name``. Raises ``FieldError`` for an unknown name."""
     Choice(tuple(MAPS)).check(name, "map")
     return MAPS[name]

@@ -1,8 +1,9 @@
-"""For each case of a study, such as a point of a sweep, names the assumptions that do not hold.
+"""Names the assumptions that do not hold in each case of a study.
 
-The assumptions are those of the model that the study uses. For each case there is one text: the
-names of the assumptions that do not hold in it, in alphabetical order, with spaces between them.
-``counted`` says in how many cases each assumption does not hold.
+A case is, for example, one point of a sweep. The assumptions are those of the model that the study
+uses. The result for a case is one text: the names of the assumptions that do not hold in this case,
+in alphabetical order, with spaces between them. ``counted`` says in how many cases each assumption
+does not hold.
 """
 
 from __future__ import annotations

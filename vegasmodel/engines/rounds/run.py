@@ -116,7 +116,8 @@ class Totals:
 def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) -> NDArray[Any]:
     """Make the memory for all groups of packets that can be in flight at once (``Net.rings``).
 
-    A hop is one queue on one flow's path. Each hop has a ring buffer of groups in this memory. The
+    A group consists of successive packets of one flow that travel together (``state.Parcel``). A
+    hop is one queue on one flow's path. Each hop has a ring buffer of groups in this memory. The
     function also sets, for each hop, where its ring buffer begins and how many groups it has room
     for. ``sizes`` [flow] are the flows' sizes in packets. ``parts`` is the number of intervals in a
     round trip. ``at_once`` is the number of packets that can be in flight. ``held`` is the
