@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 import paper_checks
 from paper_checks import causes
 from paper_checks.boutremans.figures import by_rule
 from paper_checks.boutremans.scenes import one_by_one
 from paper_checks.checks import Check, Found, Record, by_print, distance, exactly, judge
+from paper_checks.devendictis import whole
 from paper_checks.runs import NoRun, Runs
 from paper_checks.spread import averaged, majority
 from paper_checks.summary import VERDICTS, markdown, statements, summary
@@ -303,6 +305,7 @@ def test_podlesny_s_losses_say_what_the_scale_changes(checks: list[Check]) -> No
     losing = [c for c in checks if c.paper == "podlesny" and "IV-E, Vegas's loss" in c.item]
     assert len(losing) == 2
     for check in losing:
+        assert (check.verdict, check.note.startswith("The scale decides")) == ("blocked", True)
         assert "the router has run at a fifth of the scale only" in check.note
         lists = re.findall(r"ms: ([\d., ]+) %", check.note)[-2:]
         fifth, full = ([float(part) for part in row.split(", ")] for row in lists)
@@ -427,6 +430,34 @@ def test_the_rule_of_boutremans_gets_what_its_theory_says_with_finer_steps(alpha
     )
     assert abs(half - 1) < 0.05
     assert max(whole, rounded) < 0.95
+
+
+@pytest.mark.parametrize("name", whole.WAYS)
+@pytest.mark.parametrize("T", [0.065, 0.1])
+def test_sums_over_whole_mini_cycles_count_window_by_window(name: str, T: float) -> None:
+    """devendictis, section 3: the sums as loops, and the windows of phase 3 as roots of (7)."""
+    way, B, alpha, M = whole.WAYS[name], 9.0, 3.0, 1080.0 * T
+    V, R = 0.75 * alpha * (M + B) / B, ((M + B) * (B - alpha) / B + 1) / 2  # after a loss
+    V_a, R_a, a = (M + V - R) / 2, (M + R - V) / 2, (M - R - V) / 2 + 1
+    k = brentq(lambda k: V_a + k - alpha * (M + 2 * k) / (2 * k), 1e-6, 1e3)  # (16)
+    ends = [int(way(x)) for x in (a, a + k, R + 1)]
+    vegas = sum(V + i - 1 for i in range(1, ends[0] + 1))
+    vegas += sum(V_a + i for i in range(ends[0] + 1, ends[1] + 1))  # as printed
+    for i in range(1, ends[2] - ends[1] + 1):
+        other = R_a + k + i
+        vegas += brentq(lambda W, o=other: W * (W + o - M) - alpha * (W + o), 1e-9, 1e4)
+    reno = sum(R + i - 1 for i in range(1, ends[2] + 1))
+    assert whole.section_3(T, B, way) == pytest.approx(vegas / reno, rel=1e-9)
+
+
+def test_the_ratio_of_devendictis_at_ten_packets_depends_on_what_the_text_leaves_open(
+    checks: list[Check],
+) -> None:
+    """0.76 comes out with 9 packets that wait and whole mini-cycles, at T that figure 3 allows."""
+    assert round(whole.section_3(0.065, 9.0, np.floor), 2) == 0.76
+    verdicts = {c.item: c.verdict for c in checks}
+    assert verdicts["section 4, ratio Vegas/Reno at B = 10"] == "blocked"
+    assert verdicts["section 4, ratio Vegas/Reno at B = 5"] == "discrepant"
 
 
 def test_unknown_paper() -> None:

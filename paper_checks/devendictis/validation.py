@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from paper_checks.checks import Found, Record, exactly, rounding
+from paper_checks.devendictis import whole
 from paper_checks.devendictis.scenes import (
     ALPHA,
     BUFFERS,
@@ -139,11 +140,32 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
             float(near),
             detail=f"Above the threshold, over all T: {text}; below it, by appendix A and for any "
             f"T: {small:.3f}; ns-2 2.35 where B "
-            f"packets wait, at {TRIED}: {by[0]}; with B as its limit: {by[1]}.",
+            f"packets wait, at {TRIED}: {by[0]}; with B as its limit: {by[1]}.{_in_whole(B)}",
             packets=packets,
+            missing=_left_open(B, printed),
         )
 
     return compute
+
+
+def _left_open(B: float, printed: float) -> str:
+    """Where the printed ratio comes out if B is ns-2's limit and mini-cycles are whole, as text.
+
+    Empty if it does not come out anywhere.
+    """
+    if B <= 5:
+        return ""
+    _, text = whole.at_figure_3(whole.section_3, B - 1, printed)
+    if not text:
+        return ""
+    real = ratios(B - 1, "printed").max()
+    return (
+        "What the text leaves open decides: T, whether the buffer counts the packet in "
+        "transmission, and where sums end whose limits a, b, N are no whole numbers. With "
+        f"{B - 1:g} packets that wait, {printed} comes out by the printed formulas at some T, if "
+        f"a, b and N are rounded where the sums end: {text}. With a, b and N as real numbers the "
+        f"ratio is at most {real:.3f}."
+    )
 
 
 def ratio_at(B: float, T: float, runs: Runs, place: Place = roomy) -> float:
@@ -233,18 +255,23 @@ def _end(alpha: float, plus: float) -> float:
     )
 
 
-def _floored() -> str:
-    """Where appendix A's sums over whole mini-cycles, N rounded down, have the printed 2.58."""
-    M = np.arange(5.0, 2000.0, 0.01)  # mu T
-    reno = (M + 6) * (1 - LAM) / (3 - 2 * LAM)  # W_R(1), half of its last; B = 5
-    vegas = LAM * (M + 6) / (3 - 2 * LAM)
-    more = np.floor((M + 6) * (1 - LAM) / (3 - 2 * LAM))  # N - 1
-    found = M[abs((vegas + more / 2) / (reno + more / 2) - 2.58) <= rounding(0.01)]
+def _in_whole(B: float) -> str:
+    """The largest ratio with whole mini-cycles, and where appendix A has the printed 2.58."""
+    formula = whole.appendix_a if B <= 5 else whole.section_3
+    most, _ = whole.at_figure_3(formula, B, np.nan)
+    text = (
+        " With a, b and N rounded, down, to the nearest or up, the ratio is at most "
+        f"{most:.3f} at each T at which hypothesis 2, mu T > B, holds for figure 3's buffers of up "
+        f"to {max(BUFFERS):g} packets."
+    )
+    if B > 5:
+        return text
+    M = np.arange(B, 2000.0, 0.01)  # mu T
+    found = M[[abs(formula(x / MU, B, np.floor) - 2.58) <= rounding(0.01) for x in M]]
     return (
-        " With N of appendix A rounded down and its sums taken over N whole mini-cycles, 2.58 "
-        f"comes out at mu T of {found.min():.1f} to {found.max():.1f} only, that is T of about "
-        f"{1e3 * found.mean() / MU:.0f} ms. That is not figure 3's T: its buffers go up to 30 "
-        "packets, and hypothesis 2 wants mu T > B."
+        f"{text} With N rounded down, 2.58 comes out at mu T of {found.min():.1f} to "
+        f"{found.max():.1f} only, that is T of about {1e3 * found.mean() / MU:.0f} ms, where it "
+        "does not hold."
     )
 
 
@@ -261,7 +288,7 @@ def thresholds() -> list[Record]:
                 note="The nearest ratio by the printed formulas over T from 1 ms to 20 s, as far "
                 "as mu T > B; at B = 5 those of appendix A too, for the text has a threshold of 5. "
                 f"{NO_T} Tolerance: rounding of the print. So no T gives the figure, with a, b and "
-                f"N as real numbers.{_floored() if B <= 5 else ''}",
+                "N as real numbers.",
                 source="theory",
             )
             for B, printed in ((5.0, 2.58), (10.0, 0.76))

@@ -1,0 +1,64 @@
+"""The ratios of ``devendictis`` if its sums run over whole mini-cycles.
+
+By the paper's formulas the mini-cycles a, b and N are in general no whole numbers, and the paper
+does not say where its sums then end.  Here the ends of the sums are rounded, in each of three ways.
+The windows W_V(a), W_R(a) and W_R(b) are those of the formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from paper_checks.checks import rounding
+from paper_checks.devendictis.scenes import ALPHA, BUFFERS, LAM, MU
+
+__all__ = ["WAYS", "appendix_a", "at_figure_3", "section_3"]
+
+Way = Callable[[float], float]
+WAYS: dict[str, Way] = {"down": np.floor, "to the nearest": np.rint, "up": np.ceil}
+# s.  Hypothesis 2, mu T > B, must hold for each buffer of figure 3.
+SCAN = np.arange(np.ceil(1e4 * max(BUFFERS) / MU), 2000.0) / 1e4
+
+
+def section_3(T: float, B: float, way: Way) -> float:
+    """P_Vegas/P_Reno by the printed formulas of section 3, for buffers above the threshold."""
+    M = MU * T
+    V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1
+    V_1, R_1 = LAM * V_N, R_N / 2
+    V_a, R_a = (M + V_1 - R_1) / 2, (M + R_1 - V_1) / 2
+    real_a = (M - R_1 - V_1) / 2 + 1
+    real_b = real_a + (-(V_a - ALPHA) + np.sqrt((V_a - ALPHA) ** 2 + 2 * ALPHA * M)) / 2
+    a, b, N = way(real_a), way(real_b), way(R_N / 2 + 1)
+    R = R_a + real_b - real_a + np.arange(1, N - b + 1)  # Reno's windows in phase 3
+    C = R - ALPHA - M
+    vegas = a * V_1 + a * (a - 1) / 2  # A_V
+    vegas += (b - a) * V_a + (a + 1 + b) * (b - a) / 2  # B_V, as printed
+    vegas += float(np.sum((-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2))  # (17)
+    return float(vegas / (N * R_1 + N * (N - 1) / 2))
+
+
+def appendix_a(T: float, B: float, way: Way) -> float:
+    """P_Vegas/P_Reno by appendix A, for buffers below the threshold."""
+    both = (MU * T + B + 1) / (3 - 2 * LAM)
+    V_1, R_1 = LAM * both, (1 - LAM) * both
+    more = (way(R_1 + 1) - 1) / 2
+    return float((V_1 + more) / (R_1 + more))
+
+
+def at_figure_3(
+    ratio: Callable[[float, float, Way], float], B: float, printed: float
+) -> tuple[float, str]:
+    """The largest ratio at any T that figure 3 may have; and at which T it is ``printed``, as text.
+
+    The text is empty if there is no such T.
+    """
+    found = {name: np.array([ratio(T, B, way) for T in SCAN]) for name, way in WAYS.items()}
+    hits = {name: SCAN[abs(own - printed) <= rounding(0.01)] for name, own in found.items()}
+    text = "; ".join(
+        f"{name}, {1e3 * T.min():.0f} to {1e3 * T.max():.0f} ms"
+        for name, T in hits.items()
+        if T.size
+    )
+    return max(float(own.max()) for own in found.values()), text
