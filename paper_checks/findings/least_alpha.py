@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from paper_checks import devendictis
+from paper_checks.devendictis.scenes import ALPHA, LAM, model
 from paper_checks.evaluation.scenes import pair
 from paper_checks.findings.page import Page, table
 from paper_checks.runs import Runs
@@ -86,6 +87,12 @@ def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
         capacity, rtt, waiting, alpha=alphas, losers=losers, variant="ns2", response=2.0
     )
     return crossing(alphas.tolist(), (v / r).tolist())
+
+
+def printed_ratio(B: float) -> float:
+    """Vegas over Reno by the printed formulas of ``devendictis``, at an RTT of 80 ms."""
+    vegas, reno = model(0.08, B, "printed")
+    return vegas / reno
 
 
 def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndarray:
@@ -176,11 +183,14 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
         f"{slope:.2f} B {'+' if level >= 0 else '-'} {abs(level):.1f}" for slope, level in slopes
     ]
     three = [float(np.interp(3.0, rows[:, 1], rows[:, 0])) for rows in tables]
+    parts_of_B = np.concatenate([rows[:, 1] / rows[:, 0] for rows in tables])
+    above = {B: printed_ratio(float(B)) for B in (5, 6, 7, 8)}
     over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
     return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
 source gets as much as Reno? Two papers have partial answers. In `devendictis` (De Vendictis and
-Baiocchi), Vegas gets less than Reno if the buffer is larger than B_th = alpha (3 - 2 lambda), where
-lambda is the factor by which a loss multiplies Vegas's window. The paper `evaluation` (a comparison
+Baiocchi), Vegas gets more than Reno if the buffer is smaller than B_th = alpha (3 - 2 lambda),
+where lambda is the factor by which a loss multiplies Vegas's window. Above B_th, Vegas's part falls
+as the buffer grows. The paper `evaluation` (a comparison
 of Reno, SACK and Vegas in ns-2) finds that alpha = 3, beta = 6 is fair at a buffer of 15 packets
 (section 3.3.3), and that alpha = 1, beta = 3 is fair at a buffer of "about 8" packets. Neither
 paper says how to find the fair alpha for a given buffer.
@@ -224,8 +234,14 @@ of each link:
 {table(["model", "link of evaluation", "link of devendictis"], missed)}
 
 **What survives.** The fair alpha grows with the buffer B. The paper `devendictis` suggests this: in
-its model, the buffer B_th above which Vegas gets less than Reno is proportional to alpha. In ns-2
-the fair alpha is roughly two fifths of the buffer. Straight lines fitted to ns-2's fair alphas are
+its model, the buffer B_th above which Vegas's part falls is proportional to alpha. But B_th itself
+is not the buffer at which both get the same. With alpha = 3, for example, B_th is
+{ALPHA * (3 - 2 * LAM):g} packets. By the paper's printed formulas, Vegas still gets more than Reno
+just above it: at 80 ms it gets {above[5]:.2f} times as much at a buffer of 5 packets,
+{above[6]:.2f} times at 6, {above[7]:.2f} times at 7, and {above[8]:.2f} times at 8.
+
+In ns-2 the fair alpha is {min(parts_of_B):.0%} to {max(parts_of_B):.0%} of the buffer, on average
+{np.mean(parts_of_B):.0%}. Straight lines fitted to ns-2's fair alphas are
 {lines[0]} packets for the link of `evaluation`, and {lines[1]} packets for the link of
 `devendictis`.
 
