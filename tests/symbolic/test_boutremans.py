@@ -69,6 +69,23 @@ def test_sensitivities_against_the_numeric_forms():
     assert float(nine.derived.subs(at)) == pytest.approx(sensitivity.delay(2.0, x, c)[0], rel=1e-11)
 
 
+@pytest.mark.parametrize(
+    ("gaps", "right"),
+    [
+        ((5.0, 2.5), True),  # n = 2
+        ((5.0, 5.0, 5.0, 2.5), True),  # all are equal but that of flow k, the last
+        ((5.0, 4.0, 5.0, 5.0), False),
+    ],
+)
+def test_where_the_printed_8_is_right(gaps, right):
+    """docs/errata.md: for two flows, and if all gaps but that of flow k are equal."""
+    y = np.array(gaps)
+    x = 5.0 - y
+    c = float(np.sum(1 / y))  # so that Delta is 5
+    derived, printed = sensitivity.cross(1.0, x, c)[0, -1], sensitivity.cross_printed(y)[0, -1]
+    assert bool(printed == pytest.approx(derived, rel=1e-9)) is right
+
+
 def test_arrivals():
     ratio = b.two_arrivals().derived
     assert sp.simplify(ratio - (1 + sp.sqrt(5)) / 2) == 0
