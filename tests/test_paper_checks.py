@@ -460,6 +460,18 @@ def test_the_ratio_of_devendictis_at_ten_packets_depends_on_what_the_text_leaves
     assert verdicts["section 4, ratio Vegas/Reno at B = 5"] == "discrepant"
 
 
+def test_devendictis_s_ratio_rises_with_the_capacity_also_with_whole_mini_cycles(
+    checks: list[Check],
+) -> None:
+    """Figure 4, called discrepant: the printed formulas at a few T of ours, mu 1150 and 4000."""
+    for way in whole.WAYS.values():
+        for T in (0.03, 0.06, 0.1, 0.2):
+            low, high = (whole.section_3(T * mu / 1080.0, 20.0, way) for mu in (1150.0, 4000.0))
+            assert low < high
+    [check] = (c for c in checks if c.item.startswith("figure 4, the model's ratio falls"))
+    assert check.verdict == "discrepant"
+
+
 def test_unknown_paper() -> None:
     with pytest.raises(ValueError, match="tsang"):
         paper_checks.run(["tsnag"])
