@@ -103,8 +103,8 @@ def solve(
 
     The solver Clarabel finds approximate queueing delays, and Newton steps make them more exact,
     as a rule up to rounding. If the result then fails a check (``certificate``), its status is
-    ``INACCURATE``. Raises ``ValueError`` for arrays whose shapes do not fit, numbers out of range, or a
-    flow without links, and ``ExtraMissing`` if Clarabel is not installed.
+    ``INACCURATE``. Raises ``ValueError`` for arrays whose shapes do not fit, numbers out of range,
+    or a flow without links, and ``ExtraMissing`` if Clarabel is not installed.
     """
     need("network", "the equilibrium of several links")
     A, c, a, x = _checked(routing, capacity, alpha, over_estimate)

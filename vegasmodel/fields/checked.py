@@ -83,8 +83,8 @@ class Tables:
 class OneOf:
     """Reads, checks and writes a field whose value may be a number, a word or a TOML table.
 
-    A number, a word or a table is allowed only with ``plain``, with ``word``, or with ``table`` or ``tagged``. ``Rule``
-    explains the arguments of the methods.
+    A number is allowed only if ``plain`` is given, a word only with ``word``, and a table only with
+    ``table`` or ``tagged``. ``Rule`` explains the arguments of the methods.
 
     - ``plain``: the rule for a number.
     - ``word``: the only word that is allowed.
