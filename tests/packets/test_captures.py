@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.packets import captures
-from tests.packets.captures import ACK, RST, Frame, Options
+from tests.packets.captures import ACK, FIN, RST, SYN, Frame, Options
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
 
@@ -232,6 +232,27 @@ def test_data_after_an_acknowledged_fin_is_of_a_new_connection(jump, tmp_path):
     np.testing.assert_allclose(packets(trace), [60, 60])
     assert trace.flows[1] == trace.flows[0] + " #2"
     assert "every-frame-captured" not in trace.doubts
+
+
+def test_a_keep_alive_after_an_acknowledged_fin_is_no_new_connection(tmp_path):
+    """A client asks, and closes its half; its keep-alive has one byte in the place of the FIN."""
+    frames = [
+        Frame(1.0, True, -1, 0, 0, SYN, mss=1460),
+        Frame(1.04, False, -1, 0, 0, SYN | ACK, mss=1460),
+        Frame(1.041, True, 0, 0, 0),
+        Frame(1.05, True, 0, 300, 0),
+        Frame(1.051, True, 300, 0, 0, FIN | ACK),
+        Frame(1.09, False, 0, 0, 301),
+    ]
+    for i in range(60):
+        frames.append(Frame(1.1 + 0.02 * i, False, 1448 * i, 1448, 301))
+        frames.append(Frame(1.11 + 0.02 * i, True, 301, 0, 1448 * (i + 1)))
+    frames.insert(60, Frame(frames[60].time - 1e-3, True, 300, 1, frames[59].ack))
+    for ident, frame in enumerate(frames, 1):
+        frame.ident = ident
+    trace = read_from(records_of(frames, Options(stamps=False)), tmp_path)
+    assert trace.flows == ["10.0.0.2:5001>10.0.0.1:40000"]
+    np.testing.assert_allclose(packets(trace), [60])
 
 
 @pytest.mark.parametrize("data", [True, False])

@@ -224,11 +224,12 @@ class Connections:
     def _over(self, flow: Flow, seq: int, size: int) -> bool:
         """Whether a segment after the acknowledged FIN of ``flow`` is of a later connection.
 
-        It is unless its bytes are among those that were captured before.  The flow's connection is
-        then ended.
+        It is unless its bytes are among those that were captured before, or it is a keep-alive: one
+        byte in the place of the FIN.  A sender sends keep-alives if only its own half of the
+        connection is closed.  If the segment is of a later connection, the old one is ended.
         """
         offset = signed(seq - flow.high)
-        if flow.begin - flow.high <= offset <= -size:
+        if flow.begin - flow.high <= offset <= -size or (offset, size) == (0, 1):
             return False
         self._end(flow.key, frozenset(flow.key))
         return True

@@ -220,7 +220,8 @@ class Flow:
         Such a segment is a keep-alive, or it belongs to another connection between the same ports.
         """
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
-        alive = end == start + 1 == self.high and start < self.acked
+        last = self.high + self.closed  # a FIN counts as a byte
+        alive = end == start + 1 == last and start < self.acked + self.closed
         return beyond or alive or (self.opened and start < self.begin)
 
     def later(self, ident: int, stamp: int) -> bool | None:
