@@ -458,3 +458,18 @@ def test_a_flow_that_ends_before_the_trace_stops_in_the_file(
     if stop == 12.0:
         found = vm.compare(vm.Scenario.from_toml(text), trace, []).measured
         np.testing.assert_allclose(found.throughput, [500.0, 500.0])
+
+
+@pytest.mark.parametrize(("last", "stop"), [(500.0, 500.0), (700.0, 600.0)])
+def test_a_flow_that_ends_after_the_run_has_no_stop(last: float, stop: float) -> None:
+    """A trace of 900 s, and a run of 600 s, the default."""
+    times = np.arange(1.0, 901.0)
+    rates = np.full((900, 2), 500.0)
+    rates[times > last, 1] = 0.0
+    figures = {"throughput": rates, "rtt": np.full((900, 2), 0.05), "first": [0.0, 0.0]}
+    trace = make("pcap", times, ["a", "b"], figures | {"last": [900.0, last]})
+    text, *_ = newfile.from_trace(trace, "long")
+    scenario = vm.Scenario.from_toml(text)
+    assert scenario.run.duration == 600.0
+    assert [member.stop for member in scenario.members] == [600.0, stop]
+    assert ("stop = " in text) is (last < 600.0)

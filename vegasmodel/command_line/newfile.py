@@ -25,7 +25,7 @@ from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Run, Scenario
 from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
@@ -268,7 +268,8 @@ def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
 def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     """Tables ``[[flow]]`` of the scenario file, one for each flow of the trace.
 
-    A table has a ``packet_size`` if it differs from that of the file.
+    A table has a ``packet_size`` if it differs from that of the file.  It has no ``stop`` after the
+    default ``duration``, which is that of the file if the trace is longer.
 
     The flows keep their names if each name begins with a letter, has only letters, digits, hyphens
     and underscores, and is at most 100 characters long. Otherwise the names may be addresses with
@@ -293,7 +294,7 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
             entry["start"] = f"{first:.6g} s"
-        if flow in stops and stops[flow] > max(first, 0.0):
+        if flow in stops and max(first, 0.0) < stops[flow] < Run().duration:
             entry["stop"] = f"{stops[flow]:.6g} s"
         if flow in windows:
             entry["initial_window"] = f"{windows[flow]:g} pkt"
