@@ -473,3 +473,24 @@ def test_a_flow_that_ends_after_the_run_has_no_stop(last: float, stop: float) ->
     assert scenario.run.duration == 600.0
     assert [member.stop for member in scenario.members] == [600.0, stop]
     assert ("stop = " in text) is (last < 600.0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "warmup"),
+    [
+        ((20.0, 30.0), 10.0),  # a third of the time to the last packet
+        ((20.0, 99.5), 100.0 / 3.0),  # one flow sends until the trace ends
+    ],
+)
+def test_averages_begin_before_all_flows_have_ended(ends: tuple[float, ...], warmup: float) -> None:
+    """Both flows start at 0; the trace lasts for 100 s."""
+    times = np.arange(1.0, 101.0)
+    rates = np.where(times[:, None] <= np.array(ends), 500.0, 0.0)
+    figures = {"throughput": rates, "rtt": np.full((100, 2), 0.05), "first": [0.0, 0.0]}
+    trace = make("pcap", times, ["a", "b"], figures | {"last": list(ends)})
+    text, *_ = newfile.from_trace(trace, "early")
+    scenario = vm.Scenario.from_toml(text)
+    assert scenario.run.warmup == pytest.approx(warmup, rel=1e-5)
+    measured = vm.compare(scenario, trace, []).measured.throughput
+    assert measured is not None
+    assert measured[1] == pytest.approx(500.0, rel=0.02)

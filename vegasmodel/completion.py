@@ -29,6 +29,7 @@ import numpy as np
 
 from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
+from vegasmodel.packets.activity import ends_early, idle_flows
 from vegasmodel.packets.estimate import Estimate, Estimates, estimate, lost_packets
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.pairing import Pairing, pair
@@ -197,16 +198,24 @@ def _warmup(trace: Trace) -> tuple[float, str]:
     But the last flow may start so late that the averages would cover less than the fraction
     ``LEAST`` of the trace.  Then averages begin after a third of the whole trace.  If the trace has
     only one interval, they begin at 0, because no part of the interval can be left out.
+
+    If all flows with much to send end before the trace does (``ends_early``), the last packet of
+    these flows counts as the end of the trace, because nothing can be averaged after it.
     """
     if len(trace.edges) == 2:
         return 0.0, "the trace has one interval, of which no part can be left out"
-    end, firsts = float(trace.edges[-1]), trace.known("first")
+    stops, idle = ends_early(trace), idle_flows(trace)
+    last = [stops.get(flow, math.inf) for flow in trace.flows if flow not in idle]
+    end = min(max(last, default=math.inf), float(trace.edges[-1]))
+    word = "last packet" if end < trace.edges[-1] else "end of the trace"
+    firsts = trace.known("first")
     starts = np.zeros(0) if firsts is None else firsts[firsts < end]
-    last = float(np.nanmax(starts, initial=trace.begin))
-    third = last + (end - last) / 3.0
+    start = float(np.nanmax(starts, initial=trace.begin))
+    third = start + (end - start) / 3.0
     if end - third < LEAST * (end - trace.begin):
-        return trace.begin + (end - trace.begin) / 3.0, "a third of the trace"
-    return third, "a third of the time from the last flow's start to the end of the trace"
+        whole = f"time to the {word}" if end < trace.edges[-1] else "trace"
+        return trace.begin + (end - trace.begin) / 3.0, f"a third of the {whole}"
+    return third, f"a third of the time from the last flow's start to the {word}"
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
