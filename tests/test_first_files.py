@@ -14,6 +14,7 @@ import pytest
 import vegasmodel as vm
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
+from vegasmodel.packets import read
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.trajectories import to_trace
@@ -494,3 +495,17 @@ def test_averages_begin_before_all_flows_have_ended(ends: tuple[float, ...], war
     measured = vm.compare(scenario, trace, []).measured.throughput
     assert measured is not None
     assert measured[1] == pytest.approx(500.0, rel=0.02)
+
+
+@pytest.mark.parametrize(("again", "stop"), [(0, 30.0), (1, 100.0)])
+def test_a_silent_connection_of_a_kernel_s_trace_stops(
+    again: int, stop: float, tmp_path: Path
+) -> None:
+    """Its rows go on to the end, 100 s; with a retransmission at 60 s its sender is not done."""
+    rows = ["time,flow,cwnd,bytes_acked,snd_mss,rtt_us,total_retrans"]
+    for k in range(101):
+        rows.append(f"{k},a,10,{k * 100_000},1000,50000,0")
+        rows.append(f"{k},b,10,{min(k, 30) * 100_000},1000,50000,{again * (k >= 60)}")
+    (tmp_path / "log.csv").write_text("\n".join(rows))
+    text, *_ = newfile.from_trace(read(tmp_path / "log.csv"), "log")
+    assert [member.stop for member in vm.Scenario.from_toml(text).members] == [100.0, stop]

@@ -62,20 +62,25 @@ def ends_early(trace: Trace) -> dict[str, float]:
 
     A flow ends before the trace if it is then silent for more than a second (``SAME_TIME``), and
     for longer than it ever was before. Flows of which this is unknown are left out.
+
+    A trace of a kernel's counters goes on after the last packet, as long as the connection is open.
+    There a flow ends with the last interval in which it delivers, if no retransmission follows: a
+    sender that still waits for an ACK sends again.
     """
     last, delivered = trace.known("last"), trace.known("throughput")
+    again = trace.known("retransmits")
     if last is None or delivered is None:
         return {}
     result, end = {}, float(trace.edges[-1])
     for i, name in enumerate(trace.flows):
         times = trace.edges[1:][delivered[:, i] > 0]
-        pause = float(np.diff(times).max(initial=0.0))
-        if (
-            times.size
-            and not np.isnan(delivered[:, i]).any()
-            and end - last[i] > max(SAME_TIME, pause)
-        ):
-            result[name] = float(last[i])
+        if not times.size or np.isnan(delivered[:, i]).any():
+            continue
+        stop, pause = float(last[i]), float(np.diff(times).max(initial=0.0))
+        if again is not None and np.all(again[trace.edges[1:] > times[-1], i] == 0):
+            stop = min(stop, float(times[-1]))
+        if end - stop > max(SAME_TIME, pause):
+            result[name] = stop
     return result
 
 
