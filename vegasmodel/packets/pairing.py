@@ -192,11 +192,12 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
     """
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}
+    names = trace.flows
+    shown = match_texts(names)
     for g, group in enumerate(scenario.flows):
         if group.match is None:
             continue
-        field, names = f"flow[{g}].match", trace.flows
-        shown = match_texts(names)
+        field = f"flow[{g}].match"
         hits = [names.index(group.match)] if group.match in names else []
         hits = hits or [i for i, name in enumerate(shown) if name == group.match]
         hits = hits or [i for i, name in enumerate(names) if _fits(group.match, name)]
