@@ -12,8 +12,8 @@ from vegasmodel.scenario import Flow, Red
 RED = Red(5.0, 15.0, 0.1)
 
 
-def ns2(law, **more):
-    return Flow(law=law, rtt=0.1, variant="ns2", **more)
+def ns2(law, rtt=0.1, **more):
+    return Flow(law=law, rtt=rtt, variant="ns2", **more)
 
 
 CASES = {
@@ -26,6 +26,20 @@ CASES = {
     "ns-2, CUBIC": scenario([ns2("cubic", count=2)], buffer=30.0, duration=100.0, warmup=20.0),
     "random loss": scenario([ns2("vegas")], 20000.0, math.inf, 300.0, 20.0, loss=0.03),
     "RED": scenario([ns2("vegas"), ns2("reno")], duration=60.0, warmup=20.0, queue=RED),
+    "a loss while the window drains": scenario(
+        [ns2("newreno", count=5)], 100.0, 20.0, 40.0, 10.0, loss=0.1
+    ),
+    "delayed ACKs, a timer runs": scenario(
+        [ns2("vegas", delayed_ack=True), ns2("reno", delayed_ack=True)],
+        200.0,
+        20.0,
+        60.0,
+        20.0,
+        loss=0.05,
+    ),
+    "delayed ACKs, all packets in flight are lost": scenario(
+        [ns2("reno", count=6, delayed_ack=True)], 1000.0, math.inf, 40.0, 10.0, loss=0.1
+    ),
     "RED, papers": scenario([vegas(), reno()], duration=60.0, warmup=20.0, queue=RED),
     "ns-2, a flow comes and goes": scenario(
         [ns2("vegas"), ns2("reno", start=10.0, stop=30.0)], duration=60.0, warmup=20.0

@@ -64,6 +64,7 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     elif flow.later_hole == 0.0:
         flow.later_hole = flow.detection_in - passed
     flow.undetected = min(flow.undetected + packets, flow.in_flight)
+    flow.held_back = min(flow.held_back, flow.in_flight - flow.undetected)
     flow.lost += max(packets, 1.0)
     now.drops += 1
     flow.rounds_at_rest = 0.0

@@ -299,7 +299,8 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
         flow.extra = allowed - n
         flow.in_flight = allowed
     elif allowed < n:
-        flow.in_flight = max(allowed, n - max(flow.drain, n) * h / (flow.rtt + now.delay))
+        left = n - max(flow.drain, n) * h / (flow.rtt + now.delay)
+        flow.in_flight = max(allowed, left, flow.undetected)  # no ACK comes of a lost packet
 
 
 @jit

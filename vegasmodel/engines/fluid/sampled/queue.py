@@ -113,7 +113,8 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
     acknowledged alone. Its ACK releases a packet that travels between two trains, and is held back
     in turn. So the model takes a packet to be held back all the time between two trains.
 
-    After a loss the receiver acknowledges each packet at once. ``h`` is the length of the step in
+    After a loss the receiver acknowledges each packet at once, also while the sender waits for its
+    retransmission timer. ``h`` is the length of the step in
     seconds.
     """
     trip = flow.rtt + now.delay
@@ -122,6 +123,7 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
         return
     flow.early_ago = began + WINDOW_ERROR if flow.held_back > 0.0 else 0.0
     whole = flow.undetected <= 0.0 and flow.recovery_left <= 0.0 and not flow.in_slow_start
+    whole = whole and flow.timeout_ends <= now.time
     flow.held_back = flow.in_flight % 2.0 if whole and flow.in_flight % 1.0 == 0.0 else 0.0
     joins = trip - flow.in_flight / c < flow.ack_pause
     flow.train_lacks = flow.held_back if joins else 0.0
