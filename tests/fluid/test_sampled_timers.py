@@ -167,3 +167,20 @@ def test_a_starved_flow_finds_places_of_the_full_queue_as_in_ns2() -> None:
     rates = run(Scenario((Link(901.0, buffer=17.0),), flows, run=times)).throughput
     assert rates[7] == pytest.approx(26.7, rel=0.1)
     assert np.mean(rates[:7]) == pytest.approx(124.8, rel=0.02)
+
+
+@jit
+def _needed(flows: Table[Sender], state: Table[LinkState]) -> float:
+    return recovery.needed(flows[0], state[0], 1000.0)
+
+
+@pytest.mark.parametrize(("variant", "packets"), [("ns2", 1.0), ("linux", 3.0)])
+def test_only_ns2s_vegas_has_a_fine_timer(variant: str, packets: float) -> None:
+    """It has expired at the first duplicate ACK if 10 packets are in flight.
+
+    Linux waits for three packets sent later (``tcp_rack_detect_loss``).
+    """
+    scenario = Scenario((Link(1000.0, buffer=20.0),), (Flow("vegas", 0.1, variant=variant),))
+    flows = senders(scenario)
+    flows["in_flight"], flows["in_train"] = 10.0, False
+    assert _needed(flows, begin(scenario, flows, 0)) == packets

@@ -41,16 +41,16 @@ def silent(flow: Sender) -> bool:
 def needed(flow: Sender, now: LinkState, c: float) -> float:
     """The number of duplicate ACKs at which a sender sends a lost packet again.
 
-    It is three. ns-2's Vegas (``GAMMA``) also has a fine timer, which exceeds a steady RTT by
-    ``FINE_SLACK`` of it. At an earlier duplicate ACK it sends the packet again if this timer has
-    expired. Duplicate ACKs come at the distance of the flow's packets. That is one transmission
-    time of the link, whose capacity is ``c``, if the packets follow one another as a train
-    (``in_train``), or else a part of the round trip.
+    It is three. ns-2's Vegas (``GAMMA`` without ``rack``) also has a fine timer, which exceeds a
+    steady RTT by ``FINE_SLACK`` of it. At an earlier duplicate ACK it sends the packet again if
+    this timer has expired. Duplicate ACKs come at the distance of the flow's packets. That is one
+    transmission time of the link, whose capacity is ``c``, if the packets follow one another as a
+    train (``in_train``), or else a part of the round trip.
 
     After a timeout ns-2's Vegas counts no duplicate ACKs before the ACK of a packet that it has
     sent only once (tcp-vegas.cc: ``bug_fix_``).
     """
-    if flow.slow_start != GAMMA:
+    if flow.slow_start != GAMMA or flow.rack:
         return DUPLICATES
     if flow.resends > 1.0:  # no fresh packet has been acknowledged
         return NEVER
