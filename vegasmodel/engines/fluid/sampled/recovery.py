@@ -111,14 +111,13 @@ def timeout(flow: Sender, now: LinkState) -> float:
     BSD measures the RTT in whole ticks, at least one. If the RTT is at most one tick, each sample
     is one tick. The integer rttvar then stays 2, and the timeout is three ticks (tcp.cc:
     ``rtt_update``). With longer RTTs samples differ, and rttvar does not fall below 3. So it is if
-    the receiver may hold back an ACK for long. Linux (``rack``) has no such ticks.
+    the receiver may hold back an ACK for long. Senders with RACK never wait for this timer here.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto
     trip = flow.rtt + now.delay
     longest = trip + flow.ack_pause * flow.delays_acks
-    in_ticks = longest <= TIMER_TICK and not flow.rack
-    return (0.0 if in_ticks else trip) + TIMER_TICKS * TIMER_TICK
+    return (0.0 if longest <= TIMER_TICK else trip) + TIMER_TICKS * TIMER_TICK
 
 
 @rare
