@@ -14,6 +14,7 @@ from tests.helpers import scenario
 from tests.homes import HOME
 from vegasmodel.command_line.commands import run
 from vegasmodel.explanations import EXPLANATIONS, keys
+from vegasmodel.meanings import ASSUMPTIONS
 from vegasmodel.simulation import SIMULATORS
 from vegasmodel.testing import strategies
 
@@ -96,6 +97,11 @@ def test_names_are_explained_in_python() -> None:
     assert vm.explain("minicycle").startswith("minicycle: one Vegas beside one Reno flow")
     with pytest.raises(vm.FieldError, match=r"^name: 'phase-effect' .*mean 'phase-effects'"):
         vm.explain("phase-effect")
+
+
+def test_the_meaning_of_an_assumption_completes_the_sentence_it_holds_if() -> None:
+    for name in ASSUMPTIONS:
+        assert not vm.explain(name).startswith(f"{name}: it holds if if "), name
 
 
 def test_keys_of_a_scenario_are_explained(capsys: pytest.CaptureFixture[str]) -> None:

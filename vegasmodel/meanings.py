@@ -51,7 +51,7 @@ ASSUMPTIONS = MappingProxyType(
         "less hardly changes the rates",
         "mean-field": "only one flow uses the link; with several flows the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
-        "narrow-band": "if all flows are Vegas flows and their RTTs differ, they keep nearly "
+        "narrow-band": "flows that are all Vegas flows, with different RTTs, keep nearly "
         "equal backlogs; fails if the largest backlog at which a window stays constant is at "
         "least twice the smallest",
         "no-delay-noise": "propagation delays are constant",
@@ -83,7 +83,7 @@ ASSUMPTIONS = MappingProxyType(
         "Vegas flows in class D",
         "quasi-static": "earlier flows can shrink their windows as fast as the window of a "
         "new flow grows",
-        "queue-empties-at-start": "if several flows start together, each of them finds none of "
+        "queue-empties-at-start": "each of several flows that start together finds none of "
         "the others' packets in the queue at some time, so each measures the propagation delay",
         "rates-fill-the-link": "the predicted rates add up to the capacity; the rates of Bonald's "
         "formula seldom do",
@@ -186,8 +186,8 @@ ASSUMPTIONS = MappingProxyType(
         "whole-headers": "frames hold their whole TCP header",
         "whole-rtt": "the whole RTT can be measured at the place of the capture",
         "steady-clock": "the capture's clock never went back",
-        "retransmissions-told-from-copies": "if a packet was captured twice or late, it is known "
-        "whether the sender sent it again",
+        "retransmissions-told-from-copies": "of a packet that was captured twice or late, it is "
+        "known whether the sender sent it again",
         "acknowledgements-seen": "ACKs pass the place at which the capture was made",
         "bytes-arrived": "bytes are counted where they arrive, at the receiver, not where the "
         "sender's kernel takes them",
