@@ -199,6 +199,8 @@ def check(instance: Any) -> None:
         if value is None and field.default is None and not about["required"]:
             continue
         rule, name = about["rule"], about["key"] or field.name
+        if value is None and about["required"]:
+            raise FieldError(field.name, None, "this argument is required", wrong=MISSING)
         if hasattr(value, "tolist") or isinstance(value, (list, tuple, dict)):
             value = _plain(value)
             object.__setattr__(instance, field.name, value)
