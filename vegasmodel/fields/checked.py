@@ -198,17 +198,20 @@ def check(instance: Any) -> None:
             continue
         if value is None and field.default is None and not about["required"]:
             continue
-        rule, name = about["rule"], about["key"] or field.name
+        rule, key = about["rule"], about["key"] or field.name
         if value is None and about["required"]:
             raise FieldError(field.name, None, "this argument is required", wrong=MISSING)
         if hasattr(value, "tolist") or isinstance(value, (list, tuple, dict)):
             value = _plain(value)
             object.__setattr__(instance, field.name, value)
-        if isinstance(value, (str, list, Mapping)):
-            value = rule.read(value, name, None)
-            object.__setattr__(instance, field.name, value)
-        if not isinstance(value, Unresolved):
-            rule.check(value, name)
+        try:
+            if isinstance(value, (str, list, Mapping)):
+                value = rule.read(value, key, None)
+                object.__setattr__(instance, field.name, value)
+            if not isinstance(value, Unresolved):
+                rule.check(value, key)
+        except FieldError as error:  # Python's name of the whole field; flow[0] stays as it is
+            raise error.of(field.name if error.field == key else error.field) from None
         quantity = isinstance(getattr(rule, "plain", rule), Quantity)
         if quantity and type(value) is not float and isinstance(value, Real):
             object.__setattr__(instance, field.name, float(value))  # 60 and 60.0: one fingerprint
@@ -254,13 +257,15 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
 
     If ``part`` computed the default of a field, the copy computes this default again, because it
     may depend on the changed fields. ``where`` is the place of ``part`` in the scenario, such as
-    ``flow[1]``. An error then names a field with its place, such as ``flow[1].rtt``.
+    ``flow[1]``. An error then names the field's key with its place, such as ``flow[1].rtt``.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:
         return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
-    except FieldError as error:  # the field is named without its place
-        raise error.of(_join(where, error.field)) from None
+    except FieldError as error:  # it names the argument, without the place of the part
+        named = getattr(part, "__dataclass_fields__", {}).get(error.field)
+        key = (named and named.metadata.get("key")) or error.field
+        raise error.of(_join(where, key)) from None
 
 
 def write_table(instance: Any) -> dict[str, Any]:

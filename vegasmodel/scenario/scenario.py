@@ -474,11 +474,12 @@ def _delays(scenario: Scenario) -> None:
         given = 2 * math.fsum(link.delay for link in links if link.delay is not None)
         least = scenario.transmission(group) + given
         if member.rtt < least:
+            slowest = min(link.capacity for link in links)
             raise FieldError(
                 f"flow[{member.group}].rtt",
                 member.rtt,
                 f"at least {least:.6g} s, the transmission times of a packet and its ACK and twice "
-                "the delays of the links",
+                f"the delays of the links (the slowest link carries {slowest:g} pkt/s)",
             )
         unset = [link.name for link in links if link.delay is None]
         for name in unset:
