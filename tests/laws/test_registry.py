@@ -81,7 +81,7 @@ def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
         (MINE.replace("1.0", "f.rrt"), 3, "law mine: drift: .*f.py, line 5"),
         ("x = 1", None, "laws: .*f.py' is not allowed; .* calls vegasmodel.register_law"),
         (None, None, "laws: .*No such file or directory"),
-        (MINE.replace("mine", "reno"), 3, "law: 'reno' is not allowed"),
+        (MINE.replace("mine", "reno"), 3, "law: 'reno' is the name of a law"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_one_line(text, line, fault, tmp_path, monkeypatch):
@@ -165,7 +165,7 @@ def test_what_cannot_be_a_law_is_one_line():
         return 1.0
 
     for arguments, data, field in (
-        (("reno", drift), {}, "law"),
+        (("reno", drift), {}, "'reno' is the name of a law of the package; choose another name"),
         (("", drift), {}, "law"),
         (("mine", drift), {"decreas": 0.5}, "decreas"),
         (("mine", drift), {"decrease": 2.0}, "decrease"),

@@ -123,7 +123,8 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w-]{0,59}", name):
         raise FieldError("law", name, NAMES)
     if any(law.name == name for law in BUILT_IN):
-        raise FieldError("law", name, "a name that no law of the package has")
+        said = "choose another name, such as my-law"
+        raise FieldError("law", name, said, wrong="is the name of a law of the package")
     known = {field.name for field in dataclasses.fields(Law)} - {"name", "drift", "packets"}
     for key in data:
         if key not in known:
