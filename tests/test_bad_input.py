@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from vegasmodel import FieldError, Scenario
 from vegasmodel.command_line.commands import run
 
 BASE = {
@@ -232,6 +233,24 @@ def _one_line(capsys: pytest.CaptureFixture[str], named: str) -> None:
     assert named in err
     assert "Traceback" not in err
     assert len(err) < 400
+
+
+@pytest.mark.parametrize(
+    ("line", "quoted"),
+    [
+        ("law = reno", 'law = "reno"'),
+        ("  rtt = 60 ms  # empty", 'rtt = "60 ms"'),
+        ("rtt=60ms", 'rtt="60ms"'),
+        ("variant = [", None),
+        ("alpha = 1.2.3", None),
+        ('law = "reno', None),
+    ],
+)
+def test_text_without_quotes_is_shown_with_quotes(line: str, quoted: str | None) -> None:
+    with pytest.raises(FieldError, match="is not TOML") as said:
+        Scenario.from_toml(f"[[flow]]\n{line}\ncount = 2\n")
+    hint = f"; text needs quotes: write {quoted} in line 2"
+    assert str(said.value).endswith(hint) if quoted else "quotes" not in str(said.value)
 
 
 @pytest.mark.parametrize("heads", [("[flow]", "[flow]"), ("[flow]", "[[flow]]")])

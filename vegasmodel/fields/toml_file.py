@@ -29,12 +29,28 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        reason = " ".join(str(error).split())[:200] + _single_brackets(text)
+        said = " ".join(str(error).split())[:200]
+        reason = said + _without_quotes(text, said) + _single_brackets(text)
     except RecursionError:
         reason = "it has lists inside lists, too deep"
     except ValueError:  # Python reads no whole number of more than 4300 digits
         reason = "it has a whole number of thousands of digits"
     raise FieldError(where, value, reason, wrong="is not TOML")
+
+
+def _without_quotes(text: str, said: str) -> str:
+    """A hint for an error message if a line of TOML text is ``law = reno``, without quotes.
+
+    ``said`` is the message of TOML's parser, which gives the number of the line that it could not
+    read. The hint shows that line with quotes. It is empty if quotes would not mend the line.
+    """
+    place = re.search(r"\(at line (\d+)", said)
+    line = text.splitlines()[int(place[1]) - 1 :][:1] if place else []
+    found = re.fullmatch(r"\s*([\w.-]+\s*=\s*)([^\W_][^\"'#=,{}\[\]\\]*)(#.*)?", "".join(line))
+    if not place or not found or not re.search(r"[^\W\d_]", found[2]):
+        return ""
+    quoted = printable(f'{found[1]}"{found[2].strip()}"')
+    return f"; text needs quotes: write {quoted} in line {place[1]}" if len(quoted) <= 100 else ""
 
 
 def _single_brackets(text: str) -> str:
