@@ -103,7 +103,8 @@ def headline(scenario: Scenario) -> str:
 
 def _in_bdp(buffer: float | str) -> str:
     """A remark on a buffer that the scenario gives in bandwidth-delay products; else empty."""
-    return f" ({buffer} at the mean RTT)" if isinstance(buffer, str) and "BDP" in buffer else ""
+    in_bdp = isinstance(buffer, str) and "BDP" in buffer.upper()
+    return f" ({buffer} at the mean RTT)" if in_bdp else ""
 
 
 def results_table(scenario: Scenario, results: Sequence[Prediction], width: int) -> Table:

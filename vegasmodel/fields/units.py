@@ -140,7 +140,7 @@ KINDS = {
 }
 
 UNITS = (  # as most people write them, for hints
-    "s", "ms", "us", "pkt", "B", "kB", "MB", "BDP", "pkt/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
+    "s", "ms", "us", "pkt", "B", "kB", "MB", "pkt/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
     "bps", "kbps", "Mbps", "Gbps",
 )  # fmt: skip
 _DEFINITIONS = (
@@ -174,6 +174,7 @@ _MILLI = ("m", "milli")  # which some users write for millions
 _NUMBER_UNIT = re.compile(
     r"([+-]?(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)"
 )
+_BDP = re.compile(r"(?<![^\W\d_])bdp(?![^\W\d_])", re.IGNORECASE)  # no other unit differs in case
 _SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # a number in place of a unit; "1/s" is a unit
 
 
@@ -251,12 +252,12 @@ def parse(
 
 
 def _meant(text: object, kind: str, packet_size: float | None) -> str:
-    """A hint for an error message, such as ``; did you mean '1 BDP'?``, or an empty text.
+    """A hint for an error message, such as ``; did you mean '20 ms'?``, or an empty text.
 
     There is a hint in three cases:
 
     - The text has thousandths of a bit or byte in place of millions, such as ``2 mbit/s``.
-    - The text has a unit with wrong capitals, such as ``1 bdp``.
+    - The text has a unit with wrong capitals, such as ``20 MS``.
     - The text is an amount of data, such as ``20 Mbit``, in place of a rate. The hint is then the
       amount per second: ``'20 Mbit/s'``.
     """
@@ -274,7 +275,7 @@ def _meant(text: object, kind: str, packet_size: float | None) -> str:
     if parts is None or unit is None or unit == parts[2]:
         return ""
     said = f"{parts[1]} {unit}"
-    kinds = (kind, "time", "bdp") if kind == "buffer" else (kind,)
+    kinds = (kind, "time") if kind == "buffer" else (kind,)
     if any(_readable(said, each, packet_size) for each in kinds):
         return f"; did you mean {said!r}?"
     return ""
@@ -340,7 +341,7 @@ def _to_float(
         if kind not in ("packets", "buffer", "fraction") and math.isfinite(text):
             raise FieldError(field, text, f"a unit is needed: {allowed}")
         return _float(text, field, allowed)
-    stripped = text.strip()
+    stripped = _BDP.sub("BDP", text.strip())
     if stripped in ("inf", "infinity"):
         return math.inf
     if len(text) > MAX_TEXT or not stripped or "**" in text or "^" in text:
