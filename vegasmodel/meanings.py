@@ -202,6 +202,7 @@ COLUMNS = MappingProxyType(
     {
         "pkt/s": "packets that a flow delivers per second, each counted once, averaged over the "
         "time in which it is active; for a group, the mean over its flows",
+        "mean pkt/s": "the column `pkt/s` of a group of several flows: the mean over its flows",
         "Mbit/s": "bits that all flows of a group deliver per second, headers included, averaged "
         "from warm-up to end",
         "load": "the part of the link's capacity that the delivered packets of the forward flows "
