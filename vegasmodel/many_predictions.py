@@ -42,6 +42,10 @@ class Predictions(Shown, list[Prediction]):
         found = super().__getitem__(index)
         return Predictions(found) if isinstance(found, list) else found
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """The names of the models, which IPython offers after ``predictions[``."""
+        return [each.model for each in self]
+
     def to_dataframe(self) -> pd.DataFrame:
         """One pandas table of all predictions, with one row per model and flow.
 

@@ -199,3 +199,9 @@ def test_damaged_parquet_is_refused_or_read(tmp_path):
         except TraceError:
             refused += 1
     assert refused > 100
+
+
+def test_a_trace_is_shown_in_one_line():
+    values = {"throughput": np.ones((2, 2))}
+    trace = make("ns2", [0.5, 1.0], ["a", "b"], values, links=["l"])
+    assert repr(trace) == "<Trace of ns2: 0 to 1 s, 2 flows, 1 link>"

@@ -64,6 +64,7 @@ def test_what_they_say() -> None:
 def test_predictions_are_tables_as_text() -> None:
     none = vm.Prediction.not_applicable("red", S, "no\nRED")
     both = vm.Predictions([P, none])
+    assert both._ipython_key_completions_() == [P.model, none.model]
     assert both.table().splitlines() == [
         "a & b: pkt/s per flow",
         "model            vegas             <b>  does not hold, or why there is no answer",

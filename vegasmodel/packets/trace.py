@@ -124,6 +124,15 @@ class Trace:
         if not known or not set(self.data.data_vars) <= set(VARIABLES):
             raise FieldError("data", self.data, "a dataset as packets.trace.make makes it")
 
+    def __repr__(self) -> str:
+        """One line: what recorded the trace, its time, and the numbers of its flows and links."""
+        flows, links = (
+            f"{len(names)} {what}{'s' * (len(names) != 1)}"
+            for names, what in ((self.flows, "flow"), (self.links, "link"))
+        )
+        edges = self.edges
+        return f"<Trace of {self.engine}: {edges[0]:g} to {edges[-1]:g} s, {flows}, {links}>"
+
     @property
     def flows(self) -> list[str]:
         """The names of the trace's flows."""
