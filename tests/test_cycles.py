@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -122,6 +123,19 @@ def test_a_steady_state_has_the_names_of_its_flows() -> None:
         assert f"reno {found.throughput[2]:.4g}" in repr(found)
     failed = vm.LimitCycle.failed(2, "it did not converge")
     assert repr(failed) == "<LimitCycle: no answer, it did not converge>"
+
+
+def test_a_notebook_shows_a_steady_state_as_a_table() -> None:
+    failed = vm.LimitCycle.failed(2, "it did not converge")
+    assert "no answer, it did not converge" in failed._repr_html_()
+    numbers = {"throughput": [400.0, 600.0], "window": [30.5, 50.5], "rtt_mean": [0.09, 0.1]}
+    found = dataclasses.replace(
+        failed, kind="periodic", period=2.5, status="done", names=("a<b", "reno"), **numbers
+    )
+    page = found._repr_html_()
+    assert ">periodic of 2.5 s<" in page
+    for cell in ("a&lt;b", "400", "600", "30.5", "90 ms", "100 ms"):
+        assert f">{cell}</td>" in page
 
 
 def test_a_steady_state_as_plain_data() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.rules import Integer
-from vegasmodel.fields.units import format_time
+from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.metrics import Floats, with_error
 from vegasmodel.prediction import entry, finite
 from vegasmodel.scenario.parts import MAX_FLOWS
+from vegasmodel.support.html_table import html_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,15 +78,32 @@ class LimitCycle:
         """
         if self.status != "done":
             return f"<LimitCycle: no answer, {self.status}>"
-        period = f" of {format_time(self.period)}" if self.kind == "periodic" else ""
         each = zip(self.names, self.throughput, self.spread, strict=False)
         rates = [f"{name} {with_error(rate, error)} pkt/s" for name, rate, error in each]
         more = ["..."] if len(rates) > 6 else []
-        said = f"{self.kind}{period}"
-        if self.kind == "neither found":
-            said = "neither a fixed point nor a periodic motion found; means"
         hint = f"; {self.hint}" if self.hint else ""
-        return f"<LimitCycle {said}: {', '.join([*rates[:6], *more])}{hint}>"
+        return f"<LimitCycle {self._kind}: {', '.join([*rates[:6], *more])}{hint}>"
+
+    @property
+    def _kind(self) -> str:
+        """What was found, in words."""
+        if self.kind == "neither found":
+            return "neither a fixed point nor a periodic motion found; means"
+        return self.kind + (f" of {format_time(self.period)}" if self.kind == "periodic" else "")
+
+    def _repr_html_(self) -> str:
+        """A table with a row for each flow, for notebooks."""
+        if self.status != "done":
+            return html_table(f"no answer, {self.status}", [], [])
+        title = "; ".join(filter(None, [self._kind, self.hint]))
+        each = zip(
+            self.names, self.throughput, self.spread, self.window, self.rtt_mean, strict=False
+        )
+        rows = [
+            [name, with_error(rate, error), format_number(window), format_time(rtt)]
+            for name, rate, error, window, rtt in each
+        ]
+        return html_table(title, ["flow", "pkt/s", "window, pkt", "mean RTT"], rows)
 
     def to_json(self) -> dict[str, Any]:
         """The steady state as plain data: lists, numbers and texts.
