@@ -91,14 +91,17 @@ def print_results(
 
 
 def headline(scenario: Scenario) -> str:
-    """One line that names the scenario, its links (at most three) and its packet size."""
+    """One line: the scenario's name, its links (at most three), RTTs and packet size."""
     links = "; ".join(
         f"{link.name}: {format_number(link.capacity, 6)} pkt/s, buffer {link.buffer:g} pkt"
         f"{_in_bdp(given.buffer)}"
         for link, given in zip(scenario.links[:3], scenario._given[0], strict=False)
     )
     more = f" and {len(scenario.links) - 3} more links" if len(scenario.links) > 3 else ""
-    return f"{scenario.name} ({links}{more}; packets of {scenario.packet_size:g} B)"
+    rtts = [member.rtt for member in scenario.members]
+    trips = " to ".join(dict.fromkeys(map(format_time, (min(rtts), max(rtts)))))
+    size = f"packets of {scenario.packet_size:g} B"
+    return f"{scenario.name} ({links}{more}; RTT {trips}; {size})"
 
 
 def _in_bdp(buffer: float | str) -> str:

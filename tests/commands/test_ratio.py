@@ -55,6 +55,17 @@ def test_a_flow_in_another_notation_is_told_ours(
     assert capsys.readouterr() == ("", f"vegasmodel: flow: {flow!r} is not allowed; {what}\n")
 
 
+def test_the_defaults_of_ratio_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who gives neither --rtt nor --buffer reads the RTT, and what minicycle lacks."""
+    assert run(["ratio", "--capacity", "1080pkt/s", "vegas", "reno"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.startswith("ratio (bottleneck: 1080 pkt/s, buffer inf pkt; RTT 80 ms; packets of")
+    assert "Reno never loses and there is no cycle; give a `buffer`." in said
+    assert "Others can: --model fluid, --model rounds." in said
+    run(["ratio", "--capacity", "1080pkt/s", "vegas:rtt=20ms", "vegas"])
+    assert "; RTT 20 ms to 80 ms; packets" in " ".join(capsys.readouterr().out.split())
+
+
 def test_ratio_text_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(RATIO) == 0
     out, err = capsys.readouterr()

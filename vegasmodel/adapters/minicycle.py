@@ -78,7 +78,7 @@ def reason(scenario: Scenario) -> str | None:
     if len({m.rtt for m in scenario.members}) > 1:
         return "the equations have one round-trip time for all flows"
     if scenario.links[0].never_full:
-        return "the buffer is infinite: Reno never loses and there is no cycle"
+        return "the buffer is infinite: Reno never loses and there is no cycle; give a `buffer`"
     vegas = [g for g in scenario.flows if g.keeps_backlog]
     shared = ("alpha", "beta", "gamma", "decrease", "variant")
     if len({tuple(getattr(g, name) for name in shared) for g in vegas}) > 1:
