@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from vegasmodel import rate_ranges
+from vegasmodel import laws, rate_ranges
 from vegasmodel.active_time import active_part
 from vegasmodel.console import PLUS_MINUS
 from vegasmodel.fields.units import format_time
@@ -13,6 +13,7 @@ from vegasmodel.metrics import percent, student_t
 from vegasmodel.prediction import Prediction, over_runs
 from vegasmodel.scatter import more_than
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.parts import LAWS
 
 SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
 TOLD_IF_UNKNOWN = {  # by model, an assumption that is told even if it is not known whether it holds
@@ -121,6 +122,22 @@ def _above_the_rtt(result: Prediction) -> float:
     more = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
     packets = sum(n for n, _ in more)
     return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
+
+
+def without_effect(scenario: Scenario) -> list[str]:
+    """A sentence for each group with thresholds of Vegas that its law does not use.
+
+    A law of the user may use them, so nothing is said of such a law.
+    """
+    said = []
+    for group in scenario._given[1]:
+        given = [key for key in ("alpha", "beta", "gamma") if key not in group._filled]
+        if given and group.law in LAWS and not laws.find(group.law).delay_based:
+            verb = "have" if len(given) > 1 else "has"
+            said.append(
+                f"{group.name}: {', '.join(given)} {verb} no effect; {group.law} has no thresholds."
+            )
+    return said
 
 
 def notes(results: Sequence[Prediction]) -> list[str]:

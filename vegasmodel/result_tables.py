@@ -23,7 +23,7 @@ from vegasmodel.console import (
 from vegasmodel.fields.units import format_number, format_time, told
 from vegasmodel.metrics import with_error
 from vegasmodel.prediction import Prediction
-from vegasmodel.result_notes import delays, legend, notes
+from vegasmodel.result_notes import delays, legend, notes, without_effect
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def print_results(
         if len(scenario.links) > MAX_LINKS:
             out.print(Text(f"(the JSON output lists all {len(scenario.links)} links)"))
     paragraphs(legend(scenario, [r for r in results if r.applicable], per_flow=per_flow))
-    paragraphs([*delays(scenario, results), *notes(results)])
+    paragraphs([*delays(scenario, results), *without_effect(scenario), *notes(results)])
 
 
 def headline(scenario: Scenario) -> str:

@@ -66,6 +66,18 @@ def test_the_defaults_of_ratio_are_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert "; RTT 20 ms to 80 ms; packets" in " ".join(capsys.readouterr().out.split())
 
 
+def test_thresholds_that_a_law_does_not_use_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["ratio", "--capacity", "1080pkt/s", "--buffer", "20pkt", "vegas:alpha=1"]
+    for flow, said in (
+        ("reno:alpha=3", "reno: alpha has no effect; reno has no thresholds."),
+        ("reno:alpha=3,beta=4,name=r", "r: alpha, beta have no effect; reno has no thresholds."),
+        ("reno", None),
+    ):
+        assert run([*options, flow]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert said in out if said else "no effect" not in out
+
+
 def test_ratio_text_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(RATIO) == 0
     out, err = capsys.readouterr()
