@@ -290,6 +290,32 @@ def test_pauses_change_nothing(samples: int, monkeypatch: pytest.MonkeyPatch) ->
         np.testing.assert_array_equal(getattr(paused, name), getattr(whole, name))
 
 
+@pytest.mark.parametrize("kind", ["drop-tail", "sizes", "rate-delay", "red", "two links"])
+def test_samples_change_nothing(kind: str) -> None:
+    """A sample only reads: flows, queues and the number of events are the same to the last bit."""
+    flows = [Flow("cubic", 0.02, count=3, variant="ns2"), Flow("vegas", 0.06, count=2)]
+    links = [Link(1000.0, buffer=25.0)]
+    if kind == "sizes":
+        flows[1] = dataclasses.replace(flows[1], packet_size=300.0)
+    elif kind == "rate-delay":
+        links = [Link(1000.0, buffer=25.0, queue=vm.RateDelay(delay_buffer=0.2))]
+    elif kind == "red":
+        links = [Link(1000.0, buffer=25.0, queue=vm.Red(5.0, 15.0, ecn=True))]
+    elif kind == "two links":
+        links = [Link(1000.0, buffer=25.0, name="a"), Link(900.0, buffer=20.0, name="b")]
+        flows = [dataclasses.replace(flow, path=("a", "b")) for flow in flows]
+    case = Scenario(tuple(links), tuple(flows), run=Run(12.0, 5.0))
+    whole = simulator.run(case)
+    for samples in (7, 1001):
+        sampled = simulator.run(case, samples=samples)
+        assert sampled.events == whole.events > 1000
+        for name in whole.flows.dtype.names:
+            np.testing.assert_array_equal(sampled.flows[name], whole.flows[name], name)
+        for name in set(whole.routes.links.dtype.names) - {"sampled"}:
+            of = (sampled.routes.links[name], whole.routes.links[name])
+            np.testing.assert_array_equal(*of, name)
+
+
 def test_pauses_change_no_steady_state(monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = _pair().replace({"flow.sack.rtt": 0.06})
     whole = steady(scenario)

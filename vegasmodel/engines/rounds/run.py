@@ -217,6 +217,7 @@ def _empty(
         flows=flows,
         hops=way.hops,
         links=way.links,
+        copies=way.links.copy(),
         rings=rings,
         free=np.array([way.hops["room"].sum()]),
         receivers=seen,

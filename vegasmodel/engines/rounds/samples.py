@@ -7,6 +7,10 @@ results do not include the warm-up.
 The clock of each queue is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says
 why). A queue is sampled when its own clock reaches the instant. The flows whose path begins at this
 queue are sampled at the same time.
+
+A sample only reads. To know a queue at the instant, a copy of its record (``Net.copies``) goes on
+to this instant. The queue itself goes on from event to event. So its rounding errors, and with them
+the run, do not depend on the instants.
 """
 
 # mypy: disable-error-code="no-any-return"
@@ -56,14 +60,28 @@ def _end_warmup(net: Net, k: int) -> None:
 
 
 @rare
-def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
-    """Store a sample of queue ``k``, and of the flows whose path begins with this queue.
+def _copy(net: Net, k: int, time: float) -> None:
+    """Set the copy of queue ``k`` to what the queue will be at ``time``, if no event comes before.
+
+    A link with Rate-Delay services has two queues. Both of its copies are set.
+    """
+    other = net.links[k].partner
+    net.copies[k] = net.links[k]
+    if other >= 0:
+        net.copies[other] = net.links[other]
+    advance(net.copies, k, time)
+
+
+@rare
+def _take_sample(net: Net, k: int, time: float, out_flow: Floats, out_queue: Floats) -> None:
+    """Store a sample of queue ``k`` at ``time``, and of the flows whose path begins with it.
 
     ``out_queue`` gets the number of waiting packets. ``out_flow`` gets six numbers for each flow:
     the window in packets, the packets sent so far, the RTT in seconds with the present queues, the
     packets delivered so far, the baseRTT in seconds, and the packets lost so far.
     """
-    link = net.links[k]
+    _copy(net, k, time)
+    link = net.copies[k]
     row = link.sampled
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
@@ -73,7 +91,8 @@ def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         rtt = f.rtt
         for e in range(f.hop, f.hop + f.hops):
             h = net.hops[e]
-            rtt += waiting(net.links, h.link, net.links[h.link].queue, h.work)
+            queues = net.copies if h.link == k else net.links
+            rtt += waiting(queues, h.link, queues[h.link].queue, h.work)
         mine = out_flow[row, f.member]  # sums over the short flows of a group
         mine[0] += window(f) if active else 0.0
         mine[1] += f.sent
@@ -82,7 +101,7 @@ def _take_sample(net: Net, k: int, out_flow: Floats, out_queue: Floats) -> None:
         mine[4] = f.base
         mine[5] += f.lost
     out_queue[row, k] = waiting_now(link)
-    link.sampled += 1
+    net.links[k].sampled += 1
 
 
 @rare
@@ -107,9 +126,8 @@ def take_due_samples(
         link = net.links[k]
         until = min(now - link.shift, end)
         while link.sampled < times.shape[0] and times[link.sampled] <= until:
-            advance(net.links, k, times[link.sampled])
-            _take_sample(net, k, out_flow, out_queue)
-        if not link.warm and until >= warmup:
+            _take_sample(net, k, times[link.sampled], out_flow, out_queue)
+        if not link.warm and now >= warmup + link.shift:
             advance(net.links, k, warmup)
             _end_warmup(net, k)
         if not link.warm:

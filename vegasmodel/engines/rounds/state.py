@@ -413,6 +413,7 @@ class Net(NamedTuple):
     flows: Table[Sender]
     hops: Table[Hop]  # the hops of all flows; those of one flow stand together
     links: Table[Queue]  # one queue per link and direction, or two if the link has classes
+    copies: Table[Queue]  # of ``links``, in which ``samples.py`` goes on to a sample's instant
     rings: Table[Parcel]  # parcels on their way to each hop; at a first hop, ACKs to the flow
     free: NDArray[np.int64]  # one number: the index from which on ``rings`` is not in use
     receivers: Table[Receiver]  # of all flows, or empty if no queue holds ACKs
