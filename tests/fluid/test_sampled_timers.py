@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import vegasmodel as vm
 from vegasmodel.engines.fluid.one_run import begin, frame
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled import drops, recovery
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
-from vegasmodel.scenario import Flow, Link, Run, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, Red, Run, Scenario
 
 
 @jit
@@ -184,3 +185,14 @@ def test_only_ns2s_vegas_has_a_fine_timer(variant: str, packets: float) -> None:
     flows = senders(scenario)
     flows["in_flight"], flows["in_train"] = 10.0, False
     assert _needed(flows, begin(scenario, flows, 0)) == packets
+
+
+@pytest.mark.parametrize("queue", [DropTail(), Red(5.0, 15.0)])
+def test_a_law_without_slow_start_grows_again_after_a_timeout(queue: DropTail | Red) -> None:
+    """The TCP implementation begins a slow start up to ssthresh, as in ``rounds``."""
+    vm.register_law("gentle", lambda _: 0.99, slow_start="none", cut=lambda f: 0.5 * f.window)
+    flows = [Flow(law, 0.04, variant="ns2") for law in ("gentle", "cubic")]
+    link = Link(1000.0, buffer=25.0, queue=queue)
+    case = Scenario((link,), tuple(flows), run=Run(60.0, 20.0, runs=1))
+    found, other = (vm.predict(case, model).throughput for model in ("fluid", "rounds"))
+    np.testing.assert_allclose(found, other, rtol=0.1)

@@ -70,7 +70,7 @@ def senders(scenario: Scenario) -> np.ndarray:
     together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
     flows["in_train"] = together
     flows["at_red"] = isinstance(scenario.links[0].queue, Red) and not smooth
-    flows["in_trains"] = flows["at_red"] & (flows["slow_start"] == _SLOW_STARTS.index("until loss"))
+    flows["in_trains"] = flows["at_red"] & (flows["slow_start"] != _SLOW_STARTS.index("gamma"))
     flows["in_line"] = flows["whole_window"] & _in_line(scenario)
     cubic = [find(member.flow.law).is_cubic for member in scenario.members]
     flows["compares"] = flows["in_line"] & cubic

@@ -10,10 +10,10 @@ from vegasmodel.engines.fluid.sampled.line import end_recovery_in_line
 from vegasmodel.engines.fluid.sampled.queue import hold_back, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
+    GAMMA,
     HOLE_BY_HOLE,
     NEVER,
     SCOREBOARD,
-    UNTIL_LOSS,
     WINDOW_ERROR,
     LinkState,
     Sender,
@@ -248,7 +248,7 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     if comes_in_trains(flow):
         double_in_trains(flow, now, g, c)
         return
-    if flow.in_slow_start and flow.slow_start == UNTIL_LOSS:
+    if flow.in_slow_start and flow.slow_start != GAMMA:
         double(flow, g, 1.0 / (c * (flow.rtt + now.delay)))
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g
