@@ -174,6 +174,7 @@ def test_a_law_of_the_user_is_explained(
         '    """Grows by two."""\n'
         "    return 2.0\n"
         'vm.register_law("explained-bare", lambda f: 1.0)\n'
+        'vm.register_law("explained-steady", lambda f: 1.0, slow_start="none")\n'
     )
     assert run(["explain", "explained-own", "--laws", str(path)]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -182,7 +183,13 @@ def test_a_law_of_the_user_is_explained(
     assert "at the first loss, or at a backlog of `gamma`." in out
     assert "Equations: own.py, line 2." in out
     assert run(["explain", "explained-bare", "--laws", str(path)]) == 0
-    assert "drift" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "drift" not in out
+    assert "Its slow start ends at the first loss.\n" in out
+    assert run(["explain", "explained-steady", "--laws", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "It starts without slow start.\n" in out
+    assert "slow start ends" not in out
 
 
 def test_every_model_is_explained(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,6 +48,11 @@ _REPAIR = {
     "one hole": "it retransmits one packet; if more are missing, it waits for its timer",
     "slow start": "it begins slow start with a window of one packet",
 }
+_SLOW_START = {
+    "until loss": "Its slow start ends at the first loss.",
+    "gamma": "Its slow start ends at the first loss, or at a backlog of `gamma`.",
+    "none": "It starts without slow start.",
+}
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
@@ -445,13 +450,12 @@ def _law(name: str) -> str:
         loss += f" ({', '.join(f'{stack.name} {stack.decrease:g}' for stack in STACKS.values())})"
     if law.cut is not None:
         loss = "is what its function `cut` returns"
-    gamma = ", or at a backlog of `gamma`" if law.slow_start == "gamma" else ""
     lines = [
         f"{name}: a law of congestion control",
         "",
         *([f"Its function drift: {' '.join(known['says'].split())}"] if known["says"] else []),
         f"After a loss the window {loss}.",
-        f"Its slow start ends at the first loss{gamma}.",
+        _SLOW_START[law.slow_start],
         f"Repair of losses: {_REPAIR[law.recovery]}.",
         *([f"Equations: {known['where']}."] if known["where"] else []),
     ]
