@@ -61,8 +61,19 @@ def test_delivered_is_what_the_link_has_carried(case):
     run, flows = case.run, case.members
     active = [min(m.stop, run.duration) - max(m.start, run.warmup) for m in flows]
     measured = delivered[-1] - delivered[np.searchsorted(time, run.warmup - 1e-9)]
-    expected = vm.predict(case, "fluid").throughput
-    np.testing.assert_allclose(measured / active, expected, rtol=1e-6)
+    found = vm.predict(case, "fluid")
+    np.testing.assert_allclose(measured / active, found.throughput, rtol=1e-6)
+    np.testing.assert_allclose(found.delivered, measured, rtol=1e-6)
+    span = run.duration - run.warmup
+    bits = 8.0 * case.packet_size * measured / span
+    np.testing.assert_allclose(found.delivered_bps, bits, rtol=1e-6)
+
+
+def test_delivered_is_a_mean_over_runs():
+    case = scenario([vegas(), reno(0.13)], duration=60.0, warmup=20.0)
+    found = vm.predict(case.replace({"run.runs": 3, "run.start_jitter": "5 s"}), "fluid")
+    assert np.ptp(found.extra["throughput_runs"], axis=0).max() > 0.0
+    np.testing.assert_allclose(found.delivered, 40.0 * found.throughput, rtol=1e-9)
 
 
 def test_a_link_whose_queue_is_never_empty_delivers_its_capacity():

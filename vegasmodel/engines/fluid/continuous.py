@@ -62,8 +62,8 @@ class ContinuousRun:
     rtt_mean: Floats  # [flow] s, mean over the packets
     queue_mean: Floats  # [link] packets
     losses: Floats  # [flow] how often it reacted to a loss after warmup
-    status: str  # "done", or why it ended early (throughput, rtt_mean, queue_mean are then NaN)
-    delivered: Floats | None = None  # [flow] packets after warmup; None from ``continuous.run``
+    status: str  # "done", or why it ended early (then its averages are NaN)
+    delivered: Floats | None = None  # [flow] packets after warmup; None from ``batch``
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
     queue_runs: Floats | None = None  # [run, link] packets, likewise
     loss_rate: Floats | None = None  # [flow] fraction of packets lost; None from ``continuous.run``
@@ -301,10 +301,10 @@ def run(
     measured = time.searchsorted(warmup)
     lost[:, measured:] += before.losses[:, None]
     delivered[:, measured:] += before.delivered[:, None]
+    if code != Status.DONE:
+        after.delivered.fill(np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = after.delivered / after.active, after.window / after.delivered
-    if code != Status.DONE:
-        throughput, rtt_mean = np.full(n, np.nan), np.full(n, np.nan)
     rtt = flows.rtt[:, None] + delay
     base_rtt = flows.rtt + state.over_estimate
     base_rtt[~flows.keeps_backlog] = np.nan
@@ -317,6 +317,7 @@ def run(
         lost=lost.T,
         delivered_so_far=delivered.T,
         throughput=throughput,
+        delivered=after.delivered,
         base_rtt=base_rtt,
         rtt_mean=rtt_mean,
         queue_mean=after.queue[:1] / after.queue[1] if code == Status.DONE else np.array([np.nan]),

@@ -118,7 +118,7 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
             found.append(continuous.run(scenario, spacing, starts=starts))
             if found[-1].status != Status.DONE.reason:
                 return found[-1]
-    averages = ("throughput", "base_rtt", "rtt_mean", "queue_mean", "losses")
+    averages = ("throughput", "delivered", "base_rtt", "rtt_mean", "queue_mean", "losses")
     changes: dict[str, Any] = {
         name: np.mean([getattr(each, name) for each in found], axis=0) for name in averages
     }
