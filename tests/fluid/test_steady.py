@@ -8,7 +8,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.fluid.scenes import reno, scenario, vegas
-from vegasmodel.engines.fluid import batch, run
+from vegasmodel.engines.fluid import batch, run, steady
 from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Flow, Red
 
@@ -147,3 +147,12 @@ def test_batches_decide_as_the_stack_does():
         batch.run([cases[2], cases[0]], engine="jax")
     with pytest.raises(ValueError, match=r"scenario 1: .*ecn"):
         batch.run([cases[0], waitless(vegas(), queue=Red(5.0, 15.0, ecn=True))])
+
+
+def test_a_longer_search_finds_longer_periods(monkeypatch):
+    """A given ``longest`` made only the averages longer."""
+    pair = waitless(vegas(variant="ns2"), reno(variant="ns2"))
+    monkeypatch.setattr(steady, "SEARCH", 20.0)
+    monkeypatch.setattr(steady, "FIRST", 20.0)
+    assert limit_cycle(pair).kind == "neither found"
+    assert limit_cycle(pair, longest=1280.0).kind == "periodic"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 CLOSE = 1e-6  # packets: states that differ by at most this count as equal
 LIKE = 8  # number of earlier states that are kept for the same windows, in whole packets
+SEARCH = 1280.0  # round trips of the search for a cycle, unless ``longest`` is given
 FIRST = 1280.0  # round trips of the first average; each further one is twice as long
 LONGEST = 20_480.0  # round trips of the longest average
 REST = 16.0  # round trips: if no window moves for so long, the windows are at rest
@@ -142,17 +143,18 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     moves, they are taken over one round trip, and otherwise over a long time. If the windows only
     grow, the averages are NaN, and ``status`` says why.
 
-    ``longest`` (default ``LONGEST``) is a number of round trips. Neither the search for a cycle nor
-    an average takes longer. Raises ``ValueError`` if the model cannot simulate the scenario, or if
-    a function of a user's law returns an unusable number.
+    ``longest`` is a number of round trips: the length of the search for a cycle, and the greatest
+    length of an average. The defaults are ``SEARCH`` and ``LONGEST``. Raises ``ValueError`` if the
+    model cannot simulate the scenario, or if a function of a user's law returns an unusable number.
     """
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    motion, longest = _Motion(scenario), LONGEST if longest is None else longest
+    motion, search = _Motion(scenario), SEARCH if longest is None else longest
+    longest = LONGEST if longest is None else longest
     motion.integrate(motion.started, empty_tally(motion.n))
+    found = _repeats(motion, motion.time + search * motion.trip)
     trips = min(FIRST, longest)
-    found = _repeats(motion, motion.time + trips * motion.trip)
     while found is None:
         found = _average(motion, trips * motion.trip)
         busy = found.throughput > 0
