@@ -171,3 +171,15 @@ def test_where_random_waits_hide_a_cycle_the_line_says_what_shows_it() -> None:
     assert repeats.kind == "periodic"
     assert repeats.hint == ""
     assert "send_jitter" not in repr(repeats)
+
+
+def test_where_a_search_was_too_short_the_line_says_what_lengthens_it() -> None:
+    flows = [vm.Flow("vegas", 0.06, alpha=3, beta=3, variant="ns2"), vm.Flow("reno", 0.06)]
+    case = vm.Scenario([vm.Link(1080.0, buffer=20.0)], flows)
+    quiet = case.replace({"flow.send_jitter": 0.0})
+    short = vm.limit_cycle(quiet, "fluid", longest=50.0)
+    assert short.kind == "neither found"
+    assert "longest" in short.hint
+    assert vm.limit_cycle(quiet, "fluid").kind == "periodic"
+    lossy = vm.limit_cycle(case.replace({"link.loss": 0.01}), "fluid", longest=50.0)
+    assert (lossy.kind, lossy.hint) == ("neither found", "")

@@ -247,7 +247,8 @@ COLUMNS = MappingProxyType(
         "still changes at most from one period to the next (at a fixed point, a window in one "
         "round trip); 0 if the motion repeats itself exactly",
         "hint": "of a steady state (`limit_cycle`): how a periodic motion may be found, if neither "
-        "it nor a fixed point was found; empty otherwise",
+        "it nor a fixed point was found; empty otherwise, and if chance keeps the motion from "
+        "repeating",
     }
 )
 WORDS = MappingProxyType(

@@ -321,6 +321,9 @@ def limit_cycle(
     them, it is the length of the longest run.  A longer run can find longer periods, and its
     averages have smaller standard errors.
 
+    If neither was found, the result's ``hint`` says what to try next.  It is empty if motions
+    cannot repeat, for example under random loss.
+
     Raises ``FieldError`` for an unknown model and for a wrong argument, and ``ValueError`` if the
     model cannot simulate the scenario.
     """
@@ -342,21 +345,28 @@ def limit_cycle(
 
             found = by_fluid(scenario, losers=losers, packets=packets, longest=longest)
     names = tuple(member.name for member in scenario.members)
-    hidden = found.kind == "neither found" and found.status == Status.DONE.reason
+    continuous = False
     if model == "fluid":
         from vegasmodel.engines.fluid.methods import papers_only
 
         continuous = losers is not None or packets is not None or papers_only(scenario)
-        hidden = hidden and not continuous
-    hint = _waits_hide_it(scenario) if hidden else ""
+    searched = found.kind == "neither found" and found.status == Status.DONE.reason
+    hint = _what_may_repeat(scenario, continuous) if searched else ""
     return dataclasses.replace(found, names=names, hint=hint)
 
 
-def _waits_hide_it(scenario: Scenario) -> str:
-    """A hint that random waits of the senders may hide a periodic motion; empty if they do not."""
-    if not scenario.by_chance or scenario.replace({"flow.send_jitter": 0.0}).by_chance:
+def _what_may_repeat(scenario: Scenario, continuous: bool) -> str:
+    """A hint on how a periodic motion may be found; empty if chance keeps it from repeating.
+
+    ``continuous`` says whether the search was by the continuous equations of ``fluid``.
+    """
+    if scenario.replace({"flow.send_jitter": 0.0}).by_chance:
         return ""
-    return 'without random waits, send_jitter = "0 s", it may repeat'
+    if continuous:
+        return 'with model = "rounds" and send_jitter = "0 s" it may repeat'
+    if scenario.by_chance:
+        return 'without random waits, send_jitter = "0 s", it may repeat'
+    return "a longer search, by a greater longest, may find a period"
 
 
 def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:

@@ -52,7 +52,8 @@ class LimitCycle:
       exactly.  At a fixed point it is the greatest change of a window after one round trip.
     - ``status``: "done", or why no steady state was found; the averages are then NaN.
     - ``names``: of the flows.
-    - ``hint``: how a periodic motion may be found, if neither was found; empty otherwise.
+    - ``hint``: how a periodic motion may be found, if neither was found; empty otherwise, and if
+      chance keeps the motion from repeating.
     """
 
     kind: str
