@@ -162,6 +162,30 @@ def small_rates(rates, last=(6.0, 6.0), first=(0.0, 0.0)):
     return make("ns2", times, ["a", "b"], {"throughput": rates, **static})
 
 
+@pytest.mark.parametrize("last", [None, (math.nan, math.nan)])
+def test_a_flow_of_finite_size_is_measured_until_it_delivers_no_more(last):
+    """Flow a delivers 100 packets/s until 3 s; averages over 1 to 6 s had 40 packets/s."""
+    rates = np.array([[100.0, 50.0]] * 3 + [[0.0, 50.0]] * 3)
+    given = {"throughput": rates} | ({} if last is None else {"last": last})
+    trace = make("ns2", np.arange(1.0, 7.0), ["a", "b"], given)
+    found = measured.to_prediction(trace, scenario(size="300 kB"))
+    np.testing.assert_allclose(found.throughput, [100.0, 50.0])
+    np.testing.assert_allclose(found.delivered, [200.0, 250.0])
+    endless = measured.to_prediction(trace, scenario())  # its pauses count
+    np.testing.assert_allclose(endless.throughput, [40.0, 50.0])
+
+
+def test_short_flows_that_arrive_at_random_are_measured_to_the_end():
+    """The last packet of such a group is not the end of a flow: more may arrive."""
+    rates = np.array([[100.0, 50.0]] * 3 + [[0.0, 50.0]] * 3)
+    trace = make("ns2", np.arange(1.0, 7.0), ["a", "b"], {"throughput": rates, "last": (3.0, 6.0)})
+    keys = {"size": 9.0, "arrivals": vm.Poisson(10.0)}
+    case = scenario()
+    short = dataclasses.replace(case.flows[0], **keys)
+    group = dataclasses.replace(case, flows=(short, case.flows[1]))
+    np.testing.assert_allclose(measured.to_prediction(trace, group).throughput, [40.0, 50.0])
+
+
 def test_a_trace_that_ends_before_the_warm_up_is_refused():
     with pytest.raises(FieldError, match=r"after the warm-up of 50 s: lower run\.warmup"):
         measured.to_prediction(small(), scenario(warmup=50.0, duration=100.0))

@@ -15,6 +15,7 @@ from vegasmodel.packets.trace import Floats, Trace
 
 __all__ = [
     "known_part",
+    "last_deliveries",
     "lives",
     "mean_over_time",
     "packets_in_all",
@@ -38,6 +39,17 @@ def lives(trace: Trace) -> Floats:
         values = np.full(len(trace.flows), np.nan) if values is None else values
         ends.append(np.where(np.isfinite(values), values, other))
     return np.stack(ends, axis=1)
+
+
+def last_deliveries(edges: Floats, delivered: Floats) -> Floats:
+    """The end of the last interval in which each flow delivers packets, s: [flow].
+
+    It is NaN if the flow delivers none.  ``edges`` bounds the intervals, s, and ``delivered`` has
+    packets or throughputs, [time, flow].
+    """
+    busy = delivered > 0
+    last: Floats = np.where(busy, edges[1:, None], -np.inf).max(axis=0, initial=-np.inf)
+    return np.where(busy.any(axis=0), last, np.nan)
 
 
 def seconds_in(trace: Trace, spans: Floats) -> Floats:

@@ -18,6 +18,7 @@ from vegasmodel.packets.ack_delays import ack_delays
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.gaps import (
     known_part,
+    last_deliveries,
     mean_over_time,
     seconds_in,
     unknown_throughputs,
@@ -43,9 +44,10 @@ def to_prediction(
     """Average a trace over ``warmup .. duration`` of the scenario, to compare it with models.
 
     A flow is measured in the part of this time in which it is active and which the trace covers.
-    It is active from its start to its stop, or to its last packet if its size is finite.  Counts of
-    packets are first converted to packets of the scenario's size (``sizes.in_packets_of``).  The
-    result has
+    It is active from its start to its stop, or to its last packet if its size is finite.  If the
+    trace does not tell the time of this packet, it is taken to be the end of the last interval in
+    which the flow delivers packets.  Counts of packets are first converted to packets of the
+    scenario's size (``sizes.in_packets_of``).  The result has
 
     - ``throughput``: the number of packets delivered for the first time, divided by the measured
       time, pkt/s.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
@@ -82,7 +84,7 @@ def to_prediction(
     delivered = trace.known("throughput")
     if delivered is None:
         raise FieldError("trace", trace.engine, "a trace with throughputs")
-    spans = _spans(trace, scenario, order)
+    spans = _spans(trace, scenario, _lasts(trace, scenario, order))
     weights = _weights(trace, spans, order)
     seconds = seconds_in(trace, spans)
     counts = delivered * np.diff(trace.edges)[:, None]  # packets in each interval
@@ -248,26 +250,40 @@ def _doubts(trace: Trace) -> tuple[Assumption, ...]:
     return tuple(Assumption(name, None, detail) for name, detail in found.items())
 
 
-def _spans(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
+def _lasts(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
+    """The time of the last packet of each flow that ends by its size, s: [flow].
+
+    If the trace does not tell it, it is the end of the last interval in which the flow delivers
+    packets.  It is infinite for a flow of infinite size, for one of which no packet is seen, and
+    for a group of short flows, in which there is always more to deliver.  For each flow of the
+    scenario, ``order`` has its index in the trace.
+    """
+    delivered, told = trace.known("throughput"), trace.get("last")
+    last = np.full(len(order), np.nan) if told is None else told[order]
+    if delivered is not None:
+        seen = last_deliveries(trace.edges, delivered[:, order])
+        last = np.where(np.isnan(last), seen, last)
+    sized = [m.flow.size != math.inf and m.flow.arrivals == "once" for m in scenario.members]
+    return np.where(sized & ~np.isnan(last), last, np.inf)
+
+
+def _spans(trace: Trace, scenario: Scenario, lasts: Floats) -> Floats:
     """The begin and end, s, of the time in which each flow is measured: [flow, 2].
 
     A flow is measured in the part of ``warmup .. duration`` in which it is active and which the
     trace covers.  For a flow that is not active in ``warmup .. duration``, begin and end are equal.
-    For each flow of the scenario, ``order`` has its index in the trace.  Raises ``FieldError`` if
-    the trace does not cover an active flow.
+    ``lasts`` has the time of the last packet of each flow that ends by its size, s.  Raises
+    ``FieldError`` if the trace does not cover an active flow.
     """
     run, edges = scenario.run, trace.edges
-    last = trace.get("last")
-    spans = np.empty((len(order), 2))
+    spans = np.empty((len(lasts), 2))
     for k, member in enumerate(scenario.members):
         low = max(run.warmup, member.start, float(edges[0]))
         high = min(run.duration, member.stop, float(edges[-1]))
-        ended = last is not None and member.flow.size != math.inf and last[order[k]] <= low
-        if ended or min(run.duration, member.stop) <= max(run.warmup, member.start):
+        if lasts[k] <= low or min(run.duration, member.stop) <= max(run.warmup, member.start):
             spans[k] = low, low
             continue
-        if last is not None and member.flow.size != math.inf:
-            high = min(high, float(last[order[k]]))
+        high = min(high, float(lasts[k]))
         if not high > low:
             raise FieldError(
                 "trace",
