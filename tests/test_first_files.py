@@ -15,6 +15,7 @@ import vegasmodel as vm
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
 from vegasmodel.packets import read
+from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.trajectories import to_trace
@@ -317,6 +318,41 @@ def test_the_rtt_of_a_syn_is_no_base_rtt_and_shows_the_first_window(tmp_path: Pa
     late = scenario.flows[1].start
     assert isinstance(late, float)
     assert scenario.run.warmup == pytest.approx(late + (100.4 - late) / 3.0)
+
+
+def ending(samples: int) -> tuple[vm.Scenario, Trace]:
+    """A scenario, and the trace of a run: one flow from 4 to 12 s, one until it is complete."""
+    flows = (
+        vm.Flow("vegas", "40 ms", variant="ns2"),
+        vm.Flow("reno", "40 ms", variant="ns2", start="4 s", stop="12 s"),
+        vm.Flow("reno", "40 ms", variant="ns2", name="brief", size=2000),
+    )
+    link, span = vm.Link("1250 pkt/s", buffer="40 pkt"), vm.Run("20 s", "2 s", runs=1)
+    case = vm.Scenario((link,), flows, run=span, name="ending")
+    return case, to_trace(vm.simulate(case, "rounds", samples=samples))
+
+
+@pytest.mark.parametrize("samples", [21, 2001])
+def test_a_file_from_a_simulated_trace_has_the_starts_and_stops(samples: int) -> None:
+    """It had neither, so models took each flow to send from the beginning to the end."""
+    _, trace = ending(samples)
+    file = vm.Scenario.from_toml(newfile.from_trace(trace, "ending")[0])
+    vegas, reno, brief = file.flows
+    assert (vegas.start, vegas.stop) == (0.0, None)
+    assert (reno.start, reno.stop) == (4.0, 12.0)
+    assert brief.start == 0.0
+    delivers = trace.edges[1:][trace.get("throughput")[:, 2] > 0]
+    step = 20.0 / (samples - 1)
+    assert brief.stop is not None
+    assert delivers[-1] - 2 * step <= brief.stop <= delivers[-1]
+
+
+@pytest.mark.parametrize("samples", [21, 2001])
+def test_a_simulated_trace_and_its_simulator_have_one_throughput(samples: int) -> None:
+    """A flow of finite size was averaged over the whole time in the trace."""
+    case, trace = ending(samples)
+    rounds = vm.predict(case, model="rounds").throughput
+    np.testing.assert_allclose(to_prediction(trace, case).throughput, rounds, rtol=0.02)
 
 
 def test_a_window_that_a_capture_saw_in_flight_is_no_first_window() -> None:

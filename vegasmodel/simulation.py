@@ -78,7 +78,9 @@ def simulate(
     ``parts`` (see below) and the number of simulated ``events``.  ``left_out`` has the names of
     assumptions that do not hold, because the simulator leaves something out; it is empty if there
     are none.  ``left_out_reasons`` has a line for each of them, which says why.
-    The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) describe each flow.
+    The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) describe each flow.  The
+    coordinates ``start`` and ``end`` say from when to when it sends, s: from its start, with its
+    random delay, to its ``stop``, or until it has delivered its ``size``, or to the end of the run.
 
     ``rounds`` may simulate several successive packets of a flow as one event.  ``parts`` is the
     approximate greatest number of events per flow and round trip.  By default ``rounds`` chooses it
@@ -120,6 +122,7 @@ def simulate(
     }
     units = {"rate": "packets/s", "rtt": "s", "base_rtt": "s"}
     times, links = found.pop("time"), found.pop("link")
+    ends = _ends(scenario, found.pop("finished", np.inf))
     return xarray.Dataset(
         {
             name: (
@@ -133,6 +136,7 @@ def simulate(
             "time": ("time", times, {"units": "s"}),
             "flow": [member.name for member in scenario.members],
             **_sources(scenario),
+            **ends,
             "link": links,
         },
         attrs=attrs,
@@ -147,6 +151,18 @@ def _sources(scenario: Scenario) -> dict[str, tuple[str, list[Any]]]:
         "variant": ("flow", [implementation(scenario, group) for group in groups]),
         "packet_size": ("flow", [scenario.size_of(group) for group in groups]),
     }
+
+
+def _ends(scenario: Scenario, finished: Floats | float) -> dict[str, tuple[str, Floats, Any]]:
+    """From when to when each flow sends, s, as the xarray coordinates ``start`` and ``end``.
+
+    ``finished`` is when each flow has delivered its ``size``, s; infinite if it has not.
+    """
+    from vegasmodel.engines.starts import start_times
+
+    end = np.minimum([member.stop for member in scenario.members], finished)
+    times = {"start": start_times(scenario, 0), "end": np.minimum(end, scenario.run.duration)}
+    return {name: ("flow", values, {"units": "s"}) for name, values in times.items()}
 
 
 def samples_for_cycles(scenario: Scenario) -> int:
@@ -185,6 +201,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "base_rtt": np.where(_vegas(scenario) & (base < 1e9), base, np.nan),
         "delivered": delivered,
         "lost": lost,
+        "finished": answers.finished(totals),
         "queue": totals.of_links(totals.queues, links),
         "link": links,
         "assumptions": answers.left_out(scenario),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vegasmodel.packets import trace
+from vegasmodel.packets.gaps import last_deliveries
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,13 +21,15 @@ def to_trace(data: xr.Dataset) -> trace.Trace:
 
     The trace has one entry for each interval between two samples. The throughput of an interval is
     the number of packets delivered in it, divided by its length. Windows, RTTs and queues are those
-    at its end. ``controls`` names each flow's congestion control. ``provenance`` names the variant
-    of TCP, if all flows have the same one.
+    at its end. A flow's last packet counts as sent at the end of the last interval in which the
+    flow delivers packets, but not after its ``end``. ``controls`` names each flow's congestion
+    control. ``provenance`` names the variant of TCP, if all flows have the same one.
     """
     time = data["time"].values
     flows = [str(name) for name in data["flow"].values]
     links = [str(name) for name in data["link"].values]
     delivered = np.diff(data["delivered"].values, axis=0)
+    last = np.minimum(last_deliveries(time, delivered), data["end"].values)
     about = {key: str(value) for key, value in data.attrs.items()}
     variants = {str(name) for name in data["variant"].values}
     if len(variants) == 1:
@@ -42,6 +45,8 @@ def to_trace(data: xr.Dataset) -> trace.Trace:
             "base_rtt": data["base_rtt"].values[1:],
             "loss": np.diff(data["lost"].values, axis=0),
             "queue": data["queue"].values[1:],
+            "first": np.where(np.isnan(last), np.nan, data["start"].values),
+            "last": last,
             "packet_size": data["packet_size"].values,
         },
         begin=float(time[0]),

@@ -7,6 +7,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel.packets import ns2, ns2_trace
+from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.trace_file import read_parquet
 
 TEXT = """
@@ -55,6 +56,28 @@ def test_intervals_add_up(tmp_path: Path) -> None:
 def test_an_interval_that_does_not_divide_the_duration() -> None:
     recorded = ns2_trace.record(vm.Scenario.from_toml(TEXT), 7.0)
     np.testing.assert_allclose(recorded.edges, [0, 7, 14, 20])
+
+
+@pytest.mark.ns2
+def test_the_last_packet_of_a_flow_that_ends() -> None:
+    """The trace did not tell it, so a flow that ends was averaged over the whole time.
+
+    Reno is done before the end, and Vegas stops at 15 s.  ns-2's own averages are over the time in
+    which a flow is active.
+    """
+    ending = TEXT.replace('law = "vegas"', 'law = "vegas"\nstop = "15 s"')
+    ending = ending.replace('start = "3 s"', 'start = "3 s"\nsize = "3 MB"')
+    scenario = vm.Scenario.from_toml(ending)
+    recorded = ns2_trace.record(scenario, 0.5)
+    last = recorded.get("last")
+    assert last[0] == 15.0
+    busy = recorded.edges[1:][recorded.get("acks")[:, 1] > 0]
+    assert busy[-1] < 19.0
+    assert busy[-1] - 0.5 < last[1] < busy[-1]
+    found = to_prediction(recorded, scenario).throughput
+    expected = ns2.run(scenario).throughput
+    assert found[1] == pytest.approx(expected[1], rel=1e-9)
+    assert found[0] == pytest.approx(expected[0], rel=0.02)  # packets on their way at the stop
 
 
 @pytest.mark.ns2

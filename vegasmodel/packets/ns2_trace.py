@@ -12,6 +12,7 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice, Integer
 from vegasmodel.packets import ns2, ns3
 from vegasmodel.packets.engine import sampling_interval
+from vegasmodel.packets.gaps import last_deliveries
 from vegasmodel.packets.run_output import Output, RoundTrips
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.scenario import Scenario
@@ -52,7 +53,9 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
     Each interval of the trace lies between two successive samples of the run. ``engine`` is ``ns2``
     or ``ns3``, and ``source`` a note on how the trace was made. With ``start_jitter``, the output
     does not tell when a flow started. The time of its first packet, ``first``, is then the
-    beginning of the interval in which the flow sends that packet.
+    beginning of the interval in which the flow sends that packet. The time of its last packet,
+    ``last``, is exact if the flow has a finite size and ends. Otherwise it is the end of the last
+    interval in which the flow delivers packets, but not later than the flow's ``stop``.
     """
     samples = output.samples
     edges = samples.time
@@ -68,6 +71,7 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
         "queue": links[..., 0] / step,
         "served": links[..., 1] / step,
         "first": _first(scenario, edges, flows[..., 2]),
+        "last": _last(scenario, output, flows[..., 0]),
         "packet_size": np.array([scenario.size_of(m.flow) for m in scenario.members]),
     }
     if output.round_trips is not None:
@@ -101,6 +105,16 @@ def _first(scenario: Scenario, edges: Floats, sent: Floats) -> Floats:
         return starts
     begin = np.maximum(edges[np.argmax(sent > 0, axis=0)], starts)
     return np.where(np.any(sent > 0, axis=0), begin, np.nan)
+
+
+def _last(scenario: Scenario, output: Output, delivered: Floats) -> Floats:
+    """The time of each flow's last packet, s; NaN if the flow delivers none.
+
+    ``delivered`` [interval, flow] has the packets that each flow delivers in each interval.
+    """
+    stops = np.array([member.stop for member in scenario.members])
+    found = np.minimum(last_deliveries(output.samples.time, delivered), stops)
+    return np.where(np.isfinite(output.finished), output.finished, found)
 
 
 def _lost(output: Output, edges: Floats, n_flows: int) -> Floats:

@@ -146,22 +146,22 @@ def throughput(totals: Totals) -> Floats:
     """
     members, warmup = totals.scenario.members, totals.scenario.run.warmup
     begin = np.maximum(totals.starts, warmup)
-    end = np.minimum([m.stop for m in members], _finished(totals))
+    end = np.minimum([m.stop for m in members], finished(totals))
     delivered = totals.flows["delivered"] - totals.flows["mark_delivered"]
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Floats = np.where(end > begin, delivered / (end - begin), np.nan)
     return rates
 
 
-def _finished(totals: Totals) -> Floats:
+def finished(totals: Totals) -> Floats:
     """The time in seconds at which each flow had delivered all its data; infinite if it has not.
 
     It is also infinite for a group of short flows, in which there is always more to deliver.
     """
     once = [member.flow.arrivals == "once" for member in totals.scenario.members]
     # a record's times are at the first queue, which a packet reaches some time after it is sent
-    finished = totals.flows["finished"] - (totals.flows["start"] - totals.starts)
-    return np.where(once, finished, np.inf)
+    times = totals.flows["finished"] - (totals.flows["start"] - totals.starts)
+    return np.where(once, times, np.inf)
 
 
 def unchanging(scenario: Scenario) -> bool:
