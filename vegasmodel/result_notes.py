@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from vegasmodel import laws, rate_ranges
 from vegasmodel.active_time import active_part
 from vegasmodel.console import PLUS_MINUS
@@ -23,6 +25,7 @@ TOLD_IF_UNKNOWN = {  # by model, an assumption that is told even if it is not kn
 ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
 OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
 FORWARD = "Load, queue and queueing delay are those in the forward direction."
+NEARLY = 0.999  # part of a rate; less is not the same figure in a table
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 
 
@@ -37,13 +40,29 @@ def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -
     scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
     uncertain = [result for result in shown if _scattered(result, each=per_flow)]
     said = {
-        IN_PART: len(scenario.members) > 1 and active_part(scenario).min() < 1.0,
+        IN_PART: len(scenario.members) > 1 and _in_part(scenario, shown),
         _plus_minus(uncertain): bool(uncertain),
         OF_GROUPS: bool(scattered & several),
         FORWARD: any(group.direction == "reverse" for group in scenario.flows),
     }
     ranges = [rate_ranges.in_tables(result, per_flow=per_flow) for result in shown]
     return [*(line for line, true in said.items() if true), *filter(None, ranges)]
+
+
+def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
+    """Whether some flow is active for only a part of the time from warm-up to end.
+
+    Its start or its stop may be the reason, or its finite size.  When a flow of finite size ends,
+    is known from the results ``shown``: averaged over all the time, it then delivers less.
+    """
+    if active_part(scenario).min() < 1.0:
+        return True
+    sized = [m.flow.size != math.inf and m.flow.arrivals == "once" for m in scenario.members]
+    return any(
+        bool(np.any(sized & (each.delivered_bps < NEARLY * each.throughput_bps)))
+        for each in shown
+        if each.delivered_bps is not None and each.throughput_bps is not None
+    )
 
 
 def _plus_minus(results: Sequence[Prediction]) -> str:

@@ -55,6 +55,26 @@ def test_rates_of_a_flow_that_is_not_always_there_say_over_which_time_they_are(
     assert "over\n  the time in which it is active" in capsys.readouterr().out
 
 
+def test_rates_of_a_flow_that_is_complete_before_the_end_say_over_which_time_they_are(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The tables gave two rates of one flow that differ, and no reason.
+
+    At 250 packets/s a flow of 6000 packets ends before 60 s, and one of 60 000 does not.
+    """
+    path = tmp_path / "brief.toml"
+    for size, told in ((6000, True), (60000, False)):
+        path.write_text(
+            '[[link]]\ncapacity = "250 pkt/s"\nbuffer = "20 pkt"\n'
+            '[[flow]]\nlaw = "vegas"\nrtt = "40 ms"\n'
+            f'[[flow]]\nlaw = "reno"\nrtt = "40 ms"\nsize = "{size} pkt"\n'
+            '[run]\nduration = "60 s"\nwarmup = "5 s"\nruns = 1\n'
+        )
+        assert run(["predict", str(path), "--model", "rounds"]) == 0
+        said = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
+        assert (said in capsys.readouterr().out) == told
+
+
 def test_a_hint_names_the_models_that_can_answer(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
