@@ -187,7 +187,8 @@ ASSUMPTIONS = MappingProxyType(
         "whole-rtt": "the whole RTT can be measured at the place of the capture",
         "steady-clock": "the capture's clock never went back",
         "retransmissions-told-from-copies": "of a packet that was captured twice or late, it is "
-        "known whether the sender sent it again",
+        "known whether the sender sent it again; IPv4 identifiers that count, or TCP timestamps, "
+        "usually tell this",
         "acknowledgements-seen": "ACKs pass the place at which the capture was made",
         "bytes-arrived": "bytes are counted where they arrive, at the receiver, not where the "
         "sender's kernel takes them",

@@ -10,6 +10,7 @@ import pytest
 
 from tests.packets import captures
 from tests.packets.captures import ACK, FIN, RST, SYN, Frame, Options
+from vegasmodel.explanations import explain
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
 
@@ -132,6 +133,18 @@ def test_copies_are_no_retransmissions(tmp_path):
     trace, capture = one(tmp_path, copied=0.3, loss=0.02, packets=500)
     assert capture.truths[0].again > 0
     np.testing.assert_allclose(total(trace, "retransmits") * 1448, capture.truths[0].again)
+
+
+def test_the_doubt_about_copies_says_what_would_tell_them(tmp_path):
+    name = "retransmissions-told-from-copies"
+    lossy = {"at": "receiver", "loss": 0.1, "packets": 300}
+    blind, _ = one(tmp_path, ids=False, stamps=False, **lossy)
+    for what in ("IPv4 identifiers that count", "TCP timestamps"):
+        assert what in blind.doubts[name]
+        assert what in explain(name)
+    for given in ({"ids": True, "stamps": False}, {"ids": False, "stamps": True}):
+        trace, _ = one(tmp_path, **given, **lossy)
+        assert name not in trace.doubts
 
 
 def test_packets_that_overtake_are_no_retransmissions(tmp_path):

@@ -138,7 +138,8 @@ def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> d
         ),
         "retransmissions-told-from-copies": (
             of(lambda flow: flow.unsure > 0),
-            "frames came again or late, and nothing tells why; packets sent again are unknown",
+            "frames came again or late, and nothing tells why (IPv4 identifiers that count, or TCP "
+            "timestamps, usually do); packets sent again are unknown",
         ),
         "acknowledgements-seen": (
             of(lambda flow: not flow.acks),
