@@ -341,9 +341,11 @@ class Prediction(Shown):
         """The prediction as a pandas table with one row per flow.
 
         The columns ``model``, ``flow``, ``law`` and ``group`` are texts, all others numbers.
-        ``share`` is the flow's share of all delivered bits.  If a column has a unit, its name ends
-        with the unit: ``throughput_pps`` is in packets per second, ``throughput_bps`` in bit/s and
-        ``rtt_mean_s`` in seconds.  NaN means that the model gives no value.
+        ``share`` is the flow's share of all delivered bits.  It and ``delivered_bps`` are over the
+        time from warm-up to end, the throughputs over that in which the flow is active.  If
+        a column has a unit, its name ends with the unit: ``throughput_pps`` is in packets per
+        second, ``throughput_bps`` in bit/s and ``rtt_mean_s`` in seconds.  NaN means that the model
+        gives no value.
         """
         import pandas as pd
 
@@ -356,6 +358,7 @@ class Prediction(Shown):
             rows.append(
                 {"model": self.model, "flow": flow.pop("name"), "law": flow.pop("law")}
                 | {"group": self.scenario.members[i].flow.name, "share": share}
+                | {"delivered_bps": None if bits is None else bits[i]}
                 | flow
                 | {"throughput_low_pps": low, "throughput_high_pps": high}
             )
@@ -367,13 +370,13 @@ class Prediction(Shown):
         """The prediction as an xarray dataset with the dimensions ``flow`` and ``link``.
 
         The variables have the same names as in ``sweep``, such as ``throughput`` and ``rtt_mean``;
-        their ``attrs`` hold the units.  So the numerical columns of ``to_dataframe``
-        become variables over ``flow``, without a unit at the end of the name; ``throughput_mbps``
-        is in Mbit/s.  The columns ``law`` and ``group`` become coordinates of ``flow``, and
-        ``model`` becomes an attribute of the dataset.  Two more variables are over ``link``: the
-        mean queue in packets (``queue_mean``) and the ``utilization``.
+        their ``attrs`` hold the units.  So the numerical columns of ``to_dataframe``, all but
+        ``delivered_bps``, become variables over ``flow``, without a unit at the end of the name;
+        ``throughput_mbps`` is in Mbit/s.  The columns ``law`` and ``group`` become coordinates of
+        ``flow``, and ``model`` becomes an attribute of the dataset.  Two more variables are over
+        ``link``: the mean queue in packets (``queue_mean``) and the ``utilization``.
         """
-        frame = self.to_dataframe().drop(columns="model").set_index("flow")
+        frame = self.to_dataframe().drop(columns=["model", "delivered_bps"]).set_index("flow")
         frame["throughput_mbps"] = frame.pop("throughput_bps") / 1e6
         frame = frame.rename(columns=lambda name: name.removesuffix("_pps").removesuffix("_s"))
         data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
