@@ -14,8 +14,6 @@ import pytest
 import vegasmodel as vm
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
-from vegasmodel.packets import read
-from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace, make
 from vegasmodel.trajectories import to_trace
@@ -320,41 +318,6 @@ def test_the_rtt_of_a_syn_is_no_base_rtt_and_shows_the_first_window(tmp_path: Pa
     assert scenario.run.warmup == pytest.approx(late + (100.4 - late) / 3.0)
 
 
-def ending(samples: int) -> tuple[vm.Scenario, Trace]:
-    """A scenario, and the trace of a run: one flow from 4 to 12 s, one until it is complete."""
-    flows = (
-        vm.Flow("vegas", "40 ms", variant="ns2"),
-        vm.Flow("reno", "40 ms", variant="ns2", start="4 s", stop="12 s"),
-        vm.Flow("reno", "40 ms", variant="ns2", name="brief", size=2000),
-    )
-    link, span = vm.Link("1250 pkt/s", buffer="40 pkt"), vm.Run("20 s", "2 s", runs=1)
-    case = vm.Scenario((link,), flows, run=span, name="ending")
-    return case, to_trace(vm.simulate(case, "rounds", samples=samples))
-
-
-@pytest.mark.parametrize("samples", [21, 2001])
-def test_a_file_from_a_simulated_trace_has_the_starts_and_stops(samples: int) -> None:
-    """It had neither, so models took each flow to send from the beginning to the end."""
-    _, trace = ending(samples)
-    file = vm.Scenario.from_toml(newfile.from_trace(trace, "ending")[0])
-    vegas, reno, brief = file.flows
-    assert (vegas.start, vegas.stop) == (0.0, None)
-    assert (reno.start, reno.stop) == (4.0, 12.0)
-    assert brief.start == 0.0
-    delivers = trace.edges[1:][trace.get("throughput")[:, 2] > 0]
-    step = 20.0 / (samples - 1)
-    assert brief.stop is not None
-    assert delivers[-1] - 2 * step <= brief.stop <= delivers[-1]
-
-
-@pytest.mark.parametrize("samples", [21, 2001])
-def test_a_simulated_trace_and_its_simulator_have_one_throughput(samples: int) -> None:
-    """A flow of finite size was averaged over the whole time in the trace."""
-    case, trace = ending(samples)
-    rounds = vm.predict(case, model="rounds").throughput
-    np.testing.assert_allclose(to_prediction(trace, case).throughput, rounds, rtol=0.02)
-
-
 def test_a_window_that_a_capture_saw_in_flight_is_no_first_window() -> None:
     rtts, flight = [[math.nan], [0.3], [0.3]], [[3.0], [9.0], [9.0]]
     figures = {"throughput": [[10.0]] * 3, "rtt": rtts, "window": flight}
@@ -362,15 +325,6 @@ def test_a_window_that_a_capture_saw_in_flight_is_no_first_window() -> None:
         trace = make("pcap", [1.0, 2.0, 3.0], ["a"], figures, provenance={"window": said})
         text, *_ = newfile.from_trace(trace, "first")
         assert vm.Scenario.from_toml(text).flows[0].initial_window == shown
-
-
-def test_a_flow_that_starts_just_before_the_end_does_not_move_the_warm_up() -> None:
-    """Of 30 s; from a start at 15 s the warm-up ends at 20 s, and from one at 28 s at 10 s."""
-    for late, warmup in ((15.0, 20.0), (28.0, 10.0)):
-        figures = {"throughput": np.full((30, 2), 50.0), "first": [0.0, late]}
-        trace = make("pcap", np.arange(1.0, 31.0), ["a", "b"], figures)
-        text, *_ = newfile.from_trace(trace, "late")
-        assert vm.Scenario.from_toml(text).run.warmup == pytest.approx(warmup)
 
 
 def with_control_connection() -> Trace:
@@ -466,82 +420,3 @@ def test_an_rtt_that_only_a_receiver_sees_is_a_guess_that_says_so() -> None:
     text, *_ = newfile.from_trace(dataclasses.replace(trace, doubts=doubts), "receiver")
     assert text.count("link; a capture at the receiver shows only a part of it\n") == 2
     assert 'buffer = "1 BDP"  # a guess' in text
-
-
-@pytest.mark.parametrize(
-    ("last", "pauses", "stop"),
-    [
-        (12.0, (), 12.0),
-        (19.5, (), None),  # less than a second before the end of the trace
-        (12.0, (2, 11), None),  # it was silent for longer before
-        (17.0, (10, 11), 17.0),
-    ],
-)
-def test_a_flow_that_ends_before_the_trace_stops_in_the_file(
-    last: float, pauses: tuple[int, ...], stop: float | None
-) -> None:
-    """The trace lasts for 20 s; the second flow delivers nothing during its pause."""
-    times = np.arange(1.0, 21.0)
-    rates = np.full((20, 2), 500.0)
-    rates[times > last + 1, 1] = 0.0
-    rates[slice(*pauses) if pauses else slice(0), 1] = 0.0
-    figures = {"throughput": rates, "rtt": np.full((20, 2), 0.05), "first": [0.0, 0.0]}
-    trace = make("pcap", times, ["a", "b"], figures | {"last": [20.0, last]})
-    text, *_ = newfile.from_trace(trace, "stops")
-    first, second = vm.Scenario.from_toml(text).members
-    assert first.stop == 20.0
-    assert second.stop == (20.0 if stop is None else stop)
-    assert ("  # the last packet; the flow ends" in text) is (stop is not None)
-    if stop == 12.0:
-        found = vm.compare(vm.Scenario.from_toml(text), trace, []).measured
-        np.testing.assert_allclose(found.throughput, [500.0, 500.0])
-
-
-@pytest.mark.parametrize(("last", "stop"), [(500.0, 500.0), (700.0, 600.0)])
-def test_a_flow_that_ends_after_the_run_has_no_stop(last: float, stop: float) -> None:
-    """A trace of 900 s, and a run of 600 s, the default."""
-    times = np.arange(1.0, 901.0)
-    rates = np.full((900, 2), 500.0)
-    rates[times > last, 1] = 0.0
-    figures = {"throughput": rates, "rtt": np.full((900, 2), 0.05), "first": [0.0, 0.0]}
-    trace = make("pcap", times, ["a", "b"], figures | {"last": [900.0, last]})
-    text, *_ = newfile.from_trace(trace, "long")
-    scenario = vm.Scenario.from_toml(text)
-    assert scenario.run.duration == 600.0
-    assert [member.stop for member in scenario.members] == [600.0, stop]
-    assert ("stop = " in text) is (last < 600.0)
-
-
-@pytest.mark.parametrize(
-    ("ends", "warmup"),
-    [
-        ((20.0, 30.0), 10.0),  # a third of the time to the last packet
-        ((20.0, 99.5), 100.0 / 3.0),  # one flow sends until the trace ends
-    ],
-)
-def test_averages_begin_before_all_flows_have_ended(ends: tuple[float, ...], warmup: float) -> None:
-    """Both flows start at 0; the trace lasts for 100 s."""
-    times = np.arange(1.0, 101.0)
-    rates = np.where(times[:, None] <= np.array(ends), 500.0, 0.0)
-    figures = {"throughput": rates, "rtt": np.full((100, 2), 0.05), "first": [0.0, 0.0]}
-    trace = make("pcap", times, ["a", "b"], figures | {"last": list(ends)})
-    text, *_ = newfile.from_trace(trace, "early")
-    scenario = vm.Scenario.from_toml(text)
-    assert scenario.run.warmup == pytest.approx(warmup, rel=1e-5)
-    measured = vm.compare(scenario, trace, []).measured.throughput
-    assert measured is not None
-    assert measured[1] == pytest.approx(500.0, rel=0.02)
-
-
-@pytest.mark.parametrize(("again", "stop"), [(0, 30.0), (1, 100.0)])
-def test_a_silent_connection_of_a_kernel_s_trace_stops(
-    again: int, stop: float, tmp_path: Path
-) -> None:
-    """Its rows go on to the end, 100 s; with a retransmission at 60 s its sender is not done."""
-    rows = ["time,flow,cwnd,bytes_acked,snd_mss,rtt_us,total_retrans"]
-    for k in range(101):
-        rows.append(f"{k},a,10,{k * 100_000},1000,50000,0")
-        rows.append(f"{k},b,10,{min(k, 30) * 100_000},1000,50000,{again * (k >= 60)}")
-    (tmp_path / "log.csv").write_text("\n".join(rows))
-    text, *_ = newfile.from_trace(read(tmp_path / "log.csv"), "log")
-    assert [member.stop for member in vm.Scenario.from_toml(text).members] == [100.0, stop]
