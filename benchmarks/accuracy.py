@@ -30,8 +30,8 @@ import numpy as np
 from benchmarks.accuracy_cases import CASES, FAMILIES, OTHER_DRAWS, SEED, case, with_seed
 from benchmarks.accuracy_runs import load, measure, spread_of
 from vegasmodel.engines.rounds.answers import answer
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 RATIO = (

@@ -32,8 +32,8 @@ import numpy as np
 
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns3
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 SEED = 9438

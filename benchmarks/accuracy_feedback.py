@@ -24,7 +24,7 @@ from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.starts import start_times
 from vegasmodel.metrics import Floats
-from vegasmodel.scatter import MIN_RUNS
+from vegasmodel.results.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario
 
 FAMILIES = ("pair", "mixed", "arrivals", "bands", "losses")

@@ -31,11 +31,11 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.cost_beside_ns2 import case
-from vegasmodel import scatter
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.starts import start_times
 from vegasmodel.metrics import ENOUGH_PRECISION, Floats
+from vegasmodel.results import scatter
 from vegasmodel.scenario import Scenario
 
 SEED = 90117

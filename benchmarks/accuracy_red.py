@@ -16,8 +16,8 @@ import numpy as np
 
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 SEED = 23112026

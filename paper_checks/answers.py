@@ -21,8 +21,8 @@ from paper_checks import topology, web
 from paper_checks.checks import Found, Record
 from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs
 from vegasmodel.metrics import jain
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import CLOSED_FORMS, SIMULATED, predict
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 __all__ = [

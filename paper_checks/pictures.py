@@ -18,7 +18,7 @@ from paper_checks.tsang.replay import replay
 from paper_checks.tsang.scenes import DELAYS, two
 from paper_checks.tsang.table3 import LATE, TABLE_3
 from vegasmodel import plots, simulation
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 import paper_checks
 from paper_checks.checks import Check, Record, judge
 from paper_checks.runs import Runs
-from vegasmodel import console
 from vegasmodel.fields.units import FieldError
+from vegasmodel.report import console
 
 __all__ = ["drawn", "show", "text"]
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import jain
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.support.files import atomic_write
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from paper_checks.checks import Check
-from vegasmodel.console import console, paragraphs, table
+from vegasmodel.report.console import console, paragraphs, table
 
 __all__ = ["VERDICTS", "markdown", "print_checks", "statements", "summary"]
 

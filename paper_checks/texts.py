@@ -17,8 +17,8 @@ from pathlib import Path
 
 from paper_checks import PAPERS, records
 from paper_checks.checks import AT_A_POINT, Record, Value
-from vegasmodel import console
 from vegasmodel.fields.units import FieldError
+from vegasmodel.report import console
 from vegasmodel.support.exits import Shortfall
 
 __all__ = ["Looked", "absent", "look", "read", "show", "summary"]

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import vegasmodel as vm
-from vegasmodel import console, plots
+from vegasmodel import plots
+from vegasmodel.report import console
 
 OUT = Path("out")
 BUFFERS = (5, 10, 15, 20, 25, 30, 35, 40)

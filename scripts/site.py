@@ -29,7 +29,7 @@ from nbconvert import MarkdownExporter
 
 import vegasmodel as vm
 from vegasmodel.command_line.commands import app
-from vegasmodel.explanations import EXPLANATIONS
+from vegasmodel.report.explanations import EXPLANATIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "out" / "site-source"

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import comparison, measurement, packets, result_notes, same_case
+from vegasmodel import comparison, measurement, packets, same_case
 from vegasmodel.command_line import newfile
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.trace import make
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.report import notes
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 ROOT = Path(__file__).parents[1]
@@ -132,7 +133,7 @@ def test_what_two_models_say_alike_stands_once() -> None:
     results = [
         dataclasses.replace(measured(scenario, name), assumptions=broken) for name in ("a", "b")
     ]
-    assert result_notes.notes(results) == ["a, b: no-noise does not hold: there is some."]
+    assert notes.notes(results) == ["a, b: no-noise does not hold: there is some."]
 
 
 def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,8 +179,8 @@ def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch
 def test_several_models_have_no_answer_for_one_reason() -> None:
     scenario = pair("paper")
     none = [Prediction.not_applicable(name, scenario, "two links") for name in ("a", "b")]
-    assert result_notes.notes(none) == ["a, b have no answer: two links."]
-    assert result_notes.notes(none[:1]) == ["a has no answer: two links."]
+    assert notes.notes(none) == ["a, b have no answer: two links."]
+    assert notes.notes(none[:1]) == ["a has no answer: two links."]
 
 
 def test_a_model_asked_by_name_says_why_it_has_no_answer() -> None:

@@ -11,10 +11,10 @@ import vegasmodel as vm
 from benchmarks.estimates import without
 from tests.packets import samples
 from vegasmodel.command_line.commands import run
-from vegasmodel.completion import complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import measured, read
+from vegasmodel.packets.completion import complete
 from vegasmodel.packets.trace import VARIABLES, assemble, make
 
 ROOT = Path(__file__).parent.parent

@@ -12,10 +12,11 @@ import jax
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import laws, meanings, measurement, queues
+from vegasmodel import laws, measurement, queues
 from vegasmodel.command_line.commands import app, run
-from vegasmodel.explanations import EXPLANATIONS
 from vegasmodel.queues import RateDelay, Red
+from vegasmodel.report import meanings
+from vegasmodel.report.explanations import EXPLANATIONS
 from vegasmodel.scenario import (
     VARIANTS,
     Drop,

@@ -13,8 +13,8 @@ import vegasmodel as vm
 from tests.helpers import scenario
 from tests.homes import HOME
 from vegasmodel.command_line.commands import run
-from vegasmodel.explanations import EXPLANATIONS, keys
-from vegasmodel.meanings import ASSUMPTIONS
+from vegasmodel.report.explanations import EXPLANATIONS, keys
+from vegasmodel.report.meanings import ASSUMPTIONS
 from vegasmodel.simulation import SIMULATORS
 from vegasmodel.testing import strategies
 

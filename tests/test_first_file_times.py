@@ -12,7 +12,7 @@ from vegasmodel.command_line import newfile
 from vegasmodel.packets import read
 from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.trace import Trace, make
-from vegasmodel.trajectories import to_trace
+from vegasmodel.packets.trajectories import to_trace
 
 
 def ending(samples: int) -> tuple[vm.Scenario, Trace]:

@@ -16,7 +16,7 @@ from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.trace import Trace, make
-from vegasmodel.trajectories import to_trace
+from vegasmodel.packets.trajectories import to_trace
 
 EVENTS = Path(__file__).parent / "data" / "ns2_events.tr"
 FLOWMON = Path(__file__).parent / "data" / "flowmon.xml"

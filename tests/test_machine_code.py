@@ -229,4 +229,4 @@ def test_no_kernel_depends_on_what_people_edit_daily() -> None:
         sources = machine_code.sources(Path(str(module.__file__)))
         assert Path(str(module.__file__)) in sources
         folders = {path.relative_to(machine_code.ROOT).parts[0] for path in sources}
-        assert not folders & {"command_line", "console.py", "adapters", "equilibrium", "scenario"}
+        assert not folders & {"command_line", "report", "adapters", "equilibrium", "scenario"}

@@ -12,7 +12,7 @@ from scipy import stats
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel import comparison, metrics, plots
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 
 POSITIVE = st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20)
 

@@ -19,8 +19,8 @@ from vegasmodel import plots
 from vegasmodel.command_line.commands import run
 from vegasmodel.equilibrium import phase_plane
 from vegasmodel.fields.units import FieldError
-from vegasmodel.many_predictions import Predictions
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.many_predictions import Predictions
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 VEGAS = {"law": "vegas", "alpha": 3, "beta": 3}

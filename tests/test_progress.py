@@ -25,7 +25,7 @@ from vegasmodel.engines.fluid import run as fluid
 from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds import batch as rounds_batch
 from vegasmodel.engines.rounds import run as rounds
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.study import meter

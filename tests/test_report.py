@@ -23,8 +23,8 @@ from paper_checks.runs import NoRun, Runs
 from tests.helpers import scenario
 from vegasmodel import plots
 from vegasmodel.command_line.commands import run
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import SIMULATED, predict
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 VOID = {"meta", "input", "img", "br", "hr", "link"}

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel import measurement, rate_ranges
+from vegasmodel import measurement
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError, format_time, told
-from vegasmodel.many_predictions import Predictions
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import (
     Floats,
@@ -29,10 +28,12 @@ from vegasmodel.metrics import (
     percent,
     worst_ratio,
 )
-from vegasmodel.prediction import Assumption, Prediction, shown_rate
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
+from vegasmodel.results import rate_ranges
+from vegasmodel.results.many_predictions import Predictions
+from vegasmodel.results.prediction import Assumption, Prediction, shown_rate
+from vegasmodel.results.scatter import as_near
 from vegasmodel.same_case import same_case
-from vegasmodel.scatter import as_near
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.html_table import html_table
 from vegasmodel.support.text_table import Text
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from vegasmodel.completion import Filled
+    from vegasmodel.packets.completion import Filled
     from vegasmodel.packets.trace import Trace
 
 
@@ -192,13 +193,13 @@ class Comparison:
         trace.  A note says why a model has no prediction.  If all models were asked, there is no
         such note for closed forms, because most of them are not meant for the scenario.
         """
-        from vegasmodel import console, result_tables
+        from vegasmodel.report import console, tables
 
-        result_tables.print_pairing(self.pairing)
-        result_tables.print_estimates(self.estimates)
+        tables.print_pairing(self.pairing)
+        tables.print_estimates(self.estimates)
         chosen = len(self.models) < len(MODELS)  # the caller named the models
         shown = [p for p in self.results if chosen or p.applicable or p.model in SIMULATED]
-        result_tables.print_results(self.scenario, shown)
+        tables.print_results(self.scenario, shown)
         if self.errors:
             self._print_errors()
         if self.scenario.estimated_from is not None:
@@ -214,7 +215,7 @@ class Comparison:
 
     def _print_errors(self) -> None:
         """Print the table of the models' errors, and sentences about these errors."""
-        from vegasmodel import console
+        from vegasmodel.report import console
 
         rows = [
             [
@@ -372,8 +373,8 @@ def compare(
     run.
 
     ``scenario`` may also be the content of a scenario file, as a dictionary. With a trace, the file
-    may lack some keys. Their values are then estimated from the trace (``completion``) and listed
-    in the result's ``estimates``.
+    may lack some keys. Their values are then estimated from the trace (``packets.completion``),
+    and listed in the result's ``estimates``.
 
     ``timeout`` is the time limit of a run of ns-2 in s, as for ``run_engine``.  ``runs`` is the
     number of runs of ns-2 over which the measurement is averaged. By default it is the scenario's
@@ -408,7 +409,7 @@ def compare(
 def _compare_estimated(
     table: Mapping[str, Any], trace: str | Path | Trace, models: Sequence[str]
 ) -> Comparison:
-    from vegasmodel.completion import complete
+    from vegasmodel.packets.completion import complete
 
     found = measurement.read(trace)
     scenario, filled = complete(table, found)

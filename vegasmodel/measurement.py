@@ -11,8 +11,8 @@ import numpy as np
 
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import FieldError
-from vegasmodel.prediction import Assumption, Prediction
-from vegasmodel.scatter import MIN_RUNS, of_means
+from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.scatter import MIN_RUNS, of_means
 from vegasmodel.scenario import Run, Scenario
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 
-from vegasmodel.active_time import active_part
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.laws.faults import LawFault
-from vegasmodel.many_predictions import Batch, Predictions
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.many_predictions import Batch, Predictions
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
+from vegasmodel.scenario.active_time import active_part
 from vegasmodel.support.extras import ExtraMissing
 
 # model name -> module and function that evaluate the model; the module is imported when needed

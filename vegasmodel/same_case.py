@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from vegasmodel.measurement import ENGINES
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import VARIANTS, Scenario
 
 VEGAS_OF = {

@@ -16,11 +16,11 @@ from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quant
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import implementation
-from vegasmodel.prediction import Assumption
+from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario, expect
+from vegasmodel.scenario.placement import implementation
 from vegasmodel.status import Status
-from vegasmodel.steady_state import LimitCycle
 from vegasmodel.support.progress import series
 
 if TYPE_CHECKING:

@@ -184,7 +184,7 @@ def make(processes: int) -> None:
 
 def show() -> None:
     """Print the tables."""
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     out = console.console()
     rows = []
@@ -224,7 +224,7 @@ def _two_way() -> Any:
     """
     from paper_checks.podlesny.experiments import BY_NS3, index
     from paper_checks.podlesny.router import dumbbell as both_ways
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     runs, rows = Runs(), []
     for ratio in BY_NS3["NewReno"]:
@@ -240,7 +240,7 @@ def _two_way() -> Any:
 
 
 def _pairs() -> Any:
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     engines: dict[str, Engine] = {"ns-2": "ns2", "ns-3": "ns3"}
     rows = []

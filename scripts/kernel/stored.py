@@ -21,8 +21,8 @@ from jittered import FAMILIES
 from vegasmodel import packets
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import measured, reference
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 LINUX = reference.FOLDER / "linux"

@@ -7,7 +7,7 @@ import pytest
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel.adapters import minicycle
-from vegasmodel.result_tables import notes
+from vegasmodel.report.tables import notes
 
 
 @pytest.mark.parametrize("beta", [3.0, 6.0])

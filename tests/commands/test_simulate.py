@@ -18,7 +18,7 @@ def test_a_simulation_that_ends_early(
 ) -> None:
     from vegasmodel import simulation
     from vegasmodel.engines.rounds import answers
-    from vegasmodel.prediction import Prediction
+    from vegasmodel.results.prediction import Prediction
 
     path = tmp_path / "s.toml"
     path.write_text('[[link]]\ncapacity = "9 pkt/s"\n[[flow]]\nlaw = "vegas"\nrtt = "1 s"\n')

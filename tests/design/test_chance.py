@@ -17,7 +17,7 @@ from tests.design.scenes import SHORT, figure, mixed
 from tests.helpers import MIXED
 from vegasmodel.command_line.commands import run
 from vegasmodel.engines.rounds import answers
-from vegasmodel.scatter import MIN_RUNS
+from vegasmodel.results.scatter import MIN_RUNS
 from vegasmodel.study import design, models, scatter, targets
 from vegasmodel.study.search import tried
 

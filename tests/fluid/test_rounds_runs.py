@@ -11,7 +11,6 @@ import pytest
 import scipy.stats
 
 import vegasmodel as vm
-from vegasmodel import scatter
 from vegasmodel.engines.fluid.run import run as by_fluid
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds import run as simulator
@@ -20,6 +19,7 @@ from vegasmodel.engines.rounds.cycle import steady
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.starts import start_times
 from vegasmodel.engines.tables import array
+from vegasmodel.results import scatter
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.status import Status
 

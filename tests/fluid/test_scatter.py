@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vegasmodel import scatter
 from vegasmodel.engines.fluid.one_run import begin, frame
 from vegasmodel.engines.fluid.sampled import drops, random_drops
 from vegasmodel.engines.fluid.sampled.records import Bottleneck
@@ -13,8 +12,9 @@ from vegasmodel.engines.fluid.sampled.recovery import on_loss
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import predict
+from vegasmodel.results import scatter
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 RANDOM = Run(300.0, 100.0, start_jitter=0.5)

@@ -10,9 +10,9 @@ import pytest
 
 from tests.packets import captures
 from tests.packets.captures import ACK, FIN, RST, SYN, Frame, Options
-from vegasmodel.explanations import explain
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
+from vegasmodel.report.explanations import explain
 
 COUNT = 12  # seeds of each of the shares below; benchmarks/fuzz_captures.py takes 10,000
 

@@ -82,7 +82,7 @@ def test_an_estimated_capacity_is_in_the_scenarios_packets():
         "flow": [{"law": law, "rtt": "50 ms", "alpha": 3} for law in ("vegas", "reno")],
         "run": {"duration": "10 s", "warmup": "2 s"},
     }
-    from vegasmodel.completion import complete
+    from vegasmodel.packets.completion import complete
 
     found, (capacity,) = complete(table, trace(packet_size=1500.0))
     assert capacity.key == "link[0].capacity"

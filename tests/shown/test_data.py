@@ -10,7 +10,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.shown.scenes import C, P, S
-from vegasmodel.many_predictions import Predictions
+from vegasmodel.results.many_predictions import Predictions
 
 
 def test_the_arrays_of_an_answer_are_read_only() -> None:

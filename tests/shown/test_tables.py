@@ -9,26 +9,24 @@ import pytest
 
 import vegasmodel as vm
 from tests.shown.scenes import P, S
-from vegasmodel import console, result_notes, result_tables
-from vegasmodel.many_predictions import Predictions
+from vegasmodel.report import console, notes, tables
+from vegasmodel.results.many_predictions import Predictions
 
 
 def test_a_set_of_rates_is_not_shown_as_a_point(capsys: pytest.CaptureFixture[str]) -> None:
     """Vegas's two flows have 90..110 and 180..220 pkt/s, so their mean has 135..165."""
-    result_tables.print_results(S, [P])
+    tables.print_results(S, [P])
     said = " ".join(capsys.readouterr().out.split())
     assert "rounds gives ranges, not single rates" in said
     assert "vegas 135..165, <b> 280..320" in said
     assert "--flows" in said
-    result_tables.print_results(S, [dataclasses.replace(P, throughput_range=None)], per_flow=True)
+    tables.print_results(S, [dataclasses.replace(P, throughput_range=None)], per_flow=True)
     assert "ranges" not in capsys.readouterr().out
 
 
 def test_one_flow_has_no_shares() -> None:
     alone = vm.Scenario([vm.Link(100.0)], [vm.Flow("reno", 0.1)])
-    assert (
-        result_tables.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None
-    )
+    assert tables.shares_table(alone, [vm.Prediction("rounds", alone, np.array([9.0]))]) is None
 
 
 def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,7 +35,7 @@ def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[s
     many = vm.Scenario([vm.Link(1000.0)], [vm.Flow(law, 0.1) for law in laws], packet_size=1000)
     rates = np.array([100.0, 300.0, 200.0, 250.0, 150.0])
     results = [vm.Prediction(name, many, k * rates) for k, name in ((1, "rounds"), (0.5, "fluid"))]
-    result_tables.print_results(many, results)
+    tables.print_results(many, results)
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["group", "pkt/s", "pkt/s"] in lines
     assert ["sack", "250", "125"] in lines
@@ -54,14 +52,12 @@ def test_a_table_shows_each_standard_error_that_is_known(
     rates = np.array([12345.6, 54321.0, 99999.0])
     errors = np.array([1234.5, 0.0, 0.0123])
     bare = vm.Prediction("arrivals-bonald", three, rates)
-    result_tables.print_results(
-        three, [bare, vm.Prediction("ns2", three, rates, throughput_se=errors)]
-    )
+    tables.print_results(three, [bare, vm.Prediction("ns2", three, rates, throughput_se=errors)])
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
     assert "12346 ± 1200  54321  99999 ± 0.012" in printed
     assert "standard error" in printed
-    result_tables.print_results(three, [bare])
+    tables.print_results(three, [bare])
     assert "±" not in capsys.readouterr().out
 
 
@@ -72,16 +68,16 @@ def test_the_error_of_a_group_is_said_to_be_that_of_its_mean(
     runs = np.array([[100.0, 200.0, 290.0], [202.0, 102.0, 310.0]])
     means = runs.mean(axis=0)
     answer = dataclasses.replace(P, throughput=means, extra={"throughput_runs": runs})
-    result_tables.print_results(S, [answer])
+    tables.print_results(S, [answer])
     out = capsys.readouterr().out
     assert out.splitlines()[3].split()[:4] == ["model", "mean", "pkt/s", "pkt/s"]
     assert "151 ± 1" in out
-    assert result_notes.OF_GROUPS in out.replace("\n  ", " ")
+    assert notes.OF_GROUPS in out.replace("\n  ", " ")
     single = vm.Scenario([vm.Link(1000.0)], [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1)])
     error = np.array([2.0, 3.0])
     answer = vm.Prediction("rounds", single, means[:2], throughput_se=error)
-    result_tables.print_results(single, [answer])
-    assert result_notes.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
+    tables.print_results(single, [answer])
+    assert notes.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
 
 
 WIDE = """
@@ -109,7 +105,7 @@ def test_no_group_is_left_out_for_lack_of_width(
     rates = np.array([270.123, 330.234, 480.345])
     answer = vm.Prediction("rounds", case, rates, throughput_se=rates / 30.0)
     monkeypatch.setenv("COLUMNS", columns)
-    result_tables.print_results(case, [answer])
+    tables.print_results(case, [answer])
     out, _ = capsys.readouterr()
     for shown in ("270.1 ±", "330.2 ±", "480.3 ±", "25.0 %", "30.6 %", "44.4 %"):
         assert shown in out
@@ -131,7 +127,7 @@ def test_the_errors_of_models_fit_60_columns(
 
 def test_the_queueing_delay_is_under_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     """7 packets wait at 1000 packets/s: 4 Mbit/s, 500 B."""
-    result_tables.print_results(S, [P, dataclasses.replace(P, model="fluid", queue_mean=None)])
+    tables.print_results(S, [P, dataclasses.replace(P, model="fluid", queue_mean=None)])
     assert "Mean queueing delay at bottleneck: rounds 7 ms.\n" in capsys.readouterr().out
 
 
@@ -156,7 +152,7 @@ def test_every_link_has_its_queue_and_load(capsys: pytest.CaptureFixture[str]) -
     case = vm.Scenario(links=links, flows=[flow])
     rate, queue, load = np.array([300.0]), np.array([5.0, 2.0]), np.array([0.6, 0.75])
     answer = vm.Prediction("rounds", case, rate, queue_mean=queue, utilization_links=load)
-    result_tables.print_results(case, [answer, vm.Prediction("fluid", case, rate)])
+    tables.print_results(case, [answer, vm.Prediction("fluid", case, rate)])
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     for row in (
         ["a", "rounds", "0.6", "5", "10", "ms"],
@@ -170,7 +166,7 @@ def test_every_link_has_its_queue_and_load(capsys: pytest.CaptureFixture[str]) -
 
 def test_the_load_of_the_only_link_is_in_the_main_table(capsys: pytest.CaptureFixture[str]) -> None:
     case = vm.Scenario([vm.Link(400.0)], [vm.Flow("reno", 0.08)])
-    result_tables.print_results(case, [vm.Prediction("rounds", case, np.array([300.0]))])
+    tables.print_results(case, [vm.Prediction("rounds", case, np.array([300.0]))])
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["model", "pkt/s", "Jain", "load"] in rows
     assert ["rounds", "300", "1", "0.75"] in rows
@@ -181,7 +177,7 @@ def test_counts_of_packets_are_rounded(capsys: pytest.CaptureFixture[str]) -> No
     case = vm.Scenario([vm.Link(400.0)], [vm.Flow("reno", 0.08)])
     acks, again = np.array([1234567.6667]), np.array([5 / 3])
     answer = vm.Prediction("rounds", case, np.array([300.0]), acks=acks, retransmits=again)
-    result_tables.print_results(case, [answer], per_flow=True)
+    tables.print_results(case, [answer], per_flow=True)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["reno", "300", "1234568", "1.67"] in rows
 
@@ -198,7 +194,7 @@ def test_a_table_of_flows_is_cut_into_several_where_it_is_too_wide(
         retransmits=np.array([7.0]),
     )  # fmt: skip
     monkeypatch.setenv("COLUMNS", columns)
-    result_tables.print_results(case, [answer], per_flow=True)
+    tables.print_results(case, [answer], per_flow=True)
     out = capsys.readouterr().out
     assert "…" not in out
     lines = [line.split() for line in out.splitlines()]
@@ -227,7 +223,7 @@ def test_a_standard_error_is_printed_with_the_number_of_runs_and_what_few_runs_t
     assert (three.runs, five.runs, P.runs) == (3, 5, 1)
 
     def legend(*results: vm.Prediction) -> str:
-        result_tables.print_results(two, results)
+        tables.print_results(two, results)
         out = capsys.readouterr().out.replace("\n  ", " ")
         return next((line for line in out.splitlines() if line.startswith("±")), "")
 
@@ -261,5 +257,5 @@ def test_tables_say_that_the_load_is_that_of_the_forward_direction(
         found = vm.Prediction("rounds", case, np.full(len(flows), 400.0))
         assert found.utilization is not None
         assert found.utilization[0] == pytest.approx(0.4)
-        result_tables.print_results(case, [found])
+        tables.print_results(case, [found])
         assert (said in capsys.readouterr().out) == told

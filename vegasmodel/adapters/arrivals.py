@@ -22,7 +22,7 @@ from vegasmodel.adapters.common import (
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status

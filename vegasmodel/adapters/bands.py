@@ -15,7 +15,7 @@ from vegasmodel.adapters.arrivals import arrive, quasi_static
 from vegasmodel.adapters.common import column, rtts, threshold
 from vegasmodel.equilibrium import bands as threshold_bands
 from vegasmodel.equilibrium import secular
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import dead_zone
 from vegasmodel.status import Status

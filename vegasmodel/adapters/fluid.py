@@ -15,7 +15,7 @@ from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.methods import unsupported
 from vegasmodel.engines.fluid.run import run as simulate
 from vegasmodel.metrics import standard_error
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 NAME = "fluid"

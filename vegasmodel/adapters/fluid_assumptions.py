@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.active_time import active_part
 from vegasmodel.adapters import rest
 from vegasmodel.adapters.common import (
     buffered,
@@ -23,10 +22,11 @@ from vegasmodel.laws import Source, find, registered
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import left_out_of_laws, stack
-from vegasmodel.prediction import Assumption, sends_after_warm_up
-from vegasmodel.scatter import enough_runs, insensitive
+from vegasmodel.results.prediction import Assumption, sends_after_warm_up
+from vegasmodel.results.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Red, Scenario
+from vegasmodel.scenario.active_time import active_part
+from vegasmodel.scenario.placement import left_out_of_laws, stack
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
 MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter

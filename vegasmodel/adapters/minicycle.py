@@ -17,7 +17,7 @@ from vegasmodel.adapters.minicycle_inputs import counts, given, losing, room, ve
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.status import Status

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack
 from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.scenario.placement import link_stack
 from vegasmodel.stacks import STACKS
 
 

@@ -20,9 +20,9 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import room
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.placement import room
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
 

@@ -21,7 +21,7 @@ from vegasmodel.adapters.common import (
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import secular
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Assumption
+from vegasmodel.results.prediction import Assumption
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status

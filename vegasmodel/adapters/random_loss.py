@@ -15,9 +15,9 @@ from vegasmodel.adapters.warm_up import settles
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import stack
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Member, Scenario
+from vegasmodel.scenario.placement import stack
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 from vegasmodel.adapters.common import column, left_out, one_link
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.equilibrium import rate_delay
-from vegasmodel.placement import link_stack
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import RateDelay, Scenario
+from vegasmodel.scenario.placement import link_stack
 
 MOST_IDLE = 0.05  # of the rate of class R: if more is idle, the answer is too high
 BURST = 4.0  # packets of room beyond alpha; with less, one flow of alpha = 1 to 3 loses packets

@@ -22,9 +22,9 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.laws import find
-from vegasmodel.placement import held_by_receiver, stack
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Red, Scenario
+from vegasmodel.scenario.placement import held_by_receiver, stack
 from vegasmodel.stacks import dead_zone
 
 if TYPE_CHECKING:

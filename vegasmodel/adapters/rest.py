@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from vegasmodel.adapters.common import rtts
 from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import room, stack
-from vegasmodel.prediction import Assumption
+from vegasmodel.results.prediction import Assumption
 from vegasmodel.scenario import Flow, Member, Scenario
+from vegasmodel.scenario.placement import room, stack
 from vegasmodel.stacks import Stack
 
 FEW = 2.0  # packets: after so small a first window, as in ns-2, the queue becomes empty again

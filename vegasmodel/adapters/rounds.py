@@ -18,7 +18,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.rounds import answers, phases
-from vegasmodel.prediction import Prediction, sends_after_warm_up
+from vegasmodel.results.prediction import Prediction, sends_after_warm_up
 from vegasmodel.scenario import Scenario
 
 NAME = "rounds"

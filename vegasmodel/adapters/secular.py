@@ -10,7 +10,7 @@ from vegasmodel.adapters.common import (
     threshold,
 )
 from vegasmodel.equilibrium import secular
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 

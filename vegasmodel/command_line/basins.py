@@ -64,8 +64,8 @@ def basins(
 
     Example: vegasmodel basins band.toml --starts 200 --windows 1..30 --against ns2
     """
-    from vegasmodel import console
     from vegasmodel.fields.units import parse
+    from vegasmodel.report import console
     from vegasmodel.same_case import other_vegas
     from vegasmodel.study import basins as study
     from vegasmodel.study.agreement import agreement
@@ -156,7 +156,7 @@ def _said_of(found: Sequence[Basins], same: Agreement) -> str:
 
 
 def _show_outcomes(found: Basins) -> None:
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     def span(outcome: Outcome, i: int) -> str:
         return f"{outcome.throughput[i]:.4g} ({outcome.low[i]:.4g}..{outcome.high[i]:.4g})"

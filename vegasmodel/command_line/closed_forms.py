@@ -72,8 +72,8 @@ def equilibrium(
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
-    from vegasmodel import console
     from vegasmodel import equilibrium as forms
+    from vegasmodel.report import console
     from vegasmodel.scenario import Flow
 
     checked.of(Flow, "variant").check(variant, "--variant")
@@ -119,7 +119,7 @@ def _print_equilibrium(
     """
     import numpy as np
 
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     delay = float(state.delay)
     rows = [
@@ -188,9 +188,9 @@ def arrivals(
     """
     import numpy as np
 
-    from vegasmodel import console
     from vegasmodel.equilibrium import arrivals as forms
     from vegasmodel.fields.rules import Integer
+    from vegasmodel.report import console
 
     Integer(1, 100_000).check(n, "--n")
     c, _ = parse_capacity(capacity, packet_size)
@@ -271,8 +271,8 @@ def rd(
 
     Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """
-    from vegasmodel import console
     from vegasmodel.equilibrium import rate_delay as forms
+    from vegasmodel.report import console
     from vegasmodel.scenario import Link, RateDelay
 
     _check_numbers(rate, delay)

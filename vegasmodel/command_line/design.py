@@ -66,8 +66,8 @@ def design(
 
     Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
     """
-    from vegasmodel import console
     from vegasmodel.fields.units import parse
+    from vegasmodel.report import console
     from vegasmodel.study.design import design as solve_for
 
     near = parse(within, "fraction", field="--within", high=0.5)
@@ -111,7 +111,7 @@ def design(
 
 
 def _with_error(figure: float | None, error: float | None, unit: str) -> str:
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     if figure is not None and unit == "s":
         blur = f" ± {format_time(float(f'{error:.2g}'))}" if error else ""

@@ -179,7 +179,7 @@ def check_picture(path: Path | None) -> None:
     Nothing is checked if ``path`` is ``None``, because no picture is wanted then.
     """
     if path is not None:
-        from vegasmodel.console import output_path
+        from vegasmodel.report.console import output_path
         from vegasmodel.support import extras
 
         extras.need("plot", "--plot")

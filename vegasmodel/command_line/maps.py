@@ -39,7 +39,7 @@ def draw_map(
 
     import numpy as np
 
-    from vegasmodel import console
+    from vegasmodel.report import console
     from vegasmodel.study.maps import find
     from vegasmodel.study.meter import meter
     from vegasmodel.support import extras

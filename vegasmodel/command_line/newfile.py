@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from vegasmodel import laws
-from vegasmodel.completion import DEFAULT, EstimateError, Filled, complete
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, printable, write
 from vegasmodel.packets.ack_delays import ack_delays
 from vegasmodel.packets.activity import ends_early, idle_flows
+from vegasmodel.packets.completion import DEFAULT, EstimateError, Filled, complete
 from vegasmodel.packets.estimate import estimate, first_windows
 from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.pairing import match_texts

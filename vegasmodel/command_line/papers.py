@@ -77,8 +77,8 @@ def paper(
     extras.need_papers("paper")
     import paper_checks
     from paper_checks import summary
-    from vegasmodel import console
     from vegasmodel.fields.rules import Choice
+    from vegasmodel.report import console
 
     if key is not None:
         Choice(paper_checks.PAPERS).check(key, "paper")

@@ -19,7 +19,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.support.exits import Shortfall
 
 if TYPE_CHECKING:
-    from vegasmodel.prediction import Prediction
+    from vegasmodel.results.prediction import Prediction
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.uncertainty_results import Uncertainty
 
@@ -149,8 +149,8 @@ def measure(
 
     Example: vegasmodel measure mixed.toml --out mixed.parquet
     """
-    from vegasmodel.console import output_path
     from vegasmodel.measurement import record_engine, run_engine, run_often
+    from vegasmodel.report.console import output_path
 
     inputs.check_picture(plot)
     most = _seconds(timeout)
@@ -200,9 +200,10 @@ def compare(
 
     Example: vegasmodel compare mixed.toml
     """
-    from vegasmodel import comparison, console
+    from vegasmodel import comparison
     from vegasmodel.fields import toml_file
     from vegasmodel.predictor import choose
+    from vegasmodel.report import console
 
     names = choose(model or ("all",))
     if max_error is not None and not 0 <= max_error < math.inf:
@@ -288,7 +289,7 @@ def _show(
     hint: str = "",
     errors: Mapping[str, str] | None = None,
 ) -> None:
-    from vegasmodel import console, result_tables
+    from vegasmodel.report import console, tables
 
     doubts = _doubts(scenario, results, errors) if errors else []
     if plot is not None:
@@ -300,9 +301,9 @@ def _show(
         plots.save(plots.throughput_bars(scenario, results), plot)
     if json:
         more = {"uncertainty": [each.to_json() for each in doubts]} if errors else {}
-        console.print_json({**result_tables.results_json(scenario, results), **more})
+        console.print_json({**tables.results_json(scenario, results), **more})
         return
-    result_tables.print_results(scenario, results, per_flow=flows, hint=hint)
+    tables.print_results(scenario, results, per_flow=flows, hint=hint)
     for each in doubts:
         rows = [
             [

@@ -40,10 +40,10 @@ def new(
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """
-    from vegasmodel import console
     from vegasmodel.command_line import newfile
     from vegasmodel.packets import inspection
     from vegasmodel.packets.reading import read
+    from vegasmodel.report import console
     from vegasmodel.support.files import atomic_write
 
     if file is not None:
@@ -108,8 +108,8 @@ def inspect(
 
     Example: vegasmodel inspect capture.pcap
     """
-    from vegasmodel import console
     from vegasmodel.packets import inspection
+    from vegasmodel.report import console
 
     found = inspection.inspect(trace, format)
     if json:
@@ -149,7 +149,7 @@ def _short(flows: list[dict[str, Any]]) -> bool:
 
 
 def _flow_table(flows: list[dict[str, Any]]) -> Any:
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     def time(value: float | None) -> str:
         return "-" if value is None else format_time(value)
@@ -184,9 +184,9 @@ def _explained(_: click.Context) -> list[str]:
     Names of columns that contain spaces are left out: one word of such a name is enough for
     ``explain``.
     """
-    from vegasmodel.explanations import EXPLANATIONS, keys
     from vegasmodel.laws import names
-    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
+    from vegasmodel.report.explanations import EXPLANATIONS, keys
+    from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
     columns = [name for name in COLUMNS if " " not in name]
     return [*EXPLANATIONS, *names(), *ASSUMPTIONS, *columns, *WORDS, *keys()]
@@ -209,12 +209,12 @@ def explain(
 
     Example: vegasmodel explain minicycle
     """
-    from vegasmodel import console
-    from vegasmodel.explanations import EXPLANATIONS, keys, keys_like, law_facts, models_with
-    from vegasmodel.explanations import explain as explained
     from vegasmodel.laws import known as law_known
     from vegasmodel.laws import names as law_names
-    from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
+    from vegasmodel.report import console
+    from vegasmodel.report.explanations import EXPLANATIONS, keys, keys_like, law_facts, models_with
+    from vegasmodel.report.explanations import explain as explained
+    from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
     inputs.register(laws)
     if model is None:

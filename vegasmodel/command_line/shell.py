@@ -27,7 +27,7 @@ def completion(context: click.Context, name: str, json: bool) -> None:
     asked = SHELLS[name](context.find_root().command, {}, "vegasmodel", ASKS)
     lines = asked.source_template % asked.source_vars()  # ``source`` would run a shell first
     if json:
-        from vegasmodel.console import print_json
+        from vegasmodel.report.console import print_json
 
         print_json({"shell": name, "lines": lines})
     else:

@@ -44,8 +44,8 @@ def stability(
     Example: vegasmodel stability red.toml --over link.queue.weight=1e-4:0.1 --over
     flow.rtt=20ms:500ms
     """
-    from vegasmodel import console
     from vegasmodel.adapters.stability import stability as verdict
+    from vegasmodel.report import console
     from vegasmodel.study.boundary import stability_boundary
 
     case = inputs.load(scenario, laws)
@@ -76,7 +76,7 @@ def _show(traced: StabilityBoundary) -> None:
     If there is no curve, a sentence says so. At a jump the verdict changes although no root of the
     characteristic equation crosses the imaginary axis.
     """
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     names = [f"{n} ({u})" if u else n for n, u in zip(traced.fields, traced.units, strict=True)]
     if traced.curves:

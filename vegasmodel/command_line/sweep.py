@@ -95,7 +95,7 @@ def sweep(
     import os
     import time
 
-    from vegasmodel import console
+    from vegasmodel.report import console
     from vegasmodel.study.meter import meter
     from vegasmodel.study.sweep import sweep as over_grid
 
@@ -174,7 +174,7 @@ class _Told:
 
         ``fields`` are the names of the fields that vary.
         """
-        from vegasmodel import console
+        from vegasmodel.report import console
 
         few = self.points <= MAX_POINTS_SHOWN
         marks, left = None, [f"{TOO_MANY_POINTS}; {self.out} has their results."]
@@ -233,7 +233,7 @@ def _points(
     ``broken`` has the letters of those that do not hold at the row's point. If ``marks`` is empty,
     there is no such column.
     """
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     flows = [str(name) for name in data["flow"].values]
     grid, more = _shares(data, fields, marks, [(name, [i]) for i, name in enumerate(flows)])
@@ -264,7 +264,7 @@ def _shares(
     """
     import numpy as np
 
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     dims = data["status"].dims
     units = {name: data[name].attrs.get("units", "") for name in fields}

@@ -60,8 +60,10 @@ def simulate(
 
     Example: vegasmodel simulate mixed.toml --plot windows.png
     """
-    from vegasmodel import console, simulation, trajectories
+    from vegasmodel import simulation
     from vegasmodel.fields.rules import Choice, Integer
+    from vegasmodel.packets import trajectories
+    from vegasmodel.report import console
     from vegasmodel.simulation import SIMULATORS
 
     inputs.check_picture(plot)
@@ -120,7 +122,7 @@ def _print(data: xr.Dataset, not_held: Sequence[str], *, json: bool) -> None:
     sentences ``not_held`` are about the simulator's assumptions that do not hold. They are printed
     below the table; in JSON the names of these assumptions are in ``provenance``.
     """
-    from vegasmodel import console
+    from vegasmodel.report import console
 
     half = data.isel(time=slice(data.sizes["time"] // 2, None))
     means = half.mean("time", skipna=True)
@@ -183,7 +185,8 @@ def convert(
 
     Example: vegasmodel convert out.tr --out out.parquet
     """
-    from vegasmodel import console, packets
+    from vegasmodel import packets
+    from vegasmodel.report import console
 
     console.output_path(out, "--out", (".parquet",))
     result = packets.read(trace, format)

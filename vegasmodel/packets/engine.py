@@ -20,9 +20,9 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
-from vegasmodel.placement import forward_load
-from vegasmodel.prediction import Assumption, Prediction, sends_after_warm_up
+from vegasmodel.results.prediction import Assumption, Prediction, sends_after_warm_up
 from vegasmodel.scenario import Link, Scenario
+from vegasmodel.scenario.placement import forward_load
 from vegasmodel.support import children
 from vegasmodel.support.children import Budget, Workplace
 

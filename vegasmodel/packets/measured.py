@@ -28,7 +28,7 @@ from vegasmodel.packets.inspection import unlikely_units
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Floats, Trace
-from vegasmodel.prediction import Assumption, Prediction, sends_after_warm_up
+from vegasmodel.results.prediction import Assumption, Prediction, sends_after_warm_up
 from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]

@@ -21,7 +21,7 @@ from vegasmodel.packets.engine import (
     few_packets,
 )
 from vegasmodel.packets.run_output import Output
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.children import Workplace, workplace
 

@@ -20,7 +20,6 @@ from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import queue_limits, window_limit
 from vegasmodel.packets.ns2_agents import AGENTS, Settings
 from vegasmodel.packets.ns2_defaults import SETS, UNSPACED
-from vegasmodel.placement import bytes_per_turn, class_shares
 from vegasmodel.scenario import (
     Link,
     Member,
@@ -28,6 +27,7 @@ from vegasmodel.scenario import (
     Red,
     Scenario,
 )
+from vegasmodel.scenario.placement import bytes_per_turn, class_shares
 
 __all__ = ["Script", "script"]
 

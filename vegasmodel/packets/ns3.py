@@ -15,7 +15,7 @@ from vegasmodel.fields.rules import Integer
 from vegasmodel.packets import engine, ns3_build, ns3_script, ns3_support
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.packets.run_output import Output
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.support.children import workplace
 

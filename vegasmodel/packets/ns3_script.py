@@ -13,8 +13,8 @@ import numpy as np
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import arrivals, ns3_support
 from vegasmodel.packets.engine import UNLIMITED, queue_limits, window_limit
-from vegasmodel.placement import stack
 from vegasmodel.scenario import Link, RateDelay, Red, Scenario
+from vegasmodel.scenario.placement import stack
 
 __all__ = ["script"]
 

@@ -38,9 +38,9 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, TraceError
 from vegasmodel.packets.trace_file import read_parquet, scenario_of
-from vegasmodel.placement import forward_load
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.placement import forward_load
 from vegasmodel.support.files import atomic_write
 
 __all__ = ["DamagedError", "check", "lookup", "make", "stored"]

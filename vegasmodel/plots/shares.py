@@ -26,7 +26,6 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.fields.rules import listed
 from vegasmodel.fields.units import FieldError
-from vegasmodel.many_predictions import Predictions
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import (
     BLUE,
@@ -42,7 +41,8 @@ from vegasmodel.plots.style import (
     plain,
     tidy,
 )
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.many_predictions import Predictions
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 
 __all__ = [

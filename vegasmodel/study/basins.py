@@ -23,7 +23,7 @@ from vegasmodel import predictor
 from vegasmodel.fields.rules import Quantity
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import models, not_held
 from vegasmodel.study.starts import Start, starts

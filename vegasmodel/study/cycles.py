@@ -17,10 +17,10 @@ from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import workers
+from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.simulation import STEADY, limit_cycle
 from vegasmodel.status import Status
-from vegasmodel.steady_state import LimitCycle
 from vegasmodel.study.basins import TOLERANCE, Outcome, check_tolerance, linked, outcomes
 from vegasmodel.study.starts import Start
 from vegasmodel.study.starts import starts as distribution

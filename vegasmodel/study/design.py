@@ -14,7 +14,7 @@ import numpy as np
 from vegasmodel import measurement, same_case
 from vegasmodel.fields.rules import Quantity, listed
 from vegasmodel.fields.units import FieldError
-from vegasmodel.scatter import MIN_RUNS
+from vegasmodel.results.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields, models, targets
 from vegasmodel.study.ranges import of_field

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from vegasmodel import measurement, predictor
-from vegasmodel.active_time import silent
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.engine import EngineFailed
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.active_time import silent
 from vegasmodel.study import together
 from vegasmodel.study.points import FAILED, NO_ANSWER, NOT_ALLOWED, Figures, Points, collected
 from vegasmodel.support.threads import pool

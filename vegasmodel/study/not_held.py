@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 
 __all__ = ["counted", "of_arrays", "of_prediction"]
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_uncertainty
-from vegasmodel.prediction import Prediction
-from vegasmodel.scatter import sometimes
+from vegasmodel.results.prediction import Prediction
+from vegasmodel.results.scatter import sometimes
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import not_held
 from vegasmodel.study.fields import Field, put

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.study import models, points
 from vegasmodel.study.models import Enough
 from vegasmodel.study.points import Figures, Points

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.active_time import active_part
 from vegasmodel.adapters import fluid, minicycle, minicycle_many
 from vegasmodel.adapters.common import NOBODY_SENDS
 from vegasmodel.engines.fluid import methods
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.active_time import active_part
 from vegasmodel.status import Status
 from vegasmodel.study import not_held
 from vegasmodel.study.points import (

@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from vegasmodel.active_time import silent
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Prediction
 from vegasmodel.predictor import MODELS
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Link, Scenario
+from vegasmodel.scenario.active_time import silent
 
 __all__ = ["check", "check_rates", "counting"]
 

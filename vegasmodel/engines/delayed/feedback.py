@@ -78,8 +78,8 @@ from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Integer, Quantity
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import to_first_link
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.scenario.placement import to_first_link
 from vegasmodel.support.threads import check
 
 __all__ = ["DelayedRun", "Rest", "run", "unsupported"]

@@ -54,9 +54,9 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
+from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
-from vegasmodel.steady_state import LimitCycle
 
 if TYPE_CHECKING:
     from collections.abc import Callable

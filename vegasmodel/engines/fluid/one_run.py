@@ -17,8 +17,8 @@ from vegasmodel.laws import find
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask, place
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.scenario.placement import link_stack
 from vegasmodel.status import Status
 
 __all__ = ["advance", "begin", "frame", "one_run", "room"]

@@ -27,7 +27,7 @@ from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.laws import foreign
-from vegasmodel.scatter import MIN_RUNS, enough
+from vegasmodel.results.scatter import MIN_RUNS, enough
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series

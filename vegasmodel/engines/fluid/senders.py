@@ -11,8 +11,8 @@ import numpy as np
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.laws import find, foreign
 from vegasmodel.laws.law import Law, Recovery, SlowStart
-from vegasmodel.placement import held_by_receiver, stack
 from vegasmodel.scenario import Flow, Red, Scenario
+from vegasmodel.scenario.placement import held_by_receiver, stack
 from vegasmodel.stacks import STACKS
 from vegasmodel.stacks.stack import Stack
 

@@ -26,8 +26,8 @@ from vegasmodel.engines.fluid.run import sound
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
+from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.status import Status
-from vegasmodel.steady_state import LimitCycle
 
 if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Tally

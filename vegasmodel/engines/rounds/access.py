@@ -11,8 +11,8 @@ so short that these queues are left out, to save time.
 
 from __future__ import annotations
 
-from vegasmodel.placement import access_ratio
 from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.scenario.placement import access_ratio
 
 ENDS = SENDER, RECEIVER = "sender", "receiver"  # in place of a direction in the key of a queue
 STEADY, RANDOM = 2.0, 10.0  # access links so many times as fast as the slowest link need no queue

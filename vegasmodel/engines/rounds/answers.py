@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel import scatter
 from vegasmodel.engines.rounds.flows import MAX_ARRIVALS
 from vegasmodel.engines.rounds.resolution import is_coarse
 from vegasmodel.engines.rounds.route import DISCIPLINES
@@ -21,9 +20,10 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
-from vegasmodel.placement import forward_load, left_out_of_laws, shut_links, stack
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results import scatter
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.placement import forward_load, left_out_of_laws, shut_links, stack
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 

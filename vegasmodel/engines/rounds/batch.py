@@ -9,7 +9,7 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import MAX_PARTS
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, Integer
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.progress import counting
 from vegasmodel.support.threads import pool

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import HOP
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import bytes_per_turn, class_shares, link_stack
 from vegasmodel.scenario import Link, Scenario
+from vegasmodel.scenario.placement import bytes_per_turn, class_shares, link_stack
 
 Key = tuple[str, str, str]  # of a queue: its link, direction and class
 _GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
+from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
-from vegasmodel.steady_state import LimitCycle
 
 if TYPE_CHECKING:
     from vegasmodel.engines.rounds.run import Simulation, Totals

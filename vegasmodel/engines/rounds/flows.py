@@ -21,7 +21,8 @@ from vegasmodel.laws import Law, find
 from vegasmodel.laws.law import Recovery
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import (
+from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
+from vegasmodel.scenario.placement import (
     access_leg,
     empty_rtt,
     links_slow_for_acks,
@@ -29,7 +30,6 @@ from vegasmodel.placement import (
     to_first_link,
     work,
 )
-from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
 from vegasmodel.stacks import Stack
 
 MAX_ARRIVALS = 200_000  # greatest expected number of short flows of one group

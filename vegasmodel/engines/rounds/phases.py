@@ -18,7 +18,7 @@ import numpy as np
 from vegasmodel.engines.rounds.answers import answer, halved
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats, delivered, standard_error, student_t
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import DropTail, RateDelay, Scenario
 from vegasmodel.status import Status
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from vegasmodel.engines.rounds.access import is_slow
 from vegasmodel.laws import find
-from vegasmodel.placement import work
 from vegasmodel.scenario import Red, Scenario
+from vegasmodel.scenario.placement import work
 
 __all__ = [
     "CONTENDED",

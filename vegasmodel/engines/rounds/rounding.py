@@ -11,8 +11,8 @@ import numpy as np
 from vegasmodel.engines.rounds.route import INSTANT, Routes, live_links, wires_between
 from vegasmodel.engines.rounds.state import FIRST_BINADE
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import link_stack
 from vegasmodel.scenario import Member, Scenario
+from vegasmodel.scenario.placement import link_stack
 
 BINADES = 32  # periods, in each of which the clock has one unit; the last ends at 2^19 s
 UNIT = 1e-7  # packets: the clock's enlarged unit from 256 to 512 s, times the greatest capacity

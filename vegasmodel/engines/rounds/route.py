@@ -36,7 +36,8 @@ from vegasmodel.engines.rounds.access import (
 from vegasmodel.engines.rounds.classes import Key, class_record, class_stores, share_changes
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
-from vegasmodel.placement import (
+from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
+from vegasmodel.scenario.placement import (
     access_leg,
     empty_rtt,
     link_stack,
@@ -45,7 +46,6 @@ from vegasmodel.placement import (
     to_first_link,
     work,
 )
-from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
 
 BISECTIONS = 40
 FEW_PACKETS = 256  # BDP plus buffer up to which it matters most which packet comes first

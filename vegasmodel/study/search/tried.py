@@ -18,7 +18,7 @@ from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.prediction import Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 from vegasmodel.study import points

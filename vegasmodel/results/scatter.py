@@ -15,7 +15,7 @@ from vegasmodel.metrics import (
     standard_error,
     student_t,
 )
-from vegasmodel.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
 
 STEADY = 0.02  # means over half and all of the measured time are equal if they differ by less

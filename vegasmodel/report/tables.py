@@ -10,7 +10,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from vegasmodel.console import (
+from vegasmodel.fields.units import format_number, format_time, told
+from vegasmodel.metrics import with_error
+from vegasmodel.report.console import (
     column_width,
     console,
     number,
@@ -20,14 +22,12 @@ from vegasmodel.console import (
     table,
     width,
 )
-from vegasmodel.fields.units import format_number, format_time, told
-from vegasmodel.metrics import with_error
-from vegasmodel.prediction import Prediction
-from vegasmodel.result_notes import delays, legend, notes, without_effect
+from vegasmodel.report.notes import delays, legend, notes, without_effect
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
-    from vegasmodel.completion import Filled
+    from vegasmodel.packets.completion import Filled
 
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vegasmodel import laws, rate_ranges
-from vegasmodel.active_time import active_part
-from vegasmodel.console import PLUS_MINUS
+from vegasmodel import laws
 from vegasmodel.fields.units import format_time
 from vegasmodel.metrics import percent, student_t
-from vegasmodel.prediction import Prediction, over_runs
-from vegasmodel.scatter import more_than
+from vegasmodel.report.console import PLUS_MINUS
+from vegasmodel.results import rate_ranges
+from vegasmodel.results.prediction import Prediction, over_runs
+from vegasmodel.results.scatter import more_than
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
 
 SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
@@ -110,7 +111,7 @@ def delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
 
     For a trace without queues another sentence says how much longer its RTTs are than those of the
     scenario.  The list is empty if no result has a mean queue, or if the scenario has several links
-    (``result_tables.links_table``).
+    (``tables.links_table``).
     """
     if len(scenario.links) > 1:
         return []

@@ -20,7 +20,7 @@ from typing import Any
 from vegasmodel import laws
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
-from vegasmodel.meanings import ASSUMPTIONS, COLUMNS, WORDS
+from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
 from vegasmodel.scenario import Flow, Link, Run
 from vegasmodel.stacks import STACKS
 from vegasmodel.support.text_table import Text

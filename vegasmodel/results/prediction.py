@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.active_time import active_part
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import (
@@ -27,6 +26,7 @@ from vegasmodel.metrics import (
     with_error,
 )
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.active_time import active_part
 from vegasmodel.support.shown import Shown, Table
 
 if TYPE_CHECKING:

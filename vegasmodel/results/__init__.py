@@ -1,0 +1,7 @@
+"""Results: what a model predicts for a scenario, or what a measurement of it gives."""
+
+__all__: list[str] = []
+
+
+def __dir__() -> list[str]:
+    return __all__
