@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel import measurement
+from vegasmodel.fields.by_name import ByName
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError, format_time, told
 from vegasmodel.measurement import ENGINES
@@ -70,7 +71,8 @@ class Comparison:
 
         Models that have no prediction for the scenario are left out.
         """
-        return {p.model: model_errors(p, self.measured) for p in self.models if p.applicable}
+        answers = (p for p in self.models if p.applicable)
+        return ByName((p.model, model_errors(p, self.measured)) for p in answers)
 
     @property
     def pairing(self) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.by_name import ByName
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError, format_number
 
@@ -80,7 +81,7 @@ def group_means(
     if b.ndim != 1 or b.shape != member.shape:
         shapes = f"shapes {b.shape}, {member.shape}"
         raise FieldError("throughput and groups", shapes, "one entry for each flow, [n]")
-    return {name: float(known_mean(b[member == i])) for i, name in enumerate(names)}
+    return ByName((name, float(known_mean(b[member == i]))) for i, name in enumerate(names))
 
 
 @kinds.checked
@@ -101,12 +102,12 @@ def group_ratios(means: Mapping[str, float]) -> dict[str, float | None]:
     throughput of group a divided by that of group b. The result has ``"a/b"`` and ``"b/a"`` for
     every two groups. A ratio is ``None`` if its divisor is 0 or one of the two throughputs is NaN.
     """
-    return {
-        f"{a}/{b}": (means[a] / means[b] if means[b] > 0 and not math.isnan(means[a]) else None)
+    return ByName(
+        (f"{a}/{b}", means[a] / means[b] if means[b] > 0 and not math.isnan(means[a]) else None)
         for a in means
         for b in means
         if a != b
-    }
+    )
 
 
 @kinds.checked

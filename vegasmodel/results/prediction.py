@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.fields.by_name import ByName
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import (
@@ -156,7 +157,7 @@ class Prediction(Shown):
         no throughputs.
         """
         if self.throughput is None:
-            return {}
+            return ByName()
         members = [member.group for member in self.scenario.members]
         return group_means(self.throughput, members, [g.name for g in self.scenario.flows])
 
@@ -184,7 +185,7 @@ class Prediction(Shown):
             }
         else:
             found = {}
-        return {name: error for name, error in found.items() if math.isfinite(error)}
+        return ByName((name, error) for name, error in found.items() if math.isfinite(error))
 
     @cached_property
     def ratios(self) -> dict[str, float | None]:
@@ -235,13 +236,13 @@ class Prediction(Shown):
         A group is one ``Flow`` of the scenario, which may stand for several equal flows.
         """
         if self.delivered_bps is None:
-            return {}
+            return ByName()
         groups = np.array([member.group for member in self.scenario.members])
         bits = self.delivered_bps
-        return {
-            group.name: float(bits[groups == i].sum())
+        return ByName(
+            (group.name, float(bits[groups == i].sum()))
             for i, group in enumerate(self.scenario.flows)
-        }
+        )
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
@@ -253,7 +254,9 @@ class Prediction(Shown):
         half as long as the first, the second has half the share of the first.
         """
         total = sum(self.group_bps.values())
-        return {name: bps / total if total > 0 else None for name, bps in self.group_bps.items()}
+        return ByName(
+            (name, bps / total if total > 0 else None) for name, bps in self.group_bps.items()
+        )
 
     @cached_property
     def unknown_flows(self) -> tuple[str, ...]:

@@ -33,6 +33,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.by_name import ByName
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import Integer, Quantity, listed
 from vegasmodel.fields.units import KINDS, FieldError
@@ -148,7 +149,7 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
     variances = (by_ratio * sds) ** 2
     totals = np.asarray(np.sqrt(variances.sum(axis=1)))  # relative standard deviations
-    ratios, parts = {}, {}
+    ratios, parts = ByName[tuple[float, float]](), ByName[Floats]()
     for variance, total, name in zip(variances, totals, _pairs(scenario), strict=True):
         value = answer.ratios.get(name)
         ratios[name] = (math.nan, math.nan) if value is None else (value, value * float(total))

@@ -1,0 +1,41 @@
+"""Defines ``ByName``, a dictionary of results whose error for a wrong name lists the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn, TypeVar
+
+from vegasmodel.fields.lists import few
+from vegasmodel.fields.rules import nearest
+from vegasmodel.fields.units import FieldError
+
+__all__ = ["ByName", "UnknownNameError"]
+
+T = TypeVar("T")
+MOST = 10  # names that the error lists
+
+
+class UnknownNameError(FieldError, KeyError):
+    """Raised for a name that is not in a ``ByName``.
+
+    The message lists up to ten names that are, and gives the most similar one.
+    """
+
+    def __init__(self, name: object, known: Iterable[str]) -> None:
+        names = list(known)
+        there = f"the names are {few(names, MOST)}" if names else "there are no results"
+        super().__init__("name", name, f"{there}{nearest(name, names)}", wrong="is unknown")
+
+    def __str__(self) -> str:  # that of KeyError would put the message in quotes
+        return str(self.args[0])
+
+
+class ByName(dict[str, T]):
+    """A dictionary of results by the names of groups, of pairs of groups, or of models.
+
+    It differs from a plain dictionary in one way: for a name that is not in it, ``[...]`` raises
+    ``UnknownNameError``, a ``KeyError`` whose message lists the names.
+    """
+
+    def __missing__(self, name: object) -> NoReturn:
+        raise UnknownNameError(name, self)
