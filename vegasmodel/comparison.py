@@ -107,12 +107,15 @@ class Comparison:
 
     def to_json(self) -> dict[str, Any]:
         """The document that ``compare`` prints with ``--json``."""
+        from vegasmodel.report.tables import notes_json
+
         return {
             "scenario": self.scenario.name,
             "estimates": [entry.to_json() for entry in self.estimates],
             "pairing": self.pairing,
             "results": [p.to_json() for p in self.results],
             "errors": self.errors,
+            **notes_json(self.scenario),
         }
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ from vegasmodel.report.console import PLUS_MINUS
 from vegasmodel.results import rate_ranges
 from vegasmodel.results.prediction import Prediction, over_runs
 from vegasmodel.results.scatter import more_than
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Flow, Link, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
 
@@ -145,19 +145,60 @@ def _above_the_rtt(result: Prediction) -> float:
 
 
 def without_effect(scenario: Scenario) -> list[str]:
-    """A sentence for each group with thresholds of Vegas that its law does not use.
+    """Sentences that name the keys of the scenario that have no effect, or only a part of it.
+
+    They stand under tables, and in the list ``notes`` of JSON documents.
+    """
+    return [
+        *(line for group in scenario.flows for line in _unused_by(group)),
+        *(line for group in scenario.flows for line in _without_services(scenario, group)),
+        *(line for link in scenario.links for line in _out_of_reach(link)),
+    ]
+
+
+def _unused_by(group: Flow) -> list[str]:
+    """Sentences about keys for Vegas that the group's law does not use.
 
     A law of the user may use them, so nothing is said of such a law.
     """
-    said = []
-    for group in scenario._given[1]:
-        given = [key for key in ("alpha", "beta", "gamma") if key not in group._filled]
-        if given and group.law in LAWS and not laws.find(group.law).delay_based:
-            verb = "have" if len(given) > 1 else "has"
-            said.append(
-                f"{group.name}: {', '.join(given)} {verb} no effect; {group.law} has no thresholds."
-            )
-    return said
+    law = group.law
+    if law not in LAWS or laws.find(law).delay_based:
+        return []
+    given = [key for key in ("alpha", "beta", "gamma") if key not in group._filled]
+    verb = "have" if len(given) > 1 else "has"
+    said = {
+        f"{', '.join(given)} {verb} no effect; {law} has no thresholds.": bool(given),
+        f"over_estimate has no effect; {law} uses no baseRTT.": group.over_estimate != "measured",
+    }
+    return [f"{group.name}: {line}" for line, true in said.items() if true]
+
+
+def _without_services(scenario: Scenario, group: Flow) -> list[str]:
+    """A sentence about the key ``class`` if the group crosses no link with Rate-Delay services."""
+    served = any(group.service in link.queue.services for link in scenario.path(group))
+    if "service" in group._filled or served:
+        return []
+    where = "no link on its path has the queue discipline rd"
+    return [f"{group.name}: class has no effect; {where}."]
+
+
+def _out_of_reach(link: Link) -> list[str]:
+    """A sentence about RED's keys if the link's buffer is too small for its mean queue to matter.
+
+    The mean of the queue lengths never exceeds the buffer.
+    """
+    queue, (limit, *_) = link.queue, link.limits
+    if not isinstance(queue, Red) or limit >= queue.max_threshold:
+        return []
+    holds = f"the buffer holds only {limit:g} packets"
+    if limit <= queue.min_threshold:
+        reached = f"RED's mean queue never exceeds min_threshold, {queue.min_threshold:g} pkt"
+        said = "RED drops or marks no packet, and packets are lost at the full buffer only"
+    else:
+        reached = f"RED's mean queue never reaches max_threshold, {queue.max_threshold:g} pkt"
+        said = "the probability of a drop or mark stays below max_probability"
+        said += ", and gentle has no effect" if queue.gentle else ""
+    return [f"{link.name}: {holds}, so {reached}: {said}."]
 
 
 def notes(results: Sequence[Prediction]) -> list[str]:

@@ -38,7 +38,18 @@ MAX_PAIRS = 20  # flows of which the partner in the trace is named
 
 def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str, Any]:
     """The document that ``predict``, ``measure`` and ``ratio`` print with ``--json``."""
-    return {"scenario": scenario.name, "results": [result.to_json() for result in results]}
+    entries = [result.to_json() for result in results]
+    return {"scenario": scenario.name, "results": entries, **notes_json(scenario)}
+
+
+def notes_json(scenario: Scenario) -> dict[str, list[str]]:
+    """The list ``notes`` of a JSON document; an empty dictionary if there is nothing to say.
+
+    The notes name the keys of the scenario that have no effect.  The other sentences under the
+    tables tell nothing that the results do not have.
+    """
+    said = without_effect(scenario)
+    return {"notes": said} if said else {}
 
 
 def print_results(
