@@ -10,6 +10,7 @@ import pytest
 
 from vegasmodel.command_line.commands import run
 from vegasmodel.comparison import Comparison
+from vegasmodel.report import tables
 from vegasmodel.report.notes import without_effect
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
@@ -82,14 +83,14 @@ def test_the_documents_of_all_commands_have_the_notes() -> None:
     case = red(10.0)
     answer = Prediction("red", case, np.array([500.0, 500.0]))
     (said,) = without_effect(case)
-    document = result_tables.results_json(case, [answer])  # of predict, measure and ratio
+    document = tables.results_json(case, [answer])  # of predict, measure and ratio
     assert document["notes"] == [said]
     both = Comparison(case, answer, (answer,))
     assert both.to_json()["notes"] == [said]
     assert said in " ".join(both.table().split())
     plain = scenario()
     answer = Prediction("red", plain, np.array([500.0, 500.0]))
-    assert "notes" not in result_tables.results_json(plain, [answer])
+    assert "notes" not in tables.results_json(plain, [answer])
     assert "notes" not in Comparison(plain, answer, (answer,)).to_json()
 
 

@@ -383,7 +383,7 @@ SWEPT = vm.Scenario(
 )
 
 
-def test_a_sweep_of_one_field_is_a_line_for_each_flow() -> None:
+def test_a_sweep_of_one_field_is_a_line_for_each_group() -> None:
     data = vm.sweep(SWEPT, {"link.capacity": ["2 Mbit/s", "4 Mbit/s", "8 Mbit/s"]}, "minicycle")
     (ax,) = plots.sweep(data).axes
     drawn = lines(ax)
@@ -392,6 +392,28 @@ def test_a_sweep_of_one_field_is_a_line_for_each_flow() -> None:
     np.testing.assert_allclose(drawn["vegas"][:, 0], [2, 4, 8])
     for name, xy in drawn.items():
         np.testing.assert_array_equal(xy[:, 1], data["share"].sel(flow=name))
+
+
+def test_a_group_of_several_flows_has_one_line_in_the_picture_of_a_sweep() -> None:
+    """It shows the share of all of them together, as the map, the table and ``shares`` do."""
+    flows = [vm.Flow("vegas", "80 ms", count=3), vm.Flow("vegas", "80 ms", "late", start="10 s")]
+    data = vm.sweep(vm.Scenario(SWEPT.links, flows), {"link.buffer": [90, 120]}, "arrivals")
+    data["share_se"] = 0.1 * data["share"]
+    (ax,) = plots.sweep(data).axes
+    drawn = lines(ax)
+    assert list(drawn) == ["vegas, 3 flows together", "late"]
+    alone = data["share"].sel(flow="late").values
+    np.testing.assert_array_equal(drawn["late"][:, 1], alone)
+    np.testing.assert_allclose(drawn["vegas, 3 flows together"][:, 1], 1.0 - alone)
+    several, one = ax.containers  # the flows' errors do not tell that of their sum
+    assert (several.has_yerr, one.has_yerr) == (False, True)
+
+
+def test_the_share_of_a_single_group_is_no_picture_of_a_sweep() -> None:
+    same = vm.Scenario(SWEPT.links, [vm.Flow("vegas", "80 ms", count=2)])
+    data = vm.sweep(same, {"link.buffer": [10, 20]}, "equilibrium")
+    (ax,) = plots.sweep(data).axes
+    assert ax.get_ylabel() == "part of the capacity that is used"
 
 
 def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:

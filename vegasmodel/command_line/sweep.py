@@ -86,8 +86,8 @@ def sweep(
     The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
     the command is interrupted, the same command continues where it stopped.  The variable status of
     the results marks points at which the model predicts nothing.  A share is a part of all bytes
-    delivered.  With one field, --plot draws a line for each flow's share.  With two, it draws a map
-    of the share of the first group, or of the group that --map-of names.
+    delivered.  With one field, --plot draws a line for each group's share.  With two, it draws a
+    map of the share of the first group, or of the group that --map-of names.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr

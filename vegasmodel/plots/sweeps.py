@@ -1,9 +1,9 @@
-"""Draws the results of a sweep: each flow's share of all bytes delivered.
+"""Draws the results of a sweep: each group's share of all bytes delivered.
 
-A sweep evaluates a model for many values of one or more fields of a scenario. If one field varies,
-there is a curve for each of the first 8 flows. If two vary, there is a map of the share of one
-group. If the share is always 1, because there is only one flow or group, the utilization of the
-first link is drawn instead.
+A group is a ``[[flow]]`` table, which may stand for several flows. A sweep evaluates a model for
+many values of one or more fields of a scenario. If one field varies, there is a curve for each of
+the first 8 groups. If two vary, there is a map of the share of one group. If there is only one
+group, its share is always 1. Then the utilization of the first link is drawn instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-MOST = 8  # flows with a curve
+MOST = 8  # groups with a curve
 GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of several
 
 
@@ -36,13 +36,14 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
 
     ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.
 
-    - If one field varies, there is a curve for each of the first 8 flows.  Error bars show two
-      standard errors of the share if these are known.
-    - If two fields vary, a map shows the share of ``group``, a group of flows.  The default is the
-      first group.
+    - If one field varies, there is a curve for each of the first 8 groups of flows.  It shows the
+      share that all flows of the group get together.  Error bars show two standard errors of the
+      share if these are known.  For a group of several flows they are known only if the sweep
+      varies ``count``.
+    - If two fields vary, a map shows the share of ``group``.  The default is the first group.
 
-    If there is only one flow, its share is always 1.  The plot then shows the utilization of the
-    first link instead.  A map also does so if there is only one group.
+    If there is only one group, its share is always 1.  The plot then shows the utilization of the
+    first link instead.
 
     Points at which the model predicts nothing are left out; in a map they are grey.
 
@@ -67,7 +68,7 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     alone = len(its) == len(names)
     title = f"{data.attrs['scenario']}, by {data.attrs['model']}"
     if len(fields) == 1:
-        return _lines(data, fields[0], title, load=len(names) == 1)
+        return _lines(data, fields[0], title, names)
     share = data["share"].isel(flow=its).sum("flow", min_count=1)
     shown = (data["utilization"].isel(link=0, drop=True) if alone else share).rename("share")
     shown.attrs["packet_size"] = _packet_size(data)
@@ -77,7 +78,10 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     return heat([panel], [""], [across], title=title, shown=said, up=up)
 
 
-def _lines(data: xr.Dataset, field: str, title: str, *, load: bool) -> Figure:
+def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure:
+    """Draw a curve for each of the first groups; ``names`` has the name of each flow's group."""
+    groups = list(dict.fromkeys(names))
+    load = len(groups) == 1
     fig = figure()
     ax = fig.subplots()
     axis = data[field].copy()
@@ -90,9 +94,12 @@ def _lines(data: xr.Dataset, field: str, title: str, *, load: bool) -> Figure:
     else:
         known = "share_se" in data  # a sweep stored by an older version has none
         errors = 2.0 * (data["share_se"] if known else np.nan * data["share"]).values
-        for i, name in enumerate(data["flow"].values[:MOST]):
-            share = data["share"].values[:, i]
-            _line(ax, i, at, share, errors[:, i], str(name), words=words)
+        for i, name in enumerate(groups[:MOST]):
+            its = [k for k, group in enumerate(names) if group == name]
+            share = data["share"].isel(flow=its).sum("flow", min_count=1).values
+            error = errors[:, its[0]] if len(its) == 1 else None
+            whole = f"{name}, {len(its)} flows together" if len(its) > 1 else name
+            _line(ax, i, at, share, error, whole, words=words)
     if words:
         ax.set_xticks(at, [plain(str(word)) for word in x])
     elif x.size > 2 and np.allclose(np.diff(x), x[1] - x[0]):
@@ -100,7 +107,7 @@ def _lines(data: xr.Dataset, field: str, title: str, *, load: bool) -> Figure:
         ax.set_xticks(x[some], [f"{value:.4g}" for value in x[some]])
     elif np.array_equal(x, np.round(x)):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    more = f", {MOST} of {data.sizes['flow']} flows" if data.sizes["flow"] > MOST else ""
+    more = f", {MOST} of {len(groups)} groups" if len(groups) > MOST else ""
     ax.set_title(plain(title) + more, loc="left")
     ax.set(xlabel=plain(label), ylim=(0, None))
     ax.set_ylabel("part of the capacity that is used" if load else "part of all bytes delivered")
