@@ -241,6 +241,20 @@ def test_a_trace_that_is_shorter_than_a_run_by_default():
     assert complete(own, trace) == (vm.Scenario.from_dict(own), ())
 
 
+def test_a_run_that_is_shorter_than_its_trace_keeps_its_default_warm_up():
+    """The warm-up was that of the trace: 33 s of a run of 20 s, an error."""
+    table = {
+        "link": [{"capacity": "1.5 Mbit/s", "buffer": "10 pkt"}],
+        "flow": [{"law": "reno", "name": "a", "rtt": "40 ms"}],
+        "run": {"duration": "20 s"},
+    }
+    trace = make("pcap", np.arange(1.0, 101.0), ["a"], {"throughput": np.full((100, 1), 100.0)})
+    assert complete(table, trace) == (vm.Scenario.from_dict(table), ())
+    table["run"] = {"duration": "0.05 h"}  # 180 s, after the trace's end
+    scenario, _ = complete(table, trace)
+    assert (scenario.run.duration, scenario.run.warmup) == (180.0, pytest.approx(100.0 / 3.0))
+
+
 def test_traces_of_any_bits_give_figures_or_one_line():
     """A file may hold negative, infinite and absurd values; a warning fails the test."""
     rng = np.random.default_rng(5)

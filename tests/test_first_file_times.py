@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+import struct
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import vegasmodel as vm
+from tests.packets import captures
 from vegasmodel.command_line import newfile
 from vegasmodel.packets import read
 from vegasmodel.packets.measured import to_prediction
@@ -88,19 +92,69 @@ def test_a_flow_that_ends_before_the_trace_stops_in_the_file(
         np.testing.assert_allclose(found.throughput, [500.0, 500.0])
 
 
-@pytest.mark.parametrize(("last", "stop"), [(500.0, 500.0), (700.0, 600.0)])
-def test_a_flow_that_ends_after_the_run_has_no_stop(last: float, stop: float) -> None:
-    """A trace of 900 s, and a run of 600 s, the default."""
+@pytest.mark.parametrize("last", [500.0, 700.0])
+def test_a_run_is_as_long_as_its_trace_of_more_than_600_s(last: float) -> None:
+    """A trace of 900 s; the file had a run of 600 s, the default, and no start or stop after it."""
     times = np.arange(1.0, 901.0)
-    rates = np.full((900, 2), 500.0)
+    rates = np.full((900, 3), 500.0)
     rates[times > last, 1] = 0.0
-    figures = {"throughput": rates, "rtt": np.full((900, 2), 0.05), "first": [0.0, 0.0]}
-    trace = make("pcap", times, ["a", "b"], figures | {"last": [900.0, last]})
+    rates[times < 600, 2] = 0.0
+    figures = {"throughput": rates, "rtt": np.full((900, 3), 0.05), "first": [0.0, 0.0, 600.25]}
+    trace = make("pcap", times, ["a", "b", "c"], figures | {"last": [900.0, last, 900.0]})
     text, *_ = newfile.from_trace(trace, "long")
     scenario = vm.Scenario.from_toml(text)
-    assert scenario.run.duration == 600.0
-    assert [member.stop for member in scenario.members] == [600.0, stop]
-    assert ("stop = " in text) is (last < 600.0)
+    assert scenario.run.duration == 900.0
+    assert scenario.run.warmup == pytest.approx(600.25 + (900 - 600.25) / 3, rel=1e-6)
+    assert [member.start for member in scenario.members] == [0.0, 0.0, 600.25]
+    assert [member.stop for member in scenario.members] == [900.0, last, 900.0]
+
+
+@pytest.mark.parametrize("late", [0.0, 1000.0])
+def test_the_warm_up_of_a_long_trace_lasts_at_most_200_s_from_the_last_start(late: float) -> None:
+    figures = {"throughput": np.full((400, 2), 50.0), "first": [0.0, late]}
+    trace = make("pcap", np.arange(10.0, 4001.0, 10.0), ["a", "b"], figures)
+    text, *_ = newfile.from_trace(trace, "long")
+    assert vm.Scenario.from_toml(text).run.warmup == late + 200.0
+
+
+def test_times_of_a_long_trace_have_their_microseconds() -> None:
+    """A day; with six digits 43210.123456 s was 43210.1 s, and the run ended before its trace."""
+    times = np.append(np.arange(60.0, 86400.0, 60.0), 86399.876543)
+    rates = np.where(times[:, None] < [90000.0, 60000.0], 500.0, 0.0)
+    moments = {"first": [0.0, 43210.123456], "last": [86399.876543, 60000.654321]}
+    figures = {"throughput": rates, "rtt": np.full(rates.shape, 0.05)} | moments
+    trace = make("pcap", times, ["a", "b"], figures)
+    scenario = vm.Scenario.from_toml(newfile.from_trace(trace, "day")[0])
+    assert scenario.run.duration == 86399.876543
+    assert (scenario.members[1].start, scenario.members[1].stop) == (43210.123456, 60000.654321)
+
+
+def test_times_of_a_capture_count_from_its_first_packet(tmp_path: Path) -> None:
+    """Frames have the seconds since 1970; the second connection begins 700 s after the first."""
+    plain = replace(captures.Options(), packets=400)
+    rng, records = random.Random(3), []
+    for number, begin in enumerate((0.0, 700.123456)):
+        one = captures.Connection(plain, rng, begin)
+        one.run()
+        for frame in one.frames:
+            data, whole = captures._bytes(frame, (7, 9), plain)
+            at = data.index(struct.pack(">H", 40000))
+            data = (
+                data[:at]
+                + data[at : at + 4].replace(
+                    struct.pack(">H", 40000), struct.pack(">H", 40000 + number)
+                )
+                + data[at + 4 :]
+            )
+            records.append((frame.time, data, whole))
+    (tmp_path / "t.pcap").write_bytes(captures._pcap(sorted(records), 65535))
+    trace = read(tmp_path / "t.pcap")
+    scenario = vm.Scenario.from_toml(newfile.from_trace(trace, "two")[0])
+    first, second = trace.get("first")
+    assert scenario.run.duration == pytest.approx(trace.edges[-1], abs=1e-6)
+    assert scenario.members[0].start == pytest.approx(first, abs=1e-6)
+    assert scenario.members[1].start == pytest.approx(second, abs=1e-6)
+    assert second == pytest.approx(700.123456 + first, abs=0.2)
 
 
 @pytest.mark.parametrize(

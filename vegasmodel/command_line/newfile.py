@@ -25,7 +25,7 @@ from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
-from vegasmodel.scenario import Run, Scenario
+from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
@@ -116,7 +116,7 @@ def from_trace(
     run: dict[str, Any] = {}
     for entry in filled:
         if entry.key.startswith("run."):
-            run[entry.key[4:]] = f"{entry.value:.6g} s"
+            run[entry.key[4:]] = _moment(entry.value)
             notes["", 0, entry.key[4:]] = entry.how
             continue
         place = _place(entry.key)
@@ -268,8 +268,7 @@ def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
 def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     """Tables ``[[flow]]`` of the scenario file, one for each flow of the trace.
 
-    A table has a ``packet_size`` if it differs from that of the file.  It has no ``stop`` after the
-    default ``duration``, which is that of the file if the trace is longer.
+    A table has a ``packet_size`` if it differs from that of the file.
 
     The flows keep their names if each name begins with a letter, has only letters, digits, hyphens
     and underscores, and is at most 100 characters long. Otherwise the names may be addresses with
@@ -293,9 +292,9 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
             entry["variant"] = stack
         first = 0.0 if firsts is None else float(firsts[i])
         if 0.0 < first < end:
-            entry["start"] = f"{first:.6g} s"
-        if flow in stops and max(first, 0.0) < stops[flow] < Run().duration:
-            entry["stop"] = f"{stops[flow]:.6g} s"
+            entry["start"] = _moment(first)
+        if flow in stops and max(first, 0.0) < stops[flow]:
+            entry["stop"] = _moment(stops[flow])
         if flow in windows:
             entry["initial_window"] = f"{windows[flow]:g} pkt"
         if sizes[i] not in (None, packet_size):
@@ -304,6 +303,11 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
             entry["delayed_ack"] = delays[flow].delayed
         flows.append(entry | {"match": flow})
     return flows
+
+
+def _moment(time: float) -> str:
+    """A time in s as text, with all digits down to microseconds, as traces tell times."""
+    return f"{time:.6f}".rstrip("0").rstrip(".") + " s"
 
 
 def _written(entry: Filled, packet_size: float) -> tuple[str, str]:

@@ -2,9 +2,9 @@
 
 The file may leave out a flow's RTT, and a Vegas flow's thresholds: alpha, or alpha and beta. If
 only beta is missing, it has its default. If there is only one link, the file may also leave out the
-link's capacity and buffer. If the trace ends before the default duration, a missing duration is the
-end of the trace. A missing warm-up is then chosen so that averages begin within the trace: usually
-when a third of the time from the last flow's start to the trace's end has passed (``_warmup``).
+link's capacity and buffer. A missing duration is the end of the trace. A missing warm-up is then
+chosen so that averages begin within the trace: usually when a third of the time from the last
+flow's start to the trace's end has passed (``_warmup``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.rules import Quantity
 from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
 from vegasmodel.packets.activity import ends_early, idle_flows
@@ -36,6 +37,7 @@ from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Run, Scenario
+from vegasmodel.scenario.parts import WARMUP
 from vegasmodel.stacks import STACKS
 
 __all__ = ["DEFAULT", "EstimateError", "Filled", "complete"]
@@ -173,16 +175,20 @@ def _by_bytes(
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
-    """Fill in a missing ``duration`` and ``warmup`` of a file if the trace is short.
+    """Fill in a missing ``duration`` and ``warmup`` of a file: the run lasts as long as the trace.
 
-    A trace is short if it ends before the default duration. A missing duration is then the end of
-    the trace, and a missing warm-up is that of ``_warmup``.
+    A missing duration is the end of the trace, and a missing warm-up is that of ``_warmup``. If the
+    trace does not end before the duration that the file states, the warm-up keeps its default. The
+    same holds if the file states none, and the trace ends with the default duration.
 
     Returns the completed table, and the list of the values that were filled in.
     """
     run = table.get("run", {})
     end = float(trace.edges[-1])
-    if not isinstance(run, Mapping) or end >= Run().duration:
+    if not isinstance(run, Mapping):
+        return table, []
+    stated = _stated_duration(run)
+    if end == Run().duration if stated is None else end >= stated:
         return table, []
     found = {"duration": (end, "the end of the trace"), "warmup": _warmup(trace)}
     found = {key: value for key, value in found.items() if key not in run}  # run keeps its values
@@ -191,13 +197,22 @@ def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, An
     return {**table, "run": {**run, **times}}, filled
 
 
-def _warmup(trace: Trace) -> tuple[float, str]:
-    """The time at which averages of a short trace should begin, s, and a text on how it was chosen.
+def _stated_duration(run: Mapping[str, Any]) -> float | None:
+    """The ``duration`` of a file's table ``[run]``, s; ``None`` if it is missing or not a time."""
+    try:
+        return Quantity("time").read(run["duration"], "duration", None)
+    except (KeyError, FieldError):
+        return None
 
-    Usually averages begin a third of the way from the last flow's start to the end of the trace.
-    But the last flow may start so late that the averages would cover less than the fraction
-    ``LEAST`` of the trace.  Then averages begin after a third of the whole trace.  If the trace has
-    only one interval, they begin at 0, because no part of the interval can be left out.
+
+def _warmup(trace: Trace) -> tuple[float, str]:
+    """The time at which averages of a trace should begin, s, and a text on how it was chosen.
+
+    Usually averages begin a third of the way from the last flow's start to the end of the trace,
+    but at most ``WARMUP``, the longest default warm-up, after this start.  But the last flow may
+    start so late that the averages would cover less than the fraction ``LEAST`` of the trace.  Then
+    averages begin after a third of the whole trace, or ``WARMUP`` after its begin.  If the trace
+    has only one interval, they begin at 0, because no part of the interval can be left out.
 
     If all flows with much to send end before the trace does (``ends_early``), the last packet of
     these flows counts as the end of the trace, because nothing can be averaged after it.
@@ -211,11 +226,17 @@ def _warmup(trace: Trace) -> tuple[float, str]:
     firsts = trace.known("first")
     starts = np.zeros(0) if firsts is None else firsts[firsts < end]
     start = float(np.nanmax(starts, initial=trace.begin))
-    third = start + (end - start) / 3.0
-    if end - third < LEAST * (end - trace.begin):
-        whole = f"time to the {word}" if end < trace.edges[-1] else "trace"
-        return trace.begin + (end - trace.begin) / 3.0, f"a third of the {whole}"
-    return third, f"a third of the time from the last flow's start to the {word}"
+    third = (end - start) / 3.0
+    if end - start - min(third, WARMUP) < LEAST * (end - trace.begin):
+        start, third = trace.begin, (end - trace.begin) / 3.0
+        begin = "the trace's begin"
+        how = f"a third of the {f'time to the {word}' if end < trace.edges[-1] else 'trace'}"
+    else:
+        begin = "the last flow's start"
+        how = f"a third of the time from the last flow's start to the {word}"
+    return (
+        (start + third, how) if third <= WARMUP else (start + WARMUP, f"{WARMUP:g} s after {begin}")
+    )
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
