@@ -232,3 +232,20 @@ def test_a_list_of_rtts_gets_the_hint_to_write_two_tables() -> None:
     flow = {"law": "vegas", "count": 2, "rtt": ["40 ms", "60 ms"]}
     with pytest.raises(vm.FieldError, match=r"flow 1, rtt.*write a table for each RTT"):
         vm.Scenario.from_dict({"link": [{"capacity": "100 pkt/s"}], "flow": [flow]})
+
+
+@pytest.mark.parametrize("rtt", [40, 10, np.int64(80)])
+def test_a_whole_number_as_rtt_that_may_be_meant_in_ms_has_a_warning(rtt: int) -> None:
+    said = f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'"
+    with pytest.warns(UserWarning, match=f"^{said}$") as told:
+        assert Flow("vegas", rtt).rtt == rtt
+    assert [each.filename for each in told] == [__file__]
+    with pytest.warns(UserWarning, match="write"):
+        Flow(law="vegas", rtt=rtt)
+
+
+@pytest.mark.parametrize("rtt", ["40 s", "40 ms", 40.0, 9, 1, 0.08])
+def test_other_rtts_have_no_warning(rtt: float) -> None:
+    """Tests take a warning as an error. A scenario converts "40 s" to the number 40.0."""
+    s = Scenario((Link(1000.0),), (Flow("vegas", rtt),))
+    assert Scenario.from_toml(s.replace({"link.buffer": "1 BDP"}).to_toml()).flows == s.flows

@@ -172,7 +172,7 @@ def test_a_comparison_gives_its_table_as_text(capsys: pytest.CaptureFixture[str]
 def test_a_part_is_shown_with_its_units_as_the_call_that_makes_it() -> None:
     """Plain numbers are in seconds, packets or packets per second; the line shows the unit."""
     assert repr(vm.Link(10)) == "Link(capacity='10 pkt/s')"
-    assert repr(vm.Flow("vegas", 40)) == "Flow(law='vegas', rtt='40 s')"
+    assert repr(vm.Flow("vegas", 40.0)) == "Flow(law='vegas', rtt='40 s')"
     whole = vm.Flow("reno", vm.scenario.Uniform(0.02, 0.3), count=2, size="30 kB", delayed_ack=True)
     for part in (whole, vm.Run("90 s", 30), vm.Link("10 Mbit/s", queue=vm.Red(5, 15))):
         names = vars(vm.scenario) | {"Red": vm.Red}

@@ -12,6 +12,8 @@ becomes a number only when the packet size is known, that is, when the part is p
 from __future__ import annotations
 
 import math
+import numbers
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -58,6 +60,7 @@ VARIANTS = tuple(STACKS)
 MAX_FLOWS = 100_000
 
 LONGEST = 1e7  # seconds
+LONG_RTT = 10  # seconds; few paths have such an RTT, so a greater number may be meant in ms
 LONGEST_MATCH = 6000  # characters: 500 of a name in a trace, each perhaps an escape such as \x1b
 WARMUP = 200.0  # the longest default warm-up, seconds
 _TIME = Quantity("time", high=LONGEST)
@@ -254,7 +257,8 @@ class Flow(Shown):
     """A group of ``count`` flows with the same settings.
 
     A number without a unit is in s, packets or pkt/s: ``Flow("vegas", 40)`` has an RTT of 40 s.
-    Text has a unit, as in ``Flow("vegas", "40 ms")``.
+    Text has a unit, as in ``Flow("vegas", "40 ms")``.  Python warns if ``rtt`` is a whole number
+    of at least 10, because it may be meant in milliseconds.
 
     - ``law``: the congestion control, such as ``"vegas"`` or ``"reno"``.
     - ``rtt``: round-trip time while every queue is empty, s; or a ``Uniform`` if RTTs are random.
@@ -325,7 +329,11 @@ class Flow(Shown):
     _filled: ClassVar[Sequence[str]] = ()  # of an instance: the fields whose defaults it filled in
 
     def __post_init__(self) -> None:
+        rtt: object = self.rtt  # as the user gave it: text becomes a float in the next line
         super().__post_init__()
+        if isinstance(rtt, numbers.Integral) and int(rtt) >= LONG_RTT:
+            said = f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'"
+            warnings.warn(said, stacklevel=3)
         stack, law = STACKS[self.variant], laws.find(self.law)
         defaults = {
             "name": self.law,
