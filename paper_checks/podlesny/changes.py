@@ -307,12 +307,23 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
 
 
 def _masked(newreno: int, vegas: int, runs: Runs) -> Found:
-    """Whether a wrongly marked flow does not gain with the paper's router and reverse flows.
+    """Whether a wrongly marked flow does not gain by the paper's router; the note has all settings.
 
-    The note has the rates in all settings.
+    Undecided if the router's two settings differ.
     """
     gains = [gain(newreno, vegas, setting, runs) for setting in SETTINGS]
-    return Found(gains[0][0] <= 1, detail=f"{'; '.join(text for _, text in gains)}.")
+    both_ways, alone = (ratio <= 1 for ratio, _ in gains[:2])
+    return Found(
+        both_ways,
+        detail=f"{'; '.join(text for _, text in gains)}.",
+        undecided=TRAFFIC_DECIDES if both_ways != alone else "",
+    )
+
+
+TRAFFIC_DECIDES = (
+    "Section V does not say whether flows go back too, and this decides: by the router the flow "
+    "with the wrong mark gets less with flows back, and more without them, as in section IV-G."
+)
 
 
 def _could_gain(runs: Runs) -> Found:
