@@ -54,9 +54,9 @@ def markdown(counts: Mapping[str, Mapping[str, int]], wrong: Mapping[str, int]) 
 def print_checks(checks: Sequence[Mapping[str, Any]], verdicts: Collection[str] = VERDICTS) -> None:
     """Print the values that the papers state beside those that this package computes.
 
-    Each paper has a table with one row per item, such as a figure.  Only items whose verdict is
-    among ``verdicts`` are shown.  Notes under the table explain those that are neither "reproduced"
-    nor "consistent".  A last table counts all items of each paper by verdict.
+    Each paper has a table with a row for each record whose verdict is among ``verdicts``.  Notes
+    under the table explain those that are neither "reproduced" nor "consistent".  A last table
+    counts all records of each paper by verdict.
     """
     out = console()
     papers = list(dict.fromkeys(check["paper"] for check in checks))
@@ -68,7 +68,7 @@ def print_checks(checks: Sequence[Mapping[str, Any]], verdicts: Collection[str] 
             [str(c["item"]), _brief(c["printed"]), _brief(c["computed"]), str(c["verdict"])]
             for c in mine
         ]
-        out.print(table(["item", "printed", "computed", "verdict"], rows, name))
+        out.print(table(["record", "printed", "computed", "verdict"], rows, name))
         paragraphs([f"{c['item']}: {c['note']}" for c in mine if c["verdict"] not in _AGREE])
         out.print()
     rows = [
@@ -82,7 +82,7 @@ def print_checks(checks: Sequence[Mapping[str, Any]], verdicts: Collection[str] 
     paragraphs(
         [
             "docs/errata.md lists the formulas that are wrong; `--verdict erratum` prints only "
-            "these items. `vegasmodel explain erratum` says what this verdict means."
+            "their records. `vegasmodel explain erratum` says what this verdict means."
         ]
     )
 

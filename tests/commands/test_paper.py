@@ -1,4 +1,4 @@
-"""The command ``paper``: its JSON document, and the items of one verdict."""
+"""The command ``paper``: its JSON document, and the records of one verdict."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_paper(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(set(c) >= keys for c in doc["checks"])
 
 
-def test_paper_shows_the_items_of_one_verdict(
+def test_paper_shows_the_records_of_one_verdict(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(["paper", "boutremans", "--json"])

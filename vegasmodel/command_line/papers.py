@@ -30,7 +30,7 @@ def _papers(_: click.Context) -> tuple[str, ...]:
     "--verdict",
     multiple=True,
     shell_complete=inputs.offer(_verdicts),
-    help="Only items with this verdict: reproduced, consistent, erratum, discrepant or blocked; "
+    help="Only records with this verdict: reproduced, consistent, erratum, discrepant or blocked; "
     "may be repeated.",
 )
 @click.option("--live", is_flag=True, help="Run ns-2 and ns-3 instead of using stored runs.")
@@ -47,7 +47,7 @@ def _papers(_: click.Context) -> tuple[str, ...]:
 @click.option(
     "--draw",
     type=int,
-    help="Print this many items in full, drawn with --seed, for a reader to check.",
+    help="Print this many records in full, drawn with --seed, for a reader to check.",
 )
 @click.option("--seed", type=int, help="Seed of --draw. Default: 1.")
 @inputs.as_json
@@ -63,12 +63,13 @@ def paper(
 ) -> None:
     """The papers' printed values beside computed ones.
 
-    Each item of a paper, such as a figure or a table, has a verdict.  PAPER is tsang, boutremans,
-    evaluation, devendictis or podlesny; without it, all five are checked.
+    A record compares an equation, a table cell, a figure or a claim of a paper with our result, and
+    has a verdict.  PAPER is tsang, boutremans, evaluation, devendictis or podlesny; without it, all
+    five are checked.
 
-    With --verdict, only some items are printed, but the last table counts all.
+    With --verdict, only some records are printed, but the last table counts all.
 
-    The exit status is 1 if some item is "discrepant": its computed value differs from the printed
+    The exit status is 1 if some record is "discrepant": its computed value differs from the printed
     one, and the evidence shows that the printed one is wrong.  This is a finding about the paper,
     and no failure of the command.  The wrong formulas are listed in docs/errata.md.
 
@@ -113,7 +114,7 @@ def paper(
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
         said = "the printed values are wrong there. The command itself has not failed"
-        raise Shortfall(f"{short} of {len(rows)} items are discrepant: {said}")
+        raise Shortfall(f"{short} of {len(rows)} records are discrepant: {said}")
 
 
 def _check_together(

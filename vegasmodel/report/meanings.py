@@ -263,7 +263,7 @@ WORDS = MappingProxyType(
         "discrepant": "a verdict of the command `paper`: the printed value differs from ours, and "
         "the evidence shows that the printed one is wrong",
         "blocked": "a verdict of the command `paper`: it cannot be decided whether the printed "
-        "value is right; the item's note says what is missing",
+        "value is right; the record's note says what is missing",
         "BDP": "the bandwidth-delay product, a unit of `buffer`: the link's capacity times the "
         "mean RTT (without queueing) of all flows that cross it, in packets",
         "guesses": "the keys of a scenario file whose values are guesses; `new --from-trace` "
