@@ -8,6 +8,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.commands.scenes import check_result, document
+from tests.helpers import scenario
 from vegasmodel.command_line.commands import run
 
 
@@ -129,3 +130,23 @@ def test_a_single_run_that_depends_on_chance_says_so(
     assert "rounds: enough-runs is not known: one run" in capsys.readouterr().out
     assert run(["predict", str(tmp_path / "web.toml"), "--model", "rounds", "--runs", "3"]) == 0
     assert "enough-runs is not known" not in capsys.readouterr().out
+
+
+def test_by_default_a_line_says_how_to_add_the_simulators(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever chooses models does not need the line, and a JSON document has no place for it."""
+    said = "\n\nClosed forms only; --model all adds the simulators fluid and rounds.\n"
+    path = tmp_path / "s.toml"
+    path.write_text(
+        scenario({"law": "vegas"}, {"law": "reno"}, buffer=20).to_toml(), encoding="utf-8"
+    )
+    asked = ["--capacity", "1080pkt/s", "--buffer", "20pkt", "vegas", "reno"]
+    for command in (["predict", str(path)], ["ratio", *asked]):
+        assert run(command) == 0
+        out, err = capsys.readouterr()
+        assert out.endswith(said)
+        assert err == ""
+        for more in (["--model", "minicycle"], ["--json"]):
+            assert run([*command, *more]) == 0
+            assert "Closed forms only" not in capsys.readouterr().out

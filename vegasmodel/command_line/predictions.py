@@ -84,6 +84,7 @@ def ratio(
     results = _worth_showing(results, model)  # in the JSON document too
     hint = _hint(scenario, results)
     _show(scenario, results, json=json, plot=plot, hint=hint, errors=errors)
+    _tell_of_simulators(results, asked=bool(model) or json)
 
 
 @click.command()
@@ -124,6 +125,7 @@ def predict(
         results = _worth_showing(results, model)
     hint = _hint(case, results)
     _show(case, results, json=json, plot=plot, flows=flows, hint=hint, errors=errors)
+    _tell_of_simulators(results, asked=bool(model) or json)
 
 
 @click.command()
@@ -270,6 +272,20 @@ def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
     asked = {result.model for result in results}
     others = [f"--model {name}" for name in able(scenario) if name not in asked]
     return f"Others can: {', '.join(others)}." if others else ""
+
+
+def _tell_of_simulators(results: Sequence[Prediction], *, asked: bool) -> None:
+    """Print how to add the simulators to the closed forms, which are the default.
+
+    Nothing is printed if the user chose models or a JSON document (``asked``).  Neither is it if no
+    closed form has throughputs, because the text then names the simulators already (``_hint``).
+    """
+    from vegasmodel import console
+    from vegasmodel.predictor import SIMULATED
+
+    if not asked and any(result.applicable for result in results):
+        simulators = " and ".join(SIMULATED)
+        console.paragraphs([f"Closed forms only; --model all adds the simulators {simulators}."])
 
 
 def _seconds(timeout: str | None) -> float | None:
