@@ -9,7 +9,7 @@ import random
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.records import LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import LinkState, Sender, moving
 from vegasmodel.engines.tables import Table, jit, rare
 
 
@@ -49,11 +49,10 @@ def comes_in_trains(flow: Sender) -> bool:
 def arrival_rate(flow: Sender, s: float) -> float:
     """The rate at which ACKs release packets of the flow, in pkt/s, at a queueing delay of ``s`` s.
 
-    The rate leaves out lost packets, for which no ACKs come (``undetected``), the packet that the
-    receiver holds back (``held_back``), and the packets of the flow's last burst (``bunch``).
+    The rate leaves out packets that are lost or held back by the receiver (``moving``), and those
+    of the flow's last burst (``bunch``).
     """
-    moving = flow.in_flight - flow.undetected - flow.held_back
-    return max(moving - flow.bunch, 0.0) / (flow.rtt + s)
+    return max(moving(flow) - flow.bunch, 0.0) / (flow.rtt + s)
 
 
 @rare
@@ -66,10 +65,10 @@ def victim(flows: Table[Sender], now: LinkState) -> int:
             total += arrival_rate(flow, s)
     left = draw(now) * total
     for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active and flow.in_flight > flow.undetected + flow.bunch:
+        rate = arrival_rate(flows[i], s) if flows[i].active else 0.0
+        if rate > 0.0:
             last = i
-            left -= arrival_rate(flow, s)
+            left -= rate
             if left <= 0.0:
                 return i
     return last

@@ -15,13 +15,14 @@ from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflo
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.law import drift
 from vegasmodel.engines.fluid.sampled.line import to_comparison
-from vegasmodel.engines.fluid.sampled.queue import delay, moving, train_part
+from vegasmodel.engines.fluid.sampled.queue import delay, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     WINDOW_ERROR,
     Bottleneck,
     LinkState,
     Sender,
+    moving,
 )
 from vegasmodel.engines.fluid.sampled.round_trip import on_acks, sample_delay
 from vegasmodel.engines.fluid.sampled.trains import begin_train

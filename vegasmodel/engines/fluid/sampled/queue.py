@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import (
+    WINDOW_ERROR,
+    Bottleneck,
+    LinkState,
+    Sender,
+    moving,
+)
 from vegasmodel.engines.tables import Table, jit
 
 DELAY_ERROR = 1e-12  # relative tolerance of the delay s that solves (S1)
 RATE_ERROR = 1e-12  # part of the capacity: tolerance of the sum of the rates in (S1)
-
-
-@jit
-def moving(flow: Sender) -> float:
-    """The number of the flow's packets that move: neither lost nor held back by the receiver."""
-    return flow.in_flight - flow.undetected - flow.held_back
 
 
 @jit

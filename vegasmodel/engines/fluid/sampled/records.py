@@ -1,10 +1,13 @@
-"""Defines data types of ``sampled``: a sender, the link's state, and the link's constants."""
+"""Defines data types of ``sampled``: a sender, the link's state, and the link's constants.
+
+The function ``moving`` counts those packets of a sender that are on their way.
+"""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from vegasmodel.engines.tables import layout
+from vegasmodel.engines.tables import jit, layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # in the order of ``laws.law.Recovery``
 GAMMA = 1  # slow start that ends at a backlog: its place in ``laws.law.SlowStart``
@@ -172,6 +175,12 @@ class LinkState:
     paused: bool
     due: float  # time of the next start or stop
     sampled: int  # number of samples taken so far
+
+
+@jit
+def moving(flow: Sender) -> float:
+    """The number of the flow's packets that move: neither lost nor held back by the receiver."""
+    return flow.in_flight - flow.undetected - flow.held_back
 
 
 FLOW, LINK_STATE = layout(Sender), layout(LinkState)

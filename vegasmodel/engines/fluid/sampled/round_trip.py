@@ -15,13 +15,14 @@ from vegasmodel.engines.fluid.sampled.line import (
     grow_here,
     to_comparison,
 )
-from vegasmodel.engines.fluid.sampled.queue import burst, moving, train_part
+from vegasmodel.engines.fluid.sampled.queue import burst, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     GAMMA,
     NEVER,
     WINDOW_ERROR,
     LinkState,
     Sender,
+    moving,
 )
 from vegasmodel.engines.fluid.sampled.recovery import (
     end_backoff,
