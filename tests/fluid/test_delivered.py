@@ -69,6 +69,16 @@ def test_delivered_is_what_the_link_has_carried(case):
     np.testing.assert_allclose(found.delivered_bps, bits, rtol=1e-6)
 
 
+def test_a_detected_loss_does_not_let_the_link_send_more_than_its_capacity():
+    """A loss makes the receiver acknowledge the packet that it holds back, so one more moves."""
+    flows = [ns2("reno"), ns2("newreno", delayed_ack=True), ns2("cubic", delayed_ack=True)]
+    case = scenario(flows, buffer=30.0, duration=60.0, warmup=20.0).replace({"run.runs": 1})
+    data = vm.simulate(case, "fluid", samples=20001)
+    total, c = data.delivered.values.sum(axis=1), case.links[0].capacity
+    assert data.lost.values[-1, 1:].min() > 10.0
+    assert np.diff(total).max() <= c * data.time.values[1] * (1.0 + 1e-9)
+
+
 def test_delivered_is_a_mean_over_runs():
     case = scenario([vegas(), reno(0.13)], duration=60.0, warmup=20.0)
     found = vm.predict(case.replace({"run.runs": 3, "run.start_jitter": "5 s"}), "fluid")

@@ -214,6 +214,17 @@ def step_length(
 
 
 @jit
+def take_sample(flows: Table[Sender], now: LinkState, out: Tally, record: Floats, k: int) -> None:
+    """Write row ``k`` of ``record``, which ``march`` describes."""
+    n = len(flows)
+    for i in range(n):
+        flow = flows[i]
+        record[k, i] = flow.cwnd if flow.active else 0.0
+        record[k, n + 1 + i], record[k, 2 * n + 1 + i] = flow.lost, out.delivered[i]
+    record[k, n] = now.delay
+
+
+@jit
 def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
@@ -254,11 +265,7 @@ def march(
         later = until if h == until - now.time else now.time + h
         first, began = k, now.time
         while k < grid.size and grid[k] <= later:
-            for i in range(n):
-                flow = flows[i]
-                record[k, i] = flow.cwnd if flow.active else 0.0
-                record[k, n + 1 + i], record[k, 2 * n + 1 + i] = flow.lost, out.delivered[i]
-            record[k, n] = now.delay
+            take_sample(flows, now, out, record, k)
             k += 1
         now.step = h
         arrivals = sample_delay(flows, now, h, link.capacity)
@@ -274,6 +281,7 @@ def march(
             now.delay = delay(flows, now, link.capacity)
         out.queue[0] += 0.5 * h * (min(s * c, link.room) + min(now.delay * c, link.room))
         out.queue[1] += h
+        reacted = 0
         for i in range(len(flows)):
             flow = flows[i]
             if flow.active:
@@ -286,9 +294,13 @@ def march(
                 out.active[i] += h
                 flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
                 before = flow.cwnd
-                out.losses[i] += on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
+                reacts = on_acks(flow, now, h / (flow.rtt + s), link.capacity, smooth)
+                out.losses[i] += reacts
+                reacted += reacts
                 fell = fell or flow.cwnd <= before - FALL
         if later >= due:
             due = admit(flows, now, link)
+            reacted = 1
+        if reacted > 0:  # the packets that move have changed
             now.delay = delay(flows, now, link.capacity)
     return FELL if until_fall and fell else DONE
