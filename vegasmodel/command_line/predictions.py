@@ -280,8 +280,8 @@ def _tell_of_simulators(results: Sequence[Prediction], *, asked: bool) -> None:
     Nothing is printed if the user chose models or a JSON document (``asked``).  Neither is it if no
     closed form has throughputs, because the text then names the simulators already (``_hint``).
     """
-    from vegasmodel import console
     from vegasmodel.predictor import SIMULATED
+    from vegasmodel.report import console
 
     if not asked and any(result.applicable for result in results):
         simulators = " and ".join(SIMULATED)

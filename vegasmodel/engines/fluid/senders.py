@@ -10,7 +10,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.laws import find, foreign
-from vegasmodel.laws.law import Law, Recovery, SlowStart
+from vegasmodel.laws.law import Law, Recovery
 from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.scenario.placement import held_by_receiver, stack
 from vegasmodel.stacks import STACKS
@@ -20,7 +20,6 @@ __all__ = ["own_law", "senders"]
 
 CHECKS = 2.0  # ACKs after a retransmission at each of which Vegas may retransmit one more packet
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
-_SLOW_STARTS = get_args(SlowStart)
 _MECHANISMS = (
     "backlog_over_base",
     "real_numbers",
@@ -70,7 +69,7 @@ def senders(scenario: Scenario) -> np.ndarray:
     together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
     flows["in_train"] = together
     flows["at_red"] = isinstance(scenario.links[0].queue, Red) and not smooth
-    flows["in_trains"] = flows["at_red"] & (flows["slow_start"] != _SLOW_STARTS.index("gamma"))
+    flows["in_trains"] = flows["at_red"] & ~flows["vegas"]
     flows["in_line"] = flows["whole_window"] & _in_line(scenario)
     cubic = [find(member.flow.law).is_cubic for member in scenario.members]
     flows["compares"] = flows["in_line"] & cubic
@@ -92,12 +91,13 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
         lower, upper = lower + 1.0, upper + 1.0
+    vegas = rules.per_ack == "thresholds"
     row: dict[str, Any] = {
         "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
         **{name: getattr(runs, name) for name in _MECHANISMS},
-        "cut_rounds_up": own and rules.slow_start == "gamma",
+        "cut_rounds_up": own and rules.overdue_checks,
         "once_a_round": rules.once_a_round,
-        "grows_if_few": runs.whole_window and rules.per_ack == "thresholds",
+        "grows_if_few": runs.whole_window and vegas,
         "acked_at_once": 2.0 if group.delayed_ack else 1.0,
         "grows_by_acks": _grows_by_acks(rules, runs),
         "most_holes": _most_holes(rules, runs),
@@ -106,17 +106,19 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "first_rto": 0.0 if smooth or runs.handshake else runs.first_rto,
         "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
-        "slow_start": _SLOW_STARTS.index(rules.slow_start),
+        "vegas": vegas,
+        "fine_timer": runs.overdue_checks and rules.overdue_checks,
+        "ends_at_gamma": rules.slow_start == "gamma" and not vegas,
         "lower": lower,
         "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
         "gamma": group.gamma,
         "drift_factor": 0.5 if late and not runs.counts_packets else 1.0,
-        "steps_down": rules.per_ack == "thresholds",
-        "counts_train": late and rules.per_ack == "thresholds" and not runs.decides_late,
+        "steps_down": vegas,
+        "counts_train": late and vegas and not runs.decides_late,
         "ack_pause": runs.ack_pause,
         "delays_acks": group.delayed_ack and not runs.real_numbers,
         "decrease": group.decrease,
-        "min_window": runs.least_window if rules.delay_based else 1.0,
+        "min_window": runs.least_window if vegas else 1.0,
         "max_window": group.max_window,
         "initial_window": first,
         "starts_slowly": rules.slow_start != "none" and not probed,

@@ -10,7 +10,6 @@ from vegasmodel.engines.fluid.sampled.line import end_recovery_in_line
 from vegasmodel.engines.fluid.sampled.queue import hold_back, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
-    GAMMA,
     HOLE_BY_HOLE,
     NEVER,
     SCOREBOARD,
@@ -116,10 +115,10 @@ def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
 
 
 @jit
-def double(flow: Sender, g: float, per: float) -> None:
+def double(flow: Sender, now: LinkState, g: float, per: float) -> None:
     """Let the window grow in slow start during ``g`` round trips, at most up to ssthresh.
 
-    The function is for loss-based laws. In Vegas's slow start, the function ``move`` changes the
+    The function is for all laws but Vegas. In Vegas's slow start, the function ``move`` changes the
     window itself.
 
     Without delayed ACKs, the window doubles in each round trip. Tahoe's slow start after a loss may
@@ -136,6 +135,8 @@ def double(flow: Sender, g: float, per: float) -> None:
         flow.resends_left = max(flow.resends_left - W * g, 0.0)
         flow.window_sent = flow.cwnd if flow.resends_left == 0.0 else 0.0
     flow.in_slow_start = flow.cwnd < flow.ssthresh
+    if not flow.in_slow_start and flow.once_a_round and not flow.whole_window:
+        decide(flow, now)  # for the rest of this round trip
     if not flow.in_slow_start and flow.in_train:
         after_slow_start(flow, W, g, per_trip**flow.drift_factor, per)
 
@@ -248,8 +249,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     if comes_in_trains(flow):
         double_in_trains(flow, now, g, c)
         return
-    if flow.in_slow_start and flow.slow_start != GAMMA:
-        double(flow, g, 1.0 / (c * (flow.rtt + now.delay)))
+    if flow.in_slow_start and not flow.vegas:
+        double(flow, now, g, 1.0 / (c * (flow.rtt + now.delay)))
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round

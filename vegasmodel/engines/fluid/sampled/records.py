@@ -10,7 +10,6 @@ from typing import NamedTuple
 from vegasmodel.engines.tables import jit, layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # in the order of ``laws.law.Recovery``
-GAMMA = 1  # slow start that ends at a backlog: its place in ``laws.law.SlowStart``
 NEVER = 1e300  # seconds
 DUPLICATES = 3.0  # duplicate ACKs that tell of a loss
 WINDOW_ERROR = 1e-9  # packets: a window so near below a whole number of packets has reached it
@@ -50,7 +49,9 @@ class Sender:
     sack_exit_rests: bool
     halves_in_slow_start: bool
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
-    slow_start: int  # ``GAMMA``; 0: until a loss; 2: only after a loss (``recovery.py``)
+    vegas: bool  # its law is Vegas, which has a slow start of its own
+    fine_timer: bool  # ns-2's Vegas (``recovery.needed``)
+    ends_at_gamma: bool  # a user's law: its slow start also ends at a backlog of ``gamma``
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)
     upper: float  # upper edge of Vegas's dead zone (beta of a user's law)
     gamma: float

@@ -12,7 +12,6 @@ import numpy as np
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, cut
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
-    GAMMA,
     HOLE_BY_HOLE,
     NEVER,
     SCOREBOARD,
@@ -41,7 +40,7 @@ def silent(flow: Sender) -> bool:
 def needed(flow: Sender, now: LinkState, c: float) -> float:
     """The number of duplicate ACKs at which a sender sends a lost packet again.
 
-    It is three. ns-2's Vegas (``GAMMA`` without ``rack``) also has a fine timer, which exceeds a
+    It is three. ns-2's Vegas (``fine_timer``) also has a fine timer, which exceeds a
     steady RTT by ``FINE_SLACK`` of it. At an earlier duplicate ACK it sends the packet again if
     this timer has expired. Duplicate ACKs come at the distance of the flow's packets. That is one
     transmission time of the link, whose capacity is ``c``, if the packets follow one another as a
@@ -50,7 +49,7 @@ def needed(flow: Sender, now: LinkState, c: float) -> float:
     After a timeout ns-2's Vegas counts no duplicate ACKs before the ACK of a packet that it has
     sent only once (tcp-vegas.cc: ``bug_fix_``).
     """
-    if flow.slow_start != GAMMA or flow.rack:
+    if not flow.fine_timer:
         return DUPLICATES
     if flow.resends > 1.0:  # no fresh packet has been acknowledged
         return NEVER
@@ -142,8 +141,8 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
     flow.timeout_ends = now.time + pause - ago * (flow.rtt + now.delay)
     back_off(flow)
     flow.resends = max(flow.resends, FRESH + lost)
-    flow.cwnd = 2.0 if flow.slow_start == GAMMA else 1.0
-    flow.in_slow_start, flow.acks_left = flow.slow_start != GAMMA, 0.0
+    flow.cwnd = 2.0 if flow.fine_timer else 1.0
+    flow.in_slow_start, flow.acks_left = not flow.fine_timer, 0.0
 
 
 @rare
@@ -206,7 +205,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if smooth:
         flow.cwnd = flow.in_flight = new
         return
-    if fast and flow.slow_start == GAMMA and not flow.rack:
+    if fast and flow.fine_timer:
         back_off(flow)
         flow.resends = max(flow.resends, 1.0)
     if timer:

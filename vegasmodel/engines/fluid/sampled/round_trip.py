@@ -17,7 +17,6 @@ from vegasmodel.engines.fluid.sampled.line import (
 )
 from vegasmodel.engines.fluid.sampled.queue import burst, train_part
 from vegasmodel.engines.fluid.sampled.records import (
-    GAMMA,
     NEVER,
     WINDOW_ERROR,
     LinkState,
@@ -59,7 +58,8 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
         if flow.active:
             trip = flow.rtt + s
             flow.delivery_rate = moving(flow) / trip
-            packets = (flow.in_flight - flow.held_back) * h / trip
+            sending = min(flow.in_flight, flow.cwnd) if flow.in_slow_start else flow.in_flight
+            packets = (sending - flow.held_back) * h / trip
             arrivals += moving(flow) * h / trip
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
             part = 1.0  # of these packets, whose delays are samples
@@ -100,6 +100,24 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
 
 
 @jit
+def end_slow_start_at_gamma(flow: Sender, now: LinkState, smooth: bool) -> None:
+    """End the slow start of a user's law if the backlog exceeds gamma.
+
+    Such a law has the slow start of its TCP implementation, in which the window doubles in each
+    round trip. Only Vegas has a slow start of its own (``_decide_in_slow_start``).
+
+    The law decides at the first ACK of a train, before the other ACKs of this train enlarge the
+    window. But here the window has already grown during the round trip before, by ``flow.burst``.
+    """
+    grown = flow.cwnd
+    flow.cwnd -= flow.burst
+    if source(flow, now, smooth).backlog > flow.gamma:
+        flow.in_slow_start = False
+    else:
+        flow.cwnd = grown
+
+
+@jit
 def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """End a sender's round trip.
 
@@ -118,14 +136,17 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
     if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:
         flow.timer = flow.backoff = 1.0
-    if not busy and flow.in_slow_start and flow.slow_start == GAMMA:
+    if not busy and flow.in_slow_start and flow.vegas:
         _decide_in_slow_start(flow, now, smooth)
+    elif not busy and flow.in_slow_start and flow.ends_at_gamma:
+        end_slow_start_at_gamma(flow, now, smooth)
     elif not (busy or flow.in_slow_start or smooth or flow.decided) and flow.once_a_round:
         decide(flow, now)
         if flow.in_line:
             grow_here(flow, now, flow.round_part, c)
     if not flow.decided:
-        still = not busy and flow.cwnd == before and flow.round_drift == 0.0
+        still = flow.cwnd == before and flow.round_drift == 0.0
+        still = still and not (busy or flow.in_slow_start)
         flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
@@ -193,6 +214,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
             if flow.in_slow_start:  # a new round trip has begun
                 flow.round_part = -left - g
                 flow.burst, flow.next_burst = 0.0, 0.0
+                flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.trips += g
     flow.rests_for = max(flow.rests_for - now.step, 0.0)
     if compares_in <= g and not (flow.in_slow_start or hears_nothing(flow, now)):

@@ -19,7 +19,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, draw_normal
 from vegasmodel.engines.fluid.sampled.drops import lose
-from vegasmodel.engines.fluid.sampled.records import GAMMA, Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
 LOOK = 0.1  # round trips after which a flow that had no packets in flight is looked at again
@@ -43,7 +43,7 @@ def meetings_matter(flows: np.ndarray, room: float, capacity: float) -> bool:
       evenly.
     """
     longest = flows["rtt"].max()
-    differ, grows = flows["rtt"].min() < longest, np.any(flows["slow_start"] != GAMMA)
+    differ, grows = flows["rtt"].min() < longest, not np.all(flows["vegas"])
     return bool(differ and grows and room < capacity * longest and flows.size <= MOST)
 
 
