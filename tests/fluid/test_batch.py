@@ -44,7 +44,7 @@ def agree(run, singles, rtol):
     for k, single in enumerate(singles):
         n = single.throughput.size
         assert run.ok[k] == (single.status == "done")
-        for name in ("throughput", "rtt_mean", "base_rtt"):
+        for name in ("throughput", "rtt_mean", "base_rtt", "delivered"):
             np.testing.assert_allclose(
                 getattr(run, name)[k, :n], getattr(single, name), rtol=rtol, err_msg=f"{k} {name}"
             ) if run.ok[k] else None

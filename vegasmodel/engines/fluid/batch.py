@@ -50,7 +50,7 @@ from vegasmodel.support.progress import counting
 from vegasmodel.support.threads import pool
 
 ENGINES = ("threads", "jax")
-AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses")  # by flow
+AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses", "delivered")  # by flow
 SHARE = 64  # scenarios that a thread takes at a time
 
 
@@ -67,6 +67,7 @@ class BatchRun:
     rtt_mean: Floats  # [scenario, flow] s, mean over the packets
     base_rtt: Floats  # [scenario, flow] s; NaN if not Vegas
     losses: Floats  # [scenario, flow] as in ``ContinuousRun``
+    delivered: Floats  # [scenario, flow] packets
     queue_mean: Floats  # [scenario] packets
     ok: np.ndarray  # [scenario] bool: false if the simulation of the scenario has failed
 
@@ -81,6 +82,7 @@ class BatchRun:
             rtt_mean=self.rtt_mean[i, :flows],
             queue_mean=self.queue_mean[i : i + 1],
             losses=self.losses[i, :flows],
+            delivered=self.delivered[i, :flows],
             status="done" if self.ok[i] else "failed",
         )  # fmt: skip
 
@@ -163,7 +165,7 @@ def run(
     if not isinstance(scenarios, Batch):
         if len(scenarios) == 0:
             none = np.empty((0, 0))
-            return BatchRun(none, none, none, none, np.empty(0), np.empty(0, np.bool_))
+            return BatchRun(none, none, none, none, none, np.empty(0), np.empty(0, np.bool_))
         sampled = [
             i for i, case in enumerate(scenarios) if not (instant or methods.one_run_suffices(case))
         ]
@@ -197,8 +199,8 @@ def _mixed(
         if reason is not None:
             raise ValueError(f"scenario {i}: {reason}")
     n, most = len(scenarios), max(len(scenario.members) for scenario in scenarios)
-    rates, rtts, bases, losses = np.full((4, n, most), np.nan)
-    found = BatchRun(rates, rtts, bases, losses, np.full(n, np.nan), np.ones(n, np.bool_))
+    wide = np.full((len(AVERAGES), n, most), np.nan)
+    found = BatchRun(*wide, np.full(n, np.nan), np.ones(n, np.bool_))
     others = [i for i in range(n) if i not in set(sampled)]
     if others:
         rest = run(pack([scenarios[i] for i in others]), step=step, threads=threads)
@@ -232,7 +234,7 @@ def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
     from vegasmodel.engines.fluid.march import average_many
 
     n, most = cases.flows.rtt.shape
-    wide, narrow = np.empty((4, n, most)), np.empty((2, n))
+    wide, narrow = np.empty((len(AVERAGES), n, most)), np.empty((2, n))
     nowhere, left = (np.empty(0), np.empty((0, 0))), np.zeros(1, np.bool_)
 
     def one(first: int) -> None:
@@ -246,5 +248,4 @@ def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
         except BaseException:  # Ctrl-C
             left[0] = True
             raise
-    throughput, rtt_mean, base_rtt, losses = wide
-    return BatchRun(throughput, rtt_mean, base_rtt, losses, narrow[0], narrow[1] == Status.DONE)
+    return BatchRun(*wide, narrow[0], narrow[1] == Status.DONE)

@@ -516,6 +516,7 @@ def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
             of.window / of.delivered,
             np.where(p.keeps_backlog & there, p.rtt + y.over_estimate, np.nan),
             np.where(there, of.lost, np.nan),
+            np.where(there, of.delivered, np.nan),
         )
         queue = of.queue / of.time
     known = (np.where(failed, np.nan, values).T for values in (*wide, queue))

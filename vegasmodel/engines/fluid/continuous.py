@@ -62,8 +62,8 @@ class ContinuousRun:
     rtt_mean: Floats  # [flow] s, mean over the packets
     queue_mean: Floats  # [link] packets
     losses: Floats  # [flow] how often it reacted to a loss after warmup
+    delivered: Floats  # [flow] packets after warmup
     status: str  # "done", or why it ended early (then its averages are NaN)
-    delivered: Floats | None = None  # [flow] packets after warmup; None from ``batch``
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
     queue_runs: Floats | None = None  # [run, link] packets, likewise
     loss_rate: Floats | None = None  # [flow] fraction of packets lost; None from ``continuous.run``

@@ -288,10 +288,10 @@ def average_many(
     """Simulate the scenarios number ``begin`` to ``end`` - 1 of a batch, and store their averages.
 
     Each array of ``p`` has the shape [scenario, flow]. ``wide`` receives the throughput, the mean
-    RTT, the baseRTT and the losses of each flow. ``narrow`` receives for each scenario the mean
-    queue and the code that says how its simulation ended. No curves over time are stored, so
-    ``unsampled`` holds no times. The function ends early, without results, soon after another
-    thread has set ``left[0]``.
+    RTT, the baseRTT, the losses and the delivered packets of each flow. ``narrow`` receives for
+    each scenario the mean queue and the code that says how its simulation ended. No curves over
+    time are stored, so ``unsampled`` holds no times. The function ends early, without results, soon
+    after another thread has set ``left[0]``.
 
     ``losers``, ``fraction`` and ``s_max`` mean the same as in ``march``.
     """
@@ -323,5 +323,6 @@ def average_many(
                 row.rtt[i] + y.over_estimate[i] if known and row.keeps_backlog[i] else np.nan
             )
             wide[3, k, i] = out.losses[i] if known else np.nan
+            wide[4, k, i] = out.delivered[i] if known else np.nan
         narrow[0, k] = out.queue[0] / out.queue[1] if code == DONE else np.nan
         narrow[1, k] = code
