@@ -11,7 +11,7 @@ import vegasmodel as vm
 from tests.helpers import scenario
 from tests.homes import HOME, RED, RENO, VEGAS
 from vegasmodel.engines.fluid.methods import by_chance
-from vegasmodel.predictor import CLOSED_FORMS, MODELS, check_models, predict_all
+from vegasmodel.predictor import CLOSED_FORMS, MODELS, able, check_models, predict_all
 
 
 @pytest.mark.parametrize("model", CLOSED_FORMS)
@@ -25,6 +25,38 @@ def test_each_model_answers_its_own_scenario(model: str) -> None:
     assert p.throughput.sum() <= s.links[0].capacity * (1 + 1e-9)
     assert p.assumptions
     assert all(a.detail for a in p.assumptions if a.holds is False), p.assumptions
+
+
+def _beside_an_idle_link(one: vm.Scenario) -> vm.Scenario:
+    """The scenario with a second link, which comes first and which no flow crosses."""
+    link = dataclasses.replace(one.links[0], name="crossed")
+    flows = tuple(dataclasses.replace(group, path=("crossed",)) for group in one.flows)
+    return dataclasses.replace(one, links=(vm.Link(17.0, buffer=2.0), link), flows=flows)
+
+
+@pytest.mark.parametrize("model", [*CLOSED_FORMS, "fluid"])
+def test_a_link_that_no_flow_crosses_changes_nothing(model: str) -> None:
+    one = HOME.get(model, scenario(VEGAS, RENO, buffer="20 pkt"))
+    two = _beside_an_idle_link(one)
+    alone, beside = vm.predict(one, model), vm.predict(two, model)
+    assert beside.scenario is two
+    assert beside.throughput is not None
+    np.testing.assert_array_equal(beside.throughput, alone.throughput)
+    if alone.queue_mean is not None:
+        np.testing.assert_array_equal(beside.queue_mean, [0.0, *alone.queue_mean])
+    assert beside.utilization == pytest.approx([0.0, *alone.utilization])
+    assert [a.name for a in beside.broken] == [a.name for a in alone.broken]
+
+
+def test_fluid_simulates_flows_that_all_cross_the_same_of_two_links() -> None:
+    one = scenario(VEGAS, RENO, buffer="20 pkt")
+    two = _beside_an_idle_link(one)
+    alone, beside = (vm.simulate(s, "fluid", samples=11) for s in (one, two))
+    np.testing.assert_array_equal(beside.window, alone.window)
+    assert beside.link.values.tolist() == ["crossed"]
+    cycles = [vm.limit_cycle(s, "fluid", losers="growing") for s in (one, two)]
+    assert cycles[0].period == cycles[1].period > 0.0
+    assert "fluid" in able(two)
 
 
 def test_every_model_has_a_home() -> None:

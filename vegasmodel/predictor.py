@@ -8,6 +8,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
+from typing import Any
+
+import numpy as np
 
 from vegasmodel.fields.rules import Choice, Integer, listed
 from vegasmodel.fields.units import FieldError
@@ -17,6 +20,7 @@ from vegasmodel.results.many_predictions import Batch, Predictions
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.scenario.active_time import active_part
+from vegasmodel.scenario.placement import with_crossed_link
 from vegasmodel.support.extras import ExtraMissing
 
 # model name -> module and function that evaluate the model; the module is imported when needed
@@ -45,6 +49,7 @@ _OBSTACLES = MappingProxyType(
 MODELS = tuple(_MODELS)
 """Names of all models: the closed forms, then the simulators ``fluid`` and ``rounds``."""
 SIMULATED = ("fluid", "rounds")
+_OF_NETWORKS = ("network", "rounds")  # they know several links; all others only one
 CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
@@ -74,7 +79,10 @@ def able(scenario: Scenario) -> tuple[str, ...]:
     return tuple(
         name
         for name, (module, function) in _OBSTACLES.items()
-        if getattr(importlib.import_module(module), function)(scenario) is None
+        if getattr(importlib.import_module(module), function)(
+            scenario if name in _OF_NETWORKS else with_crossed_link(scenario)
+        )
+        is None
     )
 
 
@@ -115,15 +123,39 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     reason = foreign(group.law for group in scenario.flows)
     if reason is not None and model not in SIMULATED:
         return Prediction.not_applicable(model, scenario, f"{reason}; simulators do")
+    asked = scenario if model in _OF_NETWORKS else with_crossed_link(scenario)
     module, function = _MODELS[model]
     answer: Callable[[Scenario], Prediction] = getattr(importlib.import_module(module), function)
     began = time.perf_counter()
     try:
-        prediction = answer(scenario)
+        prediction = _of_all_links(answer(asked), scenario)
     except LawFault as fault:
         prediction = Prediction.not_applicable(model, scenario, str(fault))
     seconds = time.perf_counter() - began
     return dataclasses.replace(prediction, model=model, seconds=seconds)
+
+
+def _of_all_links(found: Prediction, scenario: Scenario) -> Prediction:
+    """The prediction ``found`` for all links of ``scenario``.
+
+    It may be for the only link that flows cross (``with_crossed_link``). The other links are idle.
+    """
+    if found.scenario is scenario:
+        return found
+    place = [link.name for link in scenario.links].index(found.scenario.links[0].name)
+
+    def widened(values: Any) -> Any:
+        if values is None:
+            return None
+        wide = np.zeros((*np.shape(values)[:-1], len(scenario.links)))
+        wide[..., place] = np.asarray(values)[..., 0]
+        return wide
+
+    extra = found.extra
+    if "queue_runs" in extra:
+        extra = extra | {"queue_runs": widened(extra["queue_runs"])}
+    of_links = {name: widened(getattr(found, name)) for name in ("queue_mean", "utilization_links")}
+    return dataclasses.replace(found, scenario=scenario, extra=extra, **of_links)
 
 
 def predict_all(scenario: Scenario, models: str | Sequence[str] = MODELS) -> Predictions:

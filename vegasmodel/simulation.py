@@ -19,7 +19,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Assumption
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario, expect
-from vegasmodel.scenario.placement import implementation
+from vegasmodel.scenario.placement import implementation, with_crossed_link
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
 
@@ -105,9 +105,9 @@ def simulate(
     import vegasmodel
 
     if model == "delayed":
-        found = _delayed(scenario, samples)
+        found = _delayed(with_crossed_link(scenario), samples)
     elif model == "fluid":
-        found = _fluid(scenario, samples)
+        found = _fluid(with_crossed_link(scenario), samples)
     else:
         found = _rounds(scenario, samples, parts)
     left_out = [each for each in found.pop("assumptions") if each.holds is False]
@@ -360,7 +360,8 @@ def limit_cycle(
         else:
             from vegasmodel.engines.fluid.cycle import limit_cycle as by_fluid
 
-            found = by_fluid(scenario, losers=losers, packets=packets, longest=longest)
+            asked = with_crossed_link(scenario)
+            found = by_fluid(asked, losers=losers, packets=packets, longest=longest)
     names = tuple(member.name for member in scenario.members)
     continuous = False
     if model == "fluid":
@@ -403,7 +404,7 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")
     found = steady(scenario, longest)
-    if found.kind != "neither found" and unsupported(scenario) is None:
+    if found.kind != "neither found" and unsupported(with_crossed_link(scenario)) is None:
         smooth = limit_cycle(scenario, "fluid", losers="growing")
         if smooth.kind == found.kind:
             return dataclasses.replace(found, multipliers=smooth.multipliers)

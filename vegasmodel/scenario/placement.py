@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -60,6 +61,17 @@ def link_stack(scenario: Scenario) -> Stack:
         (group.variant for group in scenario.flows),
         (implementation(scenario, group) for group in scenario.flows),
     )
+
+
+def with_crossed_link(scenario: Scenario) -> Scenario:
+    """The scenario without the links that no flow crosses, if all flows cross one and the same.
+
+    A model of one link can then be used. Otherwise the result is the scenario itself.
+    """
+    crossed = scenario.crossed
+    if len(crossed) != 1 or len(scenario.links) == 1:
+        return scenario
+    return replace(scenario, links=crossed)
 
 
 def shut_links(scenario: Scenario) -> list[str]:
