@@ -105,6 +105,14 @@ def test_bits_and_packets_agree(rate: float, size: float) -> None:
         ("1;2 pkt", "one number"),
         ("1.5 10 pkt", "one number"),
         ("1__0 pkt", "one number"),
+        ("1:3 pkt", "one number"),  # pint multiplies here, too, and leaves out the sign
+        ("5 pkt 3", "one number"),
+        ("5 < 6", "one number"),
+        ("5 pkt; 3", "one number"),
+        ("5 pkt (3)", "one number"),
+        ("5 pkt # 3", "one number"),
+        ("5 ± 1 pkt", "one number"),  # pint would keep the 5
+        ("5 pkt[0]", "one number"),
         ("pkt", "a number is needed"),  # pint reads 1 packet
         ("%", "a number is needed"),
         ("inf 5", "a number is needed"),
@@ -113,6 +121,27 @@ def test_bits_and_packets_agree(rate: float, size: float) -> None:
 def test_a_quantity_is_one_number_and_its_unit(text: str, said: str) -> None:
     with pytest.raises(FieldError, match=said):
         parse(text, "packets", field="f", infinite=True)
+
+
+@pytest.mark.parametrize("text", ["1:30 min", "0:05 min", "60 ms:2", "3//2 s", "3%2 s", "5 ms 3"])
+def test_no_number_of_a_time_is_multiplied_or_left_out_in_silence(text: str) -> None:
+    with pytest.raises(FieldError, match="one number and its unit"):
+        parse(text, "time", field="f")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "value"),
+    [
+        ("12 kB / (4 ms)", "rate", 3000.0),
+        ("1 kB per ms", "rate", 1000.0),
+        ("50 1 / ms", "frequency", 50_000.0),
+        ("2 s + 3e-1 s", "time", 2.3),
+        ("1/4 s", "time", 0.25),
+    ],
+)
+def test_sums_products_and_quotients_of_units_are_read(text: str, kind: str, value: float) -> None:
+    size = 1000.0 if kind == "rate" else None
+    assert parse(text, kind, field="f", packet_size=size) == pytest.approx(value, rel=1e-12)
 
 
 def test_formats() -> None:

@@ -5,8 +5,8 @@ Users write such text in scenario files, on the command line and in Python, for 
 packets per second.
 
 A table of units converts the common form, one number and one unit. The library pint converts all
-other text, such as ``"12 kB / 4 ms"``. It is set up with the units of networks only, so a metre is
-an error. The table and pint must give exactly the same float for the same text, because a stored
+other text, such as ``"12 kB / (4 ms)"``. It is set up with the units of networks only, so a metre
+is an error. The table and pint must give exactly the same float for the same text, because a stored
 result of ns-2 or Linux is found by a hash of the floats of its scenario.
 """
 
@@ -175,7 +175,10 @@ _NUMBER_UNIT = re.compile(
     r"([+-]?(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*(.*)"
 )
 _BDP = re.compile(r"(?<![^\W\d_])bdp(?![^\W\d_])", re.IGNORECASE)  # no other unit differs in case
-_SECOND_NUMBER = re.compile(r"(?!1\s*/)[0-9.;_]")  # a number in place of a unit; "1/s" is a unit
+_PARTS = re.compile(  # of a text for pint: spaces, numbers, names of units, operators, all else
+    r"(?P<space>\s+)|(?P<one>1(?=\s*/))|(?P<number>(?:[0-9]+(?:_[0-9]+)*\.?[0-9]*|\.[0-9]+)"
+    r"(?:[eE][+-]?[0-9]+)?)|(?P<unit>[^\W\d_]+|%)|(?P<operator>//|[-+*/()])|(?P<else>.)", re.DOTALL
+)  # fmt: skip
 
 
 @functools.cache
@@ -366,9 +369,9 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     match = _NUMBER_UNIT.fullmatch(text)
     if match is None and not re.fullmatch("inf[^0-9]*", text):
         raise FieldError(field, text, f"a number is needed: {allowed}")
-    if match is not None and _SECOND_NUMBER.match(match[2]):  # pint would multiply them
-        raise FieldError(field, text, f"one number and its unit: {allowed}")
     if match is None or match[2] not in _common():
+        if not _readable_for_pint(text):
+            raise FieldError(field, text, f"one number and its unit: {allowed}")
         return _by_pint(text, kind, field, allowed, packet_size)
     number, (scale, unit), target = float(match[1]), _common()[match[2]], KINDS[kind].unit
     if unit == target or (kind, unit) in UNITLESS:
@@ -380,6 +383,26 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     if packet_size is not None and unit.replace("pkt", "B") == target:
         return number * packet_size * scale
     raise FieldError(field, text, allowed)
+
+
+def _readable_for_pint(text: str) -> bool:
+    """Whether pint reads the text as people do.
+
+    It must consist of numbers, names of units, and the operators ``+ - * /`` and parentheses.
+    After the first number, a number or a parenthesis must follow an operator; the 1 of ``"50 1/s"``
+    need not. Otherwise pint would multiply, and leave out signs that it does not know: it reads
+    ``"1:30 min"`` as 30 minutes, and ``"5 < 6"`` as 30.
+    """
+    before = ""
+    for part in _PARTS.finditer(text):
+        kind, sign = str(part.lastgroup), part[0]
+        if kind == "else" or sign == "//":
+            return False
+        if (kind == "number" or sign == "(") and before not in ("", "operator"):
+            return False
+        if kind != "space":
+            before = "unit" if sign == ")" else kind
+    return True
 
 
 def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
