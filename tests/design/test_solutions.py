@@ -107,6 +107,21 @@ def test_a_figure_that_does_not_depend_on_the_field() -> None:
     assert "does not depend" in str(found.reason)
 
 
+def test_rounding_errors_do_not_count_as_turns() -> None:
+    """The share is the same at all packet sizes, except for its last digits.
+
+    The search tried thousands of values around each of these rounding errors.
+    """
+    found = vm.design(mixed(), "packet_size", "share:vegas=0.45", "minicycle", verify=())
+    assert "does not depend" in str(found.reason)
+    assert found.tried < 100
+
+
+def test_a_very_large_target_is_no_reason_for_a_warning() -> None:
+    found = vm.design(mixed(), "link.buffer", "ratio:vegas/reno=1e300", "minicycle", verify=())
+    assert found.status == "none"
+
+
 def test_a_model_without_an_answer_says_why() -> None:
     found = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "equilibrium", verify=())
     assert found.status == "none"

@@ -24,6 +24,7 @@ SCAN = {  # values tried first; with other models SCAN_POINTS
     **dict.fromkeys(measurement.ENGINES, 9),
 }
 SCAN_POINTS = 65
+FLAT = 1e-9  # part of a distance from the target: a smaller change of the distance is rounding
 TURNS = 4  # times that more values are tried around turns (not for ``rounds``: once)
 
 
@@ -47,14 +48,14 @@ def _turns(tried: Tried) -> Floats:
 
     In such a place, the quantity at three neighbouring values lies on the same side of the target.
     At the middle value it is at least as near to the target as at the other two, and nearer than at
-    one of them. The new values lie between the middle value and its neighbours, because the
-    quantity may reach the target there.
+    one of them, by more than a rounding error (``FLAT``). The new values lie between the middle
+    value and its neighbours, because the quantity may reach the target there.
     """
     x, y = tried.x, tried.y
     new: list[float] = []
     for i in range(1, x.size - 1):
         a, b, c = np.sign(y[i]) * y[i - 1 : i + 2]
-        if np.isfinite([a, b, c]).all() and 0 < b <= min(a, c) and b < max(a, c):
+        if np.isfinite([a, b, c]).all() and 0 < b <= min(a, c) and b < (1 - FLAT) * max(a, c):
             for low, high in ((x[i - 1], x[i]), (x[i], x[i + 1])):
                 new += np.linspace(low, high, 6)[1:-1].tolist()
     return tried.range.rounded(np.array(new), tried.whole)

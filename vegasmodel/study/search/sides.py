@@ -63,9 +63,8 @@ def crossings(tried: Tried) -> list[tuple[int, int]]:
 
     A pair holds the indices of the two values. Neither of the two meets the target itself.
     """
-    y, close = tried.y, exact(tried)
-    with np.errstate(invalid="ignore"):
-        across = (y[:-1] * y[1:] < 0) & ~close[:-1] & ~close[1:]
+    side, close = np.sign(tried.y), exact(tried)
+    across = (side[:-1] * side[1:] < 0) & ~close[:-1] & ~close[1:]
     return [(int(i), int(i) + 1) for i in np.flatnonzero(across)]
 
 
