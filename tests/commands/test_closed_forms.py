@@ -46,6 +46,19 @@ def test_an_equilibrium_of_whole_packets_is_one_of_many(
     assert "rates_range_pps" not in document(capsys, [*asked, "--json"])
 
 
+def test_without_a_packet_in_the_queue_nothing_determines_the_ranges(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """ns-2 rounds backlogs: up to 0.5 packets, alpha = 0.2 is reached without any packet."""
+    asked = ["equilibrium", "--capacity", "1000pkt/s", "--alpha", "0.2", "--variant", "ns2"]
+    told = document(capsys, [*asked, "--json"])
+    assert told["rates_pps"] == [500.0, 500.0]
+    assert told["rates_range_pps"] is None
+    assert told["queueing_delay_range_s"] is None
+    assert run(asked) == 0
+    assert "determines the least queue" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_delay_queue_without_room_is_said_to_pass_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

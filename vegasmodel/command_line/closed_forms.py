@@ -131,7 +131,12 @@ def _print_equilibrium(
         f"Queueing delay {format_time(delay)}, {delay * c:.4g} packets. "
         f"Relative residual {float(state.residual):.1e}; converged."
     ]
-    if ranges:
+    if ranges and ranges["rates_range_pps"] is None:
+        lines.append(
+            f"With the variant {variant} and these alphas a window may rest without a packet in "
+            "the queue. So there are many equilibria, but nothing determines the least queue."
+        )
+    elif ranges:
         columns.append("range, pkt/s")
         for row, ends in zip(rows, ranges["rates_range_pps"], strict=True):
             row.append(" to ".join(map(console.number, ends)))
@@ -149,12 +154,16 @@ def _print_equilibrium(
 def _ranges(alpha: Floats, x: Floats, c: float, rtt: Floats | None, variant: str) -> dict[str, Any]:
     """The ranges of rates and queueing delay over all equilibria; empty if there is only one.
 
-    ``alpha`` is in packets, the over-estimates ``x`` and the ``rtt`` in s, ``c`` in pkt/s.
+    The ranges are ``None`` if every window may rest without a packet in the queue, because then
+    nothing determines the least queue. ``alpha`` is in packets, the over-estimates ``x`` and the
+    ``rtt`` in s, ``c`` in pkt/s.
     """
     from vegasmodel.equilibrium import bands
 
     if stacks.find(variant).real_numbers:
         return {}
+    if not stacks.dead_zone(alpha, alpha, variant)[0].any():
+        return {"queueing_delay_range_s": None, "rates_range_pps": None}
     found = bands.equilibria(alpha, alpha, x, c, rtt=rtt, variant=variant)
     return {
         "queueing_delay_range_s": list(found.delay_range),
