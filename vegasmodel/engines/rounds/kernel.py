@@ -211,7 +211,7 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     if f.phase == OPEN and f.holes == 0 and not in_slow_start(f):
         parts = intervals(net.links[h.link], window(f), float(net.calm), parts)
     f.ahead, f.ahead_since = -f.delivered, now
-    plan(f, net.rings[h.ring : h.ring + h.room], holes, now, parts)
+    plan(f, net.rings[h.ring : h.ring + h.places], holes, now, parts)
     f.ahead, f.ahead_until = f.ahead + f.delivered, f.time
     if f.acked >= f.size and f.finished == NEVER:
         f.finished = f.time

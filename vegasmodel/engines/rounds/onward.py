@@ -89,14 +89,14 @@ def enlarge(net: Net, h: Hop, head: int, count: int) -> int:
     first of them at the index ``head``. Returns the index of the first group after the change. Ring
     buffers begin small, because small ones stay in the processor's cache.
     """
-    room, place = min(2 * h.room, h.most), net.free[0]
-    if room == h.room or place + room > net.rings.shape[0]:
+    places, start = min(2 * h.places, h.most), net.free[0]
+    if places == h.places or start + places > net.rings.shape[0]:
         return head
-    old, new = net.rings[h.ring : h.ring + h.room], net.rings[place : place + room]
+    old, new = net.rings[h.ring : h.ring + h.places], net.rings[start : start + places]
     for k in range(count):
         new[k] = old[around(head + k, old)]
-    h.ring, h.room = place, room
-    net.free[0] += room
+    h.ring, h.places = start, places
+    net.free[0] += places
     return 0
 
 
@@ -251,9 +251,9 @@ def forward(
         back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
     if h.last:
         home = net.hops[f.hop]
-        if f.count == home.room:
+        if f.count == home.places:
             f.head = enlarge(net, home, f.head, f.count)
-        ring = net.rings[home.ring : home.ring + home.room]
+        ring = net.rings[home.ring : home.ring + home.places]
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         if f.queue_wait > 0.0 and done > 0:
             ring[around(f.head + f.count - 1, ring)].late = late
@@ -263,9 +263,9 @@ def forward(
             schedule(net, f.hop, f.time)
     else:
         after = net.hops[e + 1]
-        if after.count == after.room:
+        if after.count == after.places:
             after.head = enlarge(net, after, after.head, after.count)
-        ring = net.rings[after.ring : after.ring + after.room]
+        ring = net.rings[after.ring : after.ring + after.places]
         done = 0
         plain = lost == 0.0 and marked == 0
         step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0

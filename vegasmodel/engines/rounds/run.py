@@ -51,7 +51,7 @@ __all__ = ["Simulation", "Totals", "run"]
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
 _HOLES = 256  # ranges of lost packets for which each flow has room, at least
 _MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # at most: for one flow, and for all
-_FIRST_ROOM = 64  # groups of packets for which a ring buffer has room at first
+_FIRST_PLACES = 64  # groups of packets for which a ring buffer has room at first
 MOST_EVENTS = 2_000_000_000  # of a run, which fails if it has more
 PAUSE = 2**18  # events, about 0.1 s, after which Python can see that the user has pressed Ctrl-C
 MAX_PARTS = 1_000_000  # events of a flow and round trip: more would not change the results
@@ -136,13 +136,13 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     """
     share = _PARCELS // len(way.hops)
     spare = share if math.isfinite(way.longest) else 0
-    room = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
-    room = int(max(room, min(_PER_PACKET * held, share)))  # huge buffers or windows
-    most = np.minimum(room, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
-    most[: way.first[0]] = room
-    way.hops["most"], way.hops["room"] = most, np.minimum(most, _FIRST_ROOM)
-    way.hops["ring"] = np.cumsum(way.hops["room"]) - way.hops["room"]
-    return np.empty(int(way.hops["room"].sum()) + 3 * min(int(most.sum()), _PARCELS), PARCEL)
+    largest = int(min(max(16 * parts + 8192, spare, int(at_once)), _RING))
+    largest = int(max(largest, min(_PER_PACKET * held, share)))  # huge buffers or windows
+    most = np.minimum(largest, 4.0 * sizes[way.hops["flow"]] + 256.0).astype(np.int64)
+    most[: way.first[0]] = largest
+    way.hops["most"], way.hops["places"] = most, np.minimum(most, _FIRST_PLACES)
+    way.hops["ring"] = np.cumsum(way.hops["places"]) - way.hops["places"]
+    return np.empty(int(way.hops["places"].sum()) + 3 * min(int(most.sum()), _PARCELS), PARCEL)
 
 
 class Frame:
@@ -219,7 +219,7 @@ def _empty(
         links=way.links,
         copies=way.links.copy(),
         rings=rings,
-        free=np.array([way.hops["room"].sum()]),
+        free=np.array([way.hops["places"].sum()]),
         receivers=seen,
         missing=np.zeros((len(seen), holes, COLUMNS)),
         keys=np.full(len(way.hops), NEVER),

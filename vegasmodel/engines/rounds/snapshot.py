@@ -126,7 +126,7 @@ LEFT_OUT = {
         "trips trips_at"  # both follow from ``since``
     ),
     "hop": _words(
-        "flow stores link data last work precedes wire lead early to_next ring room most latest "
+        "flow stores link data last work precedes wire lead early to_next ring places most latest "
         "head idle burst_at burst_noise"
     ),
     "link": _words(
@@ -331,7 +331,7 @@ def _write_way(out: Floats, n: int, net: Net, f: Sender, now: Now) -> int:
         h, first = net.hops[e], e == f.hop
         head, count = (f.head, f.count) if first else (h.head, h.count)
         for k in range(count):
-            place = h.ring + (head + k) % h.room
+            place = h.ring + (head + k) % h.places
             n = write(out, n, rings, place, _PARCEL, f.acked, now)
             n = put(out, n, net.rings[place].first - f.acked)
         if not first and h.idle == 0:
@@ -348,7 +348,7 @@ def _write_waiting(out: Floats, n: int, net: Net, store: Hop, now: Now) -> int:
     """
     rings = memory(net.rings)
     for k in range(store.count):
-        place = store.ring + (store.head + k) % store.room
+        place = store.ring + (store.head + k) % store.places
         p = net.rings[place]
         n = write(out, n, rings, place, _PARCEL, 0.0, now)
         n = put(out, n, float(p.hop))

@@ -292,7 +292,7 @@ class Hop:
     early: float  # tiny time by which its events are handled earlier because of their lead, seconds
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # index of its ring buffer's first place in ``Net.rings``
-    room: int  # number of places in this ring buffer
+    places: int  # how many groups of packets this ring buffer holds
     most: int  # number of places to which it may grow
     latest: float  # when its last parcel arrives at the next stop
     burst_at: float  # noise: when the last burst set out, seconds

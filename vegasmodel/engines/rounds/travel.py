@@ -291,7 +291,7 @@ def _mark_silent(net: Net, e: int) -> None:
     """
     h, after = net.hops[e], net.hops[e + 1]
     if not h.last:
-        ring = net.rings[after.ring : after.ring + after.room]
+        ring = net.rings[after.ring : after.ring + after.places]
         ring[around(after.head + after.count - 1, ring)].silent += h.silent
 
 
@@ -333,7 +333,7 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     ``sender.plan`` begins the intervals.
     """
     h = net.hops[e]
-    ring = net.rings[h.ring : h.ring + h.room]
+    ring = net.rings[h.ring : h.ring + h.places]
     if h.count == 0:
         h.idle, h.time = 1, now
         schedule(net, e, NEVER)

@@ -51,9 +51,9 @@ def join(
     """
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
-    if store.count == store.room:
+    if store.count == store.places:
         store.head = enlarge(net, store, store.head, store.count)
-    ring = net.rings[store.ring : store.ring + store.room]
+    ring = net.rings[store.ring : store.ring + store.places]
     if push(store, ring, time, first, packets, lost, packets * spent, least, mark, sent_at) < 0:
         return False
     p = ring[around(store.head + store.count - 1, ring)]
@@ -192,7 +192,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     ``store`` is the record that holds the waiting packets of this class, in groups. The ``packets``
     packets belong to the first group. Returns False if the memory for packets in flight is full.
     """
-    ring = net.rings[store.ring : store.ring + store.room]
+    ring = net.rings[store.ring : store.ring + store.places]
     p = ring[store.head]
     wait, share = now - p.back, packets / p.count if p.count > 0.0 else 1.0
     spent, ends = p.rtt_sum * share, p.count - packets < NOTHING
@@ -205,7 +205,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
         )
         if p.silent > 0.0 and not h.last:
             after = net.hops[p.hop + 1]
-            on_way = net.rings[after.ring : after.ring + after.room]
+            on_way = net.rings[after.ring : after.ring + after.places]
             on_way[around(after.head + after.count - 1, on_way)].silent += p.silent
     p.first += packets
     p.count -= packets
