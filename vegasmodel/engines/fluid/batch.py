@@ -199,8 +199,9 @@ def _mixed(
         if reason is not None:
             raise ValueError(f"scenario {i}: {reason}")
     n, most = len(scenarios), max(len(scenario.members) for scenario in scenarios)
-    wide = np.full((len(AVERAGES), n, most), np.nan)
-    found = BatchRun(*wide, np.full(n, np.nan), np.ones(n, np.bool_))
+    rates, rtts, bases, losses, delivered = np.full((len(AVERAGES), n, most), np.nan)
+    queue, ok = np.full(n, np.nan), np.ones(n, np.bool_)
+    found = BatchRun(rates, rtts, bases, losses, delivered, queue, ok)
     others = [i for i in range(n) if i not in set(sampled)]
     if others:
         rest = run(pack([scenarios[i] for i in others]), step=step, threads=threads)
@@ -248,4 +249,6 @@ def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
         except BaseException:  # Ctrl-C
             left[0] = True
             raise
-    return BatchRun(*wide, narrow[0], narrow[1] == Status.DONE)
+    rates, rtts, bases, losses, delivered = wide
+    queue, status = narrow
+    return BatchRun(rates, rtts, bases, losses, delivered, queue, status == Status.DONE)
