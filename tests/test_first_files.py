@@ -96,6 +96,7 @@ def test_what_a_trace_cannot_tell_is_a_guess_that_says_so() -> None:
     text, *_ = newfile.from_trace(trace, "guessed")
     s = vm.Scenario.from_toml(text)
     assert (s.flows[0].law, s.flows[0].variant) == ("vegas", "linux")
+    assert "variant" not in (s.guesses or ())
     assert s.flows[0].rtt == 0.2  # 0.05 would be less than a packet takes at 10 pkt/s
     assert 'rtt = "200 ms"  # a guess: the trace cannot tell it' in text
 
@@ -111,9 +112,9 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert "law of 2 flows" in said
     guesses = _new(trace, capsys)["guesses"]
     assert "law of 2 flows" in guesses
-    assert guesses[-3:] == ["queue", "delayed_ack", "send_jitter"]  # no trace tells them
+    assert guesses[-4:] == ["variant", "queue", "delayed_ack", "send_jitter"]
     path = tmp_path / "t.toml"
-    assert all(f"# - {key}, under " in path.read_text() for key in guesses[-3:])
+    assert all(f"# - {key}, under " in path.read_text() for key in guesses[-4:])
     written = vm.load(path)
     assert written.guesses == tuple(guesses)
     assert vm.Scenario.from_toml(written.to_toml()) == written
@@ -285,7 +286,7 @@ def test_a_table_of_a_user_s_own_program_does_not_count_as_a_kernel_s(
     rows = [f"{k},a,reno,20,{144800 * k},1448" for k in range(9)]
     path.write_text("\n".join(["time,flow,cc,cwnd,bytes_acked,snd_mss", *rows]) + "\n")
     text, *_ = newfile.from_trace(vm.packets.read(path), "own")
-    assert "variant" not in text
+    assert "\nvariant" not in text
     assert run(["inspect", str(path)]) == 0
     assert ": csv; 0 to 8 s" in " ".join(capsys.readouterr().out.split()).replace(" :", ":")
     kernel = kernel_csv(

@@ -41,6 +41,10 @@ HEAD = """\
 # These keys are left out because they are not estimated. Their defaults are guesses:
 """
 UNTOLD = {  # keys whose defaults are guesses
+    "variant": """\
+# - variant, under each [[flow]]: the TCP implementation is that of the papers. The trace does not
+#   tell which one ran. For Linux hosts write variant = "linux", for ns-2 variant = "ns2".
+""",
     "queue": "# - queue, under [[link]]: the queue is drop-tail.\n",
     "delayed_ack": """\
 # - delayed_ack, under each [[flow]]: receivers acknowledge every packet by itself. Most real
@@ -142,7 +146,8 @@ def from_trace(
     if run:
         table["run"] = run
     notes["", 0, "estimated_from"] = "without this line the values count as known"
-    untold = [key for key in UNTOLD if key != "delayed_ack" or not delays]
+    told = {"variant": all("variant" in flow for flow in table["flow"]), "delayed_ack": delays}
+    untold = [key for key in UNTOLD if not told.get(key)]
     guesses = (*_guessed(notes), *untold)
     table["guesses"] = list(guesses)
     notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
