@@ -53,6 +53,16 @@ def test_the_error_for_a_wrong_model_lists_the_models() -> None:
         Comparison(s, answer(s, "ns2"), models).errors["round"]
 
 
+def test_the_results_of_a_comparison_are_found_by_name() -> None:
+    s = mixed()
+    models = (answer(s), answer(s, "rounds"))
+    both = Comparison(s, answer(s, "ns2"), models)
+    assert both.results["rounds"] is models[1]
+    assert both.results["ns2"] is both.measured
+    with pytest.raises(vm.FieldError, match="one of fluid, rounds, ns2"):
+        both.results["ns3"]
+
+
 def test_without_an_answer_the_error_says_that_there_are_no_results() -> None:
     empty = Prediction.not_applicable("red", mixed(), "no RED")
     with pytest.raises(vm.FieldError, match="'vegas' is unknown; there are no results"):

@@ -61,9 +61,12 @@ class Comparison:
     estimates: tuple[Filled, ...] = ()
 
     @property
-    def results(self) -> tuple[Prediction, ...]:
-        """All results: those of the models, and then the measurement."""
-        return (*self.models, self.measured)
+    def results(self) -> Predictions:
+        """All results: those of the models, and then the measurement.
+
+        ``results["rounds"]`` is the prediction of one model.
+        """
+        return Predictions((*self.models, self.measured))
 
     @property
     def errors(self) -> dict[str, dict[str, float | None]]:
@@ -113,7 +116,7 @@ class Comparison:
             "scenario": self.scenario.name,
             "estimates": [entry.to_json() for entry in self.estimates],
             "pairing": self.pairing,
-            "results": [p.to_json() for p in self.results],
+            "results": self.results.to_json(),
             "errors": self.errors,
             **notes_json(self.scenario),
         }
@@ -147,7 +150,7 @@ class Comparison:
         Models that have no prediction for the scenario are left out.  The columns are those of
         ``Prediction.to_dataframe``.
         """
-        return Predictions(self.results).to_dataframe()
+        return self.results.to_dataframe()
 
     def to_xarray(self) -> xr.Dataset:
         """One dataset of all predictions and the measurement, joined along a dimension ``model``.
