@@ -63,6 +63,8 @@ def choose(models: Sequence[str]) -> tuple[str, ...]:
     Raises ``FieldError`` for any other value.
     """
     for model in models:
+        if isinstance(model, str) and "," in model:
+            raise FieldError("model", model, "one name; write --model NAME for each model")
         Choice(("all", *MODELS)).check(model, "model")
     if "all" in models:
         return MODELS

@@ -150,3 +150,14 @@ def test_by_default_a_line_says_how_to_add_the_simulators(
         for more in (["--model", "minicycle"], ["--json"]):
             assert run([*command, *more]) == 0
             assert "Closed forms only" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["predict", "compare"])
+def test_several_models_in_one_option_are_told_how_to_be_written(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(scenario({"law": "vegas"}).to_toml(), encoding="utf-8")
+    assert run([command, str(path), "--model", "fluid,rounds"]) == 2
+    said = "'fluid,rounds' is not allowed; one name; write --model NAME for each model"
+    assert capsys.readouterr() == ("", f"vegasmodel: --model: {said}\n")

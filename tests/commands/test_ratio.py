@@ -42,6 +42,7 @@ def test_a_key_of_a_flow_is_given_once(
     [
         ("2xvegas", 'write "vegas:count=2"'),
         ("12 reno:rtt=50ms", 'write "reno:count=12"'),
+        ("2", 'a law; for several flows write "vegas:count=2"'),
         (
             "vegas:alpha=3:beta=3",
             'a comma before the second key, as in "vegas:alpha=3,beta=3"',

@@ -28,6 +28,9 @@ def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
     several = _SEVERAL.fullmatch(law.strip())
     if several and laws.known(several[2]) and not laws.known(law.strip()):
         raise FieldError("flow", text, f'write "{several[2]}:count={several[1]}"')
+    if law.strip().isdecimal() and not laws.known(law.strip()):  # as in "ratio 2 vegas"
+        said = f'a law; for several flows write "vegas:count={law.strip()}"'
+        raise FieldError("flow", text, said)
     given: dict[str, Any] = {"law": law.strip()}
     for option in filter(None, (part.strip() for part in options.split(","))):
         key, equals, value = (part.strip() for part in option.partition("="))

@@ -27,7 +27,7 @@ def draw_map(
     out: Path,
     json: bool,
 ) -> None:
-    """Draw a picture (map) of how throughputs depend on two keys of a scenario.
+    """Draw a map: how throughputs depend on two keys of a scenario.
 
     The colours show a share or a ratio of throughputs.  MAP is the map's name: starvation,
     buffer-alpha, rtt-bias or linux-order.  A printed paragraph says what the map shows and how to
