@@ -119,3 +119,57 @@ def test_the_wait_of_a_delayed_ack_is_no_part_of_an_rtt(seed, tmp_path):
         true = made.truths[0].rtts
         assert (max(true) > min(true) + 0.04) is delayed
     assert tops[True] <= tops[False] + 0.005
+
+
+def ns2_events(delayed, lost=(), nodes=("0", "1", "2", "3"), packets=300):
+    """An event trace of ns-2 between the nodes given: 100 packets/s, RTT 40 ms, an ACK per 1 or 2.
+
+    Nodes 0 and 3 are the source and the sink; of the packets ``lost``, each is sent again 0.1 s
+    later.  ACKs that follow a missing packet are sent at once.
+    """
+    events, got, cum, waiting = [], set(), -1, 0
+    arrivals = [(0.01 * i + 0.1 * (i in lost) + 0.02, i) for i in range(packets)]
+    for time, i in sorted(arrivals):
+        steps = [(time - 0.02 + 0.006 * k, k, k + 1, "tcp", i) for k in range(3)]
+        got.add(i)
+        usual = i == cum + 1
+        while cum + 1 in got:
+            cum += 1
+        waiting = waiting + 1 if usual and len(got) == cum + 1 else 2
+        if not delayed or waiting >= 2:
+            steps += [(time + 0.006 * k, 3 - k, 2 - k, "ack", cum) for k in range(3)]
+            waiting = 0
+        for begin, a, b, kind, seq in steps:
+            size, ends = (1000, "0.0 3.0") if kind == "tcp" else (40, "3.0 0.0")
+            if {str(a), str(b)} <= set(nodes):
+                what = f"{a} {b} {kind} {size} ------- 1 {ends} {seq} {len(events)}"
+                events += [(begin, f"+ {begin:.6f} {what}"), (begin, f"- {begin:.6f} {what}")]
+                events.append((begin + 0.005, f"r {begin + 0.005:.6f} {what}"))
+    return "\n".join(text for _, text in sorted(events, key=lambda event: event[0])) + "\n"
+
+
+@pytest.mark.parametrize("delayed", [True, False])
+@pytest.mark.parametrize("lost", [(), range(20, 300, 30)])
+@pytest.mark.parametrize("nodes", [("0", "1", "2", "3"), ("1", "2")])
+def test_event_traces_of_ns2_tell_whether_acks_are_delayed(delayed, lost, nodes, tmp_path):
+    """Also the trace of the bottleneck alone, which lacks the source and the sink."""
+    (tmp_path / "out.tr").write_text(ns2_events(delayed, lost, nodes))
+    trace = read(tmp_path / "out.tr")
+    (found,) = ack_delays(trace).values()
+    assert (found.delayed, found.certain) == (delayed, True)
+    text, _, guesses = newfile.from_trace(trace, "sinks")
+    assert vm.Scenario.from_toml(text).flows[0].delayed_ack is delayed
+    assert not any("delayed_ack" in guess for guess in guesses)
+
+
+def test_a_short_event_trace_of_ns2_does_not_tell_it(tmp_path):
+    (tmp_path / "out.tr").write_text(ns2_events(True, packets=31))
+    assert ack_delays(read(tmp_path / "out.tr")) == {}
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_the_variable_ack_of_ns2_tells_it(step, tmp_path):
+    lines = [f"{0.01 * i:.5f}  0  0  4  0  ack_ {i}" for i in range(200)[::step]]
+    (tmp_path / "var.tr").write_text("\n".join(["0.00000  0  0  4  0  cwnd_ 1.000", *lines]) + "\n")
+    (found,) = ack_delays(read(tmp_path / "var.tr")).values()
+    assert (found.delayed, found.certain) == (step == 2, True)

@@ -45,7 +45,8 @@ def ack_delays(trace: Trace) -> dict[str, AckDelay]:
       lost or left out on their way.
 
     A flow is also uncertain if the trace does not show how many packets its ACKs acknowledge. The
-    result is empty if this is so for all flows. Only captures and ASCII traces of ns-3 show it.
+    result is empty if this is so for all flows. Captures show it, and traces of ns-2 and ns-3 that
+    have packets or ns-2's variable ``ack_``.
     """
     per_ack = trace.known("packets_per_ack")
     if per_ack is None:

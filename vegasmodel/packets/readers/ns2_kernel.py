@@ -61,13 +61,14 @@ DONE, BEYOND, FLOWS_FULL, LINKS_FULL = range(4)
 BAD_LINE, BAD_TIME, BACKWARDS, LONG_LINE = range(4, 8)
 # columns of ``Tables.flow``
 FID, SRC, SPORT, DST, DPORT, FIRST_UID, SOURCE, SINK, HIGH, SENT_TO, ACKED = range(11)
-EVENTS, CWND, SIZE, REXMIT, DATAPACK = range(11, 16)
-FLOW_COLUMNS = 16
+EVENTS, CWND, SIZE, REXMIT, DATAPACK, SINK_ACKED, IN_ORDER, ACKER = range(11, 19)
+FLOW_COLUMNS = 19
 # columns of ``Tables.link``
 FROM, TO, WAITING, LAST_UID = range(4)
 # columns of ``Tables.counts``
 N_FLOWS, N_LINKS, LINES, STATUS = range(4)
 
+MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
 WORDS = 256  # of 64 bits: a window of packets below the highest one received
 SLACK = 1.1e-5  # seconds: variable traces round to 10 us, event traces do not
 MAX_TIME = 1e10
@@ -87,6 +88,7 @@ class Tables(NamedTuple):
     flow_times: NDArray[np.float64]  # first, last
     flow_slots: NDArray[np.int64]
     received: NDArray[np.uint64]  # [flow, WORDS] ring of bits by sequence number
+    per_ack: NDArray[np.int64]  # [flow, 1 + MAX_PER_ACK] packets, by the number of them per ACK
     link: NDArray[np.int64]  # [link, column] columns ``FROM`` to ``LAST_UID``
     link_times: NDArray[np.float64]
     link_slots: NDArray[np.int64]
@@ -134,8 +136,10 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
     row[FID], row[SRC], row[SPORT], row[DST], row[DPORT] = fid, src, sport, dst, dport
     row[FIRST_UID], row[SOURCE], row[SINK] = -1, -1, -1
     row[HIGH], row[SENT_TO], row[ACKED] = -1, -1, -1
+    row[SINK_ACKED], row[ACKER] = -1, -1
     s.flow_times[f, 0] = s.flow_times[f, 1] = t
     s.received[f, :] = 0
+    s.per_ack[f, :] = 0
     return f
 
 
@@ -255,6 +259,21 @@ def _ack(s, flow, f, k, t, seq):
 
 
 @jit
+def _acknowledges(s, f, seq):
+    """Count how many packets of flow number f an ACK of packet ``seq`` acknowledges.
+
+    An ACK of new data that follows a duplicate ACK is not counted. It comes after a packet was
+    missing, and may acknowledge all packets that arrived while the packet was missing.
+    """
+    packets = seq - s.flow[f, SINK_ACKED]
+    if packets > 0:
+        if s.flow[f, IN_ORDER] == 1:
+            s.per_ack[f, min(packets, MAX_PER_ACK)] += packets
+        s.flow[f, SINK_ACKED] = seq
+    s.flow[f, IN_ORDER] = packets > 0
+
+
+@jit
 def _queue(s, link, begin, width, e, kind, t, uid):
     """Count an event of an ns-2 trace at link number e, and update the length of its queue.
 
@@ -357,6 +376,11 @@ def _event(s, flow, link, begin, width, e, time):
         _data(s, flow, f, k, kind, t, at, to, tcp, e[BYTES], e[NUMBER], uid)
     elif f >= 0 and what == ACK and kind == 114 and _home(s, f, to):
         _ack(s, flow, f, k, t, e[NUMBER])
+    if f >= 0 and what == ACK and kind == 43:
+        if s.flow[f, ACKER] < 0:  # the sink, or the node nearest to it in the trace
+            s.flow[f, ACKER] = at
+        if at == s.flow[f, ACKER]:
+            _acknowledges(s, f, e[NUMBER])
     return DONE
 
 
@@ -406,6 +430,7 @@ def _variable(s, flow, begin, width, buf, w):
         if equal(buf, a, b, b"ack_") and value > s.flow[f, ACKED]:
             flow[DELIVERED, f, k] += value - s.flow[f, ACKED]
             s.flow[f, ACKED] = np.int64(value)
+            _acknowledges(s, f, np.int64(value))
         elif equal(buf, a, b, b"nrexmitpack_") and value > s.flow[f, REXMIT]:
             flow[AGAIN, f, k] += value - s.flow[f, REXMIT]
             s.flow[f, REXMIT] = np.int64(value)

@@ -6,6 +6,7 @@ One file may hold both. The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, 
 - transmissions and retransmissions at a flow's source, and deliveries at its destination,
 - the flow's drops at all links, and its packets in flight,
 - the flow's RTTs, each from a packet's transmission to its ACK,
+- how many packets its ACKs acknowledge, where the first node in the trace sends them,
 - the queue of every link.
 
 A packet that was sent twice gives no RTT. Nor does a packet smaller than the flow's largest one,
@@ -24,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.packets.readers.bins import Bins
+from vegasmodel.packets.readers.segments import median_per_ack
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import MAX_FLOWS, MAX_LINKS, Floats, Trace
 
@@ -82,6 +84,7 @@ def _tables() -> Any:
         flow_times=np.zeros((16, 2)),
         flow_slots=np.full(SLOTS, -1, dtype=np.int64),
         received=np.zeros((16, kernel.WORDS), dtype=np.uint64),
+        per_ack=np.zeros((16, 1 + kernel.MAX_PER_ACK), dtype=np.int64),
         link=np.zeros((16, 4), dtype=np.int64),
         link_times=np.zeros(16),
         link_slots=np.full(SLOTS, -1, dtype=np.int64),
@@ -110,7 +113,7 @@ def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest
         if len(tables.flow) > MAX_FLOWS:
             source.fail(f"line {line}", text[:60], f"at most {MAX_FLOWS} flows")
         bins.grow_flows()
-        names = ("flow", "flow_times", "received")
+        names = ("flow", "flow_times", "received", "per_ack")
         return tables._replace(**{name: _double(getattr(tables, name)) for name in names})
     if status == kernel.LINKS_FULL:
         if len(tables.link) > MAX_LINKS:
@@ -147,6 +150,7 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
         "first": times[order, 0],
         "last": times[order, 1],
         "packet_size": np.where(sizes > 0, sizes, np.nan),
+        "packets_per_ack": np.array([median_per_ack(enumerate(tables.per_ack[i])) for i in order]),
     }
     known = ("sent", "retransmits", "loss", "acks") if events else ("retransmits",)
     table = tables.link[:links]

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import OrderedDict, deque
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -187,17 +188,10 @@ class Flow:
     def packets_per_ack(self) -> float:
         """How many packets an ACK acknowledges: the median over the packets that were not missing.
 
-        The result is NaN if fewer packets than twice ``QUICK`` are known. In so short a flow, most
-        packets may be those that the receiver acknowledges at once only at the start.
+        The result is NaN if fewer packets than twice ``QUICK`` are known.
         """
-        total, seen = self.counted, 0
-        if total < 2 * QUICK * self.payload:
-            return math.nan
-        for packets, size in sorted(self.per_ack.items()):
-            seen += size
-            if 2 * seen >= total:
-                return float(packets)
-        return math.nan
+        known = {packets: size / self.payload for packets, size in self.per_ack.items()}
+        return median_per_ack(sorted(known.items()))
 
     @property
     def assumed(self) -> bool:
@@ -320,3 +314,21 @@ class Flow:
                 self.holes[0] = (acked, high)
                 return
             self.holes.pop(0)
+
+
+def median_per_ack(counts: Iterable[tuple[int, float]]) -> float:
+    """How many packets an ACK acknowledges: the median over the packets.
+
+    ``counts`` has, for each number of packets per ACK in increasing order, how many packets such
+    ACKs acknowledge. The result is NaN if these are fewer than twice ``QUICK`` in all. In so short
+    a flow, most packets may be those that a receiver acknowledges at once only at the start.
+    """
+    known, seen = list(counts), 0.0
+    total = sum(number for _, number in known)
+    if total < 2 * QUICK:
+        return math.nan
+    for packets, number in known:
+        seen += number
+        if 2 * seen >= total:
+            return float(packets)
+    return math.nan
