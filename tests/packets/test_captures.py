@@ -280,3 +280,29 @@ def test_a_flow_of_which_the_capture_has_only_acks_is_mentioned(data, tmp_path):
     said = trace.doubts.get("data-captured", "")
     assert said.startswith("1 flow has ACKs only") is not data
     np.testing.assert_allclose(packets(trace)[0], [60])
+
+
+def test_a_retransmission_timer_is_no_round_trip_at_the_receiver(tmp_path):
+    """After the ACK of packet 24, sent again, the sender is silent until its timer for 27 expires.
+
+    Packets 27 and 32 are then sent together and echo that ACK, which is 0.5 s old.  Other data
+    follow the ACK that they echo by 50 ms, or by 100 ms behind a lost packet.
+    """
+    o, data, ms = Options(at="receiver", ids=False), [], 1000
+    arrivals = [(0.05 * i, i) for i in range(32) if i not in (24, 27)]
+    arrivals += [(1.60, 24), (2.10, 27), (2.101, 32)]
+    arrivals += [(2.151 + 0.05 * k, 33 + k) for k in range(5)]
+    got, cum, stamp = set(), 0, 0
+    for time, i in sorted(arrivals):
+        data.append(Frame(time, True, i * o.mss, o.mss, 0, stamp=1 + int(time * ms)))
+        data[-1].echo = 6600 if i == 32 else stamp
+        got.add(i)
+        while cum in got:
+            cum += 1
+        stamp = 5000 + int(time * ms)
+        data.append(Frame(time + 1e-5, False, 0, 0, cum * o.mss, stamp=stamp))
+    records = [(frame.time, *captures._bytes(frame, (1, 2), o)) for frame in data]
+    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
+    trace = read(tmp_path / "trace")
+    assert np.nanmin(trace.get("rtt")) == pytest.approx(0.05, abs=1e-3)
+    assert np.nanmax(trace.get("rtt")) < 0.101  # packet 25 echoes an ACK that 24, lost, did

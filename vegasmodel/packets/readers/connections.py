@@ -193,7 +193,8 @@ class Connections:
             self._before(flow, start)
         if flow.strange(start, end):
             return None
-        repeat = start < flow.high and self._repeat(flow, start, end, ident, stamp)
+        new = start >= flow.high
+        repeat = not new and self._repeat(flow, start, end, ident, stamp)
         if repeat is None:
             return flow
         table[SENT, i, k] += size
@@ -206,7 +207,7 @@ class Connections:
         if repeat:
             self.pending -= len(flow.pending)
             flow.pending.clear()
-        elif start >= flow.high and self.pending < MAX_PENDING:
+        elif new and self.pending < MAX_PENDING:
             flow.pending.append((end, time))
             self.pending += 1
         self._remember(flow)
@@ -218,7 +219,7 @@ class Connections:
                 table[DELIVERED, i, k] += end - max(start, flow.high)
             flow.high = end
         if echo >= 0 and flow.stamps:
-            self._echo(flow, echo)
+            self._echo(flow, echo, new=new)
         return flow
 
     def _over(self, flow: Flow, seq: int, size: int) -> bool:
@@ -291,17 +292,19 @@ class Connections:
         else:
             self.recents += 1
 
-    def _echo(self, flow: Flow, echo: int) -> None:
+    def _echo(self, flow: Flow, echo: int, *, new: bool) -> None:
         """Measure the round trip from the place of the capture to the sender and back.
 
         This round trip begins when an ACK passes the capture on its way to the sender.  It ends
-        when the first data segment passes that echoes this ACK's timestamp, ``echo``.
+        when the first data segment passes that echoes this ACK's timestamp, ``echo``.  The segment
+        must hold ``new`` data: a retransmission may echo an ACK for which it did not go out, but
+        long after it, when the sender's timer expired.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
             stamp, passed = stamps.popleft()
             self.pending -= 1
-            if stamp == echo and self.time >= passed:
+            if new and stamp == echo and self.time >= passed:
                 flow.up = self.time - passed
                 if flow.up < flow.least_up:
                     flow.least_up = flow.up
