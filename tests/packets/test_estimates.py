@@ -1,14 +1,18 @@
 """Capacity, buffer, baseRTT and alpha, estimated from a trace."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
+import vegasmodel as vm
 from tests.packets import samples
 from tests.packets.scenes import LINUX, gappy, kernel_log
 from vegasmodel.packets import read
 from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.trace import make
+from vegasmodel.trajectories import to_trace
 
 
 @pytest.mark.parametrize(("column", "doubted"), [("minrtt_us", True), ("vegas_baseRTT_us", False)])
@@ -69,3 +73,63 @@ def test_means_of_a_whole_life_bound_the_buffer_from_below():
     assert 225 * 0.138 < buffer.low == buffer.value < 225 * 0.140  # each flow's wait is a bound
     assert buffer.high == math.inf
     assert "the queue overflowed" in buffer.how
+
+
+def measured_by_ends(buffer, laws, *, delayed=False, seconds=60.0):
+    """What the hosts see of a run in ``rounds`` behind a buffer: no queue of the link."""
+    flows = [
+        vm.Flow(law, f"{40 + 10 * i} ms", name=f"{law}{i}", variant="linux", delayed_ack=delayed)
+        for i, law in enumerate(laws)
+    ]
+    case = vm.Scenario(
+        (vm.Link("1000 pkt/s", buffer=buffer),), tuple(flows), run=vm.Run(seconds, 1.0, runs=1)
+    )
+    whole = to_trace(vm.simulate(case, "rounds", samples=1 + round(seconds / 0.02)))
+    return dataclasses.replace(
+        whole, data=whole.data.drop_vars(["queue", "base_rtt"], errors="ignore")
+    )
+
+
+def stalled(trace, times, wait=0.03):
+    """A copy of the trace in which all RTTs at some times, s, are longer by ``wait`` seconds."""
+    rtt = np.array(trace.get("rtt"))
+    for time in times:
+        rtt[np.searchsorted(trace.edges, time) - 1] += wait
+    return dataclasses.replace(trace, data=trace.data.assign(rtt=(("time", "flow"), rtt)))
+
+
+@pytest.mark.parametrize("delayed", [False, True])
+@pytest.mark.parametrize("laws", [("reno",), ("cubic",), ("newreno", "vegas"), ("sack", "reno")])
+@pytest.mark.parametrize("buffer", [12, 40, 90])
+def test_a_buffer_is_estimated_from_rtts_before_losses_whatever_stalls(buffer, laws, delayed):
+    """Stalls of 30 ms, as hosts and Wi-Fi have them, made a buffer of 12 packets one of 42.
+
+    The packet before a lost one met a queue that was shorter by a packet, or by two if an ACK of
+    two packets lets out three.  The RTTs are samples, 20 ms apart, so another packet may be missed.
+    """
+    trace = measured_by_ends(buffer, laws, delayed=delayed)
+    plain = estimate(trace).buffer
+    assert buffer - 2 - delayed < plain.value < buffer + 1
+    assert "before a loss, median over" in plain.how
+    shaken = estimate(stalled(trace, [7.0, 23.0, 41.5])).buffer
+    assert shaken.value == pytest.approx(plain.value, abs=1.0)
+
+
+def test_one_stall_is_no_queue_if_the_trace_tells_no_losses():
+    """1000 pkt/s and an RTT of 40 to 50 ms: 10 packets wait at most, and 40 seemed to wait."""
+    rtt = 0.045 + 0.005 * np.sin(np.arange(500.0) / 5)[:, None]
+    figures = {"throughput": np.full((500, 1), 1000.0), "rtt": rtt}
+    trace = make("pcap", 0.02 * np.arange(1.0, 501.0), ["a"], figures)
+    for found in (trace, stalled(trace, [3.0])):
+        assert estimate(found).buffer.value == pytest.approx(10.0, abs=0.1)
+
+
+def test_losses_before_the_queue_is_full_give_a_lower_bound_that_says_so():
+    """1000 pkt/s; when a packet is lost at random, 0 to 40 packets wait; their median is 20."""
+    tops = 0.04 * np.random.default_rng(2).random(100)
+    rtt = 0.05 + np.concatenate([np.linspace(0.0, top, 10) for top in tops])[:, None]
+    again = (np.arange(1000) % 10 == 0)[:, None]  # the loss is seen in the interval after
+    figures = {"throughput": np.full((1000, 1), 1000.0), "rtt": rtt, "retransmits": again}
+    found = estimate(make("pcap", 0.02 * np.arange(1.0, 1001.0), ["a"], figures)).buffer
+    assert 35 < found.value < 40
+    assert "not all of a full queue" in found.how
