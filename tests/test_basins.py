@@ -85,6 +85,20 @@ def test_one_outcome_is_one() -> None:
     assert repr(one) == "<Basins minicycle: 1 outcome, shares of starts 1>"
 
 
+def test_the_line_of_a_result_without_outcomes_says_why() -> None:
+    found = vm.basins(vm.Scenario([vm.Link(1000.0)], [vm.Flow("reno", 0.06)]), "red", starts=2)
+    assert repr(found).startswith("<Basins red: no answer from any start, ")
+    assert found.reasons[0] in repr(found)
+
+
+def test_too_many_flows_for_random_starts_are_refused_at_once() -> None:
+    """Each start is a scenario with a table [[flow]] for each flow, of which 300 are allowed."""
+    many = vm.Scenario([vm.Link(1080.0, buffer=20)], [vm.Flow("reno", 0.06, count=301)])
+    for study in (vm.basins, vm.limit_cycles):
+        with pytest.raises(FieldError, match="flows: 301 is not allowed; at most 300 flows"):
+            study(many, "fluid", starts=2)
+
+
 def test_like_sources_are_told_apart_as_often_as_the_test_says() -> None:
     rng = np.random.default_rng(1)
     even, uneven = [0.5, 0.3, 0.2], [0.3, 0.5, 0.2]

@@ -103,7 +103,13 @@ class Basins:
         return int((self.outcome >= 0).sum())
 
     def __repr__(self) -> str:
-        """One line: the number of outcomes, and the shares of starts that lead to the first six."""
+        """One line: the number of outcomes, and the shares of starts that lead to the first six.
+
+        If no start has a result, the line has the first reason.
+        """
+        if not self.outcomes:
+            said = next(iter(self.reasons), "no throughput")
+            return f"<Basins {self.model}: no answer from any start, {said}>"
         shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
         n = len(self.outcomes)
         many = f"{n} outcome{'s' * (n != 1)}"

@@ -14,6 +14,7 @@ import numpy as np
 from vegasmodel.fields.rules import Boolean, Integer, Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.scenario import MAX_GROUPS
 
 __all__ = ["Start", "Starts", "starts"]
 
@@ -106,9 +107,13 @@ def starts(
       (0, 0) keeps the scenario's initial windows.
     - ``order``: if True, the flows exchange their start times at random.
 
-    Raises ``FieldError`` for a value out of range.
+    Raises ``FieldError`` for a value out of range, and for a scenario of more than ``MAX_GROUPS``
+    flows: each start is a scenario in which every flow has a ``[[flow]]`` table of its own.
     """
     members = scenario.members
+    if len(members) > MAX_GROUPS:
+        allowed = f"at most {MAX_GROUPS} flows, because each gets a random start of its own"
+        raise FieldError("flows", len(members), allowed)
     longest = max(member.rtt for member in members)
     phase = longest if phase is None else phase
     Quantity("time", high=scenario.run.duration).check(phase, "phase")
