@@ -70,6 +70,18 @@ def test_the_map_is_of_the_group_that_is_named(
     assert said.count("--map-of: ") == 2
 
 
+def test_without_any_answer_the_reasons_are_told_and_no_picture_is_drawn(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=inf", "--model", "minicycle"]
+    line += ["--out", str(place / "m.zarr"), "--plot", str(place / "m.png")]
+    assert run(line) == 1
+    out, err = capsys.readouterr()
+    assert "No answer at 1 point" in out
+    assert "m.png is not drawn: no point of the sweep has an answer" in err
+    assert not (place / "m.png").exists()
+
+
 def test_many_points_have_no_table_but_reasons(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from vegasmodel.command_line import inputs, not_held
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
+from vegasmodel.support.exits import Shortfall
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -121,15 +122,17 @@ def sweep(
             processes=os.cpu_count() or 1, progress=progress,
         )  # fmt: skip
     seconds = time.monotonic() - began
-    if plot is not None:
+    told = _Told(case, model, out, data, first[0], seconds)
+    if plot is not None and told.answered:
         from vegasmodel import plots
 
         plots.save(plots.sweep(data, map_of), plot)
-    told = _Told(case, model, out, data, first[0], seconds)
     if json:
         console.print_json(told.to_json())
     else:
         told.show([text.partition("=")[0] for text in over])
+    if plot is not None and not told.answered:
+        raise Shortfall(f"{plot} is not drawn: no point of the sweep has an answer")
 
 
 class _Told:
