@@ -260,6 +260,7 @@ def test_bad_errors_are_refused_before_a_model_runs(monkeypatch, capsys, tmp_pat
             ("rttt=5%", "--uncertain: 'rttt' is not allowed; rtt, over_estimate, capacity, or a"),
             ("buffer=5%", "did you mean 'link.buffer'?"),
             ("rtt=0%", "--uncertain, rtt: '0%' is not allowed; a share above 0"),
+            ("link.loss=1%", "an amount in its unit: link.loss is 0, and a share of 0 is 0"),
             ("rtt=0.05", '1e+07 s; or a share of the value such as "5 %"\n'),
         ):
             asked = ["--model", "minicycle", "--model", "rounds", "--uncertain", error]

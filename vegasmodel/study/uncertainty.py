@@ -300,6 +300,8 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
             raise FieldError(f"uncertain {name}", error, allowed) from None
     if not 0.0 < sd < math.inf:
         allowed = "a share above 0 such as 5 %, or an amount above 0 in its unit"
+        if share and not any(values):
+            allowed = f"an amount in its unit: {name} is 0, and a share of 0 is 0"
         raise FieldError(f"uncertain {name}", error, allowed)
     if not isinstance(error, str) and sd > 1.0:
         unit = f" {parts[0].unit}".rstrip()
