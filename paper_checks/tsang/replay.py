@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 
 from paper_checks.topology import SHORT
-from paper_checks.tsang.scenes import BITS
+from paper_checks.tsang.scenes import BITS, base_rtt
 
 __all__ = ["Connection", "Round", "alone", "replay"]
 
@@ -97,6 +97,7 @@ class Connection:
     beta: float
     rounded: bool
     most: float = MAX_WINDOW
+    known: float | None = None  # s, its least RTT; by default it measures it
     rounds: list[Round] = field(default_factory=list)
     received: list[float] = field(default_factory=list)  # times of ACKs
     visits: list[tuple[float, float]] = field(default_factory=list)  # to R1: when, how long, s
@@ -106,7 +107,7 @@ class Connection:
         self.ack_up, self.ack_down = Wire(ACCESS, self.last), Wire(ACCESS, SHORT)
         self.window, self.growth, self.slow, self.turn = 1.0, 0.0, True, True
         self.next, self.acked = 0, -1  # packets
-        self.base = float("inf")
+        self.base = float("inf") if self.known is None else self.known
         self.mark, self.rtts = 0, list[float]()
         self.sent: dict[int, float] = {}
 
@@ -146,7 +147,8 @@ class Connection:
         sent = self.sent.pop(packet)
         if sent > 0.0:  # ns-2 2.35: the first packet's never counts
             self.rtts.append(now - sent)
-            self.base = min(self.base, now - sent)
+            if self.known is None:
+                self.base = min(self.base, now - sent)
         self.send()
 
     def _decide(self) -> None:
@@ -156,9 +158,8 @@ class Connection:
         """
         now, packets = self.network.now, self.next - self.mark
         mean = sum(self.rtts) / len(self.rtts) if self.rtts else now - self.sent[self.acked]
-        if packets <= 1:  # nothing of our own was in the way
-            self.base = mean
-        self.base = min(self.base, mean)
+        if self.known is None:  # of a single packet: nothing of our own was in the way
+            self.base = mean if packets <= 1 else min(self.base, mean)
         expected, actual = (self.next - self.acked) / self.base, packets / mean
         self.rounds.append(Round(now, self.window, BITS * expected, BITS * actual))
         backlog = (expected - actual) * self.base
@@ -203,22 +204,25 @@ def replay(
     start: float = START,
     late: float = 0.0,
     most: float = MAX_WINDOW,
+    known: bool = False,
 ) -> tuple[Connection, Connection]:
     """Both connections after 60 s; ``longer_first``: the longer one's packet is the first at R1.
 
-    ``late``: by how much the longer one starts later, s; ``most``: largest window, packets.
+    ``late``: by how much the longer one starts later, s; ``most``: largest window, packets;
+    ``known``: both know their least RTTs.
     """
-    return _replay(x2, alpha, beta, longer_first, rounded, start, late, most)
+    return _replay(x2, alpha, beta, longer_first, rounded, start, late, most, known)
 
 
 @cache  # it would take the same case for another one if arguments had their names or were left out
 def _replay(
     x2: float, alpha: float, beta: float, longer_first: bool, rounded: bool, start: float,
-    late: float, most: float,
+    late: float, most: float, known: bool,
 ) -> tuple[Connection, Connection]:  # fmt: skip
     network = Network()
     shorter, longer = (
-        Connection(network, last, alpha, beta, rounded, most) for last in (SHORT, x2 * 1e-3)
+        Connection(network, x * 1e-3, alpha, beta, rounded, most, base_rtt(x) if known else None)
+        for x in (1e3 * SHORT, x2)
     )
     for source in (longer, shorter) if longer_first else (shorter, longer):
         network.at(start + (late if source is longer else 0.0), source.send)
