@@ -18,6 +18,7 @@ __all__ = [
     "by_print",
     "exactly",
     "judge",
+    "open_question",
     "rounding",
 ]
 
@@ -145,6 +146,11 @@ def exactly(value: Found | Value) -> Known:
 def by_print(value: Found | Value) -> Known:
     """A value that follows from printed numbers by arithmetic."""
     return Known(value, "print")
+
+
+def open_question(why: str) -> Found:
+    """No value, because the evidence decides neither way; ``why``."""
+    return Found(None, undecided=f"{why.rstrip('.')}.")
 
 
 def judge(paper: str, record: Record, runs: Runs) -> Check:

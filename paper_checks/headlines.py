@@ -16,10 +16,9 @@ import numpy as np
 
 from paper_checks import records
 from paper_checks.answers import Answers, value
-from paper_checks.boutremans.figures import last_over_middle
 from paper_checks.boutremans.scenes import CAPACITY, joining
-from paper_checks.boutremans.simulations import base_rtts, halves, last_over_first
-from paper_checks.boutremans.theory import harmonic, printed_rates
+from paper_checks.boutremans.simulations import base_rtts, halves
+from paper_checks.boutremans.theory import advantage, harmonic, last_over_middle, printed_rates
 from paper_checks.causes import cause
 from paper_checks.checks import Check, Found, Record, Value, judge
 from paper_checks.devendictis import scenes, validation
@@ -127,7 +126,7 @@ def _late_over_middle(runs: Runs) -> float:
 
 def _late_gain(runs: Runs) -> float:
     """Gain of the last source; the median over the seeds."""
-    return float(np.median(last_over_first(runs, 20, 3.0)))
+    return float(np.median(advantage(runs(joining(20, 3.0, 3.0)).throughput)))
 
 
 def _late_base_rtt(runs: Runs) -> float:

@@ -14,15 +14,18 @@ import numpy as np
 
 from paper_checks.checks import Found, Value, distance, rounding
 from paper_checks.runs import Floats, Runs
+from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Scenario
 
 __all__ = [
     "AS_DESCRIBED",
     "SEEDS",
+    "apart",
     "averaged",
     "by_seed",
     "jittered",
     "majority",
+    "plus_minus",
     "separate",
     "simulated",
     "simulated_mean",
@@ -154,6 +157,17 @@ def simulated_mean(
         return Found(float(values.mean()), tolerance, detail)
 
     return compute
+
+
+def apart(one: Floats, other: Floats) -> tuple[float, float]:
+    """Difference of the means of two samples of runs, and its standard error."""
+    error = np.hypot(standard_error(one), standard_error(other))
+    return float(one.mean() - other.mean()), float(error)
+
+
+def plus_minus(values: Floats, digits: int = 2) -> str:
+    """The mean of the runs and its standard error, as text."""
+    return f"{values.mean():.{digits}f} +- {standard_error(values):.{digits}f}"
 
 
 def spread(values: Floats, unit: float, printed: float) -> float:

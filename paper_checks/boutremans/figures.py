@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from paper_checks.boutremans import rule
 from paper_checks.boutremans.scenes import one_by_one
 from paper_checks.boutremans.simulations import ALPHAS
-from paper_checks.boutremans.theory import printed_rates, rates, recursion
+from paper_checks.boutremans.theory import (
+    advantage,
+    last_over_middle,
+    printed_rates,
+    rates,
+    recursion,
+)
 from paper_checks.checks import Found, Record
 from paper_checks.runs import Floats, Runs
-from vegasmodel.metrics import with_error
-
-
-def last_over_middle(rates: Floats) -> Floats:
-    """The ratio of the last source's rate to the median of the earlier ones, for each run."""
-    return np.asarray(rates[..., -1] / np.median(rates[..., :-1], axis=-1))
-
-
-def advantage(rates: Floats) -> Floats:
-    """How many times the first source's rate the last one gets, for each run."""
-    return np.asarray(rates[..., -1] / rates[..., 0])
+from vegasmodel.metrics import standard_error, with_error
 
 
 def figure_2() -> list[Record]:
@@ -28,7 +22,7 @@ def figure_2() -> list[Record]:
     bonald, exact = printed_rates(20), rates(recursion(20))
     middle = [float(last_over_middle(r)) for r in (bonald, exact)]
     mean = [float(r[-1] / r[:-1].mean()) for r in (bonald, exact)]
-    first = [float(r[-1] / r[0]) for r in (bonald, exact)]
+    first = [float(advantage(r)) for r in (bonald, exact)]
     return [
         Record(
             "figure 2, the last connection gets 10 times more than the earlier ones",
@@ -66,7 +60,7 @@ def by_rule(alpha: float, step: float, rounded: bool = False) -> Floats:
 
 def mean_and_error(values: Floats) -> str:
     """The mean and its standard error, as text."""
-    return with_error(float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size)))
+    return with_error(float(values.mean()), float(standard_error(values)))
 
 
 def _rested(runs: Runs) -> Found:

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from paper_checks.boutremans.scenes import CAPACITY, SOURCES
 from paper_checks.checks import AT_A_POINT, Found, Record, exactly
-
-Floats = NDArray[np.float64]
+from paper_checks.runs import Floats
 
 ALPHA, BETA, N = 1.0, 3.0, 4
 X = np.array([0.0, 0.01, 0.03, 0.02])  # s
@@ -287,6 +285,16 @@ def particular_cases() -> list[Record]:
             for k in (2, *SOURCES)
         ),
     ]
+
+
+def last_over_middle(rates: Floats) -> Floats:
+    """The ratio of the last source's rate to the median of the earlier ones, for each run."""
+    return np.asarray(rates[..., -1] / np.median(rates[..., :-1], axis=-1))
+
+
+def advantage(rates: Floats) -> Floats:
+    """How many times the first source's rate the last one gets, for each run."""
+    return np.asarray(rates[..., -1] / rates[..., 0])
 
 
 # --- 3.1.3 and (9): derivatives --------------------------------------------------------------

@@ -22,13 +22,12 @@ from paper_checks.evaluation.figures import (
 )
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import pair, single
-from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_4, red
+from paper_checks.evaluation.tables import CAPACITY, COUNTED, TABLE_2, TABLE_4, red
 from paper_checks.runs import Floats, Runs
 from paper_checks.spread import MOST, by_seed, jittered, majority, separate
 
 FIGURE_6 = {"6a": "Reno and SACK", "6b": "Reno and Vegas", "6c": "SACK and Vegas"}
-COUNTED = 105.0  # s over which these runs count
-THRESHOLD = (10.0, 20.0, 40.0, 80.0)  # table 4's upper thresholds
+THRESHOLD = tuple(map(float, TABLE_4["reno"]))  # table 4's upper thresholds
 
 
 def _swings(runs: Runs) -> Found:

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print
+from paper_checks.checks import Found, Record, by_print, open_question
 from paper_checks.podlesny.experiments import BY_CBQ, EXACT, NO_PICTURE, ROUTER, WIRE, index
 from paper_checks.podlesny.router import (
     QUEUES,
@@ -21,7 +21,9 @@ from paper_checks.podlesny.router import (
     parking_lot,
     sudden,
 )
-from paper_checks.runs import Floats, NoRun, Runs
+from paper_checks.runs import Floats, Runs
+from paper_checks.spread import apart, plus_minus
+from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Scenario
 
 THREE = ROUTER.replace("5 runs", "3 runs")
@@ -75,14 +77,14 @@ def _order(runs: Runs) -> Found:
         return np.asarray(np.abs(np.log(_indices(kind, runs, exact))).mean(axis=1))
 
     def more(one: Floats, other: Floats) -> bool:
-        error = np.sqrt(one.var(ddof=1) / one.size + other.var(ddof=1) / other.size)
-        return bool(one.mean() - other.mean() > 2 * error)
+        gap, error = apart(one, other)
+        return gap > 2 * error
 
     tail, reds = far("droptail"), (far("red"), far("red-high"))
     rds = (far("rd"), far("rd", exact=True))
     names = ("DropTail", "RED/ECN", "with higher thresholds", "RD by CBQ", "by figure 2's router")
     rows = (
-        f"{name} {found.mean():.3f} +- {found.std(ddof=1) / np.sqrt(found.size):.3f}"
+        f"{name} {plus_minus(found, 3)}"
         for name, found in zip(names, (tail, *reds, *rds), strict=True)
     )
     text = f"Distance, with its standard error: {', '.join(rows)}."
@@ -104,10 +106,10 @@ def _advantage_after(runs: Runs) -> Found:
 def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
     """The answer ``low`` with ns-2's own thresholds of RED.
 
-    Raises ``NoRun`` if ``high``, the answer with thresholds at 1/4 and 3/4 of the buffer, differs.
+    Open if ``high``, the answer with thresholds at 1/4 and 3/4 of the buffer, differs.
     """
     if low != high:
-        raise NoRun(
+        return open_question(
             "RED's thresholds are not stated, and they decide: it "
             f"{'holds' if low else 'does not hold'} with those that ns-2 sets itself, and "
             f"{'holds' if high else 'does not hold'} with those at a quarter and three quarters "
@@ -202,9 +204,9 @@ def _links(runs: Runs) -> str:
 
 def _equal(runs: Runs) -> Found:
     found = _by_link("rd", runs)
-    errors = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    errors = standard_error(found)
     packets = ", ".join(f"{WIRE * ratio:.3f}" for ratio in found.mean(axis=0))
-    raise NoRun(
+    return open_question(
         f"{BY_CBQ} Here that part is half of each link, so equal throughputs show only that both "
         f"classes fill it. Standard errors {', '.join(f'{e:.3f}' for e in errors)}; counted in "
         f"packets {packets}. {_links(runs)}"
@@ -333,8 +335,7 @@ def _could_gain(runs: Runs) -> Found:
         fair = rates(dumbbell(), setting, runs)[:, 0]
         for number in (1, HALF):
             masked = rates(dumbbell(masked=(number, 0)), setting, runs)[:, 2]
-            error = np.sqrt(masked.var(ddof=1) / masked.size + fair.var(ddof=1) / fair.size)
-            gap = float(masked.mean() - fair.mean())
+            gap, error = apart(masked, fair)
             if setting != BY_CBQ_BOTH:
                 gains.append(gap > 2 * error)
             rows.append(f"{number} {setting} {gap:+.0f} +- {2 * error:.0f}")
@@ -358,7 +359,7 @@ def _hurt(runs: Runs) -> Found:
     text = "; ".join(f"{setting} {one:.0%}, {ten:.0%}" for setting, (one, ten) in kept.items())
     text = f"What Vegas flows keep beside 1 and 10 masked NewReno flows: {text}."
     if min(ten for _, ten in kept.values()) >= 0.75:
-        raise NoRun(
+        return open_question(
             "Three settings cannot refute a 'could', and the paper does not say what loss is "
             f"'serious': here Vegas loses less than a quarter. All 20 masked was not run. {text}"
         )

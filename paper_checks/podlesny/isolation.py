@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_checks.runs import Runs
+from vegasmodel.metrics import standard_error
 from vegasmodel.queues import Queue
 from vegasmodel.scenario import DropTail, Red, Scenario, load
 from vegasmodel.support.files import atomic_write
@@ -104,7 +105,7 @@ class Stored:
     def index(self) -> tuple[float, float]:
         """Vegas's mean throughput over NewReno's: mean over the runs, and its standard error."""
         index = self.throughput[:, 1] / self.throughput[:, 0]
-        return float(index.mean()), float(index.std(ddof=1) / np.sqrt(index.size))
+        return float(index.mean()), float(standard_error(index))
 
 
 def stored(engine: Engine, scenario: Scenario) -> Stored:
@@ -230,7 +231,7 @@ def _two_way() -> Any:
     for ratio in BY_NS3["NewReno"]:
         scenario = both_ways(round(ratio * N_VEGAS), N_VEGAS)
         cells = [
-            f"{found.mean():.3f} ± {found.std(ddof=1) / np.sqrt(found.size):.3f}"
+            f"{found.mean():.3f} ± {standard_error(found):.3f}"
             for found in (index(runs, scenario, exact=True), index(runs, scenario))
         ]
         losses = (f"{100 * rate:.2f}" for rate in runs.exact(scenario).loss_rate[:2])
