@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record
+from paper_checks.checks import Found, Record, open_question
 from paper_checks.podlesny.experiments import (
     BY_CBQ,
     EXACT,
@@ -22,8 +22,9 @@ from paper_checks.podlesny.experiments import (
     losses,
 )
 from paper_checks.podlesny.router import Web, dumbbell, single
-from paper_checks.runs import NoRun, Runs
-from paper_checks.spread import averaged
+from paper_checks.runs import Runs
+from paper_checks.spread import apart, averaged, plus_minus
+from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Scenario
 
 WEBS = (1, 50, 100, 200, 300)  # short flows a second, at full scale
@@ -49,7 +50,7 @@ def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
 def _exact_at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """By the router; undecided where it and CBQ are on either side of the print."""
     values, other = index(runs, scenario, exact=True), float(index(runs, scenario).mean())
-    losses = [loss(runs, scenario, law, exact=True) for law in ("newreno", "vegas")]
+    losses = [loss(runs, scenario, law, exact=True) for law in LAWS]
     found = averaged(
         values,
         printed,
@@ -110,7 +111,7 @@ def _rises(size: float, runs: Runs) -> Found:
     scenarios = [bursts(size)[BURSTS.index(rate)] for rate in own]
     text += f" By figure 2's router in ns-3: {curve(runs, own, scenarios, exact=True)}"
     if len(own) < 2:
-        raise NoRun(
+        return open_question(
             f"{BY_CBQ} By CBQ it {'grows' if by_cbq else 'does not grow'}. The router has run one "
             f"of the three intensities. {text}"
         )
@@ -123,16 +124,14 @@ def _grows(losses: Sequence[float]) -> bool:
 
 
 def _rises_with_web(runs: Runs) -> Found:
-    """Raises ``NoRun``, because CBQ alone has run this.
+    """Open, because CBQ alone has run this.
 
-    Its text has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
+    The text has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
     """
     grows = _grows([loss(runs, s, "vegas") for s in webs()])
     without = [losses(runs, dumbbell(), "vegas", exact) for exact in (False, True)]
-    text = " and ".join(
-        f"{lost.mean():.2f} +- {lost.std(ddof=1) / np.sqrt(lost.size):.2f}" for lost in without
-    )
-    raise NoRun(
+    text = " and ".join(map(plus_minus, without))
+    return open_question(
         f"{BY_CBQ} By CBQ Vegas's loss {'grows' if grows else 'does not grow'}; without short "
         f"flows Vegas loses, with standard errors, {text} % by CBQ and by figure 2's router. "
         f"{curve(runs, WEBS, webs())}"
@@ -148,25 +147,25 @@ def _steady(
 ) -> Found:
     """Whether the ratio of the largest mean index to the least is at most that of the print.
 
-    Raises ``NoRun`` without ``exact``, and if the runs do not decide.
+    Open without ``exact``, and if the runs do not decide.
     """
     values = np.array([index(runs, s, exact) for s in scenarios])
     means = values.mean(axis=1)
     least, most = int(np.argmin(means)), int(np.argmax(means))
     part, limit = float(means[most] / means[least]), printed[1] / printed[0]
-    errors = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) / means
+    errors = standard_error(values.T) / means
     error = 2 * part * float(np.hypot(errors[least], errors[most]))
     text = (
         f"Largest over least index {part:.3f} +- {error:.3f} (two standard errors), in the print "
         f"{limit:.3f}. {curve(runs, axis, scenarios, exact)}"
     )
-    if exact:
-        others = np.array([index(runs, s).mean() for s in scenarios])
-        text += f" By CBQ, which does not count the short flows, {others.max() / others.min():.3f}."
-    else:
-        raise NoRun(f"{BY_CBQ} An index of fixed parts is steady whatever the traffic. {text}")
+    if not exact:
+        steady = "An index of fixed parts is steady whatever the traffic."
+        return open_question(f"{BY_CBQ} {steady} {text}")
+    others = np.array([index(runs, s).mean() for s in scenarios])
+    text += f" By CBQ, which does not count the short flows, {others.max() / others.min():.3f}."
     if part - error <= limit < part + error:
-        raise NoRun(
+        return open_question(
             f"The runs do not decide: the print is within their two standard errors. {text}"
         )
     return Found(part + error <= limit, detail=text)
@@ -174,14 +173,16 @@ def _steady(
 
 def _starves(runs: Runs) -> Found:
     """Vegas at 10 Mbit/s compared with the next capacity, with the router."""
-    own, by_cbq = (
-        [float(index(runs, s, exact).mean()) for s in capacities()[:2]] for exact in (True, False)
+    (own, wider), by_cbq = (
+        [index(runs, s, exact) for s in capacities()[:2]] for exact in (True, False)
     )
-    full = float(index(runs, narrow()).mean())
+    gap, error = apart(wider, own)
+    least = 1 - own.mean()
     return Found(
-        own[0] < min(1.0, own[1]),
-        detail=f"Index {own[0]:.2f} at 10, {own[1]:.2f} at 30 Mbit/s. By CBQ {by_cbq[0]:.2f} (at "
-        f"full scale {full:.2f}) and {by_cbq[1]:.2f}.",
+        bool(gap > 2 * error and least > 2 * standard_error(own)),
+        detail=f"Index {plus_minus(own)} at 10, {plus_minus(wider)} at 30 Mbit/s. By CBQ "
+        f"{plus_minus(by_cbq[0])} (at full scale {plus_minus(index(runs, narrow()))}) and "
+        f"{plus_minus(by_cbq[1])}.",
     )
 
 
@@ -265,6 +266,7 @@ def bursts(size: float) -> list[Scenario]:
     return [dumbbell(web=Web(FIFTH * rate, size, bursty=True)) for rate in BURSTS]
 
 
+NO_SPREAD = "Of each loss the mean over the runs is stored, not how far the runs differ."
 WEB = (
     "Short flows: half of each class, not counted by the router; the index is of the lasting flows."
 )
@@ -351,15 +353,17 @@ def capacity() -> list[Record]:
             "figure",
             True,
             _starves,
-            note=f"Index under 1 and under that at 30 Mbit/s. {EXACT} {COUNTED} {NO_PICTURE}",
+            note="Index under 1 and under that at 30 Mbit/s, by more than two standard errors. "
+            f"{EXACT} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 7b, Vegas's loss falls quickly from 10 to 30 Mbit/s",
             "figure",
             True,
             _falls,
-            note="Read as: to less than half, by the paper's router and by CBQ. From 30 Mbit/s on "
-            f"CBQ alone has run, and decides nothing. {EXACT} {COUNTED} {NO_PICTURE}",
+            note="Read as: the mean loss falls to less than half, by the paper's router and by "
+            f"CBQ. {NO_SPREAD} From 30 Mbit/s on CBQ alone has run, and decides nothing. {EXACT} "
+            f"{COUNTED} {NO_PICTURE}",
         ),
     ]
 
@@ -454,7 +458,8 @@ def delays() -> list[Record]:
             True,
             _non_monotonic,
             note="Least at a maximum RTT of 200 ms, beside 30 ms and 1 s, where the text has three "
-            "values, by the router and by CBQ; how much is lost is another record, and is missed. "
+            "values, by the router and by CBQ, also at full scale. How much is lost is another "
+            f"record, and is missed. {NO_SPREAD} "
             f"{EXACT} {COUNTED} {NO_PICTURE}",
         ),
     ]
@@ -467,21 +472,20 @@ def _explained(runs: Runs) -> Found:
     for size, exact in ((30.0, True), (30.0, False), (100.0, False)):
         ends = bursts(size)[0], bursts(size)[-1]
         few, many = (index(runs, s, exact) for s in ends)
-        gap = float(many.mean() - few.mean())
-        error = 2 * float(np.sqrt(few.var(ddof=1) / few.size + many.var(ddof=1) / many.size))
+        gap, error = apart(many, few)
         lost = {law: [loss(runs, s, law, exact) for s in ends] for law in LAWS}
-        if abs(gap) > error:
+        if abs(gap) > 2 * error:
             found.append(gap < 0 and lost["vegas"][1] > lost["vegas"][0])
         else:
             found.append(None)
         texts = ", ".join(f"{law} {a:.1f} to {b:.1f} %" for law, (a, b) in lost.items())
         rows.append(
             f"{size:g} KB, {'the router' if exact else 'CBQ'}: index {few.mean():.2f} to "
-            f"{many.mean():.2f}, by {gap:+.2f} +- {error:.2f}, losses {texts}"
+            f"{many.mean():.2f}, by {gap:+.2f} +- {2 * error:.2f}, losses {texts}"
         )
     text = "; ".join(rows)
     if None in found:
-        raise NoRun(f"The runs do not decide whether the index falls at each size. {text}")
+        return open_question(f"The runs do not decide whether the index falls at each size. {text}")
     return Found(all(found), detail=f"{text}.")
 
 
@@ -508,7 +512,8 @@ def burstiness() -> list[Record]:
             True,
             partial(_rises, size),
             note="At 50, 100 and 200 flows/s by CBQ; the paper's router has run 50 and 200 of 30 "
-            f"KB. {ROUTER} {WEB} {NO_PICTURE}",
+            f"KB. Read as: the mean losses grow, by CBQ and by the router. {NO_SPREAD} {ROUTER} "
+            f"{WEB} {NO_PICTURE}",
         )
         for letter, size in (("a", 30.0), ("b", 100.0))
     ]
