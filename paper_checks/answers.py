@@ -233,6 +233,10 @@ class Answers(Runs):
         """The same results: a model has only one form of RED."""
         return self(scenario)
 
+    def groups_automatic(self, scenario: Scenario) -> Groups:
+        """The same results per group."""
+        return self.groups(scenario)
+
     def later_timers(self, scenario: Scenario) -> Measured:
         """The same: a model has one set of timers."""
         return self(scenario)

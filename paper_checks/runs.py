@@ -34,11 +34,8 @@ Floats = NDArray[np.float64]
 Kind = TypeVar("Kind", "Measured", "Groups")
 
 
-class NoRun(LookupError):  # noqa: N818 - an outcome: the item gets the verdict "blocked"
-    """No run decides an item: none is stored, or what the paper leaves open decides it.
-
-    The message says why.
-    """
+class NoRun(LookupError):  # noqa: N818 - an outcome: the record gets the verdict "blocked"
+    """There is no run that a record needs, or a model gives no such value; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,42 +98,37 @@ class Runs:
 
     def __call__(self, scenario: Scenario) -> Measured:
         """The measurement of ``scenario`` per flow.  Raises ``NoRun``."""
-        key = scenario.fingerprint()
-        self.scenarios[key] = scenario
-        return _arrays(Measured, self._entry(key, scenario, _simulate))
+        return self._found(Measured, scenario, "", _simulate)
 
     def groups(self, scenario: Scenario) -> Groups:
         """The measurement of ``scenario`` per group of flows.  Raises ``NoRun``."""
-        key = scenario.fingerprint() + "-groups"
-        self.scenarios[key] = scenario
-        return _arrays(Groups, self._entry(key, scenario, _simulate_groups))
+        return self._found(Groups, scenario, "-groups", _simulate_groups)
 
     def unspaced(self, scenario: Scenario) -> Measured:
         """The measurement per flow with RED as published in 1993, without ns-2's ``wait_``.
 
         Raises ``NoRun``.
         """
-        key = scenario.fingerprint() + "-unspaced"
-        self.scenarios[key] = scenario
-        return _arrays(Measured, self._entry(key, scenario, partial(_simulate, spaced=False)))
+        return self._found(Measured, scenario, "-unspaced", partial(_simulate, spaced=False))
 
     def automatic(self, scenario: Scenario) -> Measured:
         """The measurement per flow with RED's ``gentle_`` and weight as ns-2 2.35 sets them itself.
 
         Raises ``NoRun``.
         """
-        key = scenario.fingerprint() + "-automatic"
-        self.scenarios[key] = scenario
-        return _arrays(Measured, self._entry(key, scenario, _simulate_automatic))
+        return self._found(Measured, scenario, "-automatic", lambda s: _simulate(_automatic(s)))
+
+    def groups_automatic(self, scenario: Scenario) -> Groups:
+        """``automatic`` per group of flows.  Raises ``NoRun``."""
+        suffix = "-groups-automatic"
+        return self._found(Groups, scenario, suffix, lambda s: _simulate_groups(_automatic(s)))
 
     def later_timers(self, scenario: Scenario) -> Measured:
         """The measurement per flow with the timers of ns-2 2.35, not those of the papers' years.
 
         Raises ``NoRun``.
         """
-        key = scenario.fingerprint() + "-later-timers"
-        self.scenarios[key] = scenario
-        return _arrays(Measured, self._entry(key, scenario, partial(_simulate, stock=TIMERS)))
+        return self._found(Measured, scenario, "-later-timers", partial(_simulate, stock=TIMERS))
 
     def exact(self, scenario: Scenario) -> Groups:
         """``groups`` by ns-3, which has the Rate-Delay router of `podlesny`; at most 3 runs.
@@ -151,6 +143,18 @@ class Runs:
         )
         key = scenario.fingerprint() + "-groups-ns3"
         return _arrays(Groups, self._entry(key, scenario, _simulate_groups_ns3))
+
+    def _found(
+        self,
+        kind: type[Kind],
+        scenario: Scenario,
+        suffix: str,
+        simulate: Callable[[Scenario], dict[str, Any]],
+    ) -> Kind:
+        """What ns-2 measured, under the scenario's fingerprint and ``suffix``."""
+        key = scenario.fingerprint() + suffix
+        self.scenarios[key] = scenario
+        return _arrays(kind, self._entry(key, scenario, simulate))
 
     def _entry(
         self, key: str, scenario: Scenario, simulate: Callable[[Scenario], Any]
@@ -245,8 +249,8 @@ def _simulate(scenario: Scenario, **options: Any) -> dict[str, Any]:
     }
 
 
-def _simulate_automatic(scenario: Scenario) -> dict[str, Any]:
-    """Run ns-2 with RED's ``gentle_`` on, and its weight computed from the first link's rate.
+def _automatic(scenario: Scenario) -> Scenario:
+    """The scenario with RED's ``gentle_`` on, and its weight computed from the first link's rate.
 
     ns-2 computes the weight in this way (queue/red.cc, initialize_params).
     """
@@ -258,7 +262,7 @@ def _simulate_automatic(scenario: Scenario) -> dict[str, Any]:
     link = dataclasses.replace(
         first, queue=dataclasses.replace(first.queue, weight=weight, gentle=True)
     )
-    return _simulate(dataclasses.replace(scenario, links=(link, *others)))
+    return dataclasses.replace(scenario, links=(link, *others))
 
 
 TIMERS = (  # parameters of ns-2 that set the timers of the papers' years

@@ -21,6 +21,7 @@ from paper_checks.devendictis import whole
 from paper_checks.runs import NoRun, Runs
 from paper_checks.spread import averaged, majority
 from paper_checks.summary import VERDICTS, markdown, statements, summary
+from paper_checks.tsang.mixes import mix
 from paper_checks.tsang.replay import replay
 
 # Cells of tsang's table 6 whose winner the text names.
@@ -366,6 +367,21 @@ EITHER = (
     ("tsang", "section 3.4, shares of Vegas connections"),
     ("evaluation", "table 4a, maxthresh 10, reno/Vegas"),
 )
+
+
+def test_red_s_settings_decide_a_winner_of_tsang_s_table_6(checks: list[Check]) -> None:
+    """200 flows, half of them Vegas: it gets more with ns-2's older RED, and less with 2.35's."""
+    runs = Runs()
+    for x in (1, 30):
+        scenario = mix(200, 0.5, (3.0, 3.0), (54.0, 108.0), x)
+        older, later = runs.groups(scenario).mean, runs.groups_automatic(scenario).mean
+        assert older[0] > 1.02 * older[1]
+        assert later[0] < 0.95 * later[1]
+    verdicts = {c.item: (c.verdict, c.note) for c in checks if c.paper == "tsang"}
+    verdict, note = verdicts["table 6a, 200 flows: Vegas gets more"]
+    assert verdict == "blocked"
+    assert "RED's settings decide" in note.split(". ")[0]
+    assert verdicts["table 6a, 100 flows: Vegas gets more"][0] == "reproduced"
 
 
 @pytest.mark.parametrize(("paper", "item"), EITHER)

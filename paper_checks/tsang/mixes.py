@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from paper_checks.checks import Found, Record
-from paper_checks.runs import Floats, Runs
-from paper_checks.spread import averaged
+from paper_checks.runs import Floats, Groups, Runs
+from paper_checks.spread import apart, averaged
 from paper_checks.tsang.scenes import BITS, base_rtt
+from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Red, Scenario, load
 
 Pair = tuple[float, float]
@@ -43,9 +44,9 @@ WINNERS = (
     ("6d", 100, True),
 )
 LINK = (
-    "ns-2 2.35. The network is missing from our text: one link of 10 Mbit/s, which the printed "
-    "goodputs imply, windows of at most 30 (section 3.1), a buffer of 250 packets and starts "
-    "within 0.5 s, chosen by us, and RTTs of "
+    "ns-2 2.35 with RED's defaults of before April 2001. The network is missing from our text: one "
+    "link of 10 Mbit/s, which the printed goodputs imply, windows of at most 30 (section 3.1), a "
+    "buffer of 250 packets and starts within 0.5 s, chosen by us, and RTTs of "
 )
 RTTS = {30: "71.2 ms", 1: "13.2 ms"}  # by x2 in ms: those of figure 1's two connections
 RUN = f"{LINK}71.2 and of 13.2 ms, those of figure 1's two connections (x2 = 30 ms)."
@@ -58,6 +59,11 @@ GUESSED = (
     "The network is not in our text, and these runs are of an inferred one, so that a difference "
     "may be the network's."
 )
+RED_DECIDES = (
+    "The network is not in our text, and RED's settings decide: it holds with ns-2's defaults of "
+    "before April 2001, and not with those of 2.35."
+)
+LATER = "With RED's defaults of 2.35 (gentle_, weight from the link's rate)"
 
 
 @cache
@@ -89,16 +95,32 @@ MAY = "; with the low thresholds it says that Vegas 'may' get more"
 # --- table 6 ---------------------------------------------------------------------------------
 
 
-def _cells(runs: Runs, n: int, thresholds: Pair, red: Pair, x: int = 30) -> tuple[Floats, str]:
-    """ln(Vegas/Reno) of each run, mean over the shares, and the cells as text."""
+def _logs(found: Groups) -> Floats:
+    """ln(Vegas/Reno) of each run."""
+    return np.asarray(np.log(found.throughput[:, 0] / found.throughput[:, 1]))
+
+
+def _cells(runs: Runs, n: int, table: str, x: int) -> tuple[Floats, str]:
+    """``_logs``, mean over the shares, and the cells as text."""
     logs, cells = [], []
     for share in SHARES:
-        found = runs.groups(mix(n, share, thresholds, red, x))
-        logs.append(np.log(found.throughput[:, 0] / found.throughput[:, 1]))
+        found = runs.groups(mix(n, share, *TABLES[table], x))
+        logs.append(_logs(found))
         vegas, reno = BITS * found.mean
         cells.append(f"{100 * share:g} %: {found.jain.mean():.3f}, {vegas:.0f}, {reno:.0f}")
     text = f"Share of Vegas: index, bit/s of Vegas, of Reno: {'; '.join(cells)}."
     return np.asarray(np.mean(logs, axis=0)), text
+
+
+def _later(runs: Runs, n: int, table: str, x: int) -> Floats:
+    """``_logs`` with RED's defaults of ns-2 2.35 if half of the flows are Vegas."""
+    return _logs(runs.groups_automatic(mix(n, 0.5, *TABLES[table], x)))
+
+
+def _factor(logs: Floats) -> str:
+    """The mean ratio and the factor of two standard errors, as text."""
+    error = standard_error(logs)
+    return f"{np.exp(logs.mean()):.3f}, within a factor of {np.exp(2 * error):.3f}"
 
 
 def clear(gaps: Floats, names: tuple[str, str]) -> str:
@@ -106,31 +128,31 @@ def clear(gaps: Floats, names: tuple[str, str]) -> str:
 
     It is "neither" if no law does.
     """
-    mean, error = float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(gaps.size))
+    mean, error = float(gaps.mean()), float(standard_error(gaps))
     if abs(mean) <= 2 * error:
         return "neither"
     return names[0] if mean > 0 else names[1]
 
 
 def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
-    """The law that leads; undecided unless the printed law leads with both RTTs."""
-    thresholds, red = TABLES[table]
-    leaders, texts = set(), []
-    first, _ = _cells(runs, n, thresholds, red)
+    """The law that leads; undecided unless the printed law leads with both RTTs, and both REDs."""
+    leaders, texts = [], []
     for x, rtt in RTTS.items():
-        logs, cells = _cells(runs, n, thresholds, red, x)
-        leader = clear(logs, LAWS)
-        leaders.add(leader)
-        error = float(logs.std(ddof=1) / np.sqrt(logs.size))
+        logs, cells = _cells(runs, n, table, x)
+        leaders.append(clear(logs, LAWS))
         texts.append(
-            f"RTTs of {rtt}: {leader} leads, Vegas over Reno {np.exp(logs.mean()):.3f}, within a "
-            f"factor of {np.exp(2 * error):.3f}. {cells}"
+            f"RTTs of {rtt}: {leaders[-1]} leads, Vegas over Reno {_factor(logs)}. {cells}"
         )
-    text = " ".join(texts)
     undecided = ""
-    if leaders != {printed}:
-        undecided = GUESSED if len(leaders) == 1 else f"{GUESSED} Here the RTT decides."
-    return Found(clear(first, LAWS), detail=text, undecided=undecided)
+    if set(leaders) != {printed}:
+        undecided = GUESSED if len(set(leaders)) == 1 else f"{GUESSED} Here the RTT decides."
+    else:
+        later = {rtt: _later(runs, n, table, x) for x, rtt in RTTS.items()}
+        ratios = "; ".join(f"RTTs of {rtt} {_factor(logs)}" for rtt, logs in later.items())
+        texts.append(f"{LATER} and half of the flows Vegas: {ratios}.")
+        if {clear(logs, LAWS) for logs in later.values()} != {printed}:
+            undecided = RED_DECIDES
+    return Found(leaders[0], detail=" ".join(texts), undecided=undecided)
 
 
 # Pairs of mixes that differ in one quantity alone, of those that ran with both RTTs
@@ -147,14 +169,14 @@ PAIRS: dict[str, tuple[tuple[tuple[str, int], tuple[str, int]], ...]] = {
 
 def _moved(runs: Runs, one: tuple[str, int], other: tuple[str, int]) -> tuple[bool, str]:
     """Whether Vegas/Reno differs between two mixes, with each RTT; and by how much."""
-    apart, parts = [], []
+    differ, parts = [], []
     for x in RTTS:
-        logs = [_cells(runs, n, *TABLES[table], x)[0] for table, n in (one, other)]
-        gap, error = _apart(*logs)
-        apart.append(abs(gap) > 2 * error)
+        logs = [_cells(runs, n, table, x)[0] for table, n in (one, other)]
+        gap, error = apart(*logs)
+        differ.append(abs(gap) > 2 * error)
         parts.append(f"{np.exp(gap):.2f} (within a factor of {np.exp(2 * error):.2f})")
     (table, n), (other_table, m) = one, other
-    return all(apart), (f"{table} with {n} over {other_table} with {m} flows {' and '.join(parts)}")
+    return all(differ), f"{table} with {n} over {other_table} with {m} flows {' and '.join(parts)}"
 
 
 def _depends(runs: Runs) -> Found:
@@ -226,10 +248,9 @@ def table_6() -> list[Record]:
             note="Goodput of one flow, mean of the logarithms over the shares of Vegas, 30, 50 and "
             f"70 %, 7 runs each, as printed; who leads by less than two standard errors does not. "
             f"The words are the text's, for the table's numbers are missing"
-            f"{MAY if red == LOW else ''}. {RUN}",
+            f"{MAY if TABLES[table][1] == LOW else ''}. {RUN}",
         )
         for table, n, vegas in WINNERS
-        for red in (TABLES[table][1],)
     ]
     spread = (
         "Tolerance: rounding of the print and two standard errors of the difference of two means, "
@@ -276,12 +297,10 @@ def table_6() -> list[Record]:
 # --- section 4 -------------------------------------------------------------------------------
 
 
-def _alone(
-    runs: Runs, n: int, vegas: bool, red: Pair = HIGH, times: int = PAPERS_RUNS, x: int = 30
-) -> Floats:
-    """Index of each run of ``n`` flows of one law."""
-    scenario = mix(n, float(vegas), VEGAS_3, red, x)
-    many = dataclasses.replace(scenario.run, runs=times)
+def _alone(runs: Runs, n: int, vegas: bool, x: int) -> Floats:
+    """Index of each of ``MANY`` runs of ``n`` flows of one law."""
+    scenario = mix(n, float(vegas), VEGAS_3, HIGH, x)
+    many = dataclasses.replace(scenario.run, runs=MANY)
     return runs.groups(dataclasses.replace(scenario, run=many)).jain
 
 
@@ -292,10 +311,8 @@ def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
     """
     leaders, texts = [], []
     for x in rtts:
-        found = {
-            name: _alone(runs, n, name == "Vegas", times=MANY, x=x) for name in ("Vegas", "Reno")
-        }
-        gap, error = _apart(found["Vegas"], found["Reno"])
+        found = {name: _alone(runs, n, name == "Vegas", x) for name in LAWS}
+        gap, error = apart(found["Vegas"], found["Reno"])
         own = "; ".join(
             f"{name} {index.mean():.4f} ({index.min():.3f} to {index.max():.3f})"
             for name, index in found.items()
@@ -311,12 +328,6 @@ def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
 NEITHER = "The runs do not decide: neither leads by two standard errors."
 
 
-def _apart(a: Floats, b: Floats) -> tuple[float, float]:
-    """Difference of the means of two samples, and its standard error."""
-    error = np.sqrt(a.var(ddof=1) / a.size + b.var(ddof=1) / b.size)
-    return float(a.mean() - b.mean()), float(error)
-
-
 def _stabler(runs: Runs) -> Found:
     """Whether Reno's index has a smaller standard deviation than Vegas's with both RTTs.
 
@@ -326,9 +337,7 @@ def _stabler(runs: Runs) -> Found:
     error = 2 * np.sqrt(2 / (2 * (MANY - 1)))
     ratios, texts = [], []
     for x, rtt in RTTS.items():
-        reno, vegas = (
-            float(_alone(runs, 100, vegas, times=MANY, x=x).std(ddof=1)) for vegas in (False, True)
-        )
+        reno, vegas = (float(_alone(runs, 100, vegas, x).std(ddof=1)) for vegas in (False, True))
         ratios.append(reno / vegas)
         texts.append(
             f"with RTTs of {rtt} Reno {reno:.4f}, Vegas {vegas:.4f}, ratio {ratios[-1]:.2f}"
@@ -346,26 +355,20 @@ def _stabler(runs: Runs) -> Found:
     return Found(max(ratios) < 1, detail=text, missing=GUESSED, undecided=undecided)
 
 
-def _gains(runs: Runs, x: int) -> list[tuple[float, float]]:
-    """How much RED's high thresholds raise ln(Vegas's index), and its standard error.
-
-    For 30 and for 100 flows.
-    """
-    return [
-        _apart(*(np.log(_alone(runs, n, True, red, x=x)) for red in (HIGH, LOW))) for n in (30, 100)
-    ]
-
-
 def _higher(runs: Runs) -> Found:
-    gains = {rtt: _gains(runs, x) for x, rtt in RTTS.items()}
-    texts = (
-        f"with RTTs of {rtt} "
-        + ", ".join(f"{100 * gain:.1f} +- {200 * error:.1f}" for gain, error in found)
-        for rtt, found in gains.items()
-    )
+    """Whether RED's high thresholds raise ln(Vegas's index), for 30 and for 100 flows alone."""
+    holds, rows = [], []
+    for x, rtt in RTTS.items():
+        gains = [
+            apart(*(np.log(runs.groups(mix(n, 1.0, VEGAS_3, red, x)).jain) for red in (HIGH, LOW)))
+            for n in (30, 100)
+        ]
+        holds += [gain > 2 * error for gain, error in gains]
+        both = ", ".join(f"{100 * gain:.1f} +- {200 * error:.1f}" for gain, error in gains)
+        rows.append(f"with RTTs of {rtt} {both}")
     return Found(
-        all(gain > 2 * error for found in gains.values() for gain, error in found),
-        detail="Percent at 30 and 100 flows, with two standard errors: " + "; ".join(texts) + ".",
+        all(holds),
+        detail=f"Percent at 30 and 100 flows, with two standard errors: {'; '.join(rows)}.",
         missing=GUESSED,
     )
 
