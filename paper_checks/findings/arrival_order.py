@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.boutremans.figures import (
-    GAPS,
-    advantage,
-    by_rule,
-    by_six,
-    in_ns2,
-    mean_and_error,
-)
+from paper_checks.boutremans.figures import GAPS, by_rule, by_six, in_ns2, mean_and_error
 from paper_checks.boutremans.rule import SEEDS, unhurried
 from paper_checks.boutremans.scenes import CAPACITY, joining, one_by_one
 from paper_checks.boutremans.simulations import ALPHAS, D, base_rtts
-from paper_checks.boutremans.theory import delay, harmonic, printed_rates, rates, recursion
+from paper_checks.boutremans.theory import (
+    advantage,
+    delay,
+    harmonic,
+    printed_rates,
+    rates,
+    recursion,
+)
 from paper_checks.findings.page import Page, table
 from paper_checks.runs import Floats, Runs
 from vegasmodel.plots.style import COLORS, DASHES, MARKERS, figure, legend, tidy
@@ -142,8 +142,9 @@ over-estimates of baseRTT.  An error is the root mean square error divided by ns
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
 **What survives.** The paper `boutremans` is right about the mechanism: sources that start late
-over-estimate their baseRTT and get more. The paper calls its own theory "pessimistic", and this is
-right, too: by the theory the rates are less fair than in ns-2, since the last source gets more.
+over-estimate their baseRTT and get more. The paper calls the baseRTTs by Bonald's form
+"pessimistic", and this is right, too: they are longer than in ns-2 (`vegasmodel paper boutremans`
+shows this for the paper's figure 3).
 
 But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
 {sums[0]:.3f} of the capacity for two sources, and to {sums[1]:.2f} of it for 20. The exact

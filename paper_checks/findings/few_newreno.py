@@ -10,6 +10,7 @@ from paper_checks.podlesny.experiments import BY_NS3, RATIOS, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
 from paper_checks.podlesny.router import Compared, N, dumbbell
 from paper_checks.runs import Runs
+from vegasmodel.metrics import standard_error
 from vegasmodel.plots.style import BLUE, DASHES, GREY, RED, figure, legend, tidy
 
 __all__ = ["page"]
@@ -24,9 +25,8 @@ def _sweep(runs: Runs) -> np.ndarray:
     for ratio in RATIOS:
         scenario = dumbbell(round(N * ratio), N)
         found = index(runs, scenario)
-        se = found.std(ddof=1) / np.sqrt(found.size)
         losses = [loss(runs, scenario, law) for law in ("newreno", "vegas")]
-        rows.append([ratio, found.mean(), se, *losses])
+        rows.append([ratio, found.mean(), standard_error(found), *losses])
     return np.array(rows)
 
 
@@ -127,7 +127,8 @@ whose mark is right, in the queue that the wrongly marked flows have joined. The
 one of three settings:
 
 - Setting "router, both ways": the router of figure 2 of the paper `podlesny`, simulated in ns-3. As
-many flows run in the reverse direction as forward. This is the setting of the paper.
+many flows run in the reverse direction as forward. This is the setting of most experiments of the
+paper.
 
 - Setting "router, one way": the same router in ns-3, without flows in the reverse direction.
 
@@ -139,10 +140,12 @@ run in the reverse direction as forward.
 Does a NewReno flow gain if it marks its packets as Vegas packets? Its packets then join the queue
 for low delay. Section V of the paper `podlesny` says that the flow "could" gain throughput. But the
 section argues that in practice the flow does not gain, because the queue for low delay is short,
-and because other NewReno flows may join this queue, too.
+and because other NewReno flows may join this queue, too. The section does not say whether flows run
+in the reverse direction.
 
-In the setting of the paper `podlesny`, a NewReno flow that marks its packets as Vegas packets gets
-less throughput. This setting has the paper's router, and flows in both directions. A single NewReno
+In the setting of most experiments of the paper `podlesny`, a NewReno flow that marks its packets as
+Vegas packets gets less throughput. This setting has the paper's router, and flows in both
+directions. A single NewReno
 flow with Vegas's mark gets {single[SETTINGS[0]]} pkt/s in three runs of ns-3, less than with the
 right mark. If half of the NewReno flows have the wrong mark, each of them loses more than a quarter
 of its throughput.
@@ -150,7 +153,8 @@ of its throughput.
 In two other settings a single NewReno flow gains if it marks its packets as Vegas packets, and so
 joins the Vegas flows in their queue:
 
-- The first setting is the router of `podlesny` without flows in the reverse direction. The Vegas
+- The first setting is the router of `podlesny` without flows in the reverse direction, as in the
+paper's experiment with sudden changes of the traffic (section IV-G). The Vegas
 flows do not fill their queue, so the NewReno flow finds room there. It gets {single[SETTINGS[1]]}
 pkt/s in three runs of ns-3.
 
