@@ -12,7 +12,7 @@ from tests.packets.scenes import LINUX, gappy, kernel_log
 from vegasmodel.packets import read
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.trace import make
-from vegasmodel.trajectories import to_trace
+from vegasmodel.packets.trajectories import to_trace
 
 
 @pytest.mark.parametrize(("column", "doubted"), [("minrtt_us", True), ("vegas_baseRTT_us", False)])
