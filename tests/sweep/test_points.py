@@ -408,3 +408,14 @@ def test_a_sweep_may_use_both_methods_of_fluid_in_a_new_process(tmp_path: Path) 
         "assert (made['throughput'].values > 0.0).all()"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+def test_whole_numbers_as_rtts_that_may_be_meant_in_ms_have_a_warning() -> None:
+    said = "^rtt: 40 means 40 s; write '40 ms' or '40 s'$"
+    with pytest.warns(UserWarning, match=said) as told:
+        found = vm.sweep(mixed(), {"flow.rtt": [5, 40]}, "minicycle")
+    assert [each.filename for each in told] == [__file__]
+    assert found["flow.rtt"].values.tolist() == [5.0, 40.0]
+    for silent in ([0.02, 0.04], ["20 s", "40 s"], [20.0, 40.0], [1, 2]):
+        vm.sweep(mixed(), {"flow.rtt": silent}, "minicycle")
+    vm.sweep(mixed(), {"link.buffer": [20, 40]}, "minicycle")

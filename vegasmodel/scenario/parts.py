@@ -69,6 +69,16 @@ _RATE = Quantity("rate", low=1e-6, high=1e12)  # beyond, terms of the models' eq
 _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 
 
+def warn_of_ms(rtt: object, depth: int) -> None:
+    """Warn if an RTT that the user gave may be meant in ms.
+
+    This is so for a whole number of at least ``LONG_RTT``.  Computed times, and times converted
+    from text, are no whole numbers of Python.  ``depth`` is the number of calls from here to the user's line, which the warning names.
+    """
+    if isinstance(rtt, numbers.Integral) and int(rtt) >= LONG_RTT:
+        warnings.warn(f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'", stacklevel=depth)
+
+
 @dataclass(frozen=True)
 class Drop(Checked):
     """Packets of one flow whose first transmission ns-2 drops on purpose.
@@ -331,9 +341,7 @@ class Flow(Shown):
     def __post_init__(self) -> None:
         rtt: object = self.rtt  # as the user gave it: text becomes a float in the next line
         super().__post_init__()
-        if isinstance(rtt, numbers.Integral) and int(rtt) >= LONG_RTT:
-            said = f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'"
-            warnings.warn(said, stacklevel=3)
+        warn_of_ms(rtt, 4)
         stack, law = STACKS[self.variant], laws.find(self.law)
         defaults = {
             "name": self.law,

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from vegasmodel.fields.rules import Integer, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario, expect
+from vegasmodel.scenario.parts import warn_of_ms
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
 from vegasmodel.study.points import Points
@@ -207,6 +208,8 @@ def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
         raise FieldError(name, array.shape, f"1 to {MAX_VALUES} values in a row")
     each = [value.item() if isinstance(value, np.generic) else value for value in array.tolist()]
     read = [field.read(v, scenario) if isinstance(v, str) else field.check(v) for v in each]
+    if field.tail == "rtt":
+        warn_of_ms(each[-1], 6)
     return Axis(field, _checked(field, read))
 
 
