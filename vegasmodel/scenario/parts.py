@@ -73,7 +73,8 @@ def warn_of_ms(rtt: object, depth: int) -> None:
     """Warn if an RTT that the user gave may be meant in ms.
 
     This is so for a whole number of at least ``LONG_RTT``.  Computed times, and times converted
-    from text, are no whole numbers of Python.  ``depth`` is the number of calls from here to the user's line, which the warning names.
+    from text, are no whole numbers of Python.  ``depth`` is the number of calls from here to the
+    user's line, which the warning names.
     """
     if isinstance(rtt, numbers.Integral) and int(rtt) >= LONG_RTT:
         warnings.warn(f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'", stacklevel=depth)
