@@ -306,3 +306,18 @@ def test_a_retransmission_timer_is_no_round_trip_at_the_receiver(tmp_path):
     trace = read(tmp_path / "trace")
     assert np.nanmin(trace.get("rtt")) == pytest.approx(0.05, abs=1e-3)
     assert np.nanmax(trace.get("rtt")) < 0.101  # packet 25 echoes an ACK that 24, lost, did
+
+
+@pytest.mark.parametrize("stamps", [True, False])
+def test_a_handshake_whose_last_packet_holds_data_tells_the_place_of_the_capture(stamps, tmp_path):
+    """Without TCP timestamps, only the handshake tells it, and the RTT was unknown."""
+    o = Options(packets=200, stamps=stamps)
+    capture = captures.make(o, random.Random(4))
+    third = next(i for i, f in enumerate(capture.frames) if f.flags == ACK)
+    assert not capture.frames[third].size
+    frames = capture.frames[:third] + capture.frames[third + 1 :]
+    records = [(frame.time, *captures._bytes(frame, (7, 8), o)) for frame in frames]
+    (tmp_path / "trace").write_bytes(captures._pcap(records, 65535))
+    trace = read(tmp_path / "trace")
+    assert "captured-at-the-sender" not in trace.doubts
+    assert np.nanmin(trace.get("rtt_min")) == pytest.approx(min(capture.truths[0].rtts), abs=2e-6)

@@ -181,6 +181,7 @@ class Connections:
         - ``ident``: the IPv4 identifier; -1 if there is none.
         - ``place``: the packet's place in the file, for an error.
         """
+        self._third(reverse(key))
         time, flow = self.time, self.flows.get(key)
         if flow is None or (flow.closed and self._over(flow, seq, size)):
             flow = self._new(key, seq, place)
@@ -333,8 +334,7 @@ class Connections:
         ``key`` is the pair (sender, receiver) of the acknowledged data.  ``stamp`` is the ACK's TCP
         timestamp and ``ident`` its IPv4 identifier; -1 means that it has none.
         """
-        if self.handshakes:
-            self._third(key)
+        self._third(key)
         flow = self.flows.get(key)
         if flow is None:
             if len(self.unseen) < MAX_FLOWS or key in self.unseen:
@@ -381,13 +381,15 @@ class Connections:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:
-        """Check whether an ACK is the third packet of a handshake.
+        """Check whether an ACK, of data with this ``key``, is the third packet of a handshake.
+
+        This packet may hold data.
 
         If so, store the two round-trip times that the handshake shows: from the place of the
         capture to either end and back.  They are not stored if a SYN was sent more than once,
         because it is then unknown which of the two was answered.
         """
-        shake = self.handshakes.get(frozenset(key))
+        shake = self.handshakes.get(frozenset(key)) if self.handshakes else None
         if shake is None or shake.over or len(shake.syns) < 2:
             return
         first, second = shake.syns
