@@ -133,3 +133,18 @@ def test_losses_before_the_queue_is_full_give_a_lower_bound_that_says_so():
     found = estimate(make("pcap", 0.02 * np.arange(1.0, 1001.0), ["a"], figures)).buffer
     assert 35 < found.value < 40
     assert "not all of a full queue" in found.how
+
+
+def test_a_pause_between_transfers_is_no_low_capacity():
+    """500 pkt/s for 10 s, nothing for 700 s, and the same again; a fifth of all is mostly idle."""
+    rates = np.zeros((720, 1))
+    rates[:10] = rates[710:] = 500.0
+    trace = make("pcap", np.arange(1.0, 721.0), ["a"], {"throughput": rates})
+    assert estimate(trace).capacity.value == pytest.approx(500.0)
+
+
+def test_waits_of_a_slow_flow_are_no_pauses():
+    """A packet every 4 s is all that the link carries: 0.25 pkt/s, not 1 in the other seconds."""
+    rates = (np.arange(400) % 4 == 0).astype(float)[:, None]
+    trace = make("pcap", np.arange(1.0, 401.0), ["a"], {"throughput": rates})
+    assert estimate(trace).capacity.value == pytest.approx(0.25, rel=0.02)

@@ -24,6 +24,7 @@ __all__ = ["Estimate", "Estimates", "estimate", "first_windows", "lost_packets"]
 BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
 BLOCKS = (5, 100)  # least and greatest number of blocks
 RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
+PAUSE = 1.0  # s: a shorter silence may be a sender that waits for a retransmission
 NEAR = 2  # packets by which the queues that two flows meet may differ
 TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
 CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
@@ -149,8 +150,8 @@ def _capacity(trace: Trace) -> Estimate | None:
     whole = np.all(told[:, told.any(axis=0)], axis=1)  # leaves out flows without any
     if not np.any(whole):
         return None
-    rates = _blocks(np.nansum(delivered[whole], axis=1), lengths[whole])
-    if not rates.max() > 0:
+    rates = _blocks(*_without_pauses(np.nansum(delivered[whole], axis=1), lengths[whole]))
+    if not rates.max(initial=0.0) > 0:
         return None
     middle, value = np.quantile(rates, [0.5, 0.9])
     how = (
@@ -173,6 +174,22 @@ def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Fl
     counts, seconds = (total[edges[1::2]] - total[edges[::2]] for total in sums)
     long = counts >= RUN
     return counts[long], seconds[long]
+
+
+def _without_pauses(rates: Floats, lengths: Floats) -> tuple[Floats, Floats]:
+    """Leave out the times in which no flow sends, such as the time between two transfers.
+
+    ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  Nobody sends if
+    nothing is delivered for more than a second (``PAUSE``), and for longer than ``RUN`` packets
+    take on average.
+    """
+    silent = np.flatnonzero(np.diff(rates <= 0, prepend=False, append=False))
+    times, packets = np.concatenate([[0.0], np.cumsum(lengths)]), float(rates @ lengths)
+    keep = np.ones(len(rates), dtype=bool)
+    for first, end in zip(silent[::2], silent[1::2], strict=True):
+        long = times[end] - times[first]
+        keep[first:end] = long <= PAUSE or long * packets <= RUN * times[-1]
+    return rates[keep], lengths[keep]
 
 
 def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
