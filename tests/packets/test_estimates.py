@@ -148,3 +148,13 @@ def test_waits_of_a_slow_flow_are_no_pauses():
     rates = (np.arange(400) % 4 == 0).astype(float)[:, None]
     trace = make("pcap", np.arange(1.0, 401.0), ["a"], {"throughput": rates})
     assert estimate(trace).capacity.value == pytest.approx(0.25, rel=0.02)
+
+
+@pytest.mark.parametrize(("how", "buffer"), [("none across retransmissions", 20.0), ("", 10.0)])
+def test_an_interval_with_losses_counts_if_its_rtts_are_of_packets_sent_once(how, buffer):
+    """A capture's are; a kernel's may include waits behind a lost packet.  1000 pkt/s, 50 ms."""
+    rtt = 0.05 + np.tile([0.0, 0.01, 0.02], 50)[:, None]
+    figures = {"throughput": np.full((150, 1), 1000.0), "rtt": rtt}
+    figures["retransmits"] = (rtt > 0.065).astype(float)
+    trace = make("pcap", np.arange(1.0, 151.0), ["a"], figures, provenance={"rtt": how})
+    assert estimate(trace).buffer.value == pytest.approx(buffer)

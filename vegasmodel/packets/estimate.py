@@ -391,7 +391,8 @@ def _buffer(
     rtt = trace.known("rtt")
     if rtt is None or capacity is None or not bases:
         return None
-    if again is not None:  # ACKs of packets behind a lost one are delayed
+    clean = "none across retransmissions" in trace.provenance.get("rtt", "")  # a capture's RTTs
+    if again is not None and not clean:  # ACKs of packets behind a lost one are delayed
         rtt = np.where(again > 0, np.nan, rtt)
     base = np.array([bases[name].value if name in bases else np.nan for name in trace.flows])
     wait, how = _longest_wait(trace, rtt - base)
