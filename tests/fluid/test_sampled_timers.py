@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 
@@ -11,8 +13,10 @@ from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled import drops, recovery
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.senders import senders
+from vegasmodel.engines.rounds import timer
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.scenario import DropTail, Flow, Link, Red, Run, Scenario
+from vegasmodel.stacks import STACKS
 
 
 @jit
@@ -66,6 +70,36 @@ def test_the_timeout_is_that_of_bsds_whole_ticks(rtt: float) -> None:
     flows["heard"] = True
     found = recovery.timeout(flows[0], begin(scenario, flows, 0)[0])
     assert found == pytest.approx(_bsd_timeout(flows[0]["rtt"]), abs=0.051)
+
+
+@pytest.mark.parametrize(
+    ("law", "defaults", "rtt", "steady", "longest"),
+    [
+        ("sack", "papers", 0.15, 0.45, 64.0),
+        ("sack", "2.35", 0.15, 0.2, 60.0),  # ticks of 10 ms, and minrto_
+        ("sack", "2.35", 0.4, 0.43, 60.0),
+        ("cubic", "papers", 0.15, 0.2, 120.0),  # Agent/TCP/Linux: ticks of 1 ms, maxrto_
+        ("cubic", "papers", 0.4, 0.403, 120.0),
+    ],
+)
+def test_the_timeouts_are_those_of_the_stack(
+    law: str, defaults: Literal["papers", "2.35"], rtt: float, steady: float, longest: float
+) -> None:
+    """A sender waits for at most ``longest``; CUBIC in ns-2 has timers of its own."""
+    times = Run(300.0, 100.0, ns2_defaults=defaults)
+    flow = Flow(law, rtt, variant="ns2")
+    scenario = Scenario((Link(100.0, buffer=20.0),), (flow,), run=times)
+    flows = senders(scenario)
+    flows["heard"], flows["timer"] = True, 1000.0
+    now = begin(scenario, flows, 0)[0]
+    assert recovery.timeout(flows[0], now) == pytest.approx(steady)
+    recovery.await_timer(flows[0], now, 1.0, 0.0)
+    assert flows[0]["timeout_ends"] == longest
+
+
+def test_linux_waits_an_rtt_and_its_least_deviation() -> None:
+    """``tcp_rtt_estimator``: rttvar is at least TCP_RTO_MIN, 200 ms; ``rounds`` has the same."""
+    assert STACKS["linux"].steady_timeout(0.05) == pytest.approx(timer.rto_of(0.05, 0.0)) == 0.25
 
 
 @jit

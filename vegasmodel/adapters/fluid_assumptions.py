@@ -24,9 +24,10 @@ from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Assumption, sends_after_warm_up
 from vegasmodel.results.scatter import enough_runs, insensitive
-from vegasmodel.scenario import DropTail, Red, Scenario
+from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.placement import left_out_of_laws, stack
+from vegasmodel.stacks.stack import Stack
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
 MOST_IDLE = 0.1  # fraction of the time; if the link idles for more, bursts of packets matter
@@ -324,18 +325,17 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
     packets, and it loses p r packets per second. The probability that a loss leads to a timeout is
     min(1, 3/W). This is an approximation by Padhye, Firoiu, Towsley and Kurose (1998).
 
-    A timeout lasts T seconds (``coarse_timeout``). So for each second in which the flow sends, it
-    waits for w = min(1, 3/W) p r T seconds. It therefore waits for the fraction w/(1 + w) of its
-    time. The assumption fails if this fraction exceeds ``MOST_WAITS``.
+    A timeout lasts T seconds (``Stack.steady_timeout``). So for each second in which the flow
+    sends, it waits for w = min(1, 3/W) p r T seconds. It therefore waits for the fraction w/(1 + w)
+    of its time. The assumption fails if this fraction exceeds ``MOST_WAITS``.
     """
     p = scenario.links[0].loss
     if p == 0.0:
         return Assumption("fast-retransmit", True)
-    from vegasmodel.equilibrium.random_loss import coarse_timeout  # only where packets are lost
-
     r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0, posinf=1.0)
     timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
-    waits = timeout * p * r * coarse_timeout(R)
+    runs = [_timers_of(scenario, member.flow) for member in scenario.members]
+    waits = timeout * p * r * [a.steady_timeout(rtt) for a, rtt in zip(runs, R, strict=True)]
     part = waits / (1.0 + waits)
     worst = int(np.argmax(part))
     holds = bool(part[worst] <= MOST_WAITS)
@@ -344,6 +344,12 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
         "time; the equations count such waits only roughly, or not at all"
     )
     return Assumption("fast-retransmit", holds, "" if holds else detail)
+
+
+def _timers_of(scenario: Scenario, flow: Flow) -> Stack:
+    """The TCP implementation whose timers the flow has."""
+    runs = stack(scenario, flow)
+    return runs.for_cubic() if find(flow.law).is_cubic else runs
 
 
 def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:

@@ -8,7 +8,11 @@ numbers. The file of an implementation, such as ``linux.py``, sets these fields.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+MIN_RTO = 0.2  # seconds: ns-2's least timeout (minrto_), and Linux's least deviation (TCP_RTO_MIN)
+TICKS = 3.0  # ticks by which BSD's timeout exceeds a steady RTT, as its integer rttvar stays 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,6 +146,29 @@ class Stack(Mechanisms):
     def dead_zone(self, alpha: float, beta: float) -> tuple[float, float]:
         """The backlogs (low, high), packets, between which a Vegas source keeps its window."""
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
+
+    def for_cubic(self) -> Stack:
+        """The same TCP implementation with what only its CUBIC has (``cubic_agent``)."""
+        own: dict[str, Any] = dict(self.cubic_agent)
+        return replace(self, **own)
+
+    @property
+    def timer_slack(self) -> float:
+        """By how much the retransmission timeout exceeds a steady RTT, seconds.
+
+        Linux adds its least deviation to the RTT (``tcp_rtt_estimator``). BSD counts in ticks.
+        """
+        return MIN_RTO if self.timestamps else TICKS * self.tick
+
+    def steady_timeout(self, rtt: float) -> float:
+        """The retransmission timeout at a steady RTT without any backoff, all in seconds.
+
+        BSD measures the RTT in whole ticks, at least one. If the RTT is at most one tick, each
+        sample is one tick, the integer rttvar stays 2, and the timeout is ``TICKS`` ticks (tcp.cc:
+        ``rtt_update``).
+        """
+        short = rtt <= self.tick and not self.timestamps
+        return max((0.0 if short else rtt) + self.timer_slack, MIN_RTO)
 
     def recovery_of(self, recovery: str) -> str:
         """How a congestion control recovers from losses in this TCP: a value of ``Law.recovery``.

@@ -18,6 +18,7 @@ from vegasmodel.stacks.stack import Stack
 
 __all__ = ["own_law", "senders"]
 
+MOST_BACKOFF = 64.0  # ns-2's largest factor on a timeout, unless it follows RFC 2988
 CHECKS = 2.0  # ACKs after a retransmission at each of which Vegas may retransmit one more packet
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _MECHANISMS = (
@@ -92,6 +93,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
         lower, upper = lower + 1.0, upper + 1.0
     vegas = rules.per_ack == "thresholds"
+    timers = runs.for_cubic() if rules.is_cubic else runs
     row: dict[str, Any] = {
         "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
         **{name: getattr(runs, name) for name in _MECHANISMS},
@@ -103,7 +105,11 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "most_holes": _most_holes(rules, runs),
         "halves_in_slow_start": runs.halves_in_slow_start
         and not (rules.overdue_checks or rules.is_cubic or rules.cut is not None),
-        "first_rto": 0.0 if smooth or runs.handshake else runs.first_rto,
+        "first_rto": 0.0 if smooth or runs.handshake else timers.first_rto,
+        "tick": 0.0 if timers.timestamps else timers.tick,
+        "timer_slack": timers.timer_slack,
+        "longest_rto": timers.longest_rto,
+        "most_backoff": math.inf if timers.floor_before_backoff else MOST_BACKOFF,
         "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
         "vegas": vegas,

@@ -29,8 +29,8 @@ from vegasmodel.engines.rounds.state import (
     rare,
 )
 from vegasmodel.metrics import Floats
+from vegasmodel.stacks.stack import MIN_RTO
 
-MIN_RTO = 0.2  # seconds: ns-2's shortest timeout, minrto_, and the least rttvar of Linux
 TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)

@@ -45,6 +45,10 @@ class Sender:
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     partial_deflates: bool
     restarts_rounds: bool
+    tick: float  # tick of the clock of its timer, seconds; 0: Linux
+    timer_slack: float  # seconds by which its timeout exceeds a steady RTT
+    longest_rto: float  # its longest timeout, seconds
+    most_backoff: float  # largest factor on its timeout
     first_rto: float  # timeout before the first ACK, seconds; 0: a handshake has measured the RTT
     sack_exit_rests: bool
     halves_in_slow_start: bool

@@ -21,12 +21,9 @@ from vegasmodel.engines.fluid.sampled.records import (
     Sender,
 )
 from vegasmodel.engines.tables import jit, rare
+from vegasmodel.stacks.stack import MIN_RTO
 
-TIMER_TICK = 0.1  # seconds: tick of the clock of BSD's timer
-TIMER_TICKS = 3.0  # ticks by which its timeout exceeds a steady RTT, as its integer rttvar stays 3
 FINE_SLACK = 1.0 / 16.0  # part of an RTT by which ns-2's Vegas's v_timeout_ exceeds a steady RTT
-LONGEST_TIMEOUT = 64.0  # seconds; ns-2's longest timeout
-MOST_BACKOFF = 64.0  # ns-2's largest factor on a timeout
 FRESH = 2.0  # value of ``Sender.resends`` at which all lost packets have been sent again
 
 
@@ -107,16 +104,15 @@ def timeout(flow: Sender, now: LinkState) -> float:
 
     Before the first ACK it is ``first_rto``, if no handshake has measured the RTT.
 
-    BSD measures the RTT in whole ticks, at least one. If the RTT is at most one tick, each sample
-    is one tick. The integer rttvar then stays 2, and the timeout is three ticks (tcp.cc:
-    ``rtt_update``). With longer RTTs samples differ, and rttvar does not fall below 3. So it is if
-    the receiver may hold back an ACK for long. Senders with RACK never wait for this timer here.
+    Otherwise it is ``Stack.steady_timeout``. If the RTT is at most one tick of BSD's clock, but the
+    receiver may hold back an ACK for longer, RTT samples differ, so the timeout is that of a longer
+    RTT. Senders with RACK never wait for this timer here.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto
     trip = flow.rtt + now.delay
     longest = trip + flow.ack_pause * flow.delays_acks
-    return (0.0 if longest <= TIMER_TICK else trip) + TIMER_TICKS * TIMER_TICK
+    return max((0.0 if longest <= flow.tick else trip) + flow.timer_slack, MIN_RTO)
 
 
 @rare
@@ -127,7 +123,7 @@ def back_off(flow: Sender) -> None:
     timeout (tcp-vegas.cc: ``reset_rtx_timer(1)``), but the other senders of ns-2 do not.
     ``end_backoff`` says how long the timeout stays doubled.
     """
-    flow.timer = flow.backoff = min(2.0 * flow.backoff, MOST_BACKOFF)
+    flow.timer = flow.backoff = min(2.0 * flow.backoff, flow.most_backoff)
 
 
 @rare
@@ -136,7 +132,7 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
 
     ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before.
     """
-    pause = min(flow.timer * timeout(flow, now), LONGEST_TIMEOUT)
+    pause = min(flow.timer * timeout(flow, now), flow.longest_rto)
     flow.timeouts += lost > 1.0
     flow.timeout_ends = now.time + pause - ago * (flow.rtt + now.delay)
     back_off(flow)
