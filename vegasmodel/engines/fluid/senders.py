@@ -25,11 +25,9 @@ _MECHANISMS = (
     "backlog_over_base",
     "real_numbers",
     "whole_window",
-    "least_of_round",
     "rack",
     "doubling",
     "partial_deflates",
-    "restarts_rounds",
 )
 
 
@@ -70,7 +68,7 @@ def senders(scenario: Scenario) -> np.ndarray:
     together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
     flows["in_train"] = together
     flows["at_red"] = isinstance(scenario.links[0].queue, Red) and not smooth
-    flows["in_trains"] = flows["at_red"] & ~flows["vegas"]
+    flows["in_trains"] = flows["at_red"] & ~flows["decides_slow_start"]
     flows["in_line"] = flows["whole_window"] & _in_line(scenario)
     cubic = [find(member.flow.law).is_cubic for member in scenario.members]
     flows["compares"] = flows["in_line"] & cubic
@@ -86,18 +84,20 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     rules = _law(scenario, group, runs)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
+    vegas = rules.per_ack == "thresholds"
     probed = group.law in runs.own_packets and runs.probes_base
     probed = probed and not isinstance(group.over_estimate, str)
     first = group.initial_window or (runs.least_window if probed else runs.first_window)
-    late = group.delayed_ack and not (rules.delay_based and runs.real_numbers)
+    late = group.delayed_ack and not (vegas and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
         lower, upper = lower + 1.0, upper + 1.0
-    vegas = rules.per_ack == "thresholds"
     timers = runs.for_cubic() if rules.is_cubic else runs
     row: dict[str, Any] = {
         "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
         **{name: getattr(runs, name) for name in _MECHANISMS},
         "cut_rounds_up": own and rules.overdue_checks,
+        "least_of_round": runs.least_of_round and not foreign((group.law,)),
+        "restarts_rounds": runs.restarts_rounds and vegas,
         "once_a_round": rules.once_a_round,
         "grows_if_few": runs.whole_window and vegas,
         "acked_at_once": 2.0 if group.delayed_ack else 1.0,
@@ -112,7 +112,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "most_backoff": math.inf if timers.floor_before_backoff else MOST_BACKOFF,
         "sack_exit_rests": runs.sack_exit_rests and rules.recovery == "scoreboard",
         "recovery": _RECOVERIES.index(runs.recovery_of(rules.recovery)),
-        "vegas": vegas,
+        "decides_slow_start": vegas,
         "fine_timer": runs.overdue_checks and rules.overdue_checks,
         "ends_at_gamma": rules.slow_start == "gamma" and not vegas,
         "lower": lower,

@@ -249,7 +249,7 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     if comes_in_trains(flow):
         double_in_trains(flow, now, g, c)
         return
-    if flow.in_slow_start and not flow.vegas:
+    if flow.in_slow_start and not flow.decides_slow_start:
         double(flow, now, g, 1.0 / (c * (flow.rtt + now.delay)))
     elif flow.in_slow_start and flow.doubling == 1:
         flow.cwnd = W * 2.0**g

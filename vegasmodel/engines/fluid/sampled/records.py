@@ -53,7 +53,7 @@ class Sender:
     sack_exit_rests: bool
     halves_in_slow_start: bool
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
-    vegas: bool  # its law is Vegas, which has a slow start of its own
+    decides_slow_start: bool  # once a round trip, as Vegas does in a slow start of its own
     fine_timer: bool  # ns-2's Vegas (``recovery.needed``)
     ends_at_gamma: bool  # a user's law: its slow start also ends at a backlog of ``gamma``
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)

@@ -101,21 +101,14 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
 
 
 @jit
-def end_slow_start_at_gamma(flow: Sender, now: LinkState, smooth: bool) -> None:
+def end_slow_start_at_gamma(flow: Sender, now: LinkState) -> None:
     """End the slow start of a user's law if the backlog exceeds gamma.
 
     Such a law has the slow start of its TCP implementation, in which the window doubles in each
     round trip. Only Vegas has a slow start of its own (``_decide_in_slow_start``).
-
-    The law decides at the first ACK of a train, before the other ACKs of this train enlarge the
-    window. But here the window has already grown during the round trip before, by ``flow.burst``.
     """
-    grown = flow.cwnd
-    flow.cwnd -= flow.burst
-    if source(flow, now, smooth).backlog > flow.gamma:
-        flow.in_slow_start = False
-    else:
-        flow.cwnd = grown
+    if source(flow, now, False).backlog > flow.gamma:
+        flow.in_slow_start, flow.ssthresh = False, max(np.floor(flow.cwnd), 2.0)
 
 
 @jit
@@ -135,19 +128,19 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if flow.measures_base and flow.heard and not flow.untimed:
         flow.over_estimate = min(flow.over_estimate, s)
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
+    decides = not (busy or flow.in_slow_start)
     if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:
         flow.timer = flow.backoff = 1.0
-    if not busy and flow.in_slow_start and flow.vegas:
+    if not busy and flow.in_slow_start and flow.decides_slow_start:
         _decide_in_slow_start(flow, now, smooth)
     elif not busy and flow.in_slow_start and flow.ends_at_gamma:
-        end_slow_start_at_gamma(flow, now, smooth)
-    elif not (busy or flow.in_slow_start or smooth or flow.decided) and flow.once_a_round:
+        end_slow_start_at_gamma(flow, now)
+    elif decides and not (smooth or flow.decided) and flow.once_a_round:
         decide(flow, now)
         if flow.in_line:
             grow_here(flow, now, flow.round_part, c)
     if not flow.decided:
-        still = flow.cwnd == before and flow.round_drift == 0.0
-        still = still and not (busy or flow.in_slow_start)
+        still = decides and flow.cwnd == before and flow.round_drift == 0.0
         flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c

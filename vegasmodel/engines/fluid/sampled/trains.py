@@ -43,7 +43,7 @@ def meetings_matter(flows: np.ndarray, room: float, capacity: float) -> bool:
       evenly.
     """
     longest = flows["rtt"].max()
-    differ, grows = flows["rtt"].min() < longest, not np.all(flows["vegas"])
+    differ, grows = flows["rtt"].min() < longest, not np.all(flows["decides_slow_start"])
     return bool(differ and grows and room < capacity * longest and flows.size <= MOST)
 
 
