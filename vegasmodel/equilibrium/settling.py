@@ -111,9 +111,8 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
     Slow start may give the whole capacity c (pkt/s) to one flow, and almost nothing to the others.
     So after slow start, a window may have to fall from c RTT packets, or rise from 0, to its steady
     value. A window moves by one packet per round trip. The result also contains the time of slow
-    start.
-    ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.  c is one number, or
-    one for each flow.
+    start. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in s.  c is one
+    number, or one for each flow.
     """
     _expect(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
     most = c * trips

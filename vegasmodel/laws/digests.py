@@ -29,12 +29,11 @@ def of_law(law: Law) -> str:
 def of(*values: Any) -> str:
     """The digest of some values, such as functions: a hash of 16 hexadecimal digits.
 
-    Equal values have the same digest in every process.  A function's digest depends on
-    its code, on the Python functions that it calls, and on the values that it reads from global
-    variables, from an enclosing function and from modules, such as ``settings.GAIN``.  The
-    digest does not depend on comments, on names of local variables, or on the place of the
-    code in a file.  But another version of Python may give another digest, because it
-    translates the code in another way.
+    Equal values have the same digest in every process.  A function's digest depends on its code, on
+    the Python functions that it calls, and on the values that it reads from global variables, from
+    an enclosing function and from modules, such as ``settings.GAIN``.  The digest does not depend
+    on comments, on names of local variables, or on the place of the code in a file.  But another
+    version of Python may give another digest, because it translates the code in another way.
     """
     return hashlib.sha256(_told(values, []).encode()).hexdigest()[:16]
 

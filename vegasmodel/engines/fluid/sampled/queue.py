@@ -114,8 +114,7 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
     in turn. So the model takes a packet to be held back all the time between two trains.
 
     After a loss the receiver acknowledges each packet at once, also while the sender waits for its
-    retransmission timer. ``h`` is the length of the step in
-    seconds.
+    retransmission timer. ``h`` is the length of the step in seconds.
     """
     trip = flow.rtt + now.delay
     began = (flow.round_part - 1.0) * trip + h
