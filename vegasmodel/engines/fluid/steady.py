@@ -50,14 +50,16 @@ class _Motion:
         from vegasmodel.engines.fluid.sampled.march import march
         from vegasmodel.engines.fluid.sampled.state import SIZE, write_state
         from vegasmodel.engines.states import apart
+        from vegasmodel.engines.tables import direct
 
-        self._march, self._write_state, self._apart = march, write_state, apart
+        self._march = direct(march)  # many calls follow, so they should be fast
+        self._write_state, self._apart = direct(write_state), direct(apart)
         self._scenario, self.flows = scenario, senders(scenario)
         # the steady state is that of the flows present at the end of the run: they never stop here
         stays = self.flows["stop"] >= scenario.run.duration
         self.flows["stop"][stays] = np.inf
         self.state = begin(scenario, self.flows, 0)
-        self.n = self.flows.size
+        self.n, self._longest_rtt = self.flows.size, self.flows["rtt"].max()
         self.started = float(self.flows["start"].max())
         if not stays.all():
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
@@ -73,7 +75,7 @@ class _Motion:
     @property
     def trip(self) -> float:
         """The longest RTT of any flow at the present queueing delay, in seconds."""
-        return float(self.flows["rtt"].max() + self.state["delay"][0])
+        return float(self._longest_rtt + self.state["delay"][0])
 
     def integrate(self, end: float, tally: Tally, *, until_fall: bool = False) -> bool:
         """Simulate up to time ``end``; with ``until_fall``, only until a window falls.
@@ -117,11 +119,12 @@ class _Motion:
         has not yet detected a loss. It is also False if a sender repairs losses or waits for its
         retransmission timer: its window will grow again.
         """
-        moved = np.abs(self.flows["cwnd"] - window).max()
+        if not np.abs(self.flows["cwnd"] - window).max() <= CLOSE:
+            return False
         drops = self.link.loss > 0.0 or self.state["red_count"][0] >= 0.0
         undetected = self.flows["undetected"].any()
         repairs = (self.flows["recovery_left"] > 0.0) | (self.flows["timeout_ends"] > self.time)
-        return bool(moved <= CLOSE) and not (drops or undetected or repairs.any())
+        return not (drops or undetected or repairs.any())
 
 
 class _State(NamedTuple):
