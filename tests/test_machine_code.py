@@ -183,6 +183,15 @@ def test_a_full_place_for_compiled_code_costs_time_only(answer: Answer) -> None:
     assert answer(largest=0) == (21, 0)
 
 
+def test_a_file_that_changes_while_a_process_runs_is_read_again(tmp_path: Path) -> None:
+    file, found = tmp_path / "source.py", set()
+    for k in (1, 22, 333):
+        file.write_text(f"FACTOR = {k}\n")
+        machine_code.digest.cache_clear()
+        found.add(machine_code.digest(file))
+    assert len(found) == 3
+
+
 def test_a_file_that_is_not_imported_does_not_matter(package: Path, answer: Answer) -> None:
     answer()
     (package / "deep" / "other.py").write_text("FACTOR = 7\n")

@@ -153,9 +153,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
     def __init__(self, function: Callable[..., Any], made_of: tuple[str, ...]) -> None:
         super().__init__(function)
         self._digest = digest(inspect.getfile(function), *made_of)
-        base = self._impl.filename_base  # module.function-line.python
-        self._older = re.compile(re.escape(base.rpartition("-")[0]) + r"-\d+\." + _OTHER)
-        name = f"{base}{MARK}{self._digest}"
+        name = f"{self._impl.filename_base}{MARK}{self._digest}"
         self._cache_file = IndexDataCacheFile(self._cache_path, name, self._digest)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -168,8 +166,10 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
     def save_overload(self, sig: Any, data: Any) -> None:
         try:
             super().save_overload(sig, data)
+            base = self._impl.filename_base  # module.function-line.python
+            older = re.compile(re.escape(base.rpartition("-")[0]) + r"-\d+\." + _OTHER)
             for path in Path(self._cache_path).iterdir():
-                if self._older.match(path.name) and f"{MARK}{self._digest}." not in path.name:
+                if older.match(path.name) and f"{MARK}{self._digest}." not in path.name:
                     self._forget(path.name)
         except Exception:  # a full disk, another process at work: the answer needs no cache
             return
@@ -189,10 +189,17 @@ def digest(*files: str | Path) -> str:
     """
     found = {path for file in files for path in sources(Path(file))}
     total = hashlib.sha256()
-    for path in sorted(found):
-        content = hashlib.sha256(path.read_bytes()).hexdigest()
+    for path in sorted(found, key=str):
+        about = path.stat()
+        content = _content(path, about.st_mtime_ns, about.st_size)
         total.update(f"{path.name} {content}\n".encode())
     return total.hexdigest()[:16]
+
+
+@functools.cache
+def _content(path: Path, changed: int, size: int) -> str:  # noqa: ARG001 - a changed file is read again
+    """A hash of the content of a file, which was last changed at the time ``changed``, in ns."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @functools.cache
@@ -207,9 +214,14 @@ def sources(file: Path) -> frozenset[Path]:
         found.add(path)
         imported = _imports(path)
         if imported is None:
-            return frozenset({file, *ROOT.rglob("*.py")})
+            return frozenset({file, *_all_sources()})
         left |= imported - found
     return frozenset(found)
+
+
+@functools.cache
+def _all_sources() -> frozenset[Path]:
+    return frozenset(ROOT.rglob("*.py"))
 
 
 @functools.cache
