@@ -41,5 +41,7 @@ def test_only_vegas_has_a_slow_start_and_a_fine_timer_of_its_own() -> None:
     vm.register_law("other", _one_packet, once_a_round=True, delay_based=True)
     flows = tuple(Flow(law, 0.1, variant="ns2") for law in ("other", "vegas", "reno"))
     made = senders(Scenario((Link(1000.0, buffer=20.0),), flows))
-    assert made["decides_slow_start"].tolist() == made["fine_timer"].tolist() == [False, True, False]
+    assert (
+        made["decides_slow_start"].tolist() == made["fine_timer"].tolist() == [False, True, False]
+    )
     assert made["ends_at_gamma"].tolist() == [True, False, False]

@@ -428,8 +428,8 @@ def _longest_wait(trace: Trace, waits: Floats) -> tuple[float, str]:
     found = [values for values in counts if values is not None]
     tops, weights = list[float](), list[float]()
     for i in range(len(trace.flows)):
-        lost = next((v[:, i] for v in found if np.nansum(v[:, i]) > 0), None)
-        ends = [] if lost is None else (np.flatnonzero(np.nan_to_num(lost) > 0) + 1).tolist()
+        lost = next((v[:, i] for v in found if np.nansum(v[:, i]) > 0), np.zeros(0))
+        ends = np.flatnonzero(np.nan_to_num(lost) > 0) + 1
         for first, end in zip([0, *ends], ends, strict=False):
             top = np.fmax.reduce(waits[first:end, i])
             if np.isfinite(top):
