@@ -38,7 +38,8 @@ TOO_SHORT = "a guess: the trace's RTT is too short for this link"
 AT_RECEIVER = "; a capture at the receiver shows only a part of it"
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# These keys are left out because they are not estimated. Their defaults are guesses:
+# The keys below are left out because they are not estimated. So their defaults apply, and are
+# guesses:
 """
 UNTOLD = {  # keys whose defaults are guesses
     "variant": """\

@@ -35,8 +35,9 @@ def new(
 ) -> None:
     """Write a scenario file with comments.
 
-    Every command that takes a scenario file accepts it.  Without SCENARIO.toml, the text is
-    printed.  With --from-trace, comments say what is doubtful about the trace.
+    The file is written to SCENARIO.toml; if you give no name, its text is printed.  With
+    --from-trace, the values are estimated from a trace, and comments say what is doubtful.
+    Every command that takes a scenario file accepts the file.
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
     """

@@ -65,7 +65,7 @@ def run(
     spaced: bool = True,
     stock: Collection[str] = (),
 ) -> Prediction:
-    """Simulate ``scenario`` ``run.times`` times in ns-2 and return means over the runs.
+    """Simulate the scenario in ns-2 and return means over its runs (``run.times`` of them).
 
     A flow is measured while it is active between the end of the warm-up and the end of the
     scenario.  For each flow the result has
@@ -75,10 +75,11 @@ def run(
     - ``acks`` and ``retransmits``: the numbers of packets acknowledged and retransmitted;
     - ``loss_rate``: dropped packets / sent packets;
     - ``rtt_mean``: the mean RTT, s, if RTTs are recorded;
-    - ``base_rtt``, for Vegas: the flow's smallest RTT until the end, s, if RTTs are recorded.
+    - ``base_rtt``, for Vegas: the flow's smallest RTT, s, from its start on, if RTTs are recorded.
 
     For each link the result has the mean number of waiting packets, and the utilization: the part
-    of its capacity that the delivered data of forward flows take.
+    of its capacity that delivered data take.  The data of reverse flows do not count, because they
+    cross the link the other way.
 
     ``extra`` has
 

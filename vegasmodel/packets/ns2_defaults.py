@@ -52,9 +52,9 @@ _PAPERS = (
 )
 
 # ``UNSPACED`` sets the parameter wait_ of ns-2's RED to false. RED computes a probability p from
-# its average queue. If wait_ is true, as by default, every drop comes 1/p to 2/p packets after the
-# drop before. If wait_ is false, it comes at most 1/p packets later, and RED may drop two packets
-# in a row, as in the RED that Floyd and Jacobson published in 1993.
+# its average queue. If wait_ is true, as by default, a random drop comes 1/p to 2/p packets after
+# the drop before. If wait_ is false, it comes at most 1/p packets after the drop before, and RED
+# may drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )

@@ -107,19 +107,20 @@ class Uncertainty(Shown):
 
     A ratio is the mean throughput of one group's flows divided by that of another group's flows.
     ``ratios`` holds the value and the standard deviation of each ratio.  ``parts`` holds, for each
-    ratio, the fraction of its variance that each field causes.  Where they are NaN, ``reason`` says
-    why; it is ``None`` if there is no NaN.
+    ratio, the fraction of its variance that each field causes.  If a number in them is NaN,
+    ``reason`` says why; otherwise ``reason`` is ``None``.
 
-    The standard deviations are computed as if the ratios were linear in the fields (``method``).
-    ``rough`` names the fields for which this is far from true.  For such a field, at least one of
-    the following holds:
+    The standard deviations are computed as if each ratio were a linear function of the fields
+    (``method``).  ``rough`` names the fields for which this is far from true.  For such a field, at
+    least one of the following holds:
 
-    - If the field changes by one standard deviation, up or down, a ratio differs from the straight
-      line by more than a quarter of the ratio's standard deviation.
-    - If it changes by two, the difference is more than one standard deviation of the ratio.
-    - The field cannot change by one standard deviation both up and down.
-    - The slope jumps at the field's value.
-    - The model has no result for nearby values.
+    - If the field changes by one of its standard deviations, up or down, a ratio differs from the
+      linear function by more than a quarter of the ratio's standard deviation.
+    - If the field changes by two of its standard deviations, a ratio differs from the linear
+      function by more than one standard deviation of the ratio.
+    - The field cannot rise, or cannot fall, by one of its standard deviations.
+    - The slope of a ratio jumps at the field's value.
+    - The model has no result for nearby values of the field.
 
     ``smooth`` is True if there are no such fields.  If there are, draw values of the fields at
     random instead (``docs/sweep.md`` has an example).

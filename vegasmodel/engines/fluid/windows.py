@@ -20,12 +20,13 @@ can then slide: m_i takes the value with which the backlog stays at the threshol
 changes (Filippov's solution of a discontinuous equation).
 
 A step of length h solves (W1) and (W2) together, with the trapezoidal rule for 1/(T_i + s). Each
-window at the end of the step is an explicit function of s at that time. So s at the end of the step
-is the only unknown, for any number of flows.
+window at the end of the step is an explicit function of s at that time. So if h is given, s at the
+end of the step is the only unknown, for any number of flows.
 
-While all windows slide or rest, the solution is exact; otherwise its error falls with h^2. A step
-ends whenever a window begins or ceases to grow, to shrink, to slide or to rest. So a later state is
-a smooth function of an earlier one, and ``cycle.py`` can differentiate it.
+A window grows, shrinks, slides or rests (keeps its value). A step ends at the latest when a window
+changes from one of these four motions to another. So the state at the end of a step is a smooth
+function of the state at its beginning, and ``cycle.py`` can differentiate it. While all windows
+slide or rest, the solution is exact; otherwise its error falls with h^2.
 
 Sources: Boutremans and Le Boudec (2000), section 3.1; De Vendictis and Baiocchi (2002), (5).
 """
