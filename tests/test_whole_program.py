@@ -15,9 +15,9 @@ import llvmlite.binding as llvm
 import numba
 import numpy as np
 import pytest
-from numba.core import typeinfer, types
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
-from numba.core.errors import TypingError, new_error_context
+from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 from numba.core.runtime import _nrt_python, rtsys
 
@@ -279,12 +279,10 @@ def test_an_error_in_a_part_is_told_and_leaves_the_collector_on() -> None:
     assert gc.isenabled()
     told = llvm.ffi.lib._lock._cblist
     for _ in range(2):
-        with pytest.raises(TypingError, match="floor") as error:
+        with pytest.raises(TypingError, match="floor"):
             calls_wrong(rows())
-        assert re.search(r"During: typing of call at .*test_whole_program", str(error.value))
         assert gc.isenabled()
         assert llvm.ffi.lib._lock._cblist is told
-        assert typeinfer.new_error_context is new_error_context
 
 
 @pytest.mark.parametrize("negative", [True, False])

@@ -6,15 +6,14 @@ Each context manager replaces functions of Numba until its ``with`` block ends.
 from __future__ import annotations
 
 import copy
-import functools
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from types import BuiltinFunctionType, NoneType
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba.core import base, cgutils, errors, interpreter, ir, lowering, typeinfer, types
+from numba.core import cgutils, ir, types
 from numba.core.compiler_machinery import register_pass
 from numba.core.cpu import CPUContext
 from numba.core.postproc import PostProcessor
@@ -26,12 +25,10 @@ from numba.core.types.misc import unliteral
 from numba.core.typing.templates import ConcreteTemplate
 
 __all__ = [
-    "Typing", "with_short_indexing", "with_shortcuts", "without_contexts",
-    "without_garbage_collection", "without_lifetimes", "without_lock_events",
-    "without_negative_indices",
+    "Typing", "with_short_indexing", "with_shortcuts", "without_garbage_collection",
+    "without_lifetimes", "without_lock_events", "without_negative_indices",
 ]  # fmt: skip
 
-_errors: Any = errors  # a type checker does not see all its names
 _NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
 
 
@@ -97,47 +94,6 @@ def without_negative_indices() -> Iterator[None]:
         yield
     finally:
         arrayobj.fix_integer_index, slicing.fix_slice = plain, ends
-
-
-class _ErrorContext:
-    """Does what Numba's ``new_error_context`` does, but takes less time if there is no error.
-
-    If an error occurs inside the ``with`` block, its message says in which statement.
-    """
-
-    __slots__ = ("_said", "_text")
-
-    def __init__(self, text: str, *_: Any, **said: Any) -> None:
-        self._text, self._said = text, said
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if error is not None:
-            with _errors.new_error_context(self._text, **self._said):
-                raise error  # so that Numba adds its text
-
-
-@contextmanager
-def without_contexts() -> Iterator[None]:
-    """Let Numba enter no context of its own for each statement.
-
-    One kind of context adds to an error at which statement it occurred (``_ErrorContext`` replaces
-    it). The other kind collects warnings, to show each only once.
-    """
-    fixer = _errors.WarningsFixer
-    modules: tuple[Any, ...] = (lowering, typeinfer)
-    collected = fixer.catch_warnings
-    fixer.catch_warnings = lambda *_, **__: nullcontext()
-    for module in modules:
-        module.new_error_context = _ErrorContext
-    try:
-        yield
-    finally:
-        fixer.catch_warnings = collected
-        for module in modules:
-            module.new_error_context = _errors.new_error_context
 
 
 class _Fields:
@@ -219,7 +175,7 @@ def without_lifetimes() -> Iterator[None]:
 
 @contextmanager
 def with_shortcuts() -> Iterator[None]:
-    """Replace seven functions of Numba by faster ones while it compiles.
+    """Replace four functions of Numba by faster ones while it compiles.
 
     The compiled code stays the same.
 
@@ -230,18 +186,12 @@ def with_shortcuts() -> Iterator[None]:
     - One function writes the type of a record as text, with all its fields.  The faster one returns
       the type's name, which is a text that exists already.
     - One function asks LLVM for the size of a type, for each variable.  The faster one keeps sizes.
-    - One function tells whether another one has the argument ``loc``.  The faster one keeps what it
-      has found.
-    - Two functions change the code of ``with`` blocks and of dictionaries.  The simulators have
-      neither, so these functions are left out.
     """
     instruction: Any = ir.Inst
     function: Any = types.BaseFunction
     record: Any = types.Record
     in_parts, signature_of = instruction._rec_list_vars, function.get_call_type
-    text, size_of, has_loc = record.__repr__, CPUContext.get_abi_sizeof, base._has_loc
-    unused = ("peep_hole_delete_with_exit", "peep_hole_fuse_dict_add_updates")
-    changes = [getattr(interpreter, name) for name in unused]
+    text, size_of = record.__repr__, CPUContext.get_abi_sizeof
     sizes: dict[Any, int] = {}
     known: dict[tuple[Any, ...], Any] = {}
 
@@ -267,15 +217,9 @@ def with_shortcuts() -> Iterator[None]:
     context: Any = CPUContext
     instruction._rec_list_vars, function.get_call_type = variables, signature
     record.__repr__, context.get_abi_sizeof = types.Type.__repr__, size
-    base._has_loc = functools.cache(has_loc)
-    for name in unused:
-        setattr(interpreter, name, lambda code: code)
     try:
         yield
     finally:
-        base._has_loc = has_loc
-        for name, change in zip(unused, changes, strict=True):
-            setattr(interpreter, name, change)
         instruction._rec_list_vars, function.get_call_type = in_parts, signature_of
         record.__repr__, context.get_abi_sizeof = text, size_of
 
