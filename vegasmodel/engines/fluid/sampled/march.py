@@ -60,8 +60,6 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.hears_in = flow.burst_lost = 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.resends, flow.timer = 0.0, 1.0
-            flow.mean_excess, flow.deviation = 0.0, 0.0
-            flow.ignores_duplicates = False
             flow.spare_acks, flow.rest = 0.0, 0.0
             flow.held_back, flow.train_lacks = 0.0, 0.0
             flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0

@@ -82,9 +82,6 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
 
     If the first fresh packet after the timeout is lost, ACKs do not end the backoff
     (``recovery.end_backoff``).
-
-    ns-2's Vegas sends two packets at once. While it still sends lost packets again, the second of
-    them has usually arrived before, so its loss does no harm.
     """
     ago = now.time - flow.timeout_ends
     if ago < 0.0 or flow.recovery_left > 0.0:
@@ -94,13 +91,11 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
             return
         ago = (flow.round_part + g - 1.0) / g * now.step
     lost = 0.0
-    left = flow.resends - (g if flow.fine_timer else 0.0)
-    again = left > FRESH + WINDOW_ERROR
     for k in range(int(flow.in_flight - flow.undetected)):
         now.loss_gap += 1.0
-        if draw(now) < link.loss and not (flow.fine_timer and again and k > 0):
+        if draw(now) < link.loss:
             lost += 1.0
-            if k == 0 and not again:
+            if k == 0 and flow.resends <= FRESH + WINDOW_ERROR:
                 flow.resends = FRESH + 1.0
     if lost > 0.0:
         lose(flow, now, link, lost, ago)

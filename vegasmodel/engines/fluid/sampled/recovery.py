@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.chance import draw
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, cut
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
@@ -38,26 +37,21 @@ def silent(flow: Sender) -> bool:
 def needed(flow: Sender, now: LinkState, c: float) -> float:
     """The number of duplicate ACKs at which a sender sends a lost packet again.
 
-    It is three. ns-2's Vegas (``fine_timer``) also has a fine timer. At an earlier duplicate ACK it
-    sends the packet again if this timer has expired. The timer is 17/16 of the sum of two numbers:
-    the mean RTT, and half of ``deviation`` (tcp-vegas.cc: ``v_timeout_``). So it exceeds a steady
-    RTT by ``FINE_SLACK`` of it, and by more after a timeout (``sample_timeout``).
-
-    Duplicate ACKs come at the distance of the flow's packets. That is one transmission time of the
-    link, whose capacity is ``c``, if the packets follow one another as a train (``in_train``), or
-    else a part of the round trip.
+    It is three. ns-2's Vegas (``fine_timer``) also has a fine timer, which exceeds a
+    steady RTT by ``FINE_SLACK`` of it. At an earlier duplicate ACK it sends the packet again if
+    this timer has expired. Duplicate ACKs come at the distance of the flow's packets. That is one
+    transmission time of the link, whose capacity is ``c``, if the packets follow one another as a
+    train (``in_train``), or else a part of the round trip.
 
     After a timeout ns-2's Vegas counts no duplicate ACKs before the ACK of a packet that it has
     sent only once (tcp-vegas.cc: ``bug_fix_``).
     """
     if not flow.fine_timer:
         return DUPLICATES
-    if flow.ignores_duplicates:
+    if flow.resends > 1.0:  # no fresh packet has been acknowledged
         return NEVER
     packets = c * (flow.rtt + now.delay) if flow.in_train else flow.in_flight
-    trip = flow.rtt + now.delay
-    longer = (1.0 + FINE_SLACK) * (flow.mean_excess + 0.5 * flow.deviation)
-    expires: float = max(np.ceil((FINE_SLACK + longer / trip) * packets), 1.0)
+    expires: float = max(np.ceil(FINE_SLACK * packets), 1.0)
     return min(expires, DUPLICATES)
 
 
@@ -125,8 +119,8 @@ def timeout(flow: Sender, now: LinkState) -> float:
 def back_off(flow: Sender) -> None:
     """Restart the sender's timer with a doubled timeout.
 
-    This happens at each timeout. ns-2's Vegas also does so at each packet that it sends again
-    without a timeout (tcp-vegas.cc: ``reset_rtx_timer(1)``), but the other senders of ns-2 do not.
+    This happens at each timeout. ns-2's Vegas also does so when it sends a packet again without a
+    timeout (tcp-vegas.cc: ``reset_rtx_timer(1)``), but the other senders of ns-2 do not.
     ``end_backoff`` says how long the timeout stays doubled.
     """
     flow.timer = flow.backoff = min(2.0 * flow.backoff, flow.most_backoff)
@@ -137,66 +131,14 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
     """Let the sender wait for its retransmission timer; then it begins with its least window.
 
     ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before.
-
-    ns-2's Vegas then sends two packets at a time: the first lost one and the one behind it. It
-    needs a round trip for each lost packet, or for two if they follow each other. The places of the
-    lost packets behind the first are taken to be random. So of ``lost`` packets in a row of n, a
-    number of (lost - 1)^2/(n - 1) pairs follow each other on average.
     """
     pause = min(flow.timer * timeout(flow, now), flow.longest_rto)
     flow.timeouts += lost > 1.0
     flow.timeout_ends = now.time + pause - ago * (flow.rtt + now.delay)
     back_off(flow)
-    trips = lost
-    if flow.fine_timer:
-        trips = max(lost - (lost - 1.0) ** 2 / max(flow.in_flight + lost - 1.0, 1.0), 0.5 * lost)
-    flow.resends, flow.ignores_duplicates = max(flow.resends, FRESH + trips), True
+    flow.resends = max(flow.resends, FRESH + lost)
     flow.cwnd = 2.0 if flow.fine_timer else 1.0
     flow.in_slow_start, flow.acks_left = not flow.fine_timer, 0.0
-
-
-@rare
-def sample_timeout(flow: Sender, now: LinkState, before: float, lost: float) -> None:
-    """Let the first ACK after a timeout give ns-2's Vegas an RTT sample that contains the timeout.
-
-    That ACK acknowledges the first lost packet, and all packets behind it up to the next lost one.
-    The last of them gives the sample if it was sent only once. After the timeout Vegas sends two
-    packets again, so at least two packets behind the first lost one must have arrived. ``lost`` of
-    the ``before`` packets in flight are lost, the first of them included. The others are taken to
-    be at random places behind it.
-
-    This last packet was sent a round trip before its ACK was due, which is about now. So the sample
-    exceeds a steady RTT by the time that the sender waits for its timer.
-    """
-    if before - lost < 2.0:
-        return
-    behind, arrived = before - 1.0, before - lost
-    both = arrived * (arrived - 1.0) / (behind * (behind - 1.0))
-    if both >= 1.0 or draw(now) < both:
-        error = max(flow.timeout_ends - now.time, 0.0) - flow.mean_excess
-        flow.mean_excess += 0.125 * error
-        flow.deviation += abs(error) - 0.25 * flow.deviation
-
-
-@jit
-def sample_steady_rtts(flow: Sender, now: LinkState, g: float) -> None:
-    """Let ``mean_excess`` and ``deviation`` fall with the ACKs of a step of ``g`` round trips.
-
-    They are 0 unless ACKs have reported a timeout (``sample_timeout``).
-
-    Each ACK of a packet that was sent once gives a sample of a steady RTT. The sample takes away
-    1/8 of ``mean_excess``, and 1/4 of ``deviation``, to which it adds the old ``mean_excess``
-    (tcp-vegas.cc: ``v_sa_``, ``v_sd_``). The result is the sum over all these ACKs.
-    """
-    if flow.deviation == 0.0 or flow.timeout_ends > now.time or flow.resends > 1.0:
-        return
-    acks = max(g * (flow.in_flight - flow.undetected), 0.0)
-    mean_left, deviation_left = 0.875**acks, 0.75**acks
-    passed_on = 8.0 * flow.mean_excess * (mean_left - deviation_left)
-    flow.deviation = deviation_left * flow.deviation + passed_on
-    flow.mean_excess *= mean_left
-    if flow.deviation < 1e-6:  # seconds: too little to matter
-        flow.mean_excess, flow.deviation = 0.0, 0.0
 
 
 @rare
@@ -211,13 +153,8 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     ACK of other packets in flight, if they have arrived, or else an ACK of the next round trip. No
     ACK comes while all packets in flight are lost.
 
-    When Vegas has doubled the timeout without having waited for it, there are two cases. If the
-    first fresh packet is sent during the recovery, its ACK comes at the end of the recovery, and
-    ``flow.resends`` is 1. If the window allows no packet before, the first fresh packet is sent at
-    the end of the recovery, and ``flow.resends`` is ``FRESH``.
-
-    After a timeout Vegas keeps a window of two packets, so it sends the lost packets one by one
-    again, a round trip each (``await_timer``).
+    When Vegas has doubled the timeout without having waited for it, ``flow.resends`` is 1: the
+    first fresh packet is sent during the recovery, and its ACK comes at the end of the recovery.
     """
     if flow.recovery_left > 0.0 or silent(flow):
         return
@@ -225,13 +162,13 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     if g <= 0.0:
         return
     if flow.resends > FRESH:
-        again = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)
+        again = g * (flow.in_flight - flow.undetected)
         over = flow.resends - FRESH
         flow.resends -= min(again, over)
         g *= max(1.0 - over / again, 0.0)
     flow.resends = max(flow.resends - g, 0.0)
     if flow.resends <= 1.0 + WINDOW_ERROR:
-        flow.backoff, flow.ignores_duplicates = 1.0, False
+        flow.backoff = 1.0
         if flow.in_flight - flow.undetected >= 2.0 * flow.acked_at_once:
             flow.resends = 0.0
     if flow.resends <= WINDOW_ERROR:
@@ -252,10 +189,8 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift, flow.held_back, flow.train_lacks = 0.0, 0.0, 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
-    resend_lost, flow.resend_lost = flow.resend_lost, False
-    timer = times_out(flow, now, c) or resend_lost
-    duplicates = needed(flow, now, c)
-    fast = W - lost >= duplicates
+    timer, flow.resend_lost = times_out(flow, now, c) or flow.resend_lost, False
+    fast = W - lost >= needed(flow, now, c)
     before = flow.in_flight
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = flow.burst_lost = 0.0
@@ -267,11 +202,8 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.cwnd = flow.in_flight = new
         return
     if fast and flow.fine_timer:
-        for _ in range(1 if resend_lost else int(min(lost, flow.most_holes))):
-            back_off(flow)
-        later = max(before - lost - DUPLICATES, 0.0)  # duplicate ACKs that enlarge the window
-        sends = np.floor(new + duplicates + later) > before
-        flow.resends = max(flow.resends, 1.0 if sends else FRESH)
+        back_off(flow)
+        flow.resends = max(flow.resends, 1.0)
     if timer:
         if fast:  # a fast retransmit came first
             W = 1.0 if flow.recovery == SLOW_START else new
@@ -280,8 +212,6 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         # A fast retransmit and an ACK of new data restart the timer, but duplicate ACKs do not.
         # The packet before the lost one was acknowledged one packet's part of a round trip ago.
         await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
-        if flow.fine_timer:
-            sample_timeout(flow, now, before, lost)
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
     flow.recovery_left = 1.0 + left

@@ -27,7 +27,6 @@ from vegasmodel.engines.fluid.sampled.recovery import (
     end_backoff,
     forget_losses,
     on_loss,
-    sample_steady_rtts,
     silent,
     too_few,
 )
@@ -189,7 +188,6 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         flow.over_estimate = min(flow.over_estimate, now.delay)
     if flow.resends > 0.0:
         end_backoff(flow, now, g)
-    sample_steady_rtts(flow, now, g)
     if flow.detection_in > 0.0:
         if flow.later_delay == NEVER:  # a packet was lost in this step
             flow.later_delay = now.delay
