@@ -100,6 +100,9 @@ def test_names_are_explained_in_python() -> None:
     assert vm.explain("minicycle").startswith("minicycle: one Vegas beside one Reno flow")
     with pytest.raises(vm.FieldError, match=r"^name: 'phase-effect' .*mean 'phase-effects'"):
         vm.explain("phase-effect")
+    assert vm.explain("phase") == vm.explain("phase-effects")
+    with pytest.raises(vm.FieldError, match=r"a law of your own: register_law, --laws"):
+        vm.explain("my-own-law")
 
 
 def test_the_meaning_of_an_assumption_completes_the_sentence_it_holds_if() -> None:
@@ -119,7 +122,7 @@ def test_keys_of_a_scenario_are_explained(capsys: pytest.CaptureFixture[str]) ->
     said = json.loads(capsys.readouterr().out)["keys"]
     assert list(said) == ["flow.send_jitter", "run.start_jitter"]
     assert run(["explain", "bufer"]) == 2
-    assert "a key's name; did you mean 'buffer'?" in capsys.readouterr().err
+    assert "of a key; did you mean 'buffer'?" in capsys.readouterr().err
     assert run(["explain"]) == 0
     assert "flow.delayed_ack, " in capsys.readouterr().out
 

@@ -368,7 +368,8 @@ def explain(name: str) -> str:
     key of a scenario file.  For example, ``explain("phase-effects")`` says when this assumption
     holds, and which models make it.  A part of the name of a column or a key is enough:
     ``explain("error")`` explains all columns with this word, and ``explain("jitter")`` the keys
-    ``send_jitter`` and ``start_jitter``.
+    ``send_jitter`` and ``start_jitter``.  If no column or key has the word, a word of the name of
+    an assumption is enough, too: ``explain("phase")`` explains ``phase-effects``.
 
     Raises ``FieldError``, which gives the nearest name, if there is no such name.
     """
@@ -382,10 +383,12 @@ def explain(name: str) -> str:
     word = name.lower()
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
     found = [name] if name in known else [*alike, *keys_like(word)]
+    found = found or [each for each in ASSUMPTIONS if word in each.split("-")]
     if not found:
         ends = [key.partition(".")[2] for key in keys()]
         near = nearest(name, [*EXPLANATIONS, *laws.names(), *known, *ends])
-        allowed = f"one of {', '.join(EXPLANATIONS)}, or a law's, an assumption's or a key's name"
+        allowed = f"one of {', '.join(EXPLANATIONS)}, or the name of a law (a law of your own: "
+        allowed += "register_law, --laws), of an assumption or of a key"
         raise FieldError("name", name, allowed + near)
     return Text("\n".join(map(_meaning, found)))
 
