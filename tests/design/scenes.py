@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Callable, Mapping
+
 import numpy as np
 
 import vegasmodel as vm
 from tests.helpers import MIXED
+from vegasmodel.study import points
 
 SHORT = '[run]\nduration = "60 s"\nwarmup = "20 s"\n'
+SCATTER = (-0.002, 0.0, 0.002)  # of a share, over three runs: the 95 % interval is 0.005 each way
 
 
 def mixed(more: str = "") -> vm.Scenario:
@@ -26,3 +31,25 @@ def figure(kind: str, p: vm.Prediction) -> float:
         "delay": float(p.queue_mean[0]) / p.scenario.links[0].capacity,
         "utilization": float(p.utilization[0]),
     }[kind]
+
+
+def scattering(
+    shares: Mapping[int, float],
+) -> Callable[..., tuple[points.Figures, list[vm.Prediction]]]:
+    """A stand-in for ``tried.answered``: three runs at each buffer, with these shares of Vegas.
+
+    ``shares`` has the mean share by the buffer in packets.
+    """
+
+    def runs(asked: points.Points, *_: object) -> tuple[points.Figures, list[vm.Prediction]]:
+        made = []
+        for value in asked.columns[0]:
+            rates = np.array(
+                [[1080 * (shares[value] + e), 1080 * (1 - shares[value] - e)] for e in SCATTER]
+            )
+            one = vm.predict(mixed().replace({"link.buffer": float(value)}), "minicycle")
+            extra = {"throughput_runs": rates}
+            made.append(dataclasses.replace(one, throughput=rates.mean(axis=0), extra=extra))
+        return points.collected(asked, made), made
+
+    return runs

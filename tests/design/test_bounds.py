@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 import vegasmodel as vm
-from tests.design.scenes import SHORT, figure, mixed
-from vegasmodel.study import points
+from tests.design.scenes import SHORT, figure, mixed, scattering
 from vegasmodel.study.search import tried
 
 
@@ -70,28 +67,11 @@ def test_an_interval_of_whole_numbers_ends_between_two_neighbours() -> None:
     assert found.where.endswith(f"to {one.high:g} pkt (not at {one.high + 1:g} pkt)")
 
 
-SCATTER = (-0.002, 0.0, 0.002)  # of a share, over three runs: the 95 % interval is 0.005 each way
-
-
 def test_chance_does_not_split_an_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     """At 3 packets the mean is just below the bound, and the interval of the runs contains it."""
     shares = {1: 0.4, 2: 0.31, 3: 0.299, 4: 0.301, 5: 0.29, 6: 0.2, 7: 0.1, 8: 0.1}
 
-    def runs(asked: points.Points, *_: object) -> tuple[points.Figures, list[vm.Prediction]]:
-        made = []
-        for value in asked.columns[0]:
-            each = [[1080 * (shares[value] + e), 1080 * (1 - shares[value] - e)] for e in SCATTER]
-            base = mixed().replace({"link.buffer": float(value)})
-            one = vm.predict(base, "minicycle")
-            rates = np.array(each)
-            made.append(
-                dataclasses.replace(
-                    one, throughput=rates.mean(axis=0), extra={"throughput_runs": rates}
-                )
-            )
-        return points.collected(asked, made), made
-
-    monkeypatch.setattr(tried, "answered", runs)
+    monkeypatch.setattr(tried, "answered", scattering(shares))
     found = vm.design(
         mixed(), "link.buffer", "share:vegas>=0.3", "rounds", between=(1, 8), verify=()
     )

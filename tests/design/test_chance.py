@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from tests.design.scenes import SHORT, figure, mixed
+from tests.design.scenes import SHORT, figure, mixed, scattering
 from tests.helpers import MIXED
 from vegasmodel.command_line.commands import run
 from vegasmodel.engines.rounds import answers
@@ -51,6 +51,18 @@ def test_few_runs_far_from_the_target_and_all_near_it(monkeypatch: pytest.Monkey
     others = [share - 0.3 for share in shares.values() if (share - 0.3) * here <= 0.0]
     assert others
     assert abs(here) <= min(map(abs, others))
+
+
+def test_solutions_that_may_be_one_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 3 and 5 packets the share may be the target, and at 4 it is hardly farther from it."""
+    shares = {1: 0.4, 2: 0.35, 3: 0.303, 4: 0.306, 5: 0.298, 6: 0.25, 7: 0.2, 8: 0.1}
+    monkeypatch.setattr(tried, "answered", scattering(shares))
+    target = "share:vegas=0.3"
+    found = vm.design(mixed(), "link.buffer", target, "rounds", between=(1, 8), verify=())
+    (solution,) = found.solutions
+    assert solution.value == 5.0
+    assert solution.interval == (3.0, 5.0)
+    assert "; the search found 2 solutions, 3 pkt and 5 pkt; they may be one: " in solution.note
 
 
 @pytest.mark.parametrize("scattered", [True, False])

@@ -46,7 +46,10 @@ UNTOLD = {  # keys whose defaults are guesses
 # - variant, under each [[flow]]: the TCP implementation is that of the papers. The trace does not
 #   tell which one ran. For Linux hosts write variant = "linux", for ns-2 variant = "ns2".
 """,
-    "queue": "# - queue, under [[link]]: the queue is drop-tail.\n",
+    "queue": """\
+# - queue, under [[link]]: the queue is drop-tail. If it is RED, correct buffer, too: RED drops
+#   packets before the buffer is full, so an estimate is too small.
+""",
     "delayed_ack": """\
 # - delayed_ack, under each [[flow]]: receivers acknowledge every packet by itself. Most real
 #   receivers do not; for these write delayed_ack = true.

@@ -330,5 +330,9 @@ def print_estimates(filled: Sequence[Filled]) -> None:
         console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
         ways = dict.fromkeys(e.how for e in filled)
         named = [("; ".join(told(e.key) for e in filled if e.how == way), way) for way in ways]
-        paragraphs([f"{keys}: {way}." for keys, way in named])
+        known = (
+            "If you know one of these values, write it into the file, even if it is the default. "
+        )
+        known += "A value in the file is not estimated."
+        paragraphs([*(f"{keys}: {way}." for keys, way in named), known])
         console().print()

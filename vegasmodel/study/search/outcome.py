@@ -149,9 +149,10 @@ def _merged(
     if len(place) == 1:
         return found[best]
     ends = (float(tried.x[place[0]]), float(tried.x[place[-1]]))
+    first, last = (texts.with_unit(tried, end) for end in ends)
     note = f"{found[best].note}; " if found[best].note else ""
-    note += (
-        f"chance decides which of {len(place)} values from {texts.with_unit(tried, ends[0])} to "
-    )
-    note += f"{texts.with_unit(tried, ends[1])} is the best: their 95 % intervals overlap"
+    note += f"the search found {len(place)} solutions"
+    note += f", {first} and {last}" if len(place) == 2 else f" from {first} to {last}"
+    note += f"; they may be one: {tried.aim.name} is not clearly farther from the target at any "
+    note += "value between them"
     return dataclasses.replace(found[best], note=note, interval=ends)
