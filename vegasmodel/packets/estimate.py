@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.full_queue import longest_wait
 from vegasmodel.packets.gaps import mean_over_time
 from vegasmodel.packets.trace import Floats, Trace
 from vegasmodel.stacks import STACKS
@@ -28,9 +29,6 @@ PAUSE = 1.0  # s: a shorter silence may be a sender that waits for a retransmiss
 NEAR = 2  # packets by which the queues that two flows meet may differ
 TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
 CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
-MOST = 0.95  # quantile of RTTs: a stall of a host makes fewer too long
-FEW = 10  # losses, of which a few stalls can be a quarter
-SPREAD = 0.2  # of the median: distance to the upper quartile of the delays of a full queue
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
 
@@ -395,64 +393,13 @@ def _buffer(
     if again is not None and not clean:  # ACKs of packets behind a lost one are delayed
         rtt = np.where(again > 0, np.nan, rtt)
     base = np.array([bases[name].value if name in bases else np.nan for name in trace.flows])
-    wait, how = _longest_wait(trace, rtt - base)
+    wait, how = longest_wait(trace, rtt - base)
     if not wait > 0:
         return None
     most = wait * capacity.value
     if overflowed:  # a mean or a sample can miss the longest queue of its interval
         bound += ", but an interval's RTT is not its largest: a lower bound"
     return Estimate(most, most, np.inf, "pkt", f"({how} - base RTT) capacity; {bound}")
-
-
-def _longest_wait(trace: Trace, waits: Floats) -> tuple[float, str]:
-    """The queueing delay at the longest queue, s, and a text on the RTT that it comes from.
-
-    ``waits`` has the queueing delays of the flows, s: [time, flow].
-
-    The largest delay of a trace may come from a host or a radio link that stalled once, and not
-    from the queue.  But at a drop-tail queue a flow loses a packet only when the queue is full.
-    The queue grows until then, so between two losses the delay of a flow is largest when the queue
-    is full.  The result is the median of these largest delays over all times between two losses,
-    each weighted by its length.  The weights make short times matter little: after a loss of
-    several packets, the next loss is near, and the queue need not have been full in between.  No
-    weight is above that of the usual time between two losses, or one flow that seldom loses a
-    packet would decide.
-
-    If a quarter of these delays are longer than the median by more than the part ``SPREAD``, many
-    packets were lost before the queue was full.  The result is then a delay that few of them exceed
-    (``MOST``).  Of fewer than ``FEW`` delays, stalls may make a quarter too long, so the median
-    counts.  If the trace shows no losses, the result is a delay that the flow with the longest
-    delays seldom exceeds.
-    """
-    lengths, counts = np.diff(trace.edges), [trace.known(k) for k in ("retransmits", "loss")]
-    found = [values for values in counts if values is not None]
-    tops, weights = list[float](), list[float]()
-    for i in range(len(trace.flows)):
-        lost = next((v[:, i] for v in found if np.nansum(v[:, i]) > 0), np.zeros(0))
-        ends = np.flatnonzero(np.nan_to_num(lost) > 0) + 1
-        for first, end in zip([0, *ends], ends, strict=False):
-            top = np.fmax.reduce(waits[first:end, i])
-            if np.isfinite(top):
-                tops.append(float(top))
-                weights.append(float(lengths[first:end].sum()))
-    if tops:
-        spans = np.array(weights)
-        spans = np.minimum(spans, _quantiles(spans, spans)[0])
-        middle, high, most = _quantiles(np.array(tops), spans)
-        if high - middle <= SPREAD * middle or len(tops) < FEW:
-            return middle, f"largest RTT before a loss, median over {len(tops)} losses"
-        how = f"largest RTT before a loss, {MOST:.0%} quantile over {len(tops)} losses"
-        return most, f"{how}, which are not all of a full queue"
-    parts = [np.quantile(w[np.isfinite(w)], MOST) for w in waits.T if np.isfinite(w).any()]
-    return float(max(parts, default=0.0)), f"RTT, {MOST:.0%} quantile"
-
-
-def _quantiles(values: Floats, weights: Floats) -> list[float]:
-    """The median, the upper quartile and the quantile ``MOST`` of weighted values."""
-    order = np.argsort(values)
-    total = np.cumsum(weights[order])
-    places = np.searchsorted(total, total[-1] * np.array([0.5, 0.75, MOST]), side="right")
-    return [float(values[order[place]]) for place in np.minimum(places, len(order) - 1)]
 
 
 def _alphas(
