@@ -158,7 +158,7 @@ def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFa
     """The error for a law that has enlarged a window without bound; it names the law's function."""
     from vegasmodel.engines.fluid.sampled.law import source
 
-    i = int(flows["extra"].argmax())
+    i = int((flows["extra"] + flows["undetected"]).argmax())
     flow, now = flows.view(np.recarray)[i], state.view(np.recarray)[0]
     seen = source(flow, now, papers_only(scenario))
     W, trip, law = seen.window, flow.rtt - flow.wait, find(scenario.members[i].flow.law)

@@ -20,7 +20,7 @@ from vegasmodel.engines.fluid.sampled.recovery import needed
 from vegasmodel.engines.tables import Table, jit, rare
 
 AT_TIMEOUT = 2.0  # most packets that a sender sends at once after a timeout: ns-2's Vegas
-MOST_AT_ONCE = 1e6  # packets that a flow sends in a step in addition to one per ACK
+MOST_AT_ONCE = 1e6  # packets that a flow sends in addition to one per ACK
 
 
 @jit
@@ -345,9 +345,10 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
 
     If ``smooth``, windows are real numbers. Then every flow whose window grows has one loss.
 
-    Returns false if there are too many additional packets: more than ``MOST_AT_ONCE`` of one flow
-    in this step, and more than the link and its buffer hold. Only a law that enlarges its window
-    without bound sends so many.
+    Returns false if a flow sends too many additional packets: more than ``MOST_AT_ONCE``, and more
+    than the link can take. They may be the packets of this step. They may also be packets that the
+    sender has lost before and does not yet know of; a slow start loses at most as many as link and
+    buffer hold. Only a law that enlarges its window without bound sends so many.
     """
     for i in range(len(flows)):
         flow = flows[i]
@@ -359,18 +360,20 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess(flows, link)
-    freed, sent, most, held, early = 0.0, 0.0, 0.0, 0.0, False
+    freed, sent, most, held, early, many = 0.0, 0.0, 0.0, 0.0, False, False
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
             freed += flow.freed / (flow.rtt + s_max)
             sent += max(flow.extra, 0.0) / (flow.rtt + s_max)
             most = max(most, flow.extra)
+            fits = link.capacity * (flow.rtt + s_max)
+            many = many or flow.undetected > max(MOST_AT_ONCE, 2.0 * fits)
             held = max(held, flow.held_back / (flow.rtt + s_max))
             early = early or flow.early_ago > 0.0
     if over + freed + held <= RATE_ERROR * link.capacity:
         return True
-    if most > MOST_AT_ONCE and sent > link.capacity:
+    if many or (most > MOST_AT_ONCE and sent > link.capacity):
         return False
     if freed > 0.0:
         drop_in_order(flows, now, link, over + freed - sent)
