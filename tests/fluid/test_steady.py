@@ -91,9 +91,10 @@ def test_a_recovery_is_no_rest(rtt, buffer):
 
 def test_a_window_that_moves_after_a_long_wait_was_not_at_rest():
     """For one of these waits the window begins to grow just after the search has looked at it."""
+    vm.register_law("waits", lambda f: 1.0 if f.elapsed > f.alpha else 0.0)
     for wait in np.arange(1.5, 3.0, 0.04):
-        vm.register_law("waits", lambda f, wait=wait: 1.0 if f.elapsed > wait else 0.0)
-        answer = limit_cycle(waitless(Flow("waits", 0.06), capacity=1000.0, buffer=40.0))
+        flow = Flow("waits", 0.06, alpha=wait, beta=wait)
+        answer = limit_cycle(waitless(flow, capacity=1000.0, buffer=40.0))
         assert not answer.residual > 1e-6, wait
 
 
