@@ -1,6 +1,7 @@
 """Starts the command ``vegasmodel``, also as ``python -m vegasmodel``.
 
-Until the command's modules are imported, Ctrl-C and SIGTERM end the process at once and silently.
+The import of the command's modules takes a moment. If Ctrl-C or SIGTERM comes meanwhile, the
+process ends at once, without a traceback or other message.
 """
 
 import os

@@ -1,4 +1,7 @@
-"""Defines the statuses of a solver or simulator: how it ended, or that it is still at work."""
+"""Defines how a solver or a simulator may end, as numbers with names such as ``DONE``.
+
+``PENDING`` says that it is still at work.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Evaluates models for a scenario: most modules evaluate one closed form or one simulator.
+"""Evaluates closed forms and simulators for a scenario; most modules evaluate one of them.
 
-A scenario describes links, flows and the length of a run. The result has the throughputs, and says
-which assumptions of the model hold in this scenario.
+A scenario describes links, flows and the length of a run. The result is a ``Prediction`` with the
+flows' throughputs. It also says which assumptions of the model hold in this scenario.
 """
 
 __all__: list[str] = []

@@ -1,9 +1,10 @@
 """Computes the rates of Vegas flows that arrive one after another, by two models.
 
-A flow that measures its baseRTT while packets are queued over-estimates its propagation delay. The
-model ``arrivals`` computes the steady state after the start of each flow, and from this state the
-over-estimate of the next flow, unless the scenario gives the over-estimates. ``arrivals-bonald`` is
-Bonald's closed form for flows that all have the same alpha.
+A flow that arrives later finds packets in the queue. So its baseRTT, the least RTT that it
+measures, contains a queueing delay. The flow over-estimates its propagation delay by this queueing
+delay. The model ``arrivals`` computes these over-estimates, one flow after another, from the steady
+state of the earlier flows. (If the scenario gives the over-estimates, it uses those.) The model
+``arrivals-bonald`` is Bonald's closed form for flows that all have the same alpha.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Checks which assumptions of the simulator ``fluid`` hold in a run of a scenario."""
+"""Checks which assumptions of the simulator ``fluid`` hold in a run of a scenario.
+
+For example, ``fluid`` assumes that no flow starves, and that the windows reach their steady state
+before the warm-up ends.
+"""
 
 from __future__ import annotations
 

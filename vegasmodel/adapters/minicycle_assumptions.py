@@ -1,4 +1,7 @@
-"""Checks the assumptions of the mini-cycle model; ``minicycle.py`` says what it predicts."""
+"""Checks which assumptions of the mini-cycle model hold in a scenario.
+
+The model (De Vendictis and Baiocchi 2002) predicts how Vegas and Reno share a drop-tail buffer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Takes from a scenario what the mini-cycle model needs: numbers, and who loses packets."""
+"""Reads from a scenario the arguments of the mini-cycle model, such as capacity, buffer and RTT.
+
+The model predicts how Vegas and Reno share a drop-tail buffer. One of its arguments says which of
+the flows lose packets when the buffer overflows.
+"""
 
 from __future__ import annotations
 

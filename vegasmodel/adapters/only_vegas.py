@@ -1,7 +1,7 @@
-"""Holds functions that several models share: those for a link that only Vegas flows use.
+"""Holds functions that several models share: those for a link which only Vegas flows use.
 
-If a flow measures its baseRTT while packets are queued, it over-estimates its propagation delay.
-The function ``over_estimates`` computes the over-estimates.
+For example, ``over_estimates`` computes by how much each flow over-estimates its propagation delay.
+A flow does so if packets are queued while it measures its baseRTT.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Computes the rates of flows on a link that loses packets at random (model ``random-loss``).
 
-The rates come from a Markov chain for each flow's congestion control.
+The rate of each flow comes from a Markov chain for its window (``equilibrium/loss_rounds.py``).
 """
 
 from __future__ import annotations

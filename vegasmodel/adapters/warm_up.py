@@ -1,4 +1,7 @@
-"""Tests whether windows can reach the steady state within the warm-up, before averages begin."""
+"""Tests whether windows can reach the steady state within the warm-up, before averages begin.
+
+If they cannot, the averages of a simulation depend on how the flows started.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Runs the command ``basins``: which throughputs follow from random starts, and how often each?"""
+"""Runs the command ``basins``, which finds the different outcomes that a scenario may have.
+
+The command simulates the scenario from many random starts, with different start times and first
+windows. Starts that lead to nearly the same throughputs have the same outcome. The command prints
+which share of the starts leads to each outcome.
+"""
 
 from __future__ import annotations
 

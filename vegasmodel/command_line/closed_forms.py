@@ -2,11 +2,11 @@
 
 They need no scenario file: options give the capacity and the properties of the flows.
 ``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use. ``rd`` is for a link with
-Rate-Delay services.
+Rate-Delay services (Podlesny and Williamson).
 
-An option with one value per flow takes a list with commas (``--alpha 3,1``). One value of
-``--alpha`` or ``--rtt`` holds for all flows. In ``equilibrium`` the length of the list
-``--over-estimate`` is the number of flows. ``rd`` takes one alpha for all Vegas flows.
+An option with one value per flow takes a list with commas (``--alpha 3,1``). A single value of
+``--alpha`` or ``--rtt`` holds for all flows. The command ``equilibrium`` takes the number of flows
+from the length of the list ``--over-estimate``. ``rd`` takes one alpha for all Vegas flows.
 """
 
 from __future__ import annotations

@@ -38,25 +38,26 @@ TOO_SHORT = "a guess: the trace's RTT is too short for this link"
 AT_RECEIVER = "; a capture at the receiver shows only a part of it"
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# The keys below are left out because they are not estimated. So their defaults apply, and are
-# guesses:
+# The trace does not tell the values of the keys below. So they are not in this file, and have
+# their defaults. Check whether these are right:
 """
 UNTOLD = {  # keys whose defaults are guesses
     "variant": """\
-# - variant, under each [[flow]]: the TCP implementation is that of the papers. The trace does not
-#   tell which one ran. For Linux hosts write variant = "linux", for ns-2 variant = "ns2".
+# - variant, under each [[flow]]: the TCP implementation. The default is the TCP that the papers on
+#   Vegas describe. For Linux hosts write variant = "linux", for ns-2 variant = "ns2".
 """,
     "queue": """\
-# - queue, under [[link]]: the queue is drop-tail. If it is RED, correct buffer, too: RED drops
-#   packets before the buffer is full, so an estimate is too small.
+# - queue, under [[link]]: the queue discipline. The default is drop-tail. If your link has RED,
+#   correct the key buffer, too. Its estimate is too small, because RED drops packets before the
+#   buffer is full.
 """,
     "delayed_ack": """\
-# - delayed_ack, under each [[flow]]: receivers acknowledge every packet by itself. Most real
-#   receivers do not; for these write delayed_ack = true.
+# - delayed_ack, under each [[flow]]: by default the receiver sends an ACK for every packet. Most
+#   real receivers delay their ACKs; for these write delayed_ack = true.
 """,
     "send_jitter": """\
-# - send_jitter, under each [[flow]]: senders wait for a random time before they send. If they do
-#   not, write send_jitter = "0 s".
+# - send_jitter, under each [[flow]]: by default the sender waits for a random time before it sends
+#   a packet. If your senders do not wait, write send_jitter = "0 s".
 """,
 }
 PLAIN = """\

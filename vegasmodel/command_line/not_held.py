@@ -1,6 +1,7 @@
 """Writes the sentences that say in how many cases each assumption of a model does not hold.
 
-The cases are, for example, the points of a sweep, or random starts of one scenario.
+The cases are, for example, the points of a sweep, or the random starts of one scenario. Commands
+such as ``sweep`` print these sentences below their results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs the command ``paper``, which prints a paper's numbers beside those that we compute."""
+"""Runs the command ``paper``: prints a paper's numbers beside the same numbers from our models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the command ``completion``: it prints a script that completes commands at the tab key."""
+"""Runs the command ``completion``: prints a script that lets the tab key complete commands."""
 
 from __future__ import annotations
 

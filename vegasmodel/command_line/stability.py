@@ -1,6 +1,7 @@
 """Runs the command ``stability``, which tells whether a scenario's equilibrium is stable.
 
-It can also trace the boundary of stability in the plane of two fields.
+It can also trace for which values of two fields of the scenario, such as two RTTs, the equilibrium
+turns unstable.
 """
 
 from __future__ import annotations

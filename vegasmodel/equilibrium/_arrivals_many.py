@@ -1,4 +1,4 @@
-"""Computes, fast, the queueing delay after each arrival if up to a million Vegas flows arrive.
+"""Computes the queueing delay after each arrival of a Vegas flow, fast for up to a million flows.
 
 ``arrivals.arrive`` uses this module for more than ``arrivals.FAR_FIELD`` flows.
 

@@ -5,8 +5,8 @@ by x_i. The capacity is c, the queueing delay is Delta. The rates of the flows a
 
     sum_i alpha_i / (Delta - x_i) = c.
 
-In Linux each term has one more factor (see ``secular.rates``). The unknown of this equation is the
-gap g = Delta - max x, because rounding errors harm it less than Delta.
+In Linux each term has one more factor (see ``secular.rates``). The functions solve for the gap
+g = Delta - max x instead of Delta, because g suffers less from rounding errors.
 
 Many functions have the same arguments. ``alpha``, ``x`` and ``rtt`` hold the thresholds (packets),
 the over-estimates and the propagation delays (s) of all flows. If there are several links, their
@@ -43,14 +43,13 @@ CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not d
 WIDTH = 6  # greatest number of partial sums of a chunk
 LIMIT = 220  # of passes; in the worst case many of them only halve the range of exponents
 ROUGH_LIMIT = 60
-# `find_gap` computes the gap g by iteration. The gap is the queueing delay less the largest
-# over-estimate of baseRTT. The iteration has two stages: the first computes in float64, the second
-# with twice as many digits. A stage ends after a step that changes g by at most a certain fraction
-# of g. ROUGH_STEP has the fractions for the first stage, LAST_STEP those for the second. The first
-# number of each pair is for steps that converge quadratically: the relative error of g after such a
-# step is roughly the square of the fraction. The second number is for steps that converge
-# cubically. The error is then roughly the cube of the fraction, so the fraction may be larger. The
-# first stage also ends after ROUGH_LIMIT steps.
+# `find_gap` computes the gap g of the docstring above by iteration. The first stage of the
+# iteration computes in float64, the second with twice as many digits. A stage ends after a step
+# that changes g by at most a certain fraction of g: a number of ROUGH_STEP in the first stage, of
+# LAST_STEP in the second. Each has two numbers. The first is for steps that converge quadratically:
+# after such a step, the relative error of g is about the square of the fraction. The second is for
+# steps that converge cubically. The error is then about the cube of the fraction, so the fraction
+# may be larger. The first stage also ends after ROUGH_LIMIT steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

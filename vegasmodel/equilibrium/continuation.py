@@ -3,8 +3,8 @@
 The modules ``hopf`` and ``minicycle_folds`` use this module. The n equations F(x, p) = 0 in n
 unknowns x and one parameter p define curves. A branch is a part of such a curve. The method is
 pseudo-arclength continuation (Keller 1977). It makes a step along the tangent of the branch. Then
-Newton's method returns to the branch, within the plane perpendicular to the tangent. Neither of the
-two holds p fixed, so p may first rise and then fall.
+Newton's method returns to the branch, within the plane perpendicular to the tangent. Neither the
+step nor Newton's method keeps p fixed, so p may first rise and then fall.
 
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
 method finds this point. It also finds a fold at a corner of the branch, where the tangent jumps

@@ -8,8 +8,8 @@ which a loss occurs. The source behaves as in ns-2:
   every round trip, whatever b is.) If b is above 1, the last packets of a window wait for the next
   window before they are acknowledged. Vegas does not grow in the round trip after a recovery.
 * Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
-  one, the source waits for its coarse timer. Vegas also has a fine timer, so one or two duplicate
-  ACKs may be enough.
+  one, the source waits for its coarse timer, the usual retransmission timer. Vegas also has a fine
+  timer, which is shorter. If it has expired, one or two duplicate ACKs are enough.
 * Recovery. Tahoe continues with slow start. Reno repairs one loss; a second loss in the window
   means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all losses in one
   round trip.

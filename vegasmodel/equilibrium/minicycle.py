@@ -17,10 +17,10 @@ them (`minicycle_printed`).
 of ns-2 includes the packet in transmission. So a run of ns-2 with the limit L corresponds to
 ``buffer = L - 1``.
 
-If the buffer is larger than B_th (`threshold`), Vegas stops growing before the overflow. In ns-2
-Vegas reacts to the queue about two mini-cycles late, so it stops in time only if the buffer is a
-few packets larger than B_th. Just above B_th the model can be far off, because one packet more or
-less in the queue changes Vegas's window by many packets.
+If the buffer is larger than a size B_th, which the function `threshold` computes, Vegas stops
+growing before the overflow. In ns-2 Vegas reacts to the queue about two mini-cycles late, so it
+stops in time only if the buffer is a few packets larger than B_th. Just above B_th the model can be
+far off, because one packet more or less in the queue changes Vegas's window by many packets.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Defines the class ``Cycle``, which ``minicycle.solve`` returns: one cycle of Vegas and Reno."""
+"""Defines the class ``Cycle``, which ``minicycle.solve`` returns: one cycle of Vegas and Reno.
+
+The cycle lasts from one overflow of the buffer to the next.
+"""
 
 from __future__ import annotations
 

@@ -317,8 +317,8 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
 
     # Phase 3, (17): V falls along the curve until the buffer is full (q = B) or V reaches its least
-    # value, ``path.floor``. From then on V is constant until the loss, so also in the last
-    # mini-cycle. There is no phase 3 if q_d >= B.
+    # value, ``path.floor``. Then V is constant until a packet is lost at q = B + 1. There is no
+    # phase 3 if q_d >= B.
     q_e = np.where(q_d < B, np.clip(upper.queue(path.floor), q_d, B), np.maximum(q_d, B))
     V_e = np.where(q_d < B, np.maximum(upper.window(B), np.minimum(path.floor, V_d)), V_d)
     return Course(

@@ -1,4 +1,4 @@
-"""Defines ``ByName``, a dictionary of results whose error for a wrong name lists the right ones."""
+"""Defines ``ByName``, a dictionary of results; the error for a wrong name lists the right names."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Describes the functions by which a law (a congestion control) changes the window at ACKs.
 
-``PacketRules`` lists these functions. Their first argument is the state of the sender
-(``Window``): its window, its RTTs and the properties of its TCP implementation. The simulator
-``rounds``, which sends whole packets, compiles them with Numba. Several of these functions call
-``cwnd_packets`` and ``keeps_up``.
+``PacketRules`` lists these functions. Their first argument, ``Window``, is the state of the sender:
+its window, its RTTs and the properties of its TCP implementation. The simulator ``rounds``, which
+sends whole packets, compiles the functions with Numba.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Estimates from the RTTs in a trace how long packets wait in a full queue."""
+"""Estimates from the RTTs in a trace how long packets wait in a full queue.
+
+The buffer's size is estimated from this time and the capacity (``estimate.py``).
+"""
 
 from __future__ import annotations
 

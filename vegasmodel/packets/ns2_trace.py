@@ -1,6 +1,6 @@
 """Turns the output of one run of ns-2 or ns-3 into a ``Trace``: packet counts and means over time.
 
-``record`` also makes the run.
+The function ``record`` makes the run and returns its trace.
 """
 
 from __future__ import annotations

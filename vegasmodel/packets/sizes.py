@@ -1,6 +1,7 @@
-"""Converts a trace's numbers of packets, if its packets have another size than the scenario's.
+"""Converts the counts of packets in a trace to packets of the size that the scenario states.
 
-The numbers then count packets of the size that the scenario states; the bytes stay the same.
+The packets of a trace may have another size than those of the scenario with which it is compared.
+The conversion changes the counts, but not the numbers of bytes.
 """
 
 from __future__ import annotations

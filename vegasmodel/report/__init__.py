@@ -1,4 +1,4 @@
-"""Reports to the user: tables and notes for results, explanations of models and of words."""
+"""Reports to the user: makes tables of results with notes, and explains models and results."""
 
 __all__: list[str] = []
 

@@ -1,6 +1,7 @@
 """Reads, checks and writes two fields of a scenario that need rules of their own.
 
-They are the packets that a link drops on purpose, and the congestion control law of a flow.
+One field is the law (congestion control) of a flow. The other lists packets that a link shall drop
+on purpose, as ns-2 can do.
 """
 
 from __future__ import annotations

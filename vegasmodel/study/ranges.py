@@ -1,4 +1,7 @@
-"""Gives the range of a field's values that ``design`` searches: the user's, or a default one."""
+"""Chooses the range of values in which ``design`` searches: the user's range, or a default one.
+
+``design`` searches for values of a scenario's field, such as a buffer, that meet a target.
+"""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ order, the logarithm of the ratio has the variance
 
 (JCGM 100:2008, equation (10)). This is right only where the ratio is nearly linear over the range
 of the errors. So the ratio is also computed at one and at two standard deviations above and below
-each value. ``rough`` names the fields for which it is far from linear there, or whose slope may
-jump near the scenario's value.
+each value. ``rough`` names the fields for which the ratio is far from linear there, or whose slope
+may jump near the scenario's value.
 
 Both functions neglect the error of the model itself. So ``broken`` of their results names the
 assumptions of the model that do not hold in the scenario. It also names those that hold there, but

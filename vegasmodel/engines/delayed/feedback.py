@@ -1,4 +1,4 @@
-"""Simulates windows and one queue; each sender learns of the queue a round trip late.
+"""Simulates senders that share one queue and learn of it a round trip late (``delayed``).
 
 Flow i has the propagation delay T_i, the window W_i (packets) and the over-estimate x_i of the
 propagation delay: its baseRTT is T_i + x_i. The link has the capacity c (packets per second) and
@@ -51,8 +51,8 @@ reaches 1.
 
 RED computes its drop probability from its average queue v. The present queue has c s packets. Each
 packet that reaches the queue moves v towards c s, by the fraction w of the difference. Here w is
-RED's weight. While the queue is empty, the link could send more packets than arrive. For each of
-these missing packets v falls, too, as if the packet had arrived and found the queue empty.
+RED's weight. While the queue is empty, the link could send more packets than arrive. For each
+packet that it could have sent in addition, v falls as if this packet had found the queue empty.
 
 Sources: for (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; for (D4) equation (1) of
 Boutremans and Le Boudec (2000); for RED and the mean effect of drops Misra, Gong and Towsley,

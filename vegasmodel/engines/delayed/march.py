@@ -1,9 +1,10 @@
 """Runs the main loop of the simulator ``delayed``, whose equations are in ``feedback.py``.
 
-The numbers of packets sent, arrived and lost are piecewise linear functions of time. A step is no
-longer than the shortest delay between a sender and the queue. So all past values that a step needs
-are known. A step ends early if the queue becomes empty or the buffer becomes full, or at an event
-of a flow, such as its start or the news of a loss.
+In each step of time the loop advances the queue and the senders. Within a step the numbers of
+packets sent, arrived and lost are linear functions of time. A step is no longer than the shortest
+delay between a sender and the queue. So the packets that arrive in a step were sent in earlier
+steps. A step ends early if the queue becomes empty or the buffer becomes full. It also ends early
+when a flow starts or stops, or when its sender detects a loss.
 """
 
 from __future__ import annotations

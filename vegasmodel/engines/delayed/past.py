@@ -1,7 +1,8 @@
-"""Stores the past solution of a delay differential equation, as polynomials and breaks.
+"""Stores the past solution of a delay differential equation, for the integrator that solves it.
 
-There is one polynomial for each step; it gives the solution at any time within the step. A break is
-a time at which the solution or one of its derivatives jumps.
+There is one polynomial for each step of the integrator. It gives the solution at any time within
+the step. The times at which the solution or one of its derivatives jumps are stored, too; they are
+called breaks.
 """
 
 from __future__ import annotations

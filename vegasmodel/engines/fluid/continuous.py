@@ -3,9 +3,9 @@
 ``run`` integrates the differential equations in ``windows.py``, which have no feedback delay. Vegas
 follows equation (1) of Boutremans and Le Boudec (2000). When Vegas's backlog reaches a threshold,
 the backlog may stay there, while the window changes with the queue. This is a sliding mode: the
-docstrings of this package say that the window slides on the threshold. CUBIC is not simulated here.
-Outside slow start the other loss-based windows grow by one packet per round trip, or by half a
-packet if ACKs are delayed. Losses occur when the queue fills the buffer.
+docstrings of this package say that the window slides on the threshold. Outside slow start the
+window of a loss-based flow grows by one packet per round trip, or by half a packet if ACKs are
+delayed. (CUBIC is not simulated here.) Losses occur when the queue fills the buffer.
 
 A flow's ``variant`` names a TCP implementation. This model takes only parameters from it, such as
 the backlogs at which Vegas's window grows and shrinks. In a real implementation Vegas also sends

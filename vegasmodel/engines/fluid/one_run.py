@@ -1,4 +1,7 @@
-"""Makes one run of the simulator ``fluid`` in small steps of time (package ``sampled``)."""
+"""Makes one run of the simulator ``fluid`` with the package ``sampled``, in small steps of time.
+
+If a run depends on random numbers, ``run.py`` makes several runs and averages their results.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Runs the simulator ``fluid`` piece by piece, so that Ctrl-C can stop it.
+"""Runs a simulation of ``fluid`` in short pieces, so that Ctrl-C can stop it.
 
-Compiled code handles no signals. So the main loops (``march.py``, ``sampled/march.py``) return to
-Python again and again. If the user has pressed Ctrl-C, Python then raises ``KeyboardInterrupt`` in
-the main thread, and ``threads.check`` raises it in other threads.
+Python cannot react to Ctrl-C while compiled code runs. So the compiled main loops (``march.py``,
+``sampled/march.py``) return to Python after each piece, a fraction of a second. If the user has
+pressed Ctrl-C, Python then raises ``KeyboardInterrupt`` in the main thread, and ``threads.check``
+raises it in other threads.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Defines data types of the simulator ``fluid`` with windows that change at every instant.
 
-The types are named tuples of arrays, which compiled code can read. They hold the properties of the
-flows, a batch of scenarios, the state of a simulation (``march.py`` runs it), and the time
-integrals for the averages. The simulator ``delayed`` also uses ``Flows``, and the package
-``sampled`` also uses ``Tally``.
+The types are named tuples of arrays, which compiled code can read. ``Flows`` holds the properties
+of the flows, ``Batch`` several scenarios, and ``State`` the state of a simulation. ``Tally`` holds
+time integrals, from which averages are computed. The simulator ``delayed`` also uses ``Flows``, and
+the package ``sampled`` also uses ``Tally``.
 """
 
 from __future__ import annotations

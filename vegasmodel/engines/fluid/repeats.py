@@ -1,7 +1,7 @@
 """Speeds up a simulation: if the cycles of the windows repeat, whole cycles are skipped.
 
-A cycle lasts from one overflow of the buffer to the next. Samples within a skipped cycle are copied
-from the last cycle that was simulated.
+A cycle lasts from one overflow of the buffer to the next. If samples of windows and queue are
+wanted within a skipped cycle, they are copied from the last cycle that was simulated.
 """
 
 from __future__ import annotations

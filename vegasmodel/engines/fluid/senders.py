@@ -1,4 +1,7 @@
-"""Makes the records of a scenario's flows with which the package ``sampled`` begins."""
+"""Makes a record of each flow of a scenario, which the package ``sampled`` simulates.
+
+A record (``sampled.records.Sender``) holds the parameters and the state of a flow's sender.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +48,14 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # `samples_train` is for senders that decide once per round trip, such as ns-2's Vegas. If it is
-    # False, such a sender samples the queueing delay over the whole round trip. If it is True, the
-    # sender samples the delay only while its packets pass the queue. This is right if all RTTs are
-    # equal, because the packets that a sender has in flight then stay together as a train. But
-    # sampling a train needs short steps of time, which the simulator makes only while the buffer is
-    # nearly full. If all flows are delay-based, the buffer seldom fills (`fills` is False). So
-    # `samples_train` is False if all flows are delay-based, and also if RTTs differ.
+    # Some senders, such as ns-2's Vegas, decide once per round trip, by the mean queueing delay in
+    # this round trip. If `samples_train` is False, the simulator takes the mean over the whole
+    # round trip. If it is True, the mean is over the time in which the sender's packets pass the
+    # queue. This is better if all RTTs are equal, because the packets of a sender then stay
+    # together as a train. But it needs short steps of time, which the simulator makes only while
+    # the buffer is nearly full. If all flows are delay-based, the buffer seldom fills (`fills` is
+    # False). So `samples_train` is True only if all RTTs are equal and some flow is loss-based. In
+    # addition, windows must be whole packets (`smooth` is False).
     fills = not all(find(group.law).delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):

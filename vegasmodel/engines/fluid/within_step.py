@@ -1,4 +1,4 @@
-"""Computes what the link delivers in a part of a step of the simulator ``fluid``."""
+"""Computes how many packets a link delivers in a part of a time step of the simulator ``fluid``."""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ RFC 9438 computes a target: the window to be reached one RTT later. From the tar
 computes a whole number ``cnt``. Linux 6.1 does so at most once per clock tick. After ``cnt`` ACKs
 the window grows by one packet. For the RTT the kernel uses the least RTT that it has measured.
 
-Before the first loss, CUBIC does not know at which window packets are lost, and a timeout makes it
-forget this window. Until the next loss, ``cnt`` is at most 20 in Linux 6.1, and always 50 in Linux
-2.6 (``Sender.cnt_before_loss``).
+Before the first loss, CUBIC does not know at which window packets are lost. A timeout makes it
+forget this window again. In both cases, until the next loss, ``cnt`` is at most 20 in Linux 6.1,
+and always 50 in Linux 2.6 (``Sender.cnt_before_loss``).
 
 The kernel also computes the window that a Reno flow would have reached since the last recovery. If
 this window is larger than CUBIC's, the kernel lowers ``cnt``, so that CUBIC's window reaches Reno's

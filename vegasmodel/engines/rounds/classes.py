@@ -1,8 +1,9 @@
-"""Makes the data with which ``rounds`` simulates a link with Rate-Delay services (``turns.py``).
+"""Makes the records with which ``rounds`` simulates a link with Rate-Delay services.
 
-The packets of two classes of flows take turns on such a link. ``class_record`` fills in the record
-of one class. ``class_stores`` makes the records that hold the waiting packets. ``share_changes``
-lists the times at which ns-2's script changes how the classes share the capacity.
+On such a link two queues, one for each class of flows, take turns (``turns.py``). ``class_record``
+fills in the record of a class's queue. ``class_stores`` makes the records that hold the waiting
+packets. ``share_changes`` lists the times at which the script that runs ns-2 changes the shares of
+the classes in the capacity.
 """
 
 from __future__ import annotations

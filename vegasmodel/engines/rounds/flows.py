@@ -237,7 +237,7 @@ def records(
     # with the longest RTT come first in the array. Flows with the same RTT are sorted by start
     # time, congestion control, alpha, beta and stop time, so that the result does not depend on the
     # order of the flows in the scenario file. But if flows arrive at random or have random sizes,
-    # the order of the file's [[flow]] tables decides which random numbers each table gets.
+    # the order of the file's [[flow]] tables decides which random numbers each flow gets.
     keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
     flows = flows.view(_BYTES)[np.lexsort((*keys, -flows["rtt"]))].view(FLOW)
     # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own

@@ -1,9 +1,10 @@
-"""Finds lost packets as ns-2's Vegas does: compares a packet's age with a fine timeout.
+"""Finds lost packets as ns-2's Vegas does: a packet is lost if it is older than a fine timeout.
 
 The fine timeout is not rounded to clock ticks (``timer.overdue``). At duplicate ACKs, and at the
 first two ACKs of new data after a retransmission, Vegas checks the first missing packet. If this
-packet is older than the fine timeout, it is called overdue, and Vegas retransmits it. Vegas with
-the variant ``paper`` does the same, but without an error of ns-2's code (``leave_stale``).
+packet was sent longer ago than the fine timeout, it is called overdue, and Vegas retransmits it.
+Vegas with the variant ``paper`` does the same, but without an error in ns-2's code
+(``leave_stale``).
 """
 
 from __future__ import annotations

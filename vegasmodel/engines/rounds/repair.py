@@ -1,4 +1,4 @@
-"""Decides which packets count as lost in a recovery with SACK, and which the sender sends.
+"""Decides in a recovery with SACK which packets count as lost, and which packets are sent.
 
 Linux and ns-2's CUBIC repair losses in ways of their own, which the functions explain.
 """

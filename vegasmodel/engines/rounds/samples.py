@@ -8,9 +8,10 @@ The clock of each queue is ``link.shift`` seconds behind the simulation's clock 
 why). A queue is sampled when its own clock reaches the instant. The flows whose path begins at this
 queue are sampled at the same time.
 
-A sample only reads. To know a queue at the instant, a copy of its record (``Net.copies``) goes on
-to this instant. The queue itself goes on from event to event. So its rounding errors, and with them
-the run, do not depend on the instants.
+Samples do not change the run. The simulator computes a queue at the times of events, and an instant
+usually lies between two of these. So a copy of the queue's record (``Net.copies``) is advanced to
+the instant, and the queue itself is not. Otherwise its rounding errors would depend on the
+instants.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,13 +1,14 @@
 """Moves groups of packets through each queue on a flow's path and back to the sender.
 
-The packets of a group arrive at a queue evenly over an interval, or all at its end. The simulator
-handles the group at the end of the interval: it finds which packets are lost and when the others
-leave, and hands the group to the next queue. But the first packet of the group may reach the next
-queue before the interval is over. So each queue has a clock of its own, which runs ``Queue.shift``
-seconds behind the simulation's clock. The next queue's clock is so late that it has not yet come to
-the time at which the first packet arrives. Longer intervals need later clocks. No interval is
-longer than 1.5 times ``Sender.longest_stretch`` seconds, and the clocks are late enough for this
-length (``route._clocks``).
+The packets of a group arrive at a queue evenly over an interval of time, or all at its end. The
+simulator handles this arrival as one event at the end of the interval. It finds which packets are
+lost and when the others leave, and sends the group on to the next queue. But the group's first
+packet may reach the next queue before the interval is over. By then the next queue must not yet
+have been simulated beyond the arrival of this packet.
+
+So each queue has a clock of its own, which runs ``Queue.shift`` seconds behind the simulation's
+clock. The shift is large enough for intervals of up to 1.5 times ``Sender.longest_stretch``
+seconds, and no interval is longer (``route._clocks``).
 """
 
 # mypy: disable-error-code="no-any-return"

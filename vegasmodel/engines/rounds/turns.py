@@ -1,12 +1,14 @@
-"""Sends the packets of the two classes of a link with Rate-Delay services in turn.
+"""Sends the packets of a link with Rate-Delay services, on which two classes of flows take turns.
 
-A packet that arrives joins the queue of its class. When the link is free, a scheduler chooses the
-class that sends its first packet. Only then is it known how long this packet has waited. Until then
-the packet is kept in the ring buffer of its class. (This buffer belongs to a ``Hop`` whose field
-``stores`` is 1. Any other ``Hop`` stands for a queue on the path of one flow.)
+Such a link (Podlesny and Williamson) has a queue for flows that want a high rate, and another for
+flows that want a low delay. A packet that arrives joins the queue of its class. When the link is
+free, a scheduler chooses the class that sends its first packet. Only then is it known how long this
+packet has waited. Until then the packet is kept in the ring buffer of its class. (This buffer
+belongs to a ``Hop`` whose field ``stores`` is 1. Any other ``Hop`` stands for a queue on the path
+of one flow.)
 
-There are two schedulers: that of the paper (``_by_volume``), and the one that stands in for it in
-ns-2, class-based queueing with weighted round robin (``_by_rounds``).
+There are two schedulers: that of Podlesny and Williamson (``_by_volume``), and class-based queueing
+with weighted round robin (``_by_rounds``), which stands in for it in ns-2.
 """
 
 # mypy: disable-error-code="no-any-return"

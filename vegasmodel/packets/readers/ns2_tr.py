@@ -6,7 +6,7 @@ One file may hold both. The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, 
 - transmissions and retransmissions at a flow's source, and deliveries at its destination,
 - the flow's drops at all links, and its packets in flight,
 - the flow's RTTs, each from a packet's transmission to its ACK,
-- how many packets its ACKs acknowledge, where the first node in the trace sends them,
+- how many packets each of its ACKs acknowledges,
 - the queue of every link.
 
 A packet that was sent twice gives no RTT. Nor does a packet smaller than the flow's largest one,

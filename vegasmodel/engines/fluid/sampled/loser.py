@@ -1,4 +1,8 @@
-"""Decides whose packet is lost when a flow sends one too many for a full buffer."""
+"""Decides whose packet is lost when a flow sends one too many for a full buffer.
+
+The additional packet may get the last free place in the buffer. Then a later packet is lost, which
+may belong to another flow.
+"""
 
 from __future__ import annotations
 

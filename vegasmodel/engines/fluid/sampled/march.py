@@ -1,4 +1,4 @@
-"""Runs the main loop of the sampled form of the simulator ``fluid``, in small steps of time.
+"""Runs the main loop of the package ``sampled``, which simulates in small steps of time.
 
 In each step the loop starts and stops flows, and updates the windows and the queue. It also adds up
 the time integrals from which the averages are computed.

@@ -1,6 +1,7 @@
 """Defines data types of ``sampled``: a sender, the link's state, and the link's constants.
 
-The function ``moving`` counts those packets of a sender that are on their way.
+The function ``moving`` counts a sender's packets in flight, without those that are lost and those
+that the receiver holds back.
 """
 
 from __future__ import annotations

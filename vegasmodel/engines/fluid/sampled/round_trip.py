@@ -1,7 +1,7 @@
 """Handles ACKs: the sender measures the delay, detects losses and moves its window.
 
-Vegas, and every user's law with ``once_a_round``, decides only at the end of a round trip by how
-much the window changes in the next one. The windows of other laws change throughout.
+Vegas decides at the end of a round trip by how much its window changes in the next one. So does a
+user's law with ``once_a_round = True``. The windows of other laws change throughout a round trip.
 """
 
 from __future__ import annotations
