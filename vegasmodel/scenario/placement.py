@@ -10,7 +10,7 @@ The field ``rtt`` of a flow is its round-trip time with empty queues. It consist
 - the propagation delays of the scenario's links in both directions,
 - the propagation delays of the four crossings of access links.
 
-The first two parts are known, so the last part is the rest of ``rtt``. Each of the four crossings
+The first two parts are known. What remains of ``rtt`` is the last part. Each of the four crossings
 gets a quarter of it.
 
 Some TCP implementations add headers to the packet. The time to transmit these headers is not in

@@ -1,4 +1,4 @@
-"""Solves differential equations whose delays depend on the state, and handles events.
+"""Solves delay differential equations; delays may depend on the state, and events may change it.
 
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 

@@ -1,11 +1,11 @@
-"""Finds the steady state of the simulator ``rounds``: rest, a periodic motion, or a long average.
+"""Finds the steady state of the simulator ``rounds``, by running it until its state returns.
 
 The state of the simulator consists of the senders, the packets in flight and the queues. The search
 records the state each time the number of whole packets in a flow's window falls. The motion is
 periodic if a state returns, and returns once more after the same number of records. If no state
-returns, the last three quarters of the run decide. If all windows are constant there, the simulator
-is at rest. Otherwise the result is an average over this time, with its standard error. If the
-average is not precise enough, the search may be repeated in a longer run.
+returns, the last three quarters of the run decide. If all windows are constant there, the steady
+state is a fixed point. Otherwise the result is an average over this time, with its standard error.
+If the average is not precise enough, the search may be repeated in a longer run.
 """
 
 from __future__ import annotations

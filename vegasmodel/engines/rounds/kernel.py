@@ -1,12 +1,12 @@
-"""Runs the main loop of the simulator ``rounds``: handles all flows' events in order of time.
+"""Runs the main loop of the simulator ``rounds``: processes all flows' events in order of time.
 
 In most events, packets of one flow reach a queue: one packet if a round trip has few packets,
 otherwise several (``resolution.py``). Other events are the start of a flow, the end of its TCP
 handshake, and the expiry of a timer.
 
 ``march`` is the main loop. ``sender.py`` decides what a flow sends, and ``start.py`` how it starts.
-``travel.py`` moves packets from queue to queue, and ``queue.py`` says how a queue delays and drops
-them. ``samples.py`` records what the flows and queues do.
+``travel.py`` moves packets from queue to queue, and ``queue.py`` computes how a queue delays and
+drops them. ``samples.py`` records what the flows and queues do.
 """
 
 # mypy: disable-error-code="no-any-return"

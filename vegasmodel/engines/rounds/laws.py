@@ -1,10 +1,11 @@
 """Changes a sender's window upon ACKs, round trips, losses, congestion marks (ECN) and timeouts.
 
-- ``grow`` handles ACKs of new data.
-- ``end_round`` handles the end of a round trip.
-- ``cut`` handles a loss. For Vegas with the variant ``ns2`` or ``paper`` ``cut_overdue`` does this.
-- ``enter_cwr`` handles a congestion mark.
-- ``retransmission_timeout`` handles a timeout.
+- ``grow`` changes it when ACKs of new data arrive.
+- ``end_round`` changes it at the end of a round trip.
+- ``cut`` changes it at a loss. For ns-2's Vegas and the Vegas of the papers (variants ``ns2`` and
+  ``paper``) ``cut_overdue`` does this.
+- ``enter_cwr`` changes it at a congestion mark.
+- ``retransmission_timeout`` changes it at a timeout.
 
 All laws of congestion control share these functions. Each law says in its file in ``laws/`` by how
 much the window changes. TCP implementations differ in details. A flow's ``variant`` selects the

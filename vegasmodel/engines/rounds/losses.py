@@ -1,6 +1,6 @@
-"""Handles duplicate ACKs at a sender, and ACKs that fill a hole.
+"""Simulates how a sender reacts to duplicate ACKs, and to ACKs that fill a hole.
 
-A hole is a range of consecutive packets that the receiver misses. ``duplicate_acks`` handles a
+A hole is a range of consecutive packets that the receiver misses. ``duplicate_acks`` processes a
 group of duplicate ACKs at once, and ``acks_fill_hole`` a group of ACKs that fill a hole.
 ``laws.py`` changes the window. ``repair.py`` decides what is sent in a recovery with SACK. For
 Vegas with the variants ``ns2`` and ``paper``, ``overdue.py`` decides what is retransmitted.

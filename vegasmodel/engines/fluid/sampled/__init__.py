@@ -15,8 +15,8 @@ Outside slow start the window moves by m_i packets per round trip, as the flow's
     dW_i/dt = m_i/(T_i + s)                                                             (S2)
 
 There are three exceptions. The Vegas of ns-2 reduces its window at once, at the end of a round
-trip. The Vegas of Linux makes every change at once. And a window to which each ACK adds m_i/W_i
-grows a little more slowly (``grow_by_acks``).
+trip. The Vegas of Linux makes every change at once. A window to which each ACK adds m_i/W_i
+packets, such as Reno's, grows a little more slowly than by (S2) (``grow_by_acks``).
 
 If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. In
 ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than by (S2), so that it

@@ -1,4 +1,7 @@
-"""Drops packets at the full buffer, in each time step of the simulator ``fluid``."""
+"""Drops packets at the full buffer, in each time step of the simulator ``fluid``.
+
+A packet is dropped, for example, if a window has grown by a packet for which there is no room.
+"""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ In Linux a window grows by a whole packet, at one ACK of a round trip. Which ACK
 is depends on the congestion control:
 
 - Reno counts ACKs. When it has counted W of them, its window W grows by one packet, and the count
-  begins anew (``tcp_cong_avoid_ai``). The train then has one packet more, too. So in each round
-  trip the window grows at an ACK with the same number of ACKs behind it. This number depends on the
-  ACK that ended the last recovery, because the count began there.
+  begins anew (``tcp_cong_avoid_ai``). Reno then counts to W + 1, and the train has W + 1 packets.
+  So the window grows at the same place in each train: the number of ACKs that follow in the train
+  is always the same. It depends on the ACK that ended the last recovery, where the count began.
 - CUBIC compares its window with its target and with its estimate of Reno's window
   (``bictcp_update``). While the window is constant, CUBIC compares at most once per 1/32 s. So the
   window grows at the first ACK of the train if the last comparison was at least 1/32 s ago.
