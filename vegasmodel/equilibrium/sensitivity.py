@@ -1,10 +1,13 @@
-"""Computes how Vegas flows' rates change with the over-estimate of a propagation delay.
+"""Computes how Vegas flows' rates change if a flow over-estimates its propagation delay by more.
 
-Flow i keeps its backlog at alpha_i packets. It has the rate r_i and the over-estimate x_i. Delta is
-the queueing delay. Let y_i = Delta - x_i and w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2). If x_k
-changes, the queueing delay changes by dDelta/dx_k = w_k. The relative changes of the rates follow,
-in 1/s. The function ``own`` returns (dr_i/dx_i)/r_i, ``cross`` returns (dr_i/dx_k)/r_i for another
-flow k, and ``delay`` returns (dr_i/dDelta)/r_i.
+Flow i keeps its backlog at alpha_i packets. It has the rate r_i, and over-estimates its propagation
+delay by x_i. Delta is the queueing delay. Let y_i = Delta - x_i. If x_k changes, the queueing delay
+changes by
+
+    dDelta/dx_k = w_k = (alpha_k/y_k^2) / sum_j (alpha_j/y_j^2).
+
+The relative changes of the rates follow, in 1/s. The function ``own`` returns (dr_i/dx_i)/r_i,
+``cross`` returns (dr_i/dx_k)/r_i for another flow k, and ``delay`` returns (dr_i/dDelta)/r_i.
 
 These functions use formulas that we derived from the model of Boutremans and Le Boudec. For each
 function there is another one, ``..._printed``, which uses the formula as their paper prints it. The

@@ -2,7 +2,7 @@
 
 The scenarios come from strategies of the library Hypothesis (``strategies``). The checks are
 statements that must hold for every prediction, for example: no link carries more than its capacity
-(``invariants``). ``vegasmodel.testing`` can be imported only if the extra ``testing`` is installed.
+(``invariants``). The import needs Hypothesis, which the optional dependencies ``testing`` include.
 """
 
 from vegasmodel.support import lazy
