@@ -134,7 +134,7 @@ def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
 
 
 def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
-    """The properties that all flows of a group share, in the order of the fields of ``Flows``.
+    """The properties common to all flows of a group, in the order of the fields of ``Flows``.
 
     A group is an entry of ``scenario.flows``, which may stand for several flows.  The flows of a
     group differ only in ``rtt``, ``start`` and ``stop``, so these three fields are left out.
@@ -199,10 +199,11 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
     add up to mu T + B + 1.  Here mu T is the bandwidth-delay product and B the buffer in packets.
     So the buffer overflows at a queue of B + 1 packets.
 
-    With ``packets`` a sender uses only the whole part of its window.  While the window grows, the
-    whole part is on average half a packet less than the window.  In the equations a window stands
-    for this average.  So this window is still half a packet too small when the whole part grows and
-    the buffer overflows: in the equations the queue is then B + 1/2 packets.
+    With ``packets`` a sender sends only whole packets: with a window w, floor(w) are in flight.
+    While w grows, floor(w) is on average w - 1/2, and this average is the window of the equations.
+    The buffer overflows when floor(w) grows by one, so when w is a whole number. The window of the
+    equations is then half a packet smaller than the number of packets in flight. So in the
+    equations the buffer overflows at a queue of B + 1/2 packets.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity

@@ -253,7 +253,7 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 
 
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
-    """The result of a search for a cycle if the simulation has ended without a further overflow.
+    """The result of a search for a cycle if the simulation ended before the next overflow.
 
     It is a fixed point if the windows come to rest, and a failure if they do not. ``code`` says how
     the simulation ended.

@@ -25,7 +25,7 @@ def whole(march: Callable[..., int], *arguments: Any) -> int:
     """Call ``march`` until the simulation ends; returns the code that says why it ended.
 
     ``march`` returns ``PAUSED`` when it has only paused. It is then called again with the same
-    ``arguments``, which also hold what it needs to go on.
+    ``arguments``; they contain the state from which it goes on.
     """
     code = PAUSED
     while code == PAUSED:

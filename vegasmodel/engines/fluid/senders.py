@@ -167,15 +167,15 @@ def _law(scenario: Scenario, group: Flow, runs: Stack) -> Law:
 
 
 def _in_line(scenario: Scenario) -> bool:
-    """Whether the order is known in which packets of Linux senders pass a full queue (``line.py``).
+    """Whether ``line.py`` knows in which order the packets of Linux senders arrive at a full queue.
 
     All of this must hold:
 
     - All RTTs are equal.
     - No receiver delays ACKs. A delayed ACK would release several packets.
     - Some flow is loss-based. Otherwise the queue seldom fills.
-    - There is no random loss and no RED. They drop packets although the queue is not full, and the
-      repairs split the trains.
+    - There is no random loss and no RED. They drop packets although the queue is not full. While a
+      sender repairs these losses, its packets do not stay together, so their order is not known.
     """
     flows, link = scenario.flows, scenario.links[0]
     fills = not all(find(group.law).delay_based for group in flows)

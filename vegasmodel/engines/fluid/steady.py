@@ -141,10 +141,10 @@ class _State(NamedTuple):
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     """Find the steady state of a scenario that is simulated in time steps (package ``sampled``).
 
-    The search begins when all flows have started and the flows that stop before the end of the run
-    have stopped. If the motion is periodic, the averages are those of one cycle. If no window
-    moves, they are taken over one round trip, and otherwise over a long time. If the windows only
-    grow, the averages are NaN, and ``status`` says why.
+    The search begins when all flows have started, and when the flows whose stop time comes before
+    the end of the run have stopped. If the motion is periodic, the averages are those of one cycle.
+    If no window moves, they are taken over one round trip, and otherwise over a long time. If the
+    windows only grow, the averages are NaN, and ``status`` says why.
 
     ``longest`` is a number of round trips: the length of the search for a cycle, and the greatest
     length of an average. The defaults are ``SEARCH`` and ``LONGEST``. Raises ``ValueError`` if the

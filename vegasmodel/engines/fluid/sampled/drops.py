@@ -30,8 +30,9 @@ MOST_AT_ONCE = 1e6  # packets that a flow sends in addition to one per ACK
 def duplicates_take(flow: Sender, now: LinkState, c: float) -> float:
     """The time in round trips in which the duplicate ACKs come that tell the sender of a loss.
 
-    They come at the distance of the flow's packets. That is one transmission time of the link,
-    whose capacity is ``c``, if the packets follow one another as a train.
+    The duplicate ACKs come one after another, as the flow's packets do. If the packets form a
+    train, they come one transmission time of the link apart (1/``c``). Otherwise they are spread
+    over the round trip.
     """
     train = flow.in_train or comes_in_trains(flow)
     packets = c * (flow.rtt + now.delay) if train else max(flow.in_flight, 1.0)
@@ -42,13 +43,13 @@ def duplicates_take(flow: Sender, now: LinkState, c: float) -> float:
 def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: float) -> None:
     """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
-    ``flow.detection_in`` is set to one round trip: after this time the function ``on_acks`` lets
-    the sender detect the loss. At RED ``flow.hears_in`` is the same time in seconds. The sender
-    must hear of later packets first, which takes ``flow.silence`` more round trips. (Only for Linux
-    senders, see ``line.py``, and at RED.) A second loss before the detection is detected together
-    with the first. ``flow.later_hole`` is the time from the second loss to this detection, in round
-    trips. ``on_acks`` stores in ``flow.later_delay`` the delay that the duplicate ACKs will report
-    then.
+    The function sets when the sender detects the loss: after ``flow.detection_in`` round trips (at
+    RED also ``flow.hears_in``, the same time in seconds). This is one round trip after the loss.
+    For Linux senders (``line.py``) and at RED it is ``flow.silence`` later, because packets sent
+    later must first be acknowledged. The function ``on_acks`` then lets the sender detect the loss,
+    together with all further losses until then. ``flow.later_hole`` is the time from the second
+    loss to the detection, in round trips. In ``flow.later_delay`` the function ``on_acks`` stores
+    the queueing delay that the duplicate ACKs will report.
 
     If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
     round trip: the sender cuts its window at the end of this step. A loss at the full buffer then
@@ -116,13 +117,14 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     """Draw how many places of the full queue are free when a packet arrives at a random time.
 
-    Let there be room for n + f packets by the mean length of the queue, where n is a whole number
-    and 0 <= f < 1. A packet leaves the queue in each transmission time. Without random waits of the
-    senders, the packet that its ACK releases arrives a part f of a transmission time after the
-    latest departure. So n + 1 places are free in this part of the time, and n in the rest.
+    On average over time, n + f places are free; n is a whole number, and 0 <= f < 1. In each
+    transmission time a packet departs, and another packet arrives. If senders do not wait at
+    random, the arrival comes f transmission times after the departure. So n + 1 places are free
+    between a departure and the next arrival, and n places otherwise.
 
-    If senders wait at random, each of these packets is late by a time of its own, and its place is
-    free until it arrives. The time since a departure is ``age``, in transmission times.
+    If senders wait at random, each arrival is later by a random time of its own, so the places of
+    several departed packets may be free. For each of these departures ``age`` is the time since
+    then, in transmission times.
     """
     free = link.room - link.capacity * (now.delay + flow.wait)
     places: float = np.floor(free)
@@ -137,9 +139,9 @@ def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
 def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
     """Let the packets that a sender sends at once after a timeout arrive at the queue.
 
-    The flow has no other packet in flight. The timer does not follow the departures from the queue,
-    so the packets arrive at a random time. They find as many free places as ``free_places`` says,
-    and the others are lost.
+    The flow has no other packet in flight. The timer does not depend on the departures from the
+    queue, so the packets arrive at a random time between two departures. They find as many free
+    places as ``free_places`` says, and the others are lost.
 
     An accepted packet may take the place of a packet that would have arrived later. That packet
     then finds the buffer full. It belongs to a flow drawn at random; if the draw names the same
@@ -160,17 +162,16 @@ def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottlenec
 
 @rare
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Let a packet, or a few, arrive at the queue whose flow has no other packet in flight.
+    """Let the only packets of a flow arrive at the queue: it has no others in flight.
 
-    The sender may have sent it after a timeout (``admit_by_timer``). If not, and if the buffer has
-    room for a whole packet, the packet is accepted.
+    If the sender has sent them after a timeout, ``admit_by_timer`` does this. Otherwise they are
+    accepted if the buffer has room for a whole packet.
 
     The queue of this model is a real number, so there may be room for only a part f of a packet.
-    The packet is then accepted with the probability f. If it is accepted, the queue holds a part of
-    a packet too much. So a packet of a flow drawn at random is lost. If the draw names the same
-    flow, nothing is lost.
-
-    If the packet is not accepted, the function ``overflow`` decides which packet is lost.
+    The packets are then accepted with the probability f. If they are accepted, the queue is too
+    long by a part of a packet. To make up for this, a flow is drawn at random and loses a packet;
+    if the draw gives the same flow, nothing is lost. If the packets are not accepted, the function
+    ``overflow`` decides which packet is lost.
     """
     if flows[i].resends > 0.0:
         admit_by_timer(flows, i, now, link)
@@ -225,9 +226,10 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: floa
     A packet is additional if a flow sends more than one packet per ACK. The function begins with
     the additional packet that was sent last. ``loser`` says which flow loses a packet for it.
 
-    While the train of a flow passes the queue, the packet of this flow that its receiver holds back
-    between trains is in the queue, too (``queue.hold_back``). ``held`` is the rate of such a packet
-    in pkt/s, or 0 if no flow has one.
+    A receiver that delays ACKs may hold back one packet of its flow (``queue.hold_back``). The
+    rates of the flows leave this packet out. But while the flow's own train passes the queue, the
+    packet is in the queue, too. ``held`` is the rate that it adds in this time, in pkt/s, or 0 if
+    no receiver holds back a packet.
     """
     s_max = link.room / link.capacity
     while True:
@@ -265,8 +267,8 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
     A packet is additional if a flow sends more than one packet per ACK. When a window falls, the
     queue gets room for a packet, and the next additional packet takes this room. So it matters
     whether the window falls before the additional packet is sent. ``over`` is the sum of the flows'
-    rates at a full buffer minus the capacity, in pkt/s. It leaves out the additional packets of
-    this step, and takes windows that fall in this step as they were before.
+    rates at a full buffer minus the capacity, in pkt/s. It leaves out the changes in this step: the
+    additional packets, and the falls of windows.
     """
     s_max = link.room / link.capacity
     while True:

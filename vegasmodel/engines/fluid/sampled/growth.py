@@ -29,13 +29,13 @@ def recovering(flow: Sender) -> float:
     - First round trip: the sender sends the first lost packet again. Duplicate ACKs inflate the
       window enough for W - k new packets (none if k exceeds W).
     - Second round trip: the window now begins at the second lost packet. The packets sent after
-      that one take up a part of the window, although most have arrived. The sender sends new
-      packets into the rest, at most W - k. The field ``flight_later`` holds the number of packets
-      in flight.
+      that one take up a part of the window, although most have arrived. The sender fills the other
+      part of the window with new packets, at most W - k. In this round trip the field
+      ``flight_later`` is the number of packets in flight.
     - Later round trips: the sender sends only the next lost packet.
 
-    All this holds if partial ACKs do not deflate the window. If they do (RFC 2582, section 3),
-    W packets are in flight in each round trip.
+    All this is so if partial ACKs do not deflate the window. If they deflate it (RFC 2582, section
+    3), W packets are in flight in each round trip.
 
     The result leaves out packets that are lost during the recovery. They stay outstanding until it
     ends, so ``send`` adds them.
@@ -183,8 +183,9 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
     the window would be (1 + x) N after the last ACK of this train. So xN ACKs of this train come
     after the end of slow start. Each of them adds 1/N packets, and the window is then N + x. To
-    grow from N to N + 1 packets, a window needs N + 1/2 ACKs. So the window reaches N + 1 at about
-    ACK number (1 - x) (N + 1/2) of the next train, or one train later if that train has fewer ACKs.
+    grow from N to N + 1 packets, a window needs N + 1/2 ACKs. To reach N + 1 it still needs about
+    (1 - x) (N + 1/2) ACKs. It gets them from the next train, or, if that train has fewer ACKs, also
+    from the train after it.
     """
     after = g - np.log(flow.cwnd / W) / np.log(factor)
     left = 1.0 - (flow.round_part + g - after + WINDOW_ERROR) % 1.0 + WINDOW_ERROR
@@ -309,11 +310,11 @@ def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     """Let the law change the window within a step, at the time when a round trip ends.
 
     This is for ns-2's Vegas if all RTTs are equal. The step is ``h`` seconds long. Vegas reduces
-    its window at once. It then has one packet less in the queue, and the flow whose window grows
-    next sends a packet that takes this room. As all RTTs are equal, this is the same flow in each
-    round trip. So its window can grow although the buffer is full. ``freed_ago`` tells
-    ``drops.overflow`` how many seconds before the end of the step Vegas has decided. If windows
-    change at every instant (``smooth``), the function does nothing.
+    its window at once, and then has one packet less in the queue. The free place goes to the flow
+    whose window grows next. As all RTTs are equal, this is the same flow in each round trip. So the
+    window of this flow can grow although the buffer is full. ``freed_ago`` tells ``drops.overflow``
+    how many seconds before the end of the step Vegas has decided. If windows change at every
+    instant (``smooth``), the function does nothing.
     """
     flow.decided, flow.freed, flow.freed_ago = False, 0.0, 0.0
     if not flow.in_train or not flow.once_a_round or flow.whole_window or smooth:

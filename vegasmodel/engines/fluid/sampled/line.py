@@ -116,9 +116,10 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
 def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
     """Let the sender begin to count ACKs at the end of a recovery, if it counts ACKs as Reno does.
 
-    The ACK that ends the recovery counts, too. So in the next round trip, Reno's window grows at
-    the ACK before the one with the same place. If this place is the first of a train (a flow's
-    ACKs, one behind the other), the window grows at the train's last ACK.
+    A train is a flow's ACKs, one behind the other. Reno begins to count with the ACK that ends the
+    recovery, so this ACK is the first of the ACKs that it counts. It has counted enough of them one
+    ACK before the ACK with the same place in the next train; the window grows there. If the
+    recovery ended at the first ACK of its train, the window grows at the last ACK of this train.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
@@ -140,8 +141,8 @@ def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
 def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
     """Store in ``spare_acks`` how many ACKs follow the one at which a window grows.
 
-    The ACKs of a flow come one behind the other, as a train. Those behind this ACK are counted. The
-    window grows ``ago`` round trips before the end of this step.
+    The ACKs of a flow come one behind the other, as a train. The function counts the ACKs that come
+    behind this one in the train. The window grows ``ago`` round trips before the end of this step.
     """
     at = (flow.place - ago) % 1.0 * length(flow, now, c)
     flow.spare_acks = max(flow.in_flight - at, 0.0)

@@ -168,8 +168,8 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
       per round trip, and there at most d pairs are d transmission times apart.
 
     The result is the second number divided by the first, d / (p_a p_b N), but at most 1. The RTTs
-    are those with a full buffer. ``loser`` takes the result as the probability that the packets
-    meet as in random order.
+    are those with a full buffer. ``loser`` uses the result as a probability: the flows' packets
+    meet as if they departed in random order.
     """
     c, room = link.capacity, link.room
     trip = 0.5 * (a.rtt + b.rtt) * c + room
@@ -226,7 +226,7 @@ def loser(
 ) -> tuple[int, float]:
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
-    Returns this flow, and how many seconds after the arrival of the packet too many the loss
+    Returns this flow, and how many seconds after the arrival of the additional packet the loss
     occurs. The flow is -1 if there is room after all. ``follower`` explains when this is so, and
     what ``over`` and ``ago`` mean.
 
@@ -249,8 +249,8 @@ def loser(
       order K is at most one above or below its mean. So the queue takes three lengths, which are
       assumed to be equally frequent. If the queue has the longest of them, ``grew`` loses its
       second packet. Otherwise this packet finds room, and the queue is longer by one packet from
-      then on. The buffer then overflows when the queue has its greatest length and the packets of
-      two ACKs meet.
+      then on. The buffer overflows later: when the queue is longest, and packets that two ACKs have
+      released meet.
     - Otherwise the queue takes many lengths. The probabilities of one ACK and of two ACKs are in
       proportion to the rates at which windows grow and at which packets of two flows meet.
 
@@ -262,10 +262,10 @@ def loser(
     gap, in which the queue gets shorter again. So with the probability 1 - ``mixing`` the buffer
     overflows where the queue is longest:
 
-    - If S sends a packet too many, S loses this packet.
-    - If L sends a packet too many, the queue is longer from then on. The buffer overflows where the
-      queue has just reached its greatest length. There packets of both flows arrive, and the later
-      one is lost.
+    - If S sends an additional packet, S loses this packet.
+    - If L sends an additional packet, the queue is longer from then on. The buffer overflows when
+      the queue has just reached its greatest length. At that time packets of both flows arrive, and
+      the later one is lost.
     """
     alike, two, other, growth = True, True, 0.0, 0.0
     for i in range(len(flows)):

@@ -100,8 +100,8 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
 def overflow_nears(flows: Table[Sender], now: LinkState, link: Bottleneck, fraction: float) -> bool:
     """Whether the buffer can overflow in the next step, which lasts ``fraction`` of a round trip.
 
-    The function assumes that each window grows by one packet per round trip; most windows do not
-    grow faster. To be safe, it adds one packet to the queue.
+    To judge this, the function lets each window grow by one packet per round trip; most windows do
+    not grow faster. To be safe, it adds one packet to the queue.
     """
     packets = now.delay * link.capacity + 1.0
     for i in range(len(flows)):
@@ -117,8 +117,8 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     The events are:
 
     - the sender detects a loss, or its recovery ends;
-    - a round trip of Vegas ends, or the last of its packets in flight passes the queue;
-    - CUBIC of Linux compares its window (``line.py``);
+    - a round trip of a Vegas sender ends, or the last packet of its train passes the queue;
+    - Linux's CUBIC compares its window with its target, and may let it grow (``line.py``);
     - the window reaches the next whole number of packets.
 
     Events that are nearer than ``WINDOW_ERROR`` do not count.
@@ -159,8 +159,9 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
     Steps end at fixed fractions of the first sender's round trip. So if windows and queue repeat a
     cycle, each cycle has the same steps. While the buffer is nearly full, the order of events
     within a round trip decides which flow loses a packet. Then a step also ends right after the
-    next event of any sender (``next_event``). The same holds while RED may drop packets. Otherwise
-    a sender would detect a loss late, and RED would drop more packets in the meantime.
+    next event of any sender (``next_event``). While RED may drop packets, a step also ends right
+    after the next event. In a longer step a sender would detect a loss late, and RED would drop
+    more packets in the meantime.
     """
     part, first = fraction, True
     nears = now.red_count >= 0.0 or overflow_nears(flows, now, link, fraction)

@@ -104,17 +104,18 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
 
     A receiver that delays its ACKs acknowledges every second packet (RFC 1122, 4.2.3.2). If all
     RTTs are equal, a flow's packets follow one another as a train. If the window is odd, the last
-    packet of the train waits at the receiver for the first packet of the next train. While it
-    waits it is neither in the queue nor on the link: trains of other flows find the queue shorter
-    by one packet than this flow's own train. The first ACK of the next train is for two packets,
-    and releases two at once (``early_ago``).
+    packet of the train waits at the receiver for the first packet of the next train. While it waits
+    it is neither in the queue nor on the link: trains of other flows find the queue shorter by one
+    packet than this flow's own train. The first ACK of the next train is for two packets, and
+    releases two at once. (``early_ago`` is the time since such a train began, in seconds.)
 
-    The receiver waits only for ``ack_pause``. If the next train comes later, the packet is
-    acknowledged alone. Its ACK releases a packet that travels between two trains, and is held back
-    in turn. So the model takes a packet to be held back all the time between two trains.
+    The receiver waits only for ``ack_pause``. If the next train comes later, the receiver
+    acknowledges the packet alone. The ACK releases a new packet, which arrives between two trains,
+    and which the receiver then holds back. So in this case, too, the model assumes that a packet is
+    held back all the time between two trains.
 
-    After a loss the receiver acknowledges each packet at once, also while the sender waits for its
-    retransmission timer. ``h`` is the length of the step in seconds.
+    After a loss, and while the sender waits for its retransmission timer, the receiver acknowledges
+    each packet at once, and holds back none. ``h`` is the length of the step in seconds.
     """
     trip = flow.rtt + now.delay
     began = (flow.round_part - 1.0) * trip + h

@@ -47,7 +47,7 @@ def drop_at_random(
 
 @rare
 def packets_to_loss(now: LinkState, loss: float) -> float:
-    """Draw the number of packets from one random loss to the next; 1: the next packet is lost.
+    """Draw the number of packets from one random loss to the next; 1 means the very next packet.
 
     It has a geometric distribution, as each packet is lost with the probability ``loss``.
     """
@@ -62,8 +62,8 @@ def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Let random loss hit the packet that the flow sends again because it detects a loss.
 
     If the packet is lost, the sender must wait for its retransmission timer (``recovery.on_loss``).
-    The packet is one of those that arrive in the next round trip. It must not be drawn twice, so
-    the next loss comes one packet later.
+    The packet also counts among those that arrive in the next round trip. So that it is not exposed
+    to random loss twice, the next loss is put off by one packet.
     """
     now.loss_gap += 1.0
     if draw(now) < link.loss:
@@ -77,8 +77,8 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
 
     The first of them are sent when the timer expires. Their ACKs come together a round trip later
     and release the next ones, and so on. If a step of ``g`` round trips sends none of them, the
-    function does nothing. The packets must not be drawn twice, so the next loss comes later by
-    their number.
+    function does nothing. So that these packets are not exposed to random loss twice, the next loss
+    is put off by their number.
 
     If the first fresh packet after the timeout is lost, ACKs do not end the backoff
     (``recovery.end_backoff``).

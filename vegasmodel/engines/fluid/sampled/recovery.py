@@ -37,11 +37,12 @@ def silent(flow: Sender) -> bool:
 def needed(flow: Sender, now: LinkState, c: float) -> float:
     """The number of duplicate ACKs at which a sender sends a lost packet again.
 
-    It is three. ns-2's Vegas (``fine_timer``) also has a fine timer, which exceeds a
-    steady RTT by ``FINE_SLACK`` of it. At an earlier duplicate ACK it sends the packet again if
-    this timer has expired. Duplicate ACKs come at the distance of the flow's packets. That is one
-    transmission time of the link, whose capacity is ``c``, if the packets follow one another as a
-    train (``in_train``), or else a part of the round trip.
+    It is three. ns-2's Vegas (``fine_timer``) may need fewer: at each duplicate ACK it compares the
+    age of the missing packet with a timeout of its own, which exceeds a steady RTT by
+    ``FINE_SLACK`` of it. If the packet is older, Vegas sends it again. Duplicate ACKs come one
+    after another, as the flow's packets do. If the packets form a train (``in_train``), the ACKs
+    come one transmission time of the link apart (1/``c``). Otherwise they are spread over the round
+    trip.
 
     After a timeout ns-2's Vegas counts no duplicate ACKs before the ACK of a packet that it has
     sent only once (tcp-vegas.cc: ``bug_fix_``).
@@ -80,8 +81,9 @@ def times_out(flow: Sender, now: LinkState, c: float) -> bool:
 def sends_again(flow: Sender, now: LinkState, g: float, c: float) -> bool:
     """Whether the sender sends a lost packet again in the present step of ``g`` round trips.
 
-    That is the first packet of a recovery which needs no timer. If this packet is lost, too, a
-    sender with RACK would notice, but others wait for their timer. The result is False for RACK.
+    The packet is the first of a recovery, which begins without a timeout. The caller wants to know
+    whether this packet can be lost, too: the sender must then wait for its timer. A sender with
+    RACK detects such a loss without the timer, so the result is False for it.
     """
     heard = 0.0 < flow.detection_in <= g and flow.timeout_ends <= now.time
     return heard and flow.recovery_left <= 0.0 and not (flow.rack or times_out(flow, now, c))
@@ -104,9 +106,10 @@ def timeout(flow: Sender, now: LinkState) -> float:
 
     Before the first ACK it is ``first_rto``, if no handshake has measured the RTT.
 
-    Otherwise it is ``Stack.steady_timeout``. If the RTT is at most one tick of BSD's clock, but the
-    receiver may hold back an ACK for longer, RTT samples differ, so the timeout is that of a longer
-    RTT. Senders with RACK never wait for this timer here.
+    Otherwise it is the timeout at a steady RTT (``Stack.steady_timeout``). BSD measures RTTs in
+    ticks of a clock: if all RTTs are at most one tick, all samples are alike, and the timeout is
+    short. But if the receiver may hold back an ACK for longer than a tick, samples differ, and the
+    timeout is that for a longer RTT. Senders with RACK never wait for this timer here.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto
@@ -128,7 +131,7 @@ def back_off(flow: Sender) -> None:
 
 @rare
 def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
-    """Let the sender wait for its retransmission timer; then it begins with its least window.
+    """Let the sender wait for its retransmission timer, and then go on with its least window.
 
     ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before.
     """
@@ -146,15 +149,21 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     """Let the ACKs of a step of ``g`` round trips end the backoff of the sender's timer.
 
     After a timeout the backoff stays until the ACK of a packet that was sent only once (Karn and
-    Partridge 1987). First the sender sends all lost packets again. ``flow.resends`` exceeds
-    ``FRESH`` by their number. The ACK of the first fresh packet comes a round trip later, at 1. It
-    ends the backoff, but still restarts the timer with the long timeout (tcp.cc: ``timerfix_`` is
-    false). The next ACK restarts it with the usual one, and ``flow.resends`` is then 0. That is the
-    ACK of other packets in flight, if they have arrived, or else an ACK of the next round trip. No
-    ACK comes while all packets in flight are lost.
+    Partridge 1987). ``flow.resends`` counts down to this ACK:
 
-    When Vegas has doubled the timeout without having waited for it, ``flow.resends`` is 1: the
-    first fresh packet is sent during the recovery, and its ACK comes at the end of the recovery.
+    - Above ``FRESH`` the sender still sends lost packets again; ``resends`` - ``FRESH`` is their
+      number.
+    - From ``FRESH`` to 1 the first fresh packet, which is sent only once, is on its way for a round
+      trip.
+    - At 1 its ACK comes. It ends the backoff, but still restarts the timer with the long timeout
+      (tcp.cc: ``timerfix_`` is false).
+    - At 0 the next ACK has restarted the timer with the usual timeout. If further packets are in
+      flight, it comes at once, otherwise a round trip later.
+
+    No ACK comes while all packets in flight are lost.
+
+    When Vegas doubles the timeout at a fast retransmit, ``flow.resends`` begins at 1: the first
+    fresh packet is sent during the recovery, and its ACK comes at the end of the recovery.
     """
     if flow.recovery_left > 0.0 or silent(flow):
         return

@@ -152,7 +152,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
 
 @jit
 def hears_nothing(flow: Sender, now: LinkState) -> bool:
-    """Whether no ACK that arrives now may enlarge the sender's window, because of a loss."""
+    """Whether ACKs that arrive now leave the sender's window as it is, because of a loss."""
     waits = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
     return waits or 0.0 < flow.detection_in <= flow.silence
 
@@ -161,9 +161,10 @@ def hears_nothing(flow: Sender, now: LinkState) -> bool:
 def to_detection(flow: Sender, now: LinkState, g: float) -> float:
     """Round trips until the sender hears of its losses, after a step of ``g`` round trips.
 
-    The ACKs of a packet and of the next ones return after the RTT that the packet finds. RED may
-    drop all packets that arrive. The queue then gets shorter, and so does the RTT of later packets.
-    So at RED the seconds are counted.
+    A sender hears of a loss about an RTT after the packet was lost, where the RTT is that at the
+    time of the loss. RED may then drop all packets that arrive, so that the queue gets shorter, and
+    with it the RTT. So at RED the function counts down seconds (``hears_in``), and converts them
+    into round trips at the present RTT. At other queues it counts round trips.
     """
     if not flow.at_red:
         return flow.detection_in - g

@@ -64,7 +64,7 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
 
     A train takes as many seconds to pass as in the last round trip, but at least as many as the
     link needs to send its packets. In slow start, and in a recovery from several losses, it takes
-    just this least time.
+    just the time in which the link sends its packets.
 
     A sender may wait a random time of up to J seconds before each packet. Its train then takes J/2
     seconds longer in each round trip: the first packet is late by J/2 on average, but the last by
