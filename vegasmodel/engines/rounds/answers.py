@@ -66,7 +66,7 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _passes_packets(scenario: Scenario) -> tuple[Assumption, ...]:
-    """The assumption that ns-2 lets packets through every link; nothing if it holds.
+    """The assumption that ns-2 lets packets through every link; an empty list if it holds.
 
     ns-2 drops every packet at a link whose buffer is too small (``shut_links``). In this simulator
     an idle link transmits a packet, however small the buffer is.
@@ -103,7 +103,7 @@ def _assumptions(
 
 
 def _base_lost(scenario: Scenario, outcomes: Sequence[Totals]) -> tuple[Assumption, ...]:
-    """The assumption that baseRTT is at least the RTT of the empty path; nothing if it holds.
+    """The assumption that baseRTT is at least the RTT of the empty path; an empty list if it holds.
 
     It does not hold if a flow's baseRTT was lower at the end of a run. In ns-2, Vegas's baseRTT can
     fall so low after a timeout (``docs/ns2.md``). Flows with random delays (``delay_noise``) are
@@ -182,7 +182,7 @@ def halved(scenario: Scenario) -> Scenario:
 
 
 def pieces(scenario: Scenario) -> Floats:
-    """The instants, in s, that divide the time after warm-up into equal pieces, for ``scatter``."""
+    """The times, in s, that divide the run after warm-up into ``scatter.PIECES`` equal parts."""
     return np.linspace(scenario.run.warmup, scenario.run.duration, scatter.PIECES + 1)
 
 
@@ -201,12 +201,12 @@ def answer(
     A flow's throughput is the number of packets delivered per second after warm-up, [n_flows]. The
     outcome of a run is random if start times, sending times or delays are random, if RED or random
     loss drops packets, or if the random start of a host's clock affects the run
-    (``_random_ticks_count``). Then the prediction is the mean over several runs, with its standard
-    error. Otherwise there is one run, unless ``runs`` asks for more. If short flows arrive at
-    random, the scenario can also ask for more.
+    (``_random_ticks_count``). If the outcome is not random, there is one run, unless ``runs`` asks
+    for more. If short flows arrive at random, the scenario can also ask for more.
 
-    If the outcome is random, ``runs`` is the number of runs. If it is not given, the scenario gives
-    the number (``run.runs``). If neither is given, there are 3 to 5. After 3 runs, another run is
+    If the outcome is random, the prediction is the mean over several runs, with its standard error.
+    The argument ``runs`` is their number. Without it the scenario gives the number (``run.runs``).
+    If neither gives it, there are 3 to 5 runs: after the third and the fourth run, another one is
     made only if both conditions hold:
 
     - The mean throughput of some flow is not precise enough: half its 95 % interval (Student's t)

@@ -71,8 +71,8 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
 
     ``acked`` is the number of the first packet that is not yet acknowledged. The samples update the
     least RTT, and HyStart may end slow start because of them. In the first second after a recovery
-    the samples are ignored. During a recovery they count. There they come from the packets that
-    SACK reports.
+    the samples are ignored. During a recovery they count; they then come from the packets that SACK
+    reports.
     """
     if now - f.epoch_start < AFTER_LOSS and f.epoch_start < NEVER:
         return
@@ -129,7 +129,8 @@ def _target(f: Sender, now: float) -> float:
     C is 410/1024 packets/s^3. An epoch starts with the first ACK in congestion avoidance after a
     cut. The time t is the time since this start plus the least RTT. It is computed in 1024ths of a
     second, as in the kernel. At t = K the target reaches W_max, which was set at the last loss. If
-    the window is already above W_max when the epoch starts, this window takes the place of W_max.
+    the window is already above W_max when the epoch starts, the formula has this window in place of
+    W_max.
     """
     min_rtt = np.ceil(f.delay_min / f.cubic_tick) if f.delay_min < NEVER else 0.0
     ticks = _ticks_at(f, now) - _ticks_at(f, f.epoch_start) + min_rtt

@@ -30,9 +30,11 @@ def class_record(
     Such a link has two classes of flows, one with a high rate and one with a low delay. ``key``
     names the class, and ``k`` is the rate of a flow of the first class over that of a flow of the
     second. In ns-2's class-based queueing, a class that was idle may later send more than its share
-    of the capacity. The idle time that counts for this is limited. ns-queue.tcl computes the limit
-    (automaxidle) when it makes the class. At that time each class has half of the capacity, which
-    gives ``IDLE_LIMIT``. Both classes together have all of it, which gives ``IDLE_LIMIT_OF_ALL``.
+    of the capacity. There is a limit on the idle time that counts for this, which ns-queue.tcl
+    computes when it makes the class (automaxidle). At that time each class has half of the
+    capacity; ``IDLE_LIMIT`` is the limit for this half. Both classes together have the whole
+    capacity, and ``IDLE_LIMIT_OF_ALL`` is their limit. Their unit is the time in which the link
+    sends a class's bytes of one round.
     """
     record["class_weight"] = k if key[2] == "rate" else 1.0
     record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
@@ -49,9 +51,10 @@ def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.
     """Make the records that hold the waiting packets of Rate-Delay links, one for each class.
 
     They have the type ``state.HOP``. The function also sets ``lead`` of the ``hops`` at these
-    links, because packets may arrive at the very instant at which a transmission ends. ns-2 then
-    first handles the arrivals that ``Hop.precedes`` marks, then the end of the transmission, and
-    then the other arrivals. Of the events of one instant, the greatest ``lead`` comes first.
+    links, because packets may arrive at the very instant at which a transmission ends. In ns-2,
+    arrivals with ``Hop.precedes`` then come before the end of the transmission, and other arrivals
+    after it. Of the events of one instant, the simulator takes the one with the greatest ``lead``
+    first.
     """
     classes = np.flatnonzero(links["partner"] >= 0)
     links["store"][classes] = np.arange(len(classes))

@@ -117,9 +117,9 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     as between the second and the third. The function also stops when it has stored ``MAX_STORED``
     numbers. Returns the status of the run, and the steady state, or None if it found no period.
 
-    It takes long to compare whole states. So a state is stored and compared only if its first
-    numbers have occurred before. These are a few whole numbers for each flow, for example its
-    window in whole packets.
+    It takes long to compare whole states. Each state begins with a few whole numbers for each flow,
+    for example its window in whole packets. The function stores and compares a whole state only if
+    the same whole numbers have occurred before.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 
@@ -169,9 +169,9 @@ def _periodic(
 ) -> LimitCycle:
     """The steady state if the motion is periodic: means over two periods.
 
-    The states ``before`` and ``after`` are equal, and two periods apart. ``falls`` says how often a
-    flow's window falls in one period. ``residual`` is the largest difference between the two
-    states, in packets.
+    The states ``before`` and ``after`` are equal, and two periods lie between them. ``falls`` is
+    the number of falls of windows in one period, all flows together. ``residual`` is the largest
+    difference between the two states, in packets.
     """
     from vegasmodel.engines.rounds.flows import sum_by_member
     from vegasmodel.engines.rounds.state import array

@@ -251,11 +251,13 @@ def records(
 def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[Any]:
     """Make the records (``state.Receiver``) of the flows' receivers, before any packet has arrived.
 
-    They are needed only if ACKs cross a queue; otherwise the result is empty. If the field
-    ``delayed_ack`` is set, only the ACKs that the receiver really sends join the queue. Otherwise
-    an ACK joins the queue for each packet. The field is set only for a receiver that delays ACKs.
-    In addition, its ACKs must cross a queue that data packets also cross, or some link must be slow
-    for ACKs. Any other queue of ACKs is never full, so the number of ACKs in it hardly matters.
+    They are needed only if ACKs cross a queue; otherwise the result is empty.
+
+    The field ``delayed_ack`` says which ACKs join the queue. If it is set, these are the ACKs that
+    the receiver really sends, otherwise one ACK for each packet. To save time it is set only if two
+    conditions hold. First, the receiver delays ACKs. Secondly, the number of ACKs in the queue
+    matters: data packets cross this queue, too, or some link is slow for ACKs. (Any other queue of
+    ACKs is never full.)
     """
     hops = way.hops[way.first[0] :]
     mixed = np.isin(hops["link"], hops["link"][hops["data"] == 1])
@@ -271,10 +273,10 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
 
 
 def _place(law: Law) -> int:
-    """The place of a congestion control law in the order of flows with equal RTT and start time.
+    """The rank of a congestion control law among flows with equal RTT and start time.
 
-    If packets of such flows reach a queue at the same instant, they enter it in this order. Vegas
-    has place 0 and comes first. The place of any other law depends on how it recovers from losses
+    If packets of such flows reach a queue at the same instant, the lowest rank enters it first.
+    Vegas has rank 0. The rank of any other law depends on how it recovers from losses
     (``_IN_LINE``).
     """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
@@ -284,8 +286,8 @@ def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
     """The records at the end of a run, one record for each of the ``n`` flows of the scenario.
 
     A group of short flows counts as one flow of the scenario. The counts in its record are sums
-    over its short flows. Its baseRTT is the least of theirs. All other fields are those of one of
-    the short flows.
+    over its short flows. Its baseRTT is the least of the short flows' baseRTTs. All other fields
+    are those of one short flow.
     """
     if len(flows) == n:
         return flows.view(_BYTES)[np.argsort(flows["member"])].view(FLOW)

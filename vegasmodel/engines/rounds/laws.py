@@ -125,9 +125,9 @@ def _acks_to_change(f: Sender) -> float:
     """How many ACKs the simulator processes together, at least 1, with a user's congestion control.
 
     A group of such ACKs ends at the latest when the window grows to its next whole number of
-    packets, or falls below its present one. Some laws decide at each ACK, not once per round trip.
-    The simulator calls their function ``drift`` only once per group. So their groups are shorter: a
-    group has at most 1/``CALLS_PER_WINDOW`` of the ACKs of a window, but at least one ACK.
+    packets, or falls below its present one. A law that decides at each ACK has shorter groups,
+    because the simulator calls its function ``drift`` only once per group: a group has at most
+    1/``CALLS_PER_WINDOW`` of the ACKs of a window, but at least one ACK.
     """
     step = _per_ack(f)
     left = cwnd_packets(f) + 1.0 - f.cwnd if step > 0.0 else f.cwnd - cwnd_packets(f) + SLACK
@@ -159,7 +159,7 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Do nothing: a user's congestion control has no function for ``decide_per_ack``."""
+    """Do nothing: a user's congestion control has no rule that ``decide_per_ack`` could call."""
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)
@@ -239,7 +239,8 @@ def _factor(f: Sender) -> float:
 def _decreased(f: Sender, factor: float) -> float:
     """The window after a cut: the window before it, at most ``max_window``, times ``factor``.
 
-    Both windows are rounded down to whole packets, except for senders with ``fractional_cut``.
+    Both windows are rounded down to whole packets, unless the sender's TCP implementation keeps
+    fractions of packets after a cut (``fractional_cut``).
     """
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)
@@ -275,7 +276,7 @@ def dupack_threshold(f: Sender, later: float) -> float:
 def cut(f: Sender) -> bool:
     """Cut the window because of a loss and begin a recovery, but only once per window of data.
 
-    Returns True if the caller is to retransmit the first missing packet. There are three cases:
+    Returns True if the caller must now retransmit the first missing packet. There are three cases:
 
     - A loss has cut cwnd, and a packet sent before this cut is not yet acknowledged. The result is
       False. With ns-2's old defaults (``swells_uncut``) the window grows by three packets, for the

@@ -82,8 +82,8 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
 
     The first of them has the number ``first``, and the last was sent at the time ``sent_at``.
     Returns how many of them the receiver did not have before. At the end of a recovery, ns-2's
-    CUBIC forgets which packets have arrived. The SACK block that reports the new packets reports
-    their neighbours again (``scoreboard.recall``).
+    CUBIC forgets which packets have arrived. But the SACK block that reports the new packets also
+    reports the packets next to them, so CUBIC learns of these again (``scoreboard.recall``).
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)
@@ -119,8 +119,8 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
     At the end of each recovery the sender forgets which packets have arrived. If more than
     ``dup_thresh`` packets have arrived beyond the first missing one, some of them arrived before
-    the last recovery ended. Then the sender knows only the arrivals that the SACK blocks of this
-    ACK report (``scoreboard.forget``).
+    the last recovery ended. The sender has forgotten these, and knows only the arrivals that the
+    SACK blocks of this ACK report (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, f.first_hole) > f.acked and cut(f):
         for k in range(f.first_hole, f.holes):
@@ -141,8 +141,8 @@ def duplicates_alike(f: Sender, p: Parcel) -> float:
 
     ``p`` is a group of packets that travel together. A duplicate is a packet that the receiver has
     already: its number is below ``f.acked``. If ns-2's receiver delays ACKs, it may also delay the
-    ACK of the duplicate with the number ``f.acked`` - 1 (``duplicate_waits``). So the result does
-    not count this duplicate, unless it is the only one.
+    ACK of the duplicate with the number ``f.acked`` - 1 (``duplicate_waits``). As its ACK differs
+    from the others, the result does not count it, unless it is the only duplicate.
     """
     left = f.acked - p.first
     return left - 1.0 if f.delays_duplicates and f.delayed_ack and left > 1.0 else left
@@ -171,7 +171,8 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
       ``enough``, which signals the loss. If the sender can act on an earlier ACK (Vegas of ns-2 or
       the papers, limited transmit), the ACKs are processed one by one.
     - A loss has been signalled. The first ACKs may release no packet, because too many packets are
-      in flight. These ACKs are processed together, without the first ACK that releases a packet.
+      in flight. These ACKs are processed together. The first ACK that releases a packet is left for
+      the next call.
     - The sender is in a recovery with Linux's PRR. All ACKs are processed together.
     """
     if f.counts_places:
@@ -290,9 +291,9 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     """Handle the expiry of a timer, unless it is the retransmission timer.
 
     Linux has two timers that expire before the retransmission timer. When the reordering timer
-    expires, the first missing packet counts as lost and is retransmitted, unless a packet that was
-    sent before the last cut of cwnd is not yet acknowledged. When the timer of the tail probe
-    expires, the sender sends one new packet or, if it has none, its last packet again. If the
+    expires, the first missing packet counts as lost and is retransmitted. (This is not done while a
+    packet that was sent before the last cut of cwnd is unacknowledged.) When the timer of the tail
+    probe expires, the sender sends one new packet or, if it has none, its last packet again. If the
     retransmission timer has expired, the function returns False, and the caller handles the
     timeout. Otherwise it returns True.
     """

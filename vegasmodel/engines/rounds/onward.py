@@ -34,8 +34,8 @@ def due(net: Net, e: int, time: float) -> float:
 
     A hop is one queue on one flow's path. The clock of the queue is ``Queue.shift`` seconds behind
     the simulation's clock, so the event is handled later by this time. If several packets arrive at
-    the same instant, ns-2 handles them in a certain order (``route._leads``). To reproduce this
-    order, the event is handled earlier by the tiny time ``Hop.early``.
+    the same instant, ns-2 takes them in a certain order (``route._leads``). So that the simulator
+    takes them in this order, too, each event is earlier by a tiny time (``Hop.early``).
     """
     h = net.hops[e]
     return time + net.links[h.link].shift - h.early
@@ -190,7 +190,7 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     drawn last before its transmission begins (``delay_`` in delay.cc).
 
     Each packet of a Linux sender sets out at a time of its own (``stamps_departure``), so it has a
-    delay of its own. A burst may begin before the last packet of the burst before it has set out.
+    delay of its own.
 
     In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
     simulator delays the packet's ACK by this time instead. The round trip is the same. No ACK

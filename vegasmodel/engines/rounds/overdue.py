@@ -66,9 +66,9 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
 
     At the first and the second ACK of new data after a retransmission, the sender checks the next
     missing packet. If the packet is overdue (older than Vegas's fine timeout), it is retransmitted.
-    If no packet is in flight, the next packet counts as overdue although it was never sent. If
-    no packet is overdue at the first ACK, there is no check at the second. At the end the sender
-    sends what the window allows.
+    If no packet is in flight, this packet was never sent; Vegas takes it for overdue all the same.
+    If no packet is overdue at the first ACK, there is no check at the second. After the check the
+    sender sends what the window allows.
     """
     deflate(f)
     restart_timer(f, end)

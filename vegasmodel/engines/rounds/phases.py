@@ -112,7 +112,7 @@ def _reach(one: float, other: float, n: int, m: int) -> float:
 
     ``one`` and ``other`` are the standard errors of the means, over ``n`` and ``m`` runs. The error
     of a mean that is not random is 0. The degrees of freedom are rounded down. If an error is
-    infinite or NaN, the result is so, too.
+    infinite or NaN, so is the result.
     """
     error = math.hypot(one, other)
     if error == 0.0 or not math.isfinite(error):
@@ -122,7 +122,7 @@ def _reach(one: float, other: float, n: int, m: int) -> float:
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
-    """The assumption that there are no phase effects, and whether it holds for ``found``.
+    """The assumption that phase effects do not matter, and whether it holds for ``found``.
 
     ``found`` is the prediction for the scenario. If phase effects are not possible (``possible``),
     or if ``found`` has no throughputs, the assumption holds. Otherwise a second scenario is

@@ -144,9 +144,9 @@ def _waiting(link: Queue, area: float, busy: float) -> float:
     half a packet is subtracted for the ``busy`` seconds in which the queue is not empty.
 
     Packets that arrive evenly over time are added to the queue like a fluid, bit by bit. But a real
-    packet joins the queue only when the last of its bits is added here. So on average the simulated
-    queue is half a packet too long for each flow whose packets arrive evenly (``link.even`` flows).
-    This half is also subtracted.
+    packet joins the queue as a whole, when its last bit has arrived. So on average the simulated
+    queue is half a packet too long for each flow whose packets arrive evenly. The function
+    subtracts this, too (``link.even`` is the number of these flows).
     """
     return area - 0.5 * (1.0 + link.even) * busy
 
@@ -232,10 +232,10 @@ def arrives_first(h: Hop, link: Queue) -> int:
     """1 if an arrival at the queue of hop ``h`` comes before a departure of the same instant.
 
     A hop is one queue on the path of one flow. If flows keep a queue busy, their packets often
-    arrive at the very instant at which another packet leaves. ns-2 then handles first the event
-    that was scheduled first. It schedules an arrival when the packet enters the last wire before
-    the link, and a departure when the transmission begins. An arrival that is handled before the
-    departure finds a full buffer still full.
+    arrive at the very instant at which another packet leaves. The order matters: an arrival before
+    the departure finds a full buffer still full. In ns-2 the event that was scheduled first comes
+    first. ns-2 schedules an arrival when the packet enters the last wire before the link, and a
+    departure when the transmission begins.
     """
     if not link.mixed:
         return h.precedes
@@ -280,10 +280,10 @@ def drop(link: Queue, work: float) -> None:
 def overflow(link: Queue, packets: float, work: float) -> float:
     """Drop packets of one flow if the buffer has overflowed; returns how many are dropped.
 
-    ``packets`` packets of this flow have arrived evenly over an interval that ends now. Let n be
-    the number of packets of all flows that have found the buffer full and are not dropped yet. The
-    function drops n packets of this flow, but at most ``packets``. ``work`` is the size of each
-    packet, in packets of the scenario's packet size.
+    ``packets`` packets of this flow have arrived evenly over an interval that ends now. While the
+    buffer was full, packets of any flow may have arrived, and it was not decided whose packets are
+    dropped. Let n be the number of these packets. The function drops n packets of this flow, but at
+    most ``packets``. ``work`` is the size of each packet, in packets of the scenario's packet size.
     """
     full = _full(link)
     total = link.queue + link.excess - full

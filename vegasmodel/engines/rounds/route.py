@@ -394,8 +394,8 @@ def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:
     """For each hop a number from 0 to 1 that orders packets that reach a queue at the same instant.
 
     A hop is one queue on one flow's path. The packet of the hop with the greatest number comes
-    first. ns-2 handles first the event that was scheduled first, and it schedules an arrival when
-    the packet enters the last wire before the link. So the packet from the longest wire comes
+    first. In ns-2 the event that was scheduled first comes first, and ns-2 schedules an arrival
+    when the packet enters the last wire before the link. So the packet from the longest wire comes
     first. ``links`` has the index of each hop's queue, and ``wires`` the seconds that a packet
     takes on the last wire before this queue.
     """

@@ -127,12 +127,12 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     window overflows a buffer for the first time. The queue then alternately drops and accepts
     packets, and each change begins a new group.
 
-    A full ring buffer is copied to a new place with room for twice as many groups, at most
-    ``Hop.most`` groups. The old place stays unused. All old places of a ring buffer together have
-    room for less than 2 ``most`` groups. So the memory has room for 3 ``most`` groups per ring
-    buffer, or, if there are many ring buffers, for ``3 * _PARCELS`` groups in all, because they
-    are not all full at once. ``numpy.empty`` only reserves this memory: parts that are never used
-    take up no space and no time.
+    When a ring buffer is full, the simulator copies it to a new place with room for twice as many
+    groups, but at most for ``Hop.most`` groups, and no longer uses the old place. All old places of
+    a ring buffer together have room for less than 2 ``most`` groups. So the function makes room for
+    3 ``most`` groups per ring buffer. If there are many ring buffers, they are not all full at
+    once; then it makes room for ``3 * _PARCELS`` groups in all. ``numpy.empty`` only reserves this
+    memory: parts that are never used take up no space and no time.
     """
     share = _PARCELS // len(way.hops)
     spare = share if math.isfinite(way.longest) else 0
@@ -198,8 +198,9 @@ def _empty(
 ) -> tuple[Net, Floats]:
     """Make the network as it is at time 0, and memory for the ranges of packets that flows lose.
 
-    ``near`` and ``calm`` become ``Net.parts`` and ``Net.calm``. The size of the memory for packets
-    in flight depends on ``coarse``, a number of intervals in a round trip.
+    ``near`` and ``calm`` are the numbers of intervals into which the simulator divides a round
+    trip, near losses and far from them (``Net.parts`` and ``Net.calm``). The memory for packets in
+    flight is made for ``coarse`` intervals in a round trip.
     """
     flows["longest_stretch"], flows["hop"] = way.longest, way.first
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
@@ -291,8 +292,9 @@ class Simulation:
         """Continue the run to its end; returns the status and the simulated time in seconds.
 
         The run ends early if it fails; the status (``Status``) says why. A run that has reached its
-        end fails, too, if its state shows a fault of the simulator (``_fault``). ``LawFault`` is
-        raised if a function of a user's congestion control has returned an unusable number.
+        end also counts as failed if its state shows a fault of the simulator (``_fault``).
+        ``LawFault`` is raised if a function of a user's congestion control has returned an unusable
+        number.
 
         ``falls`` is a time in seconds. From then on, the run also stops after each event that
         reduces the number of whole packets in a flow's window. The next call continues the run. By

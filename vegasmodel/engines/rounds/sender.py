@@ -114,9 +114,9 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
 
     - The ACK at which the window reaches its next whole number of packets.
     - The ACK before the one that ends the round trip.
-    - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut. With
-      ``halves_rate`` a step then has only one ACK.
-    - The last ACK before the ACKs begin, or cease, to give RTT samples.
+    - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut. For
+      ns-2's CUBIC (``halves_rate``) a step then has only one ACK.
+    - The last ACK of those that give an RTT sample, if the next one gives none, or the reverse.
 
     Each ACK acknowledges ``each`` packets. ``once`` is True if the packet of the first ACK was sent
     only once, so that this ACK gives an RTT sample. If it is False, no ACK of a packet with a
@@ -399,7 +399,8 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
 
     ``p`` is a group of packets that travel together. Three events may come before the first of
     their ACKs: the sender's random wait (``send_jitter``) ends, the receiver's timer for delayed
-    ACKs expires, or the retransmission timer expires. The function then handles only this event.
+    ACKs expires, or the retransmission timer expires. If one of them does, the function handles
+    only this event, and no ACK.
     """
     bare = now + for_each(p.back - now, p.count)
     first = max(bare, now)

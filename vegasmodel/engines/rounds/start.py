@@ -80,7 +80,7 @@ def _handshake(net: Net, f: Sender) -> float:
 def _syn_fits(net: Net, f: Sender) -> bool:
     """Whether the flow's SYN finds room in the first queue of its path that can be full.
 
-    This is judged by the state of the queue when the SYN is sent.
+    The function looks at this queue at the time when the SYN is sent, not when it arrives.
     """
     clock = f.time + net.links[net.hops[f.hop].link].shift
     for e in range(f.hop, f.hop + f.hops):

@@ -163,7 +163,7 @@ def back_off(f: Sender) -> None:
     The function is also called when Vegas (ns-2, paper) retransmits a packet before the timeout
     (``laws.cut_overdue``). The backoff, a factor on the timeout, doubles until it is 64. With
     ``floor_before_backoff`` it doubles further, until the timeout is ``longest_rto`` seconds. When
-    the backoff is 16 or more, the sender discards its smoothed RTT (``srtt``), as in BSD.
+    the backoff has reached 16, the sender discards its smoothed RTT (``srtt``), as in BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0

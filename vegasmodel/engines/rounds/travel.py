@@ -48,11 +48,13 @@ INSTANT = 1e-12  # seconds
 def _note_lateness(link: Queue, time: float) -> None:
     """Record in ``link.lateness`` the longest time by which a packet came too late, in seconds.
 
-    Tests check that it is 0, apart from rounding errors. A packet that arrives at ``time`` is too
-    late if its queue has already been simulated beyond ``time``. There is one exception. An event
-    may handle a whole burst. It then simulates the queue until the burst's last packet arrives, at
-    ``link.foreseen``. A packet that arrives before ``link.foreseen`` is too late only if the queue
-    has been simulated beyond ``link.foreseen``.
+    A packet that arrives at ``time`` is too late if its queue has already been simulated beyond
+    ``time``. This must not happen, so tests check that ``lateness`` is 0, apart from rounding
+    errors.
+
+    There is one exception. One event may simulate a whole burst, and so the queue up to the arrival
+    of the burst's last packet, at ``link.foreseen``. Packets that arrive before ``link.foreseen``
+    then count as too late only if the queue has been simulated even beyond it.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 

@@ -44,12 +44,13 @@ def join(
     """Add packets to queue ``k``, which holds the packets of one class of a Rate-Delay link.
 
     ``e`` is the hop at which the packets arrive at ``time``; a hop is one queue on one flow's path.
-    It is -1 for a packet of a handshake, which is not followed beyond this queue. ``work`` is the
-    size of each packet, in packets of the scenario's packet size. Two kinds of ACKs take no room
-    here, so their ``work`` is 0: ACKs that are lost here, and ACKs that the receiver does not send
-    at once (``silent`` ACKs, see ``delayed_ack.py``). ``lost`` packets were lost directly behind
-    the added ones. The other arguments have the same meaning as in ``travel.arrive_evenly``.
-    Returns False if the memory for packets in flight is full; the run then fails.
+    It is -1 for a packet of a handshake, which the simulator does not follow beyond this queue.
+    ``work`` is the size of each packet, in packets of the scenario's packet size. Two kinds of ACKs
+    take no room here, so their ``work`` is 0: ACKs that are lost here, and ACKs that the receiver
+    does not send at once (``silent`` ACKs, see ``delayed_ack.py``). ``lost`` packets were lost
+    directly behind the added ones. The other arguments have the same meaning as in
+    ``travel.arrive_evenly``. Returns False if the memory for packets in flight is full; the run
+    then fails.
     """
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
@@ -105,8 +106,8 @@ def at_store(net: Net, e: int) -> bool:
     The link sends packets of two classes, R (high rate) and D (low delay). Each class has a record
     of its own in ``net.links``, and one in ``net.hops`` that holds its waiting packets. Two kinds
     of events happen at the link, and the record of index ``e`` in ``net.hops`` tells which kind
-    this one is. If it is that of class R, a transmission of a packet of either class ends. If it is
-    that of class D, the classes' shares of the capacity change.
+    this one is. If the record is that of class R, the transmission of a packet (of class R or D)
+    ends. If it is that of class D, the classes' shares of the capacity change.
     """
     h = net.hops[e]
     link = net.links[h.link]
@@ -149,8 +150,8 @@ def _send_next(net: Net, e: int) -> bool:
 def _end_transmission(link: Queue) -> None:
     """End the transmission of a packet of one class of a Rate-Delay link.
 
-    ``link`` is the queue of this class. If no other packet waits in it, only rounding errors can
-    have left something there. This rest is removed.
+    ``link`` is the queue of this class. If no other packet waits in it, the work left in the queue
+    should be 0. Rounding errors may make it differ from 0, so the function sets it to 0.
     """
     link.queue -= link.unsent
     link.served += link.unsent
@@ -310,9 +311,9 @@ def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
 
     ``one`` and ``two`` are the queues of the two classes of a Rate-Delay link. Class ``one`` may
     send if it has lately sent no more than its share of the capacity. If it has sent more, two
-    conditions must hold. Both classes together must not be over their limit. Class ``two`` must
-    have sent more than its share, too, or have no packet waiting. ``rate`` is the queue of the
-    high-rate class; its record also has the numbers for both classes together.
+    conditions must hold. Both classes together must not have sent more than the link can carry. And
+    class ``two`` must have sent more than its share, too, or have no packet waiting. ``rate`` is
+    the queue of the high-rate class; its record also has the numbers for both classes together.
     """
     if _under_limit(one, now):
         one.held_back = 0
