@@ -58,9 +58,9 @@ SHARE = 64  # scenarios that a thread takes at a time
 class BatchRun:
     """Results of a batch of scenarios, in arrays with one row per scenario.
 
-    The averages cover the time after warmup.  A flow's averages leave out the time in which it is
-    inactive.  A row has one entry per flow; rows of scenarios with fewer flows than others end with
-    NaN.  If a scenario fails, its ``ok`` is false and all its averages are NaN.
+    The averages cover the time after warmup. A flow's averages leave out the time before its start
+    and after its stop. A row has one entry per flow; rows of scenarios with fewer flows than others
+    end with NaN. If a scenario fails, its ``ok`` is false and all its averages are NaN.
     """
 
     throughput: Floats  # [scenario, flow] pkt/s

@@ -46,8 +46,8 @@ STEP = 0.5  # length of a step, as a part of the shortest round trip
 class ContinuousRun:
     """Result of the simulator ``fluid``: curves over time, and averages for flows and the link.
 
-    The averages cover the time after warmup.  A flow's averages leave out the time in which it is
-    inactive.
+    The averages cover the time after warmup. A flow's averages leave out the time before its start
+    and after its stop.
     """
 
     time: Floats  # [t] s

@@ -211,8 +211,8 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     """The steady state if no state returns: means from the end of warm-up to the end of the run.
 
     In the result, ``spread`` is the standard error of the throughputs. It is 0 if the windows are
-    constant, and NaN if the run has too few samples. ``kind``, ``period`` and ``residual`` are
-    fields of the result.
+    constant, and NaN if the run has too few samples. The arguments ``kind``, ``period`` and
+    ``residual`` become fields of the result.
     """
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1

@@ -116,9 +116,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
     a slow access link, they enter it at once (``Sender.gap`` is 0). If another flow has an event
     before the next packet, the rest of the burst is sent after that event.
 
-    Other flows do not interrupt a burst of a Linux sender: without an access link, Linux puts all
-    packets of the burst into the queue together (tcp_write_xmit). But they do interrupt it if each
-    packet waits a random time below TCP (``queue_wait``), or on a link with Rate-Delay services.
+    A burst of a Linux sender is not interrupted in this way, because Linux puts all its packets
+    into the queue together (tcp_write_xmit). There are two exceptions: each packet waits a random
+    time below TCP (``queue_wait``), or the link has Rate-Delay services.
     """
     h = net.hops[f.hop]
     f.event = DATA

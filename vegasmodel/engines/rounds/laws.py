@@ -172,10 +172,12 @@ _laws_each = choice("upon_each", _upon_each)
 def acks_to_change(f: Sender) -> float:
     """How many ACKs of new data the simulator may process together, at least 1.
 
-    In slow start the last of them is at the latest the ACK that ends slow start. Otherwise it is at
-    the latest the ACK at which the window grows to its next whole number of packets. With a user's
-    congestion control it may also be the ACK at which the window falls below its present whole
-    number.
+    ACKs that are processed together must have the same effect. So the last of them is at the latest
+    one of these ACKs:
+
+    - in slow start, the ACK that ends slow start;
+    - otherwise, the ACK at which the window grows to its next whole number of packets, or, with a
+      user's congestion control, falls below its present whole number.
     """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))

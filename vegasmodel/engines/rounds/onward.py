@@ -189,8 +189,8 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     draws a delay when a packet reaches the access link. But each packet gets the delay that was
     drawn last before its transmission begins (``delay_`` in delay.cc).
 
-    Each packet of a Linux sender sets out at a time of its own (``stamps_departure``), so it has a
-    delay of its own.
+    For a Linux sender each packet has a time ``sent_at`` of its own (``stamps_departure``). So the
+    simulator draws a delay for each.
 
     In Linux each packet may wait a random time in the host, below TCP (``queue_wait``). The
     simulator delays the packet's ACK by this time instead. The round trip is the same. No ACK

@@ -203,7 +203,7 @@ def share_by_flows(links: Table[Queue], k: int) -> None:
     This is equation (5) of Podlesny and Williamson. S_R and S_D are the shares of the capacity that
     are guaranteed to the classes R and D. The classes have n_R and n_D active flows. An R flow is
     to get k times the rate of a D flow. If a class has no active flow, the other class may use the
-    whole capacity. So the shares then stay as they are.
+    whole capacity. The shares then do not matter, and stay as they are.
     """
     one, two = links[k], links[links[k].partner]
     rate, delay = (one, two) if one.store < two.store else (two, one)

@@ -54,9 +54,9 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
 
     A train is the packets in flight of one flow. One ACK to flow ``grew`` has released two packets.
     They arrive ``ago`` seconds before the end of this step, with ``spare_acks`` packets of the same
-    train behind them. This gives the train's place in line. The other trains then get the places
-    behind it. The round trip of a Vegas sender ends at a certain packet of its train. So when the
-    train moves, the end of the round trip moves with it.
+    train behind them. From this the function computes the train's place in line, and puts the other
+    trains behind it. The round trip of a Vegas sender ends at a certain packet of its train. So if
+    the function moves the train, it moves the end of the round trip, too.
     """
     first = flows[grew]
     L = length(first, now, c)
@@ -103,8 +103,9 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
     The sender had ``before`` packets in flight. It detected the loss ``-left`` round trips before
     the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than it
     receives ACKs, and spreads them evenly over a round trip, as Linux's ``tcp_cwnd_reduction``
-    does. So its train gets shorter both before and behind the last packet that it sent before the
-    recovery. The ACK of this packet ends the recovery.
+    does. So all parts of its train get shorter in the same proportion. The recovery ends at the ACK
+    of the last packet that was sent before it. The function computes the place of this packet in
+    the shorter train.
     """
     L = length(flow, now, c)
     at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd

@@ -105,7 +105,7 @@ def follower(
     that come later in this round trip, then those of the other flows, one flow after another.
 
     If ``late`` is close to 1, all packets of a round trip may be late. The queue then has room for
-    one packet more. So nothing is lost if only one packet is too many. If more are too many,
+    one packet more. So nothing is lost if there is only one packet too many. If there are more,
     ``grew`` loses its second packet. ``over`` is the number of packets in flight for which link and
     buffer have no room. It is a real number, below 1 if one packet is too many.
 
@@ -168,8 +168,8 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
       per round trip, and there at most d pairs are d transmission times apart.
 
     The result is the second number divided by the first, d / (p_a p_b N), but at most 1. The RTTs
-    are those with a full buffer. ``loser`` uses the result as a probability: the flows' packets
-    meet as if they departed in random order.
+    are those with a full buffer. With this probability ``loser`` lets the packets meet as they do
+    in random order.
     """
     c, room = link.capacity, link.room
     trip = 0.5 * (a.rtt + b.rtt) * c + room
@@ -185,7 +185,7 @@ def sway(flow: Sender, other: Sender, now: LinkState) -> float:
     The packets of the two flows depart from the queue in varying order, and cause new arrivals
     after different RTTs. So the number of packets that wait varies. Its variance grows with the
     rate of ``other``, and with the difference of the two RTTs. The result is the product of this
-    rate and this difference. ``neighbour`` draws a flow with such weights.
+    rate and this difference. ``neighbour`` draws a flow with these products as weights.
     """
     rate = (other.in_flight - other.undetected) / (other.rtt + now.delay)
     return max(rate, 0.0) * abs(other.rtt - flow.rtt)

@@ -80,8 +80,8 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
     function does nothing. So that these packets are not exposed to random loss twice, the next loss
     is put off by their number.
 
-    If the first fresh packet after the timeout is lost, ACKs do not end the backoff
-    (``recovery.end_backoff``).
+    A fresh packet is one that was not sent before the timeout. If the first of them is lost, ACKs
+    do not end the backoff (``recovery.end_backoff``).
     """
     ago = now.time - flow.timeout_ends
     if ago < 0.0 or flow.recovery_left > 0.0:

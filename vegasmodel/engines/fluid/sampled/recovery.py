@@ -58,7 +58,7 @@ def needed(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def too_few(flow: Sender, now: LinkState, c: float) -> bool:
-    """Whether too few packets in flight arrive for the duplicate ACKs that report a loss.
+    """Whether too few packets arrive to cause the duplicate ACKs that report a loss.
 
     The result is False if all packets in flight are lost (``silent``).
     """

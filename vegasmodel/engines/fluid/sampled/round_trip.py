@@ -77,11 +77,11 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
     """End Vegas's slow start if the backlog exceeds gamma, and then reduce the window.
 
-    If ``smooth``, windows are real numbers, and the window is not reduced. In slow start the window
-    doubles in Linux in each round trip, in ns-2 and in the papers in every other one. In ns-2 and
-    in the papers the backlog is compared with gamma only before a round trip in which the window
-    would double. If slow start goes on, ``round_drift`` then tells the function ``move`` by how
-    much the window grows. In Linux ``move`` lets it grow without being told.
+    If ``smooth``, windows are real numbers, and the window is not reduced. In slow start the Vegas
+    of Linux doubles its window in each round trip, and the Vegas of ns-2 and of the papers in every
+    other one. The latter compares the backlog with gamma only before a round trip in which the
+    window would double. If slow start goes on, it stores in ``round_drift`` by how much the
+    function ``move`` is to enlarge the window. For Linux ``move`` needs no such number.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
