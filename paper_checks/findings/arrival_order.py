@@ -119,17 +119,19 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) 
     delta = delay(recursion(N))  # at alpha 1
     first = float(rates(recursion(N))[0] * (D + delta))
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
-its propagation delay: it over-estimates its baseRTT. So the source gets more than the sources that
-started before it. The paper `boutremans` (Boutremans and Le Boudec) says how much more: the last of
-20 sources gets "10 times more than the earlier connections".
+its propagation delay: it over-estimates its baseRTT. So it computes a smaller backlog than it
+really has, keeps a larger window, and gets more than the sources that started before it. The paper
+`boutremans` (Boutremans and Le Boudec) says how much more: the last of 20 sources gets "10 times
+more than the earlier connections".
 
 In the next table, 20 Vegas sources start one after another, one every 2 s. The table has the ratio
 of the last source's rate to the first one's. The columns "ns-2" and "rounds" have the mean over
 5 runs of ns-2 2.35 and of the simulator `rounds`, with its standard error (±). The rates are
 averaged from 90 to 120 s of each run. The other columns have the results of two theories:
 
-- The column "exact recursion" is a theory. It computes the over-estimate of baseRTT of each source
-from the sources that started before it, by equation (6) of `boutremans`.
+- The column "exact recursion" has the solution of equation (6) of `boutremans`, which says that the
+rates add up to the capacity. It is solved once for each source that starts, because the queueing
+delay that the earlier sources cause is the over-estimate of the next one.
 
 - The column "Bonald's form" is the closed form that `boutremans` prints for the same rates.
 
@@ -141,10 +143,10 @@ over-estimates of baseRTT.  An error is the root mean square error divided by ns
 
 {table(["alpha = beta", *NAMES[1:]], errors)}
 
-**What survives.** The paper `boutremans` is right about the mechanism: sources that start late
-over-estimate their baseRTT and get more. The paper calls the baseRTTs by Bonald's form
-"pessimistic", and this is right, too: they are longer than in ns-2 (`vegasmodel paper boutremans`
-shows this for the paper's figure 3).
+**What remains true.** The paper `boutremans` is right about the mechanism: sources that start late
+over-estimate their baseRTT and get more. The paper calls the baseRTTs that follow from Bonald's
+form "pessimistic", and this is right, too: they are longer than in ns-2 (`vegasmodel paper
+boutremans` shows this for the paper's figure 3).
 
 But Bonald's form, the formula for the rates that `boutremans` prints, is wrong: its rates add up to
 {sums[0]:.3f} of the capacity for two sources, and to {sums[1]:.2f} of it for 20. The exact
@@ -181,15 +183,16 @@ another cause.
 The theories also assume that each source keeps a backlog of exactly alpha packets. A window is a
 whole number of packets, so its backlog is in general not exactly alpha. The windows are small if
 alpha is small: with alpha = 1, the first of the {N} sources has a window of {first:.1f} packets by
-the exact recursion. Besides, ns-2's Vegas rounds the backlog, so that its window rests at any
+the exact recursion. Besides, ns-2's Vegas rounds the backlog, so its window stays constant at any
 backlog that is less than half a packet from alpha.
 
-The next table tests this second assumption. It has the same ratio by the window rule that
-`boutremans` prints, its equation (1), without a simulation of packets
-(`paper_checks/boutremans/rule.py`). A source starts when the queue is in equilibrium; for a larger
-alpha this takes longer. By the printed rule a window changes by one packet per round trip; we also
-tried steps of half a packet. In the last two columns the backlog is rounded as in ns-2. Each number
-is the mean over {SEEDS} runs, which differ in the start times, with its standard error:
+The next table tests the assumption that each source keeps a backlog of exactly alpha packets. It
+has the ratio of the last source's rate to the first one's by the window rule that `boutremans`
+prints, its equation (1), without a simulation of packets (`paper_checks/boutremans/rule.py`). A
+source starts when the queue is in equilibrium; for a larger alpha this takes longer. By the printed
+rule a window changes by one packet per round trip; we also tried steps of half a packet. In the
+last two columns the backlog is rounded as in ns-2. Each number is the mean over {SEEDS} runs, which
+differ in the start times, with its standard error:
 
 {_by_the_rule()}
 
@@ -203,6 +206,6 @@ recursion.
 all sources know their true baseRTT, those that start late do not get more (`vegasmodel paper
 boutremans` shows this for the paper's figure 7). If the sources measure their baseRTT and start
 soon after one another, a larger alpha reduces the advantage of starting late. If each source starts
-when the queue has settled, it does not: with an arrival every {GAPS[-1]:g} s the ratio in ns-2 is
-larger with alpha = 3 or 5 than with alpha = 1. A larger alpha also makes the queueing delay longer,
-in proportion to alpha."""
+when the queue has settled, a larger alpha does not reduce this advantage: with an arrival every
+{GAPS[-1]:g} s the ratio in ns-2 is larger with alpha = 3 or 5 than with alpha = 1. A larger alpha
+also makes the queueing delay longer, in proportion to alpha."""

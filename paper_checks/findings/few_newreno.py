@@ -94,21 +94,23 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
     return f"""The paper `podlesny` (Podlesny and Williamson) proposes Rate-Delay (RD) services. A
 router has two queues: one for flows that want throughput, and one for flows that want low delay.
 The paper makes two claims. First, a NewReno flow in one queue and a Vegas flow in the other get the
-same throughput, for any mix of flows. Second, no flow gains by marking its packets for the wrong
-queue.
+same throughput, whatever the numbers of flows. Second, no flow gains by marking its packets for the
+wrong queue.
 
 We ran the experiments of the paper `podlesny` in ns-2 2.35 (mean of 5 runs). The numbers of flows,
 the capacity and the buffers are a fifth of the paper's. ns-2 does not have the paper's router with
 its two queues. In its place we use class-based queueing (CBQ) with weighted round robin, which has
 a class for each of the two queues.
 
-The table has the *relative fairness*, the throughput of a Vegas flow over that of a NewReno flow,
-and the loss rates of both.  The first column has the number of NewReno flows per Vegas flow:
+The table has the *relative fairness*, which is the throughput of a Vegas flow divided by that of a
+NewReno flow, and the loss rates of both.  The first column has the number of NewReno flows per
+Vegas flow:
 
 {table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}
 
-**What survives.** The relative fairness is within 0.15 of 1 if there are
-{fair.min():g} to {fair.max():g} NewReno flows per Vegas flow.
+**What remains true.** The claim of equal throughputs is right to within 0.15 (the relative fairness
+is between 0.85 and 1.15) if there are {fair.min():g} to {fair.max():g} NewReno flows per Vegas
+flow.
 
 For 0.1 NewReno flows per Vegas flow, the paper `podlesny` also claims a relative fairness of about
 1: a Vegas flow and a NewReno flow get about the same. We find {rows[0, 1]:.2f} with a standard
@@ -118,13 +120,15 @@ the relative fairness differs much between runs.
 
 **Flows marked for the wrong queue.** The router of the paper `podlesny` has one queue for flows
 that want throughput (NewReno), and one for flows that want low delay (Vegas). A mark in each packet
-tells the router which queue the packet belongs to. The next table has the mean throughput of a flow
-in pkt/s. There are 20 NewReno and 20 Vegas flows. The first column names the flows that get a wrong
-mark, so that they join the other queue. The column "marked right" has the throughput of such a flow
-if all flows have the right mark. The next two columns are for the runs with the wrong mark: "marked
-wrong" has the throughput of a flow with the wrong mark, and "others in that queue" that of a flow
-whose mark is right, in the queue that the wrongly marked flows have joined. The column "by" names
-one of three settings:
+tells the router which queue the packet belongs to. We simulated 20 NewReno and 20 Vegas flows,
+first with the right marks, and then with a wrong mark for some flows, which therefore join the
+other queue.
+
+The next table has the throughput of one flow in pkt/s, as the mean over flows of the same kind. The
+first column names the flows that get a wrong mark. The column "marked right" has the throughput of
+one of them if all marks are right, and "marked wrong" its throughput with the wrong mark. The
+column "others in that queue" has, in the same runs, the throughput of a flow with the right mark in
+the queue that the wrongly marked flows have joined. The column "by" names one of three settings:
 
 - Setting "router, both ways": the router of figure 2 of the paper `podlesny`, simulated in ns-3. As
 many flows run in the reverse direction as forward. This is the setting of most experiments of the
@@ -171,11 +175,11 @@ forward, so the router counts twice as many flows in each queue as our script do
 that joins the queue for low delay thus enlarges this queue's part of the link by only half as much
 as with CBQ.
 
-With CBQ, the part of the link of the queue for low delay grows by about the throughput that the
-joining NewReno flow had in the other queue. The Vegas flows in this queue also get less than
-before, so the NewReno flow gets more than it had. With the router of `podlesny` the queue's part of
-the link grows by only half as much. What the Vegas flows lose is less than the missing half, so the
-NewReno flow gets less than it had.
+If a NewReno flow joins the queue for low delay, its throughput there has two sources. One is the
+growth of this queue's part of the link, the other is what the Vegas flows in the queue lose. With
+CBQ the growth alone is about as much as the flow's throughput in the other queue, so the flow gets
+more than it had. With the router of `podlesny` the growth is only half of that. What the Vegas
+flows lose is less than the missing half, so the flow gets less than it had.
 
 A Vegas flow that is marked as NewReno gets less in all three settings than with the right mark, as
 `podlesny` says: it starves in the long queue.

@@ -213,7 +213,8 @@ points:
 - ns-2's Vegas rounds its backlog to whole packets. So in the model Vegas's window grows at a
 backlog below alpha - 1/2, and shrinks at a backlog above alpha + 1/2.
 
-- ns-2's Vegas reacts to the queue about two round trips late. So Vegas does this in the model, too.
+- ns-2's Vegas reacts to the queue about two round trips late. In the changed model, Vegas does,
+too.
 
 - The limit of ns-2's queue includes the packet in transmission, and the model's buffer does not. So
 the model's buffer is one packet smaller than ns-2's limit (`docs/ns2.md`).
@@ -233,11 +234,11 @@ of each link:
 
 {table(["model", "link of evaluation", "link of devendictis"], missed)}
 
-**What survives.** The fair alpha grows with the buffer B. The paper `devendictis` suggests this: in
-its model, the buffer B_th above which Vegas's part falls is proportional to alpha. But B_th itself
-is not the buffer at which both get the same. With alpha = 3, for example, B_th is
-{ALPHA * (3 - 2 * LAM):g} packets. By the paper's printed formulas, Vegas still gets more than Reno
-just above it: at 80 ms it gets {above[5]:.2f} times as much at a buffer of 5 packets,
+**What remains true.** The fair alpha grows with the buffer B. The model of the paper `devendictis`
+suggests this, because B_th, the buffer above which Vegas's part falls, is proportional to alpha.
+But at a buffer of B_th the two sources do not yet get the same. With alpha = 3, for example, B_th
+is {ALPHA * (3 - 2 * LAM):g} packets. By the paper's printed formulas, Vegas still gets more than
+Reno just above it: at 80 ms it gets {above[5]:.2f} times as much at a buffer of 5 packets,
 {above[6]:.2f} times at 6, {above[7]:.2f} times at 7, and {above[8]:.2f} times at 8.
 
 In ns-2 the fair alpha is {min(parts_of_B):.0%} to {max(parts_of_B):.0%} of the buffer, on average
@@ -258,8 +259,9 @@ nothing.
 Even without hypothesis 5 the mini-cycle model of the paper `devendictis` is not exact. Suppose that
 in the model only a source whose window grows loses a packet at an overflow. The fair alpha, at
 which Vegas and Reno get the same, is then larger in the model than in ns-2, by {over.min():.1f} to
-{over.max():.1f} packets. This range leaves out one case, a buffer of {max(SHORT)} packets on the
-link of `evaluation`. We do not know why the fair alpha is larger in the model.
+{over.max():.1f} packets. (This holds for all buffers but {max(SHORT)} packets on the link of
+`evaluation`, where the fair alpha is uncertain.) We do not know why the fair alpha is larger in the
+model.
 
 **Caution.** If alpha is larger than the fair alpha, at which both sources get the same, Vegas gets
 more than Reno. This advantage grows quickly with alpha. So if you know the fair alpha only roughly,

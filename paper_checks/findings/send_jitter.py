@@ -380,8 +380,8 @@ Floyd and Jacobson recommend. Everything else is as in each paper.
 Each row of the table is a conclusion of a paper. The words in parentheses say what the numbers in
 the row are. For example, "first over second" is the first flow's throughput divided by the
 second's. In rows that name a delay X, the second of two flows also crosses a link with this delay,
-so it has the longer round trip. "The longer" in a row means this flow. The rows name the papers by
-their keys (`docs/paper-checks.md` explains them).
+so it has the longer round trip. "The longer" in a row means this flow. The rows begin with the
+short names of the papers (`docs/paper-checks.md` has their titles).
 
 The column "printed" has the numbers that the papers print. The next columns have our results: by
 ns-2 2.35 with senders that do not wait, by ns-2 with senders that wait (median of {SEEDS} runs),
@@ -392,8 +392,8 @@ A conclusion *survives* if, with senders that wait, it holds in at least {SEEDS 
 
 {table(HEAD, [_cells(a) for a in answers])}
 
-**What survives.** If senders do not wait, {len(stood)} of the {len(answers)} conclusions hold in
-ns-2. Of these {len(stood)} conclusions, {len(kept)} survive.
+**Which conclusions survive.** If senders do not wait, {len(stood)} of the {len(answers)}
+conclusions hold in ns-2. Of these {len(stood)} conclusions, {len(kept)} survive.
 
 A conclusion may survive random waits of the senders although its numbers change. For example, the
 paper `evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a
@@ -407,9 +407,9 @@ link that only the second flow crosses has a delay of 1 ms, this flow even gets 
 although its round trip is longer: the first flow's throughput divided by the second's is
 {vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with waits.
 
-**What does not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
-wait, but not if they wait at random. For them the last column of the table of conclusions has only
-"no".
+**Which do not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
+wait, but not if they wait at random. In the table of conclusions, the last column of their rows
+says "no".
 
 In table 3 of the paper `evaluation` two flows with the same congestion control share a link. The
 second flow also crosses a link of X ms, so it has the longer round trip. The next table has the

@@ -140,10 +140,11 @@ The next table has the relative errors, against ns-2, of the ratio of Vegas's th
 
 {table(["model", *buffers], missed)}
 
-**What survives.** The model of `devendictis` follows both windows from one overflow of the buffer
-to the next. The comparison with ns-2 confirms this method. But hypothesis 5 of the paper, that both
-sources lose a packet at an overflow, holds only at a buffer of 5 packets. The hypothesis is wrong
-at buffers of 10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its packets.
+**What remains true.** The model of `devendictis` follows both windows from one overflow of the
+buffer to the next. The comparison with ns-2 confirms this method. But hypothesis 5 of the paper,
+that both sources lose a packet at an overflow, holds only at a buffer of 5 packets. The hypothesis
+is wrong at buffers of 10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its
+packets.
 
 Why does Vegas lose nothing? A source with a constant window sends one packet for each ACK. This
 packet takes the place of the acknowledged one, so the queue does not become longer by it. Only a
@@ -154,9 +155,8 @@ stopped growing, because its backlog has reached alpha.
 **How much each change improves the model.** We changed the model of `devendictis` twice. The first
 change is ns-2's rounding: ns-2 rounds the backlog to whole packets before it compares the backlog
 with alpha. So Vegas's window is constant at every backlog from alpha - 1/2 to alpha + 1/2. Without
-rounding it is constant only at a backlog of alpha. The second table has the errors of the models.
-At buffers of 20 and 30 packets, the first change removes {gain[0]:.0%} of the error of the model in
-the form "both lose, derived".
+rounding it is constant only at a backlog of alpha. At buffers of 20 and 30 packets, the first
+change removes {gain[0]:.0%} of the error of the model in the form "both lose, derived".
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
 packet at an overflow. At buffers of 20 and 30 packets this second change removes {gain[1]:.0%} of
