@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 from vegasmodel.equilibrium import _jain, bands, secular
+from vegasmodel.fields.units import FieldError
 
 # Two flows of Linux 6.1's tcp_vegas on a 250 pkt/s link, in runs that reached equilibrium: alpha,
 # beta, true base RTT in ms; measured are each flow's final baseRTT in ms and its share of the link.
@@ -85,6 +86,17 @@ def test_whole_windows_by_each_rule():
             assert expected
     with pytest.raises(ValueError, match="limit"):
         bands.equilibria(1, 3, 0.0, 1e4, rtt=[0.1] * 6).windows(limit=10)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "variant", "least"),
+    [(0.2, "ns2", "0.5"), ([0.5, 0.5], "ns2", "0.5"), (0.0, "paper", "0")],
+)
+def test_flows_that_may_all_rest_with_an_empty_queue(alpha, variant, least):
+    said = f"alpha: .* more than {least} for at least one flow: .* the queue may be empty"
+    with pytest.raises(FieldError, match=said):
+        bands.equilibria(alpha, 1.0, 0.0, 100.0, variant=variant)
+    assert bands.equilibria([0.2, 1.0], 2.0, 0.0, 100.0, variant="ns2").delay_range[0] == 0.5 / 100
 
 
 def random_band(rng, variant, *, ordered=False):

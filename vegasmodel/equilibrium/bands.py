@@ -69,7 +69,8 @@ def equilibria(
     ``over_estimate`` of baseRTT in s, and the propagation delay ``rtt`` in s. Each of these four is
     an array [n], or one number for all flows. ``capacity`` is that of the link, in pkt/s. ``rtt``
     may be left out, except in the variant ``linux`` and for the method ``windows`` of the result.
-    Raises ``ValueError`` for arguments out of range.
+    Raises ``ValueError`` for arguments out of range. One case is that the lower edges of all flows
+    are 0 packets: then nothing determines the least queueing delay.
     """
     word("variant", variant, VARIANTS)
     fit({"alpha": alpha, "beta": beta, "over_estimate": over_estimate, "rtt": rtt})
@@ -86,10 +87,17 @@ def equilibria(
         raise ValueError(
             "one set at a time: thresholds, over_estimate and rtt are scalars or have one axis"
         )
+    if not np.any(lower > 0):
+        least = find(variant).below_alpha
+        allowed = (
+            f"more than {least:g} for at least one flow: each may rest with a backlog of "
+            f"alpha{f' - {least:g}' if least else ''}, so the queue may be empty"
+        )
+        raise FieldError("alpha", alpha, allowed)
     band = Band(lower, upper, over, c, d, variant)
     if not np.all(np.isfinite(band.delay_range)):
         raise ValueError(
-            "no equilibrium: thresholds and capacity must be positive, all values finite"
+            "no equilibrium: the queueing delay is not a finite number of at least 0 seconds"
         )
     return band
 
