@@ -22,6 +22,7 @@ FILES = {
     "misspelt run key": ("run", "+seeds = 3", "seed"),
     "no link": ("link", "=", "link"),
     "no flow": ("flow", "=", "flow"),
+    "no link in a list": ("link", "=link = []", "link: [] is not allowed; at least one"),
     "link is no list": ("link", "=link = 3", "link"),
     "flow is one table": ("flow", '=[flow]\nlaw = "reno"', "flow: "),
     "no capacity": ("link", '=[[link]]\nname = "L"', "link 1, key capacity"),

@@ -285,6 +285,8 @@ def test_a_part_without_its_required_fields_is_one_line(cls: type[Any]) -> None:
     [
         (lambda: vm.Flow("vegas", np.array([0.04, 0.05])), "rtt", "a time"),
         (lambda: vm.Scenario(vm.Link(1000), FLOWS), "links", "a list of Link"),  # type: ignore[arg-type]
+        (lambda: vm.Scenario([], []), "links", "at least one link"),
+        (lambda: vm.Scenario([vm.Link(1000)], []), "flows", "at least one group"),
         (lambda: vm.Flow("reno", 0.1, service="fast"), "service", "one of rate, delay"),  # type: ignore[arg-type]
         (lambda: vm.predict(SCENARIO, ["fluid", "rounds"]), "model", "predict_all"),  # type: ignore[arg-type]
         (lambda: vm.predict(SCENARIO, "mini"), "model", "one of equilibrium, bands, "),

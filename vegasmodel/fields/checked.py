@@ -263,9 +263,16 @@ def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     try:
         return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
     except FieldError as error:  # it names the argument, without the place of the part
-        named = getattr(part, "__dataclass_fields__", {}).get(error.field)
-        key = (named and named.metadata.get("key")) or error.field
-        raise error.of(_join(where, key)) from None
+        raise error.of(_join(where, _key(part, error.field))) from None
+
+
+def _key(part: Any, name: str) -> str:
+    """The key in a scenario file of the field ``name`` of a dataclass or of an object of it.
+
+    A name that is no field is returned unchanged.
+    """
+    field = part.__dataclass_fields__.get(name)
+    return str((field and field.metadata.get("key")) or name)
 
 
 def write_table(instance: Any) -> dict[str, Any]:
@@ -309,7 +316,7 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
     try:
         return cls(**values)
     except FieldError as error:  # of __post_init__, which does not know the part's place
-        raise error.of(_join(where, error.field)) from None
+        raise error.of(_join(where, _key(cls, error.field))) from None
 
 
 def _join(where: str, key: object) -> str:

@@ -333,14 +333,14 @@ def _settle(scenario: Scenario) -> None:
     a delay get their default delay. Raises ``FieldError`` if values contradict one another.
     """
     if not scenario.links:
-        raise FieldError("link", [], "at least one [[link]]")
+        raise FieldError("links", [], "at least one link")
     if not scenario.flows:
-        raise FieldError("flow", [], "at least one [[flow]]")
+        raise FieldError("flows", [], "at least one group of flows")
     if len(scenario.links) > 1000:
-        raise FieldError("link", len(scenario.links), "at most 1000 links")
+        raise FieldError("links", len(scenario.links), "at most 1000 links")
     if len(scenario.flows) > MAX_GROUPS:
         allowed = f"at most {MAX_GROUPS} groups; count makes one of many like flows"
-        raise FieldError("flow", f"{len(scenario.flows)} tables", allowed)
+        raise FieldError("flows", len(scenario.flows), allowed)
     total = sum(group.count for group in scenario.flows)
     if total > MAX_FLOWS:
         raise FieldError("flow.count", total, f"at most {MAX_FLOWS} flows in all")
