@@ -73,7 +73,7 @@ def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[st
     assert "ln ratio error: ln(model / measured)" in shown
     assert "baseRTT error:" in shown
     assert run(["explain", "mean"]) == 0
-    assert capsys.readouterr().out.startswith("\nmean pkt/s: the column `pkt/s` of a group")
+    assert capsys.readouterr().out.startswith("mean pkt/s: the column `pkt/s` of a group")
     assert vm.explain("pkt/s").startswith("pkt/s: packets that a flow delivers per second")
     assert run(["explain", "jain"]) == 0
     assert "Jain's fairness index" in capsys.readouterr().out

@@ -62,6 +62,27 @@ def test_help_and_no_heavy_imports() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_no_command_begins_with_an_empty_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("t.csv").write_text(
+        "time,flow,cwnd,bytes_acked,snd_mss,rtt_us\n"
+        + "".join(f"{0.1 * i:.1f},a,9,{9000 * i},1000,{40000 + 9 * (i % 7)}\n" for i in range(200))
+    )
+    file = Path("s.toml")
+    for command in [
+        ["explain", "load"],
+        ["convert", "t.csv", "--out", "t.parquet"],
+        ["new", str(file), "--from-trace", "t.parquet"],
+        ["inspect", "t.parquet"],
+        ["compare", str(file), "--trace", "t.parquet", "--model", "fluid"],
+        ["stability", str(file)],
+    ]:
+        assert run(command) == 0, command
+        assert capsys.readouterr().out[0] not in "\n ", command
+
+
 @pytest.mark.parametrize("twice", [["--rtt", "1s", "--rtt", "2s"], ["--rtt=1s", "--rtt=1s"]])
 def test_an_option_of_one_value_is_not_given_twice(
     capsys: pytest.CaptureFixture[str], twice: list[str]

@@ -107,7 +107,7 @@ def design(
             f"Between them the search may miss {missed}; --between LOW:HIGH searches a narrower "
             "range."
         )
-    console.paragraphs(said)
+    console.paragraphs(said, first=not rows)
 
 
 def _with_error(figure: float | None, error: float | None, unit: str) -> str:

@@ -85,7 +85,7 @@ def new(
         if guesses:
             told = "Guesses, because the trace does not tell them; correct them in the file: "
             lines.append(f"{told}{', '.join(guesses)}.")
-        console.paragraphs([what, *lines])
+        console.paragraphs([what, *lines], first=True)
 
 
 def _usable(name: str, other: str) -> str:
@@ -237,7 +237,7 @@ def explain(
         raise error.of("MODEL") from None
     meaning = ASSUMPTIONS.get(model) or COLUMNS.get(model) or WORDS.get(model)
     if not json:
-        console.paragraphs(text.split("\n"))
+        console.paragraphs(text.split("\n"), first=True)
     elif meaning is not None:
         console.print_json({"name": model, "meaning": meaning, "models": models_with(model)})
     elif model in EXPLANATIONS:

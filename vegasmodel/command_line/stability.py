@@ -56,7 +56,7 @@ def stability(
         more = {} if traced is None else {"boundary": traced.to_json()}
         console.print_json({**found.to_json(), **more})
         return
-    console.paragraphs(_said(found))
+    console.paragraphs(_said(found), first=True)
     if traced is not None:
         _show(traced)
 

@@ -200,7 +200,8 @@ class _Told:
                 *_reasons(self.data),
                 *([doubt] if self.unsure else []),
                 *not_held.said(broken, f"{self.answered} points with an answer", marks),
-            ]
+            ],
+            first=not few,
         )
 
 

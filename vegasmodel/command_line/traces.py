@@ -196,4 +196,5 @@ def convert(
         console.print_json({"trace": str(out), **summary})
     else:
         names = ", ".join(result.flows[:8]) + (" ..." if len(result.flows) > 8 else "")
-        console.paragraphs([f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."])
+        said = f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."
+        console.paragraphs([said], first=True)

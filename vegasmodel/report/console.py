@@ -139,9 +139,12 @@ def column_width(column: Sequence[str]) -> int:
     return 2 + max(len(line) for cell in column for line in cell.split("\n"))
 
 
-def paragraphs(lines: Sequence[str]) -> None:
-    """Print an empty line, and then each text as a paragraph (``wrapped``)."""
-    if lines:
+def paragraphs(lines: Sequence[str], *, first: bool = False) -> None:
+    """Print an empty line, and then each text as a paragraph (``wrapped``).
+
+    With ``first`` the empty line is left out, because nothing is printed above.
+    """
+    if lines and not first:
         console().print()
     for line in lines:
         wrapped(line)

@@ -313,7 +313,7 @@ def print_pairing(pairs: Sequence[Mapping[str, str]]) -> None:
         lines = [f"{p['flow']} is {p['trace']} of the trace, by {p['by']}." for p in named]
         if len(pairs) > MAX_PAIRS:
             lines.append(f"({len(pairs) - MAX_PAIRS} more; the JSON output lists all)")
-        paragraphs(lines)
+        paragraphs(lines, first=True)
         console().print()
 
 
