@@ -11,6 +11,7 @@ import pytest
 import vegasmodel as vm
 from vegasmodel import comparison, measurement, packets, same_case
 from vegasmodel.command_line import newfile
+from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.trace import make
 from vegasmodel.report import notes
@@ -136,7 +137,22 @@ def test_what_two_models_say_alike_stands_once() -> None:
     assert notes.notes(results) == ["a, b: no-noise does not hold: there is some."]
 
 
-def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_known_is_said() -> None:
+    """A model's is named in one sentence for all; a measurement's has a sentence of its own."""
+    unknown = (Assumption("insensitive-to-starts", None, "one run"),)
+    results = [
+        dataclasses.replace(measured(pair("paper"), name), assumptions=unknown)
+        for name in ("fluid", "rounds", "ns2")
+    ]
+    assert notes.notes(results) == [
+        "ns2: insensitive-to-starts is not known: one run.",
+        "Not known whether this assumption holds: insensitive-to-starts (fluid, rounds).",
+    ]
+
+
+def test_a_measurement_says_how_many_runs_it_has(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With one run the scatter is unknown.
 
     With several, a perfect model has their standard error.  Without a wish there are 3 runs if
@@ -168,6 +184,17 @@ def test_a_measurement_says_how_many_runs_it_has(monkeypatch: pytest.MonkeyPatch
     assert [a.holds for a in ten.measured.assumptions if a.name == "enough-runs"] == [True]
     assert ten.scatter() == pytest.approx((12.5**0.5) / 500)  # root of (9 + 16) / 2, over the mean
     assert "mean of 10 runs" in ten.table()
+    assert one.table().count("enough-runs is not known") == 1
+    path = tmp_path / "s.toml"
+    for command, title, said in (
+        (["--runs", "10"], "ns2, mean of 10 runs", "-"),
+        ([], "ns2, one run", "one run, in which chance has a part; five runs (`--runs 5`"),
+    ):
+        path.write_text(waits.to_toml())
+        assert run(["measure", str(path), *command]) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert title in out
+        assert said in out
     two = vm.compare(scenario, models=["minicycle"], runs=2)  # t = 12.7: 13 % of 300
     (said,) = (a for a in two.measured.assumptions if a.name == "enough-runs")
     assert said.holds is False

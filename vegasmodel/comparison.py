@@ -216,10 +216,6 @@ class Comparison:
         if self.scenario.guesses:
             said = f"Guesses in the file (guesses): {', '.join(self.scenario.guesses)}"
             console.paragraphs([f"{said}. Correct them, or a model's error may be theirs."])
-        open_questions = [a for a in self.measured.assumptions if a.holds is None]
-        console.paragraphs(
-            [f"{self.measured.model}: {a.name} is not known: {a.detail}." for a in open_questions]
-        )
 
     def _print_errors(self) -> None:
         """Print the table of the models' errors, and sentences about these errors."""
@@ -408,8 +404,7 @@ def compare(
         allowed = "leave it out: ns-2 did not make the stored measurement of this scenario"
         raise FieldError("runs", runs, allowed)
     measured = measurement.find(measurement.run_often(scenario, runs), trace, timeout)
-    note = measurement.enough_runs(measured)
-    measured = replace(measured, assumptions=(*measured.assumptions, *note))
+    measured = measurement.with_enough_runs(measured)
     results = _noted(predict_all(scenario, models), same_case(scenario, measured))
     return Comparison(scenario, measured, results)
 

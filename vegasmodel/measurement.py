@@ -11,6 +11,7 @@ import numpy as np
 
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.results.scatter import MIN_RUNS, of_means
 from vegasmodel.scenario import Run, Scenario
@@ -185,19 +186,30 @@ def has_least_rtts(measured: Prediction) -> bool:
     return measured.model in ENGINES or measured.extra.get("base_rtt") == "least RTT"
 
 
-def enough_runs(measured: Prediction) -> tuple[Assumption, ...]:
-    """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
+def with_enough_runs(measured: Prediction) -> Prediction:
+    """The measurement with one more assumption, ``enough-runs``; unchanged unless by ns-2 or ns-3.
 
-    The assumption holds if no random numbers affect the runs. Otherwise the standard errors over
-    several runs decide; after a single run it is not known whether the assumption holds.
-    Returns no assumption if the measurement is not by ns-2 or ns-3.
+    The assumption says that more runs would hardly change the measured throughputs.
     """
     if measured.model not in ENGINES or measured.throughput is None:
-        return ()
-    n, scenario = measured.scenario.run.times, measured.scenario
+        return measured
+    note = _enough_runs(measured.scenario, measured.throughput, measured.throughput_se)
+    return replace(measured, assumptions=(*measured.assumptions, note))
+
+
+def _enough_runs(scenario: Scenario, mean: Floats, error: Floats | None) -> Assumption:
+    """The assumption ``enough-runs``: that more runs would hardly change the measured throughputs.
+
+    ``mean`` and ``error`` [flows] are the throughputs and their standard errors. The assumption
+    holds if no random numbers affect the runs. Otherwise the standard errors over several runs
+    decide; after a single run it is not known whether the assumption holds.
+    """
     if not scenario.by_chance and not scenario.random_arrivals:
-        return (Assumption("enough-runs", True),)
-    if n == 1 or measured.throughput_se is None:
-        said = "how far another run would differ counts as the models' error; runs = 5 measures it"
-        return (Assumption("enough-runs", None, said),)
-    return (of_means(scenario, measured.throughput, measured.throughput_se, n),)
+        return Assumption("enough-runs", True, "chance has no part, so all runs are the same")
+    if scenario.run.times == 1 or error is None:
+        detail = (
+            "one run, in which chance has a part; five runs (`--runs 5`, or `runs = 5` in the "
+            "file) show how much runs differ"
+        )
+        return Assumption("enough-runs", None, detail)
+    return of_means(scenario, mean, error, scenario.run.times)

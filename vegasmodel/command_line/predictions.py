@@ -151,7 +151,7 @@ def measure(
 
     Example: vegasmodel measure mixed.toml --out mixed.parquet
     """
-    from vegasmodel.measurement import record_engine, run_engine, run_often
+    from vegasmodel.measurement import record_engine, run_engine, run_often, with_enough_runs
     from vegasmodel.report.console import output_path
 
     inputs.check_picture(plot)
@@ -161,7 +161,8 @@ def measure(
     case = run_often(inputs.load(scenario, laws), runs)
     if out is not None:
         record_engine(case, engine, most).write(out)
-    _show(case, [run_engine(case, engine, most)], json=json, plot=plot, flows=True)
+    measured = with_enough_runs(run_engine(case, engine, most))
+    _show(case, [measured], json=json, plot=plot, flows=True)
 
 
 @click.command()

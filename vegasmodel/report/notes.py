@@ -9,6 +9,7 @@ import numpy as np
 
 from vegasmodel import laws
 from vegasmodel.fields.units import format_time
+from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import percent, student_t
 from vegasmodel.report.console import PLUS_MINUS
 from vegasmodel.results import rate_ranges
@@ -19,7 +20,7 @@ from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
 
 SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
-TOLD_IF_UNKNOWN = {  # by model, an assumption that is told even if it is not known whether it holds
+IN_FULL = {  # by model, an assumption with a sentence of its own if it is not known whether it holds
     **dict.fromkeys(SIMULATED, "enough-runs"),
     "minicycle": "only-growing-windows-lose",
 }
@@ -83,10 +84,11 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     few = ""
     if counts[0] < ENOUGH_RUNS:
         n, rare = more_than(counts[0]), percent(0.9 ** counts[0])
+        command = "measure" if {result.model for result in results} <= set(ENGINES) else "predict"
         few = (
             f" Few runs may agree by chance: in {rare} of cases {counts[0]} runs lack an outcome "
-            f"that one run in ten has. `predict --runs {n}`, or `runs = {n}` in the file, asks for "
-            "more."
+            f"that one run in ten has. `{command} --runs {n}`, or `runs = {n}` in the file, asks "
+            "for more."
         )
     return (
         f"±: the standard error of the mean over {over_runs(results)}. The 95 % interval "
@@ -205,22 +207,33 @@ def notes(results: Sequence[Prediction]) -> list[str]:
     """Sentences to print under a table of results.
 
     There is one for each assumption that the scenario does not meet, and one for each model without
-    a prediction.  There is also one for each assumption in ``TOLD_IF_UNKNOWN`` if it is not known
-    whether it holds.  A sentence that is true of several models is printed once, with their names.
+    a prediction.  A sentence that is true of several models is printed once, with their names.
+
+    If it is not known whether an assumption holds, there is a sentence on each such assumption of a
+    measurement, and on those in ``IN_FULL``.  One more sentence names all other such assumptions.
     """
+    from vegasmodel.report.explanations import EXPLANATIONS
+
     lines: dict[str, list[str]] = {}  # each text, with the models that say it
+    unknown: dict[str, list[str]] = {}  # each assumption that is only named, with its models
     for result in results:
         if not result.applicable:
             lines.setdefault(f" no answer: {result.reason}.", []).append(result.model)
         for assumption in result.assumptions:
-            unsure = assumption.name == TOLD_IF_UNKNOWN.get(result.model)
-            if assumption.holds is False or (unsure and assumption.holds is None):
+            in_full = assumption.name == IN_FULL.get(result.model)
+            in_full = in_full or result.model not in EXPLANATIONS  # a measurement
+            if assumption.holds is None and not in_full:
+                unknown.setdefault(assumption.name, []).append(result.model)
+            elif not assumption.holds:
                 fails = "does not hold" if assumption.holds is False else "is not known"
                 detail = f": {assumption.detail}" if assumption.detail else ""
                 said = f": {assumption.name} {fails}{detail}."
                 lines.setdefault(said, []).append(result.model)
     verb = {True: " have", False: " has"}
-    return [
+    told = [
         ", ".join(models) + (verb[len(models) > 1] if said.startswith(" no answer") else "") + said
         for said, models in lines.items()
     ]
+    named = [f"{name} ({', '.join(models)})" for name, models in unknown.items()]
+    holds = "these assumptions hold" if len(named) > 1 else "this assumption holds"
+    return [*told, *([f"Not known whether {holds}: {'; '.join(named)}."] if named else [])]

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vegasmodel.fields.units import format_number, format_time, told
+from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import with_error
 from vegasmodel.report.console import (
     column_width,
@@ -265,7 +266,8 @@ def flow_table(result: Prediction) -> Group:
     """A table of one model's or measurement's results, with one row per flow.
 
     It shows at most ``MAX_FLOWS`` flows, and says how many more there are. Apart from the
-    throughput, a column without any value is left out.
+    throughput, a column without any value is left out. The title of a table of ns-2 or ns-3 says
+    how many runs there were.
     """
     rows = []
     data = result.to_json()["flows"]
@@ -290,7 +292,10 @@ def flow_table(result: Prediction) -> Group:
     columns = ["flow", "pkt/s", "range", "baseRTT", "RTT", "loss", "ACKs", "rexmit"]
     keep = [i for i in range(len(columns)) if i < 2 or any(row[i] not in ("-", "") for row in rows)]
     cells = [[row[i] for i in keep] for row in rows]
-    return stacked([columns[i] for i in keep], cells, result.model)
+    n = result.scenario.run.times
+    runs = f"{result.model}, {'one run' if n == 1 else f'mean of {n} runs'}"
+    title = runs if result.model in ENGINES else result.model
+    return stacked([columns[i] for i in keep], cells, title)
 
 
 def _count(value: float | None) -> str:
