@@ -160,7 +160,7 @@ def test_a_measurement_says_how_many_runs_it_has(
     """
     asked = []
 
-    def engine(s: Scenario, **_: object) -> Prediction:
+    def engine(s: Scenario, *_: object, timeout: float | None = None) -> Prediction:
         asked.append(s.run.times)
         error = np.array([3.0, 4.0]) if s.run.times > 1 else None
         return dataclasses.replace(measured(s, "ns2"), throughput_se=error)
@@ -187,7 +187,7 @@ def test_a_measurement_says_how_many_runs_it_has(
     assert one.table().count("enough-runs is not known") == 1
     path = tmp_path / "s.toml"
     for command, title, said in (
-        (["--runs", "10"], "ns2, mean of 10 runs", "-"),
+        (["--runs", "10"], "ns2, mean of 10 runs", "over 10 runs"),
         ([], "ns2, one run", "one run, in which chance has a part; five runs (`--runs 5`"),
     ):
         path.write_text(waits.to_toml())

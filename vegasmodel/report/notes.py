@@ -20,7 +20,7 @@ from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
 
 SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
-IN_FULL = {  # by model, an assumption with a sentence of its own if it is not known whether it holds
+IN_FULL = {  # by model, an assumption with a sentence of its own if its truth is unknown
     **dict.fromkeys(SIMULATED, "enough-runs"),
     "minicycle": "only-growing-windows-lose",
 }
