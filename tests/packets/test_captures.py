@@ -308,6 +308,28 @@ def test_a_retransmission_timer_is_no_round_trip_at_the_receiver(tmp_path):
     assert np.nanmax(trace.get("rtt")) < 0.101  # packet 25 echoes an ACK that 24, lost, did
 
 
+@pytest.mark.parametrize("flight", [1, 4])
+def test_a_timer_after_a_whole_window_is_lost_is_no_round_trip_at_the_receiver(flight, tmp_path):
+    """Each data segment echoes an ACK that is 50 ms old; packet 40 comes when a timer expires.
+
+    All packets in flight were lost, and packet 40 among them is sent again.  It looks new, and
+    echoes the last ACK before, 0.45 s after it.  So RTTs of 0.5 s were found.
+    """
+    o, data, first = Options(at="receiver", ids=False), [], 5000
+    times = [0.05 * (i // flight) + 0.001 * (i % flight) for i in range(80)]
+    times = [time + 0.4 * (i >= 40) for i, time in enumerate(times)]
+    for i, time in enumerate(times):
+        echo = -1 if i < flight else first + round(1000 * times[i - flight])
+        echo = first + round(1000 * times[39]) if 40 <= i < 40 + flight else echo
+        data.append(Frame(time, True, i * o.mss, o.mss, 0, stamp=1 + round(1000 * time)))
+        data[-1].echo = max(echo, 0)
+        stamp = first + round(1000 * time)
+        data.append(Frame(time + 1e-5, False, 0, 0, (i + 1) * o.mss, stamp=stamp))
+    trace = read_from(records_of(data, o), tmp_path)
+    assert np.nanmedian(trace.get("rtt")) == pytest.approx(0.05, abs=2e-3)
+    assert np.nanmax(trace.get("rtt")) < 0.06
+
+
 @pytest.mark.parametrize("stamps", [True, False])
 def test_a_handshake_whose_last_packet_holds_data_tells_the_place_of_the_capture(stamps, tmp_path):
     """Without TCP timestamps, only the handshake tells it, and the RTT was unknown."""

@@ -199,6 +199,7 @@ class Connections:
         if repeat is None:
             return flow
         table[SENT, i, k] += size
+        silent = self.now - flow.last
         flow.last = self.now
         flow.total += size
         if size > flow.largest:
@@ -220,7 +221,7 @@ class Connections:
                 table[DELIVERED, i, k] += end - max(start, flow.high)
             flow.high = end
         if echo >= 0 and flow.stamps:
-            self._echo(flow, echo, new=new)
+            self._echo(flow, echo, silent, new=new)
         return flow
 
     def _over(self, flow: Flow, seq: int, size: int) -> bool:
@@ -293,20 +294,26 @@ class Connections:
         else:
             self.recents += 1
 
-    def _echo(self, flow: Flow, echo: int, *, new: bool) -> None:
+    def _echo(self, flow: Flow, echo: int, silent: float, *, new: bool) -> None:
         """Measure the round trip from the place of the capture to the sender and back.
 
         This round trip begins when an ACK passes the capture on its way to the sender.  It ends
         when the first data segment passes that echoes this ACK's timestamp, ``echo``.  The segment
         must hold ``new`` data: a retransmission may echo an ACK for which it did not go out, but
         long after it, when the sender's timer expired.
+
+        If a packet was lost before it reached the capture, and no later one came, its
+        retransmission looks new.  ``silent`` is the time since the flow's last segment, s.  If no
+        segment came since the ACK, for as long as a timer waits, this is no round trip.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
             stamp, passed = stamps.popleft()
             self.pending -= 1
-            if new and stamp == echo and self.time >= passed:
-                flow.up = self.time - passed
+            up = self.time - passed
+            timer = silent >= up and segments.as_long_as_timer(up, flow.up)
+            if new and stamp == echo and up >= 0 and not timer:
+                flow.up = up
                 if flow.up < flow.least_up:
                     flow.least_up = flow.up
                 flow.stamped = True

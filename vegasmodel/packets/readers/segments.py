@@ -35,6 +35,8 @@ ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
 MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
 PAUSE = 0.04  # s: Linux delays an ACK by at least this time (TCP_DELACK_MIN), others longer
+TIMER = 0.2  # s: the shortest retransmission timer of Linux (TCP_RTO_MIN); others wait longer
+LONGER = 1.5  # a timer is longer than the last round trip by more than this factor
 QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
 
 COPY, AGAIN, UNSURE = range(3)
@@ -332,3 +334,11 @@ def median_per_ack(counts: Iterable[tuple[int, float]]) -> float:
         if 2 * seen >= total:
             return float(packets)
     return math.nan
+
+
+def as_long_as_timer(time: float, round_trip: float) -> bool:
+    """Whether ``time`` may be that of a retransmission timer; both in s.
+
+    ``round_trip`` is the last round trip, or infinite if it is unknown.
+    """
+    return time >= TIMER and LONGER * round_trip < time
