@@ -173,12 +173,12 @@ settle. The table has the ratio of the last source's rate to the first one's, as
 
 {_slower(runs)}
 
-By the exact recursion this ratio is {by_six(1.0):.1f} for every alpha. With alpha = 3 and 5 the
-ratio in ns-2 rises as the arrivals become slower, to {slowest[3.0]:.1f} and {slowest[5.0]:.1f}. So
-with these two alphas the assumption of an equilibrium causes most of the error at an arrival every
-2 s. But with alpha = 3 the ratio does not stop at that of the exact recursion: it rises above it.
-With alpha = 1 the ratio does not rise by more than chance. So with alpha = 1 the error must have
-another cause.
+By the exact recursion, the last source's rate divided by the first one's is {by_six(1.0):.1f} for
+every alpha. With alpha = 3 and 5 the ratio in ns-2 rises as the arrivals become slower, to
+{slowest[3.0]:.1f} and {slowest[5.0]:.1f}. So with these two alphas the assumption of an equilibrium
+causes most of the error at an arrival every 2 s. But with alpha = 3 the ratio does not stop at that
+of the exact recursion: it rises above it. With alpha = 1 the ratio does not rise by more than
+chance. So with alpha = 1 the error must have another cause.
 
 The theories also assume that each source keeps a backlog of exactly alpha packets. A window is a
 whole number of packets, so its backlog is in general not exactly alpha. The windows are small if
