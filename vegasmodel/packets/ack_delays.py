@@ -20,9 +20,9 @@ PAUSE = 0.04  # s: Linux delays an ACK by at least this time, unless a second pa
 
 
 class AckDelay(NamedTuple):
-    """Whether a flow's receiver delays its ACKs, and a text on how this is known (``how``).
+    """Whether a flow's receiver delays its ACKs (``delayed``), with the evidence as text (``how``).
 
-    If it is not ``certain``, ``delayed`` is the better guess for the scenario's ``delayed_ack``.
+    If ``certain`` is false, ``delayed`` is only a guess.
     """
 
     delayed: bool
@@ -34,19 +34,20 @@ class AckDelay(NamedTuple):
 def ack_delays(trace: Trace) -> dict[str, AckDelay]:
     """Whether the receiver of each flow delays its ACKs, by the flow's name.
 
-    An ACK acknowledges two packets if the receiver delays its ACKs, otherwise one. But a receiver
-    that delays its ACKs also acknowledges some packets alone: at the start of a flow, behind a lost
-    packet, and if the next packet comes late. So the median over all packets decides. Two cases
-    remain uncertain:
+    A receiver that delays its ACKs usually sends one ACK for two packets. But it acknowledges some
+    packets alone: at the start of a flow, behind a lost packet, and if the next packet comes late.
+    So the function takes the number of packets per ACK, as the median over the flow's packets. Two
+    packets per ACK mean delayed ACKs, and one means none. The answer is uncertain in three cases:
 
-    - One packet per ACK, if the flow delivers less than one packet in 40 ms. Each ACK may then be
+    - The median is one, but the flow delivers less than one packet in 40 ms. Then each ACK may be
       a delayed one.
-    - Three packets or more per ACK: the receiver's network card joins packets, or many ACKs are
-      lost or left out on their way.
+    - The median is three or more. Then the receiver's network card joins packets, or many ACKs do
+      not reach the sender.
+    - The trace does not show how many packets the flow's ACKs acknowledge.
 
-    A flow is also uncertain if the trace does not show how many packets its ACKs acknowledge. The
-    result is empty if this is so for all flows. Captures show it, and traces of ns-2 and ns-3 that
-    have packets or ns-2's variable ``ack_``.
+    The result is empty if the last case holds for all flows. The number of packets per ACK is known
+    from packet captures, and from traces of ns-2 and ns-3 that list packets or have ns-2's variable
+    ``ack_``.
     """
     per_ack = trace.known("packets_per_ack")
     if per_ack is None:

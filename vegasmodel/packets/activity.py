@@ -25,8 +25,8 @@ FIRST_WINDOW = 10  # packets, of today's TCP (RFC 6928)
 def idle_flows(trace: Trace) -> dict[str, str]:
     """Find the flows of a trace that have little to send.
 
-    The result maps the name of each such flow to a reason, such as "delivers 2 packets in all: it
-    has little to send". A flow is found if it meets all of these conditions:
+    The result maps the name of each of these flows to a reason, such as "delivers 2 packets in all:
+    it has little to send". A flow is in the result if it meets all of these conditions:
 
     - The flow delivers less than 1 % of the bytes of the flow that delivers most.
     - It loses at most 5 % of its packets. A flow that loses more may have much to send, but wait
@@ -34,9 +34,8 @@ def idle_flows(trace: Trace) -> dict[str, str]:
     - From its first packet to the end of the trace it delivers less than half a window per RTT. If
       its window or RTT is unknown, it delivers fewer than 10 packets in all.
 
-    A flow whose throughput is unknown throughout is not found.
-
-    The result is empty if the trace has no throughputs, or only one flow.
+    A flow is left out if its throughput is never known. The result is empty if the trace has no
+    throughputs, or only one flow.
     """
     packets = packets_in_all(trace)
     if packets is None or packets.size < 2:
@@ -60,12 +59,14 @@ def idle_flows(trace: Trace) -> dict[str, str]:
 def ends_early(trace: Trace) -> dict[str, float]:
     """The time of the last packet, s, of each flow that ends before the trace does, by its name.
 
-    A flow ends before the trace if it is then silent for more than a second (``SAME_TIME``), and
-    for longer than it ever was before. Flows of which this is unknown are left out.
+    A flow ends before the trace if the time from its last packet to the end of the trace is longer
+    than a second (``SAME_TIME``), and longer than every pause between its packets. A flow is left
+    out if the trace does not tell its throughput or its last packet.
 
-    A trace of a kernel's counters goes on after the last packet, as long as the connection is open.
-    There a flow ends with the last interval in which it delivers, if no retransmission follows: a
-    sender that still waits for an ACK sends again.
+    A trace of the kernel's counters goes on while a connection is open, even if it sends nothing.
+    So if the trace counts retransmissions, and a flow has none after the last interval in which it
+    delivers packets, the flow ends with this interval. With a retransmission after it, the sender
+    was still waiting for an ACK, so the flow had not ended.
     """
     last, delivered = trace.known("last"), trace.known("throughput")
     again = trace.known("retransmits")
@@ -87,10 +88,10 @@ def ends_early(trace: Trace) -> dict[str, float]:
 def windows_a_round_trip(trace: Trace, *, to_end: bool = False) -> Floats:
     """The number of windows that each flow delivers per RTT: [flow].
 
-    It is the flow's mean throughput divided by its mean of window / RTT. By Little's law it is
-    about 1 for a flow that always has data to send. It is NaN if the throughput, the RTT or the
-    window is unknown or 0. The mean throughput is taken from the flow's first to its last packet,
-    or to the end of the trace if ``to_end`` is true.
+    This number is the flow's mean throughput divided by its mean of window / RTT. By Little's law
+    it is about 1 for a flow that always has data to send. It is NaN if the throughput, the RTT or
+    the window is unknown or 0. The mean throughput is over the time from the flow's first to its
+    last packet, or to the end of the trace if ``to_end`` is true.
     """
     packets, rtt, window = packets_in_all(trace), trace.known("rtt"), trace.known("window")
     if packets is None or rtt is None or window is None:

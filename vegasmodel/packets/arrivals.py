@@ -20,9 +20,10 @@ Integers = NDArray[np.int64]
 
 
 def start(run: Run, member: Member, rng: np.random.Generator) -> float:
-    """The flow's start time, s: that in the scenario plus a random delay (``start_jitter``).
+    """The start time of a flow in one run, s: its ``start`` in the scenario plus a random delay.
 
-    The flow does not start after its stop.
+    The delay is uniform between 0 and the scenario's ``start_jitter``. A start later than the
+    flow's ``stop`` is moved to ``stop``.
     """
     if not run.start_jitter:
         return member.start
@@ -30,7 +31,7 @@ def start(run: Run, member: Member, rng: np.random.Generator) -> float:
 
 
 def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
-    """Draw the sizes of ``n`` flows in packets; -1 stands for a flow that never ends.
+    """Draw the sizes of ``n`` flows in packets; -1 stands for a flow of infinite size.
 
     ``group`` is the entry of the scenario that describes these flows.  Its ``size`` is one size for
     all of them, or a Pareto distribution.  Sizes are rounded up to whole packets.
@@ -46,9 +47,10 @@ def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
 def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> Floats:
     """Draw the times, s, in ``[begin, stop)`` at which short flows start.
 
-    ``group`` is the entry of the scenario that describes these flows. Its ``arrivals`` has the rate
-    of starts, and the distribution of the times between them.  Raises ``FieldError`` for more than
-    ``MAX_ARRIVALS`` flows, and ``TypeError`` if the flows do not arrive at random.
+    ``group`` is the entry of the scenario that describes these flows. Its ``arrivals`` says how
+    many flows start per second, and how the times between starts are distributed.  Raises
+    ``FieldError`` for more than ``MAX_ARRIVALS`` flows, and ``TypeError`` if the flows do not
+    arrive at random.
     """
     law = group.arrivals
     if not isinstance(law, (Poisson, ParetoArrivals)):

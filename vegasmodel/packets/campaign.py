@@ -46,10 +46,10 @@ def run(
 ) -> Iterator[tuple[Scenario, Path]]:
     """Run ns-2 on each scenario that has no valid result in ``folder``; yield all results.
 
-    ``tables`` are the contents of scenario files.  Yields each scenario with the path of its result
-    file, as soon as that file is ready.  Results that existed before are yielded, too.  Scenarios
-    that differ only in their names are run once and share a file.  ``processes`` is the number of
-    ns-2 processes that run at the same time (default: one per core).
+    ``tables`` are the contents of scenario files.  The function yields each scenario with the path
+    of its result file, as soon as the file is ready.  It also yields results that existed before.
+    Scenarios that differ only in their names are run once and share a file.  ``processes`` is the
+    number of ns-2 processes that run at the same time (default: one per core).
 
     Raises ``FieldError``, before the first run, if the folder cannot be used or a scenario is
     invalid.  Also raises the errors of ``ns2.run``.

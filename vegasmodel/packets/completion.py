@@ -51,8 +51,9 @@ DEFAULT = "the trace cannot tell: the default"
 class Filled:
     """The estimate of a key that a scenario file leaves out.
 
-    ``low`` to ``high`` is the range of values that agree with the trace, and ``how`` says how the
-    estimate was found. If the trace does not tell a buffer or alpha, ``value`` is the default.
+    ``key`` names it, such as ``link[0].buffer``. The trace agrees with all values from ``low`` to
+    ``high``; ``value`` is the estimate, in ``unit``. ``how`` says how the estimate was found. If
+    the trace does not tell a buffer or alpha, ``value`` is the default of the key.
     """
 
     key: str
@@ -72,10 +73,10 @@ class Filled:
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
     """Estimate the missing keys of a scenario file from a trace.
 
-    ``table`` is the file's content.  Returns the scenario and the estimates.  Raises
-    ``FieldError`` in four cases: the file has another error; its flows are not those of the trace;
-    a required key cannot be estimated from the trace; the estimates are not a valid scenario
-    (``EstimateError``).
+    ``table`` is the file's content.  Returns the completed scenario and the estimates.  Raises
+    ``FieldError`` in four cases: a key in the file is wrong; its flows cannot be paired with those
+    of the trace; a required key cannot be estimated from the trace; the completed scenario is not
+    valid (``EstimateError``).
     """
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
@@ -155,11 +156,11 @@ def _names_at(key: str, pairing: Pairing) -> list[str]:
 def _by_bytes(
     found: Estimate | None, trace: Trace, order: Sequence[int], draft: Scenario
 ) -> Estimate | None:
-    """The estimated capacity ``found``, in packets of the scenario's ``packet_size`` per second.
+    """Convert an estimated capacity to packets of the scenario's ``packet_size`` per second.
 
-    ``found`` counts a small packet as much as a large one. It is returned unchanged if all flows
-    have packets of ``packet_size``, or if the trace tells no throughputs.  For each flow of the
-    scenario, ``order`` has its index in the trace.
+    ``found`` is the estimate in packets of any size per second: it counts a small packet as much as
+    a large one. It is returned unchanged if all flows have packets of ``packet_size``, or if the
+    trace tells no throughputs. For each flow of the scenario, ``order`` has its index in the trace.
     """
     delivered = packets_in_all(trace)
     if found is None or delivered is None:
@@ -175,11 +176,11 @@ def _by_bytes(
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
-    """Fill in a missing ``duration`` and ``warmup`` of a file: the run lasts as long as the trace.
+    """Fill in a missing ``duration`` and ``warmup`` of a scenario file, so that they fit the trace.
 
-    A missing duration is the end of the trace, and a missing warm-up is that of ``_warmup``. If the
-    trace does not end before the duration that the file states, the warm-up keeps its default. The
-    same holds if the file states none, and the trace ends with the default duration.
+    A missing duration becomes the end of the trace, and a missing warm-up that of ``_warmup``. Both
+    keep their defaults if these fit: if the file states a duration and the trace is at least as
+    long, or if the file states none and the trace ends exactly at the default duration.
 
     Returns the completed table, and the list of the values that were filled in.
     """
@@ -258,8 +259,9 @@ def _vegas(flow: Mapping[str, Any]) -> bool:
 def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:
     """Put placeholders for a missing capacity and missing RTTs; return the resulting scenario.
 
-    ``completed`` is the content of the scenario file, which is changed.  A missing buffer or alpha
-    keeps its default.  Raises ``FieldError`` if the file has any other error.
+    This scenario serves to check the rest of the file, and to pair its flows with those of the
+    trace.  ``completed`` is the content of the scenario file; the placeholders are written into it.
+    A missing buffer or alpha keeps its default.  Raises ``FieldError`` if the file is wrong.
     """
     if "capacity" in link_gaps:
         completed["link"][0]["capacity"] = ANY["capacity"]
@@ -310,10 +312,12 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[Filled]:
     """Estimates of alpha and, if ``both`` is set, of beta for ``[[flow]]`` table number ``g``.
 
-    ``found`` are the backlogs of the flows that have these thresholds. Vegas holds its window while
-    the backlog, as its TCP implementation counts it, is at least alpha and at most beta. The
-    estimate is one value for alpha and beta if it agrees with all backlogs. Otherwise alpha is the
-    smallest backlog, and beta the largest.
+    ``found`` are the measured backlogs of the flows that have these thresholds. Vegas keeps its
+    window constant while the backlog, as its TCP implementation counts it, is at least alpha and at
+    most beta. If one value agrees with all backlogs, it is the estimate of both alpha and beta.
+    Otherwise alpha is the smallest backlog, and beta the largest.
+
+    If the trace has no backlogs, the result says that alpha has its default.
     """
     stack = STACKS[flow.variant]
 

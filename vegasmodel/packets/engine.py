@@ -155,10 +155,10 @@ def run(
 ) -> Prediction:
     """Simulate all runs of a scenario in ns-2 or ns-3; return means over the runs.
 
-    ``one(number=n)`` simulates run number n and returns its output.  At most ``processes`` runs go
-    on at the same time.  ``model`` is the name of the simulator and ``version`` its version.
-    ``assumptions`` are added to the result.  ``ns2.run`` explains the result and its ``extra``.
-    Raises ``FieldError`` if ``processes`` is out of range, and the errors of ``one``.
+    The function ``one`` simulates a single run: ``one(number=n)`` returns the output of run number
+    n.  At most ``processes`` runs go on at the same time.  ``model`` is the name of the simulator
+    and ``version`` its version.  ``assumptions`` are added to the result, which ``ns2.run``
+    explains.  Raises ``FieldError`` if ``processes`` is out of range, and the errors of ``one``.
     """
     Integer(1, MAX_RUNS).check(processes, "processes")
     begun = time.perf_counter()
@@ -275,8 +275,9 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
 def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
     """Count the dropped data packets of each flow [n_flows] and at each link [n_links].
 
-    For a flow, drops are counted while the flow is measured.  For a link, they are counted from the
-    end of the warm-up to the end of the run, in the link's forward direction only.
+    For a flow, drops are counted while the flow is active between the end of the warm-up and the
+    end of the run.  For a link, they are counted from the end of the warm-up to the end of the run,
+    in the link's forward direction only.
     """
     (t0, t1), drops = output.flows.time, output.drops
     inside = (drops.time >= t0[drops.flow]) & (drops.time <= t1[drops.flow])
@@ -290,9 +291,9 @@ def _drops(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
 def _rtts(scenario: Scenario, output: Output) -> tuple[Floats, Floats]:
     """The baseRTT of each Vegas flow and the mean RTT of each flow, s: both [n_flows].
 
-    The mean RTT is over the time in which the flow is measured.  The baseRTT is the flow's smallest
-    RTT until the end of that time; it is NaN for flows that are not Vegas.  Both are NaN if the run
-    did not record RTTs.
+    The mean RTT is over the part of the run after the warm-up in which the flow is active.  The
+    baseRTT is the flow's smallest RTT until the end of that part; it is NaN for flows that are not
+    Vegas.  Both are NaN if the run did not record RTTs.
     """
     base, mean = np.full((2, len(scenario.members)), np.nan)
     for f, trips in enumerate(output.round_trips or ()):

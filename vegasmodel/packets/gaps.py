@@ -30,7 +30,8 @@ MOST = 0.1  # part of the time for which a throughput may be unknown without a w
 def lives(trace: Trace) -> Floats:
     """The times of each flow's first and last packet, s: [flow, 2].
 
-    If they are unknown, they are the begin and the end of the trace.
+    If the trace does not tell a first packet, the start of the trace takes its place. If it does
+    not tell a last packet, the end of the trace does.
     """
     begin, end = float(trace.edges[0]), float(trace.edges[-1])
     ends = []
@@ -42,10 +43,10 @@ def lives(trace: Trace) -> Floats:
 
 
 def last_deliveries(edges: Floats, delivered: Floats) -> Floats:
-    """The end of the last interval in which each flow delivers packets, s: [flow].
+    """For each flow, the end of the last interval in which it delivers packets, s: [flow].
 
-    It is NaN if the flow delivers none.  ``edges`` bounds the intervals, s, and ``delivered`` has
-    packets or throughputs, [time, flow].
+    It is NaN if the flow delivers none.  ``edges`` has the times between the intervals, s, and
+    ``delivered`` the packets or the throughput in each interval, [time, flow].
     """
     busy = delivered > 0
     last: Floats = np.where(busy, edges[1:, None], -np.inf).max(axis=0, initial=-np.inf)
@@ -53,7 +54,7 @@ def last_deliveries(edges: Floats, delivered: Floats) -> Floats:
 
 
 def seconds_in(trace: Trace, spans: Floats) -> Floats:
-    """For how many seconds each interval of the trace overlaps with each of ``spans``.
+    """For how many seconds each interval of the trace overlaps with each time span.
 
     ``spans`` has the begin and end of each span, s: [span, 2].  The result is [time, span].
     """
@@ -63,11 +64,11 @@ def seconds_in(trace: Trace, spans: Floats) -> Floats:
 
 
 def known_part(values: Floats, seconds: Floats) -> Floats:
-    """For which part of its time a flow's value is known: [flow], from 0 to 1.
+    """The fraction of a time span in which a value, such as the throughput, is known: [flow].
 
-    ``values`` has NaN where the value is unknown, [time, flow].  ``seconds`` says how much of each
-    interval belongs to the flow's time, [time, flow].  If a flow has no time at all, the result is
-    1, or 0 if its value is unknown in every interval.
+    Each flow may have its own span.  ``seconds`` says how much of each interval lies in the flow's
+    span, s: [time, flow].  ``values`` is NaN where the value is unknown, [time, flow].  If the span
+    of a flow is empty, the result is 1, or 0 if its value is unknown in every interval.
     """
     known = ~np.isnan(values)
     total, told = seconds.sum(axis=0), (seconds * known).sum(axis=0)
@@ -76,9 +77,10 @@ def known_part(values: Floats, seconds: Floats) -> Floats:
 
 
 def with_unknown(counts: Floats, parts: Floats) -> Floats:
-    """Estimate the packets in the whole time from ``counts``, the packets in a part of the time.
+    """Estimate the number of packets in a time span of which only a part was observed.
 
-    ``parts`` is this part as a fraction, from 0 to 1. The result is NaN where the part is 0.
+    ``counts`` are the packets in this part. ``parts`` is the part as a fraction of the span, from 0
+    to 1. The result is ``counts / parts``, or NaN where the part is 0.
     """
     out = np.full(counts.shape, math.nan)
     whole: Floats = np.divide(counts, parts, out=out, where=parts > 0)
@@ -88,7 +90,8 @@ def with_unknown(counts: Floats, parts: Floats) -> Floats:
 def mean_over_time(values: Floats, seconds: Floats) -> Floats:
     """The mean of each column of ``values``, [time, column], over the time in which it is known.
 
-    ``seconds`` has the weights, [time].  A mean is NaN if its column is unknown throughout.
+    Each interval has the weight ``seconds``, [time].  NaN in ``values`` means unknown.  The mean of
+    a column that is never known is NaN.
     """
     weight = np.where(np.isnan(values), 0.0, seconds[:, None])
     total, top = weight.sum(axis=0), (weight * np.nan_to_num(values)).sum(axis=0)
@@ -99,9 +102,9 @@ def mean_over_time(values: Floats, seconds: Floats) -> Floats:
 def packets_in_all(trace: Trace) -> Floats | None:
     """How many packets each flow delivers in the whole trace: [flow].
 
-    Where its throughput is unknown between its first and its last packet, its mean throughput
-    counts.  The result is NaN for a flow whose throughput is unknown throughout, and ``None`` if
-    the trace has no throughputs.
+    In intervals between a flow's first and last packet in which its throughput is unknown, the flow
+    is assumed to have its mean throughput.  The result is NaN for a flow whose throughput is never
+    known, and ``None`` if the trace has no throughputs.
     """
     delivered = trace.known("throughput")
     if delivered is None:
@@ -111,10 +114,10 @@ def packets_in_all(trace: Trace) -> Floats | None:
 
 
 def unknown_throughputs(names: Sequence[str], delivered: Floats, seconds: Floats) -> str:
-    """Say which flows' throughputs are unknown for more than a tenth of their time.
+    """Say which flows' throughputs are unknown for more than a tenth of the time averaged over.
 
-    The text is empty if there is no such flow.  ``delivered`` has the throughputs, [time, flow],
-    and ``seconds`` how much of each interval belongs to the flow's time, [time, flow].
+    The text is empty if there is no such flow.  ``delivered`` has the throughputs, [time, flow].
+    ``seconds`` says how much of each interval belongs to the flow's averages, s: [time, flow].
     """
     parts, totals = known_part(delivered, seconds), seconds.sum(axis=0)
     found = [

@@ -31,9 +31,9 @@ LESS = "it has little to send, or the window, the RTT or the time has another un
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
     """Summarise the trace file at ``path`` as a dictionary; unknown values are ``None``.
 
-    A flow's numbers of packets are sums over the intervals in which the trace tells them.  If the
-    throughput is unknown for more than a tenth of the flow's time, ``doubts`` has
-    ``known-throughput``.
+    The numbers of packets of a flow are sums over the intervals in which they are known.  If the
+    throughput is unknown for more than a tenth of the time between the flow's first and last
+    packet, the entry ``doubts`` says so under the name ``known-throughput``.
 
     The arguments and the errors are those of ``reading.read``.
     """
@@ -60,7 +60,11 @@ def doubts(trace: Trace) -> dict[str, str]:
     """The assumptions about a trace that are in doubt: each name, and a text that says why.
 
     Some doubts arose when the file was read (``Trace.doubts``). Three assumptions are tested here,
-    because they depend on the values: ``usual-units``, ``no-idle-flows`` and ``known-throughput``.
+    because they depend on the values:
+
+    - ``usual-units``: the values have the units that the file's format prescribes.
+    - ``no-idle-flows``: every flow has data to send most of the time.
+    - ``known-throughput``: each flow's throughput is known for at least 90 % of its time.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}

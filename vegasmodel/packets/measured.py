@@ -53,8 +53,8 @@ def to_prediction(
       time, pkt/s.  It is NaN if the flow is not active between ``warmup`` and ``duration``.
     - ``delivered``, ``acks`` and ``retransmits``: counts over the measured time.
     - ``rtt_mean``: the mean RTT of the delivered packets, s.
-    - ``base_rtt``, for Vegas only, s: the source's own value at the end of the measured time.  If
-      the trace has no such values for any flow, it is the flow's smallest RTT until then.
+    - ``base_rtt``, for Vegas only, s: the value that the sender itself uses, at the end of the
+      measured time.  If the trace has no such values, it is the flow's smallest RTT until then.
       ``extra["base_rtt"]`` says which of the two it is.
     - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
       retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.  If
@@ -69,10 +69,11 @@ def to_prediction(
     Where the trace does not tell a value (NaN), the value is taken to be the mean over the rest of
     the measured time.  So averages are over the time in which the value is known; they are NaN if
     there is none.  If the throughput of a flow is unknown for more than a tenth of the measured
-    time, ``assumptions`` has ``known-throughput``.
+    time, ``assumptions`` warns of this under the name ``known-throughput``.
 
-    ``flows`` maps names of flows in the scenario to names of flows in the trace; ``pairing.pair``
-    describes the default.  The result's model is called ``trace``.  Its ``assumptions`` list what
+    ``flows`` maps names of flows in the scenario to names of flows in the trace; without it, flows
+    are paired by the rules of ``pairing.pair``.  The result's ``model`` is "trace".  Its
+    ``assumptions`` list what
     is uncertain about the trace or about the pairing of flows.
 
     Raises ``FieldError`` if flows cannot be paired, if the trace has no throughputs, or if it does
@@ -152,10 +153,10 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
 
 
 def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
-    """Warn if receivers of the trace delay their ACKs and the scenario says that they do not.
+    """Warn if receivers delay their ACKs in the trace but not in the scenario, or vice versa.
 
-    The warning is the assumption ``same-delayed-acks``, marked as not holding. It is also given in
-    the opposite case. Without a reason to warn, the result is empty.
+    The warning is the assumption ``same-delayed-acks``, marked as not holding. Without a reason to
+    warn, the result is empty.
     """
     known, told = ack_delays(pairing.trace), []
     for member, i in zip(pairing.scenario.members, pairing.order, strict=True):
@@ -196,10 +197,10 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
     """The begin and the end, s, of the part of ``warmup .. duration`` that the trace covers.
 
-    A trace need not record times at which nothing is delivered. So the time before the trace counts
-    as covered if no flow starts before it. The time after the trace counts as covered if by then
-    all flows of infinite size have stopped and all others have started. These others are taken to
-    have finished.
+    A trace may leave out times at which nothing is delivered. So the time before the trace counts
+    as covered if no flow of the scenario starts before it. The time after the trace counts as
+    covered if, at the trace's end, all flows of infinite size have stopped and all flows of finite
+    size have started. Flows of finite size are then assumed to have delivered all their data.
     """
     run, members = scenario.run, scenario.members
     begin, end = float(trace.edges[0]), float(trace.edges[-1])
@@ -230,7 +231,7 @@ def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 def _known_throughput(
     scenario: Scenario, delivered: Floats, seconds: Floats
 ) -> tuple[Assumption, ...]:
-    """Warn if the trace does not tell a flow's throughput for over 10 % of its measured time.
+    """Warn if a flow's throughput is unknown for over 10 % of the time in which it is measured.
 
     The warning is the assumption ``known-throughput``, marked as not holding.  Without a reason to
     warn, the result is empty.  ``delivered`` has the throughputs, and ``seconds`` the measured part
@@ -243,20 +244,21 @@ def _known_throughput(
 def _doubts(trace: Trace) -> tuple[Assumption, ...]:
     """List the assumptions about the trace that may not hold, and mark them as uncertain.
 
-    Some doubts arose when the file was read (``Trace.doubts``).  ``usual-units`` is added if values
-    look implausible.
+    Some of these doubts arose when the file was read (``Trace.doubts``).  The assumption
+    ``usual-units`` is added if values look as if they had other units than the format prescribes.
     """
     found = {**trace.doubts, **unlikely_units(trace, idle_flows(trace))}
     return tuple(Assumption(name, None, detail) for name, detail in found.items())
 
 
 def _lasts(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
-    """The time of the last packet of each flow that ends by its size, s: [flow].
+    """The time of the last packet of each flow of finite size, s: [flow].
 
-    If the trace does not tell it, it is the end of the last interval in which the flow delivers
-    packets.  It is infinite for a flow of infinite size, for one of which no packet is seen, and
-    for a group of short flows, in which there is always more to deliver.  For each flow of the
-    scenario, ``order`` has its index in the trace.
+    If the trace does not tell this time, it is the end of the last interval in which the flow
+    delivers packets.  It is infinite for all flows that do not end by themselves: flows of infinite
+    size, and sequences of short flows that arrive at random.  It is also infinite for a flow of
+    which the trace shows no packet.  For each flow of the scenario, ``order`` has its index in the
+    trace.
     """
     delivered, told = trace.known("throughput"), trace.get("last")
     last = np.full(len(order), np.nan) if told is None else told[order]
@@ -272,8 +274,8 @@ def _spans(trace: Trace, scenario: Scenario, lasts: Floats) -> Floats:
 
     A flow is measured in the part of ``warmup .. duration`` in which it is active and which the
     trace covers.  For a flow that is not active in ``warmup .. duration``, begin and end are equal.
-    ``lasts`` has the time of the last packet of each flow that ends by its size, s.  Raises
-    ``FieldError`` if the trace does not cover an active flow.
+    ``lasts`` has the time of the last packet of each flow of finite size, s (else infinity).
+    Raises ``FieldError`` if the trace does not cover an active flow.
     """
     run, edges = scenario.run, trace.edges
     spans = np.empty((len(lasts), 2))
@@ -296,12 +298,12 @@ def _spans(trace: Trace, scenario: Scenario, lasts: Floats) -> Floats:
 
 
 def _weights(trace: Trace, spans: Floats, order: list[int]) -> Floats:
-    """Which fraction of each flow's packets counts as measured, for each interval: [time, flow].
+    """Which fraction of a flow's packets in an interval falls into its measured time: [time, flow].
 
     The time in which a flow is measured (``spans``) may begin or end within an interval.  The
-    flow's packets are therefore assumed to be evenly spread over the interval, or, if the flow
-    begins or ends in the interval, over the part in which it is active.  For each flow of the
-    scenario, ``order`` has its index in the trace.
+    flow's packets are assumed to be evenly spread over the interval.  If the flow's first or last
+    packet is in the interval, they are assumed to be evenly spread over the part in which the flow
+    is active.  For each flow of the scenario, ``order`` has its index in the trace.
     """
     first, last = trace.get("first"), trace.get("last")
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
@@ -327,9 +329,10 @@ def _total(
 ) -> Floats | None:
     """Add up a count, such as packets, over the time in which each flow is measured: [flow].
 
-    ``values`` has the count per interval and flow.  Where it is unknown, its mean over the rest of
-    the measured time counts.  The result is NaN if it is unknown throughout.  ``seconds`` has the
-    measured part of each interval, s: [time, flow].
+    ``values`` has the count per interval and flow.  In intervals in which it is unknown, it is
+    taken to be the mean over the rest of the measured time.  The result is NaN if the count is
+    never known.  ``weights`` are from ``_weights``: the fraction of an interval's packets that is
+    measured.  ``seconds`` has the measured part of each interval, s: [time, flow].
     """
     if values is None:
         return None
@@ -390,7 +393,7 @@ def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Float
 
 
 def _has_least_rtts(trace: Trace) -> bool:
-    """Whether the trace lacks Vegas's own baseRTTs; ``_base_rtt`` then gives least RTTs."""
+    """Whether ``_base_rtt`` gives the smallest RTTs seen, not the baseRTTs that Vegas had."""
     said = trace.provenance.get("base_rtt", "")  # what the reader of the file took as baseRTT
     return trace.known("base_rtt") is None or "minrtt" in said or "smallest RTT" in said
 
@@ -400,8 +403,9 @@ def _loss(
 ) -> tuple[Floats | None, str]:
     """Each flow's loss rate, and a text on how it was computed.
 
-    Only intervals count in which both packets lost and packets sent are known.  ``delivered`` has
-    the packets delivered, [time, flow of the trace].
+    The loss rate is dropped (or else retransmitted) packets / sent packets.  Intervals in which
+    either number is unknown are left out.  ``delivered`` has the packets delivered, [time, flow of
+    the trace].  If the trace does not record sent packets, they are the delivered plus the lost.
     """
     lost, again, sent = (trace.known(name) for name in ("loss", "retransmits", "sent"))
     events, how = (lost, "drops") if lost is not None else (again, "retransmissions")
@@ -422,9 +426,9 @@ def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
     The mean is over ``warmup .. duration`` of the scenario.  The result is ``None`` if the trace
     has no queues or covers no part of this time.
 
-    A link of the scenario is the link of the trace with the same name; if there is none, the mean
-    is NaN.  But if the scenario has a single link, and the trace none of that name, the link with
-    the longest mean queue in the trace is used.
+    Links of the scenario and the trace are paired by equal names.  A link without a partner has the
+    mean NaN.  But if a scenario's only link has no partner, it gets the link of the trace with the
+    longest mean queue.
     """
     queue = trace.known("queue")
     if queue is None:

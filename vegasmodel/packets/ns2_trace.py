@@ -51,11 +51,13 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
     """Convert the output of one run of ns-2 or ns-3 to a trace.
 
     Each interval of the trace lies between two successive samples of the run. ``engine`` is ``ns2``
-    or ``ns3``, and ``source`` a note on how the trace was made. With ``start_jitter``, the output
-    does not tell when a flow started. The time of its first packet, ``first``, is then the
-    beginning of the interval in which the flow sends that packet. The time of its last packet,
-    ``last``, is exact if the flow has a finite size and ends. Otherwise it is the end of the last
-    interval in which the flow delivers packets, but not later than the flow's ``stop``.
+    or ``ns3``, and ``source`` a note on how the trace was made.
+
+    The variable ``first`` of the trace, the time of a flow's first packet, is the flow's start. If
+    starts are random (``start_jitter``), the output does not tell it; ``first`` is then the begin
+    of the interval in which the flow sends its first packet. The variable ``last``, the time of the
+    last packet, is exact if the flow has a finite size and finishes. Otherwise it is the end of the
+    last interval in which the flow delivers packets, but not later than the flow's ``stop``.
     """
     samples = output.samples
     edges = samples.time
@@ -96,9 +98,11 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
 
 
 def _first(scenario: Scenario, edges: Floats, sent: Floats) -> Floats:
-    """The time of each flow's first packet, s; NaN if a delayed flow sends none.
+    """The time of each flow's first packet, s: the flow's start in the scenario.
 
-    ``sent`` [interval, flow] has the packets that each flow sends in each interval.
+    If starts are randomly delayed (``start_jitter``), it is the begin of the first interval in
+    which the flow sends a packet, or NaN if it sends none.  ``sent`` [interval, flow] has the
+    packets that each flow sends in each interval.
     """
     starts = np.array([member.start for member in scenario.members])
     if scenario.run.start_jitter == 0.0:

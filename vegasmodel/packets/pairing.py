@@ -149,11 +149,12 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
 
 
 def match_texts(names: Sequence[str]) -> list[str]:
-    """The texts that ``match`` of a scenario has for the flows of a trace with these names.
+    r"""The text for the key ``match`` of a scenario file that selects each flow of a trace.
 
-    A scenario's texts are printable. So characters that cannot be printed become escapes, as in
-    the errors of this package. If the text is then that of another flow, a number follows, such as
-    `` (2)``.
+    ``names`` are the names of the flows in the trace.  Usually the text is the name itself.  But a
+    scenario file has only printable text, so characters that cannot be printed are replaced by
+    escapes such as ``\x1b``.  If two flows would then have the same text, a number is added to the
+    second, such as `` (2)``.
     """
     texts: dict[str, None] = {}
     taken = {name for name in names if name.isprintable()}
@@ -221,10 +222,10 @@ def _fits(text: str, name: str) -> bool:
     """Whether ``text``, a value of the key ``match`` in a scenario, fits a flow of the trace.
 
     ``name`` is the flow's name in the trace. It has the address and the port of the flow's sender,
-    and then those of its receiver, as in ``10.0.0.1:5001>10.0.0.2:80``. ``text`` fits if it gives
-    one of the two, the sender or the receiver, in one of these ways: the address alone, the port
-    alone, ``address:port``, or the same text as in ``name``. The number of a later connection
-    between the same two ends, such as ``#2`` at the end of ``name``, does not matter.
+    and then those of its receiver, as in ``10.0.0.1:5001>10.0.0.2:80``. ``text`` fits if it names
+    the sender or the receiver in one of these ways: its address, its port, ``address:port``, or the
+    text that ``name`` has for it. If two hosts connect again with the same ports, ``name`` ends
+    with a number such as `` #2``; this number is ignored.
     """
     wanted = _end(text)
     for end in name.partition(" #")[0].split(">"):

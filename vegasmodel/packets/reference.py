@@ -71,8 +71,8 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 
     The scenario's name does not matter. ``folder`` has the stored runs of ns-2; those of the Linux
     kernel are in its subfolder ``linux``. In the result, ``extra["stored"]`` is the name of the
-    run's file. If the file has means over several runs, ``run.runs`` of the result's scenario is
-    the number of runs. Raises ``DamagedError`` if the file is damaged.
+    file. If the file has means over several runs, the result's ``scenario`` has their number in its
+    field ``run.runs``. Raises ``DamagedError`` if the file is damaged.
     """
     begun = time.perf_counter()
     name = f"{scenario.fingerprint()}.json"

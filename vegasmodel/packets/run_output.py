@@ -45,7 +45,8 @@ class Drops:
 class RoundTrips:
     """The measured round-trip times of one flow, s.
 
-    An ACK of new data gives one, unless it acknowledges a packet that was sent more than once.
+    Each ACK that acknowledges new data gives a round-trip time, unless one of the packets that it
+    acknowledges was sent more than once.
     """
 
     time: Floats  # when the ACK came, s from the scenario's start
@@ -189,9 +190,9 @@ def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrip
     """Compute the round-trip times of one flow, by the rule of Karn and Partridge.
 
     An ACK carries the sequence number of the last packet that the receiver has got in order. If
-    this number is higher than in all ACKs before, the ACK gives an RTT: the time since the packet
-    with this number was sent. But it gives none if it acknowledges a packet that was sent more than
-    once: packets behind a lost one are acknowledged only when the lost one has been sent again.
+    this number is higher than in all earlier ACKs, the time since the packet with this number was
+    sent is an RTT. But ACKs that also acknowledge a packet that was sent more than once are left
+    out: such an ACK came only after a lost packet had been sent again, so the time is too long.
 
     ``time`` (s) and ``seq`` have the times and the sequence numbers of data packets and ACKs.
     ``is_data`` is true for data packets.

@@ -21,9 +21,10 @@ def to_trace(data: xr.Dataset) -> trace.Trace:
 
     The trace has one entry for each interval between two samples. The throughput of an interval is
     the number of packets delivered in it, divided by its length. Windows, RTTs and queues are those
-    at its end. A flow's last packet counts as sent at the end of the last interval in which the
-    flow delivers packets, but not after its ``end``. ``controls`` names each flow's congestion
-    control. ``provenance`` names the variant of TCP, if all flows have the same one.
+    at its end. The variable ``last``, the time of a flow's last packet, is the end of the last
+    interval in which the flow delivers packets, but not later than the flow's ``end`` in the
+    dataset. ``controls`` names each flow's congestion control. ``provenance`` names the TCP
+    implementation (``variant``), if all flows have the same one.
     """
     time = data["time"].values
     flows = [str(name) for name in data["flow"].values]

@@ -100,8 +100,8 @@ class Connections:
         latest time so far, and all later times are shifted by as much.
 
         Raises ``TraceError`` if the time is more than ``MAX_SPAN`` seconds from that of the first
-        packet, or, with ``steady``, if it is earlier than the latest time.  The error names the
-        packet by ``place``.
+        packet.  If the argument ``steady`` of the class was true, it also raises ``TraceError`` for
+        a time earlier than the latest.  The error names the packet by ``place``.
         """
         if self.origin is None:
             self.origin = time
@@ -225,11 +225,12 @@ class Connections:
         return flow
 
     def _over(self, flow: Flow, seq: int, size: int) -> bool:
-        """Whether a segment after the acknowledged FIN of ``flow`` is of a later connection.
+        """Whether a segment after the acknowledged FIN of ``flow`` is of a new connection.
 
-        It is unless its bytes are among those that were captured before, or it is a keep-alive: one
-        byte in the place of the FIN.  A sender sends keep-alives if only its own half of the
-        connection is closed.  If the segment is of a later connection, the old one is ended.
+        A segment still belongs to the old connection in two cases: its bytes were captured before,
+        or it is a keep-alive, with one byte in the place of the FIN.  (A sender may send
+        keep-alives after its FIN, as long as the other end has sent none.)  In all other cases the
+        segment is of a new connection, and the function ends the old one.
         """
         offset = signed(seq - flow.high)
         if flow.begin - flow.high <= offset <= -size or (offset, size) == (0, 1):
@@ -283,10 +284,10 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Make room for a segment in ``flow.recent``, in which copies are looked up.
+        """Make room for a segment in ``flow.recent``, the flow's latest segments.
 
-        If the flow has too many recent segments, or all flows together have, the flow's oldest one
-        is dropped.
+        A segment that is captured twice is found there.  If this flow, or all flows together, have
+        too many recent segments, the oldest one of this flow is dropped.
         """
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
@@ -298,9 +299,9 @@ class Connections:
         """Measure the round trip from the place of the capture to the sender and back.
 
         This round trip begins when an ACK passes the capture on its way to the sender.  It ends
-        when the first data segment passes that echoes this ACK's timestamp, ``echo``.  The segment
-        must hold ``new`` data: a retransmission may echo an ACK for which it did not go out, but
-        long after it, when the sender's timer expired.
+        when the first data segment passes that echoes this ACK's timestamp, ``echo``.  Only
+        segments with ``new`` data are used: a retransmission may be sent long after the ACK whose
+        timestamp it echoes, when the sender's timer expires.
 
         If a packet was lost before it reached the capture, and no later one came, its
         retransmission looks new.  ``silent`` is the time since the flow's last segment, s.  If no
@@ -388,13 +389,12 @@ class Connections:
             self._rtt(flow, time - sent, k)
 
     def _third(self, key: Key) -> None:
-        """Check whether an ACK, of data with this ``key``, is the third packet of a handshake.
+        """If a packet with an ACK is the third of a handshake, store the handshake's two RTTs.
 
-        This packet may hold data.
-
-        If so, store the two round-trip times that the handshake shows: from the place of the
-        capture to either end and back.  They are not stored if a SYN was sent more than once,
-        because it is then unknown which of the two was answered.
+        These are the round-trip times from the place of the capture to either end and back.  They
+        are not stored if a SYN was sent more than once, because it is then unknown which of the two
+        was answered.  ``key`` is the pair (sender, receiver) of the data that the packet
+        acknowledges; the packet itself may hold data, too.
         """
         shake = self.handshakes.get(frozenset(key)) if self.handshakes else None
         if shake is None or shake.over or len(shake.syns) < 2:

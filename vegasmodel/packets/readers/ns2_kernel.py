@@ -147,9 +147,9 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    The function also marks the packet as received.  Marks are kept for the last 16,000 packets or
-    so (64 ``WORDS``) below the highest one received.  A packet below these counts as received
-    before.
+    The function also marks the packet as received.  It keeps marks for about 16,000 packets (64
+    ``WORDS``) below the highest sequence number received.  Any lower packet is taken to have been
+    received before.
     """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)
@@ -243,8 +243,8 @@ def _ack(s, flow, f, k, t, seq):
     """Count an ACK that reached the source of flow number f at time t, in the trace's interval k.
 
     ``seq`` is the packet that the ACK acknowledges.  An ACK of new data gives an RTT, if the time
-    at which packet ``seq`` was sent is known.  It also gives the number of packets in flight, which
-    is used only if the trace does not have the flow's window, ``cwnd_``.
+    at which packet ``seq`` was sent is known.  It also gives the number of packets in flight.  This
+    number is taken as the flow's window if the trace does not have the window itself, ``cwnd_``.
     """
     flow[ACKS, f, k] += 1
     if seq <= s.flow[f, ACKED]:
@@ -262,8 +262,9 @@ def _ack(s, flow, f, k, t, seq):
 def _acknowledges(s, f, seq):
     """Count how many packets of flow number f an ACK of packet ``seq`` acknowledges.
 
-    An ACK of new data that follows a duplicate ACK is not counted. It comes after a packet was
-    missing, and may acknowledge all packets that arrived while the packet was missing.
+    These counts show whether the receiver delays its ACKs. An ACK of new data that follows a
+    duplicate ACK is not counted: it acknowledges a missing packet together with all packets that
+    arrived while it was missing.
     """
     packets = seq - s.flow[f, SINK_ACKED]
     if packets > 0:

@@ -164,8 +164,9 @@ class Flow:
     def advance(self, size: int) -> int:
         """Count an ACK of ``size`` new bytes; return how many packets it acknowledges.
 
-        An ACK of new data that follows a duplicate ACK is not counted. It comes after a packet was
-        missing, and may acknowledge all packets that arrived while the packet was missing.
+        These counts show whether the receiver delays its ACKs. An ACK of new data that follows a
+        duplicate ACK is not counted: it acknowledges a missing packet together with all packets
+        that arrived while it was missing.
         """
         packets = min(max(round(size / self.payload), 1), MAX_PER_ACK)
         if self.in_order:
@@ -175,12 +176,13 @@ class Flow:
         return packets
 
     def waited(self, packets: int, between: float) -> bool:
-        """Whether the receiver may have waited before it sent an ACK of ``packets`` packets.
+        """Whether the receiver may have delayed an ACK of ``packets`` packets to wait for another.
 
-        This is so if the ACK is of one packet, and one of two conditions holds. First, most packets
-        so far were acknowledged by ACKs of several packets. Second, the next packet was sent more
-        than ``PAUSE`` seconds later (``between``), and the ACK before was of several packets or had
-        waited.
+        Such an ACK gives no RTT. A receiver may have delayed an ACK of one packet in two cases:
+
+        - Most packets so far were acknowledged by ACKs of several packets.
+        - The sender sent its next packet more than ``PAUSE`` seconds after the one acknowledged
+          (``between``), and the ACK before this one was of several packets or was delayed itself.
         """
         mostly = 2 * self.per_ack.get(1, 0) < self.counted
         self.delays = packets > 1 or mostly or (self.delays and between > PAUSE)
@@ -188,9 +190,10 @@ class Flow:
 
     @property
     def packets_per_ack(self) -> float:
-        """How many packets an ACK acknowledges: the median over the packets that were not missing.
+        """How many packets an ACK acknowledges: the median over the flow's packets.
 
-        The result is NaN if fewer packets than twice ``QUICK`` are known.
+        Packets around a missing one do not count (``advance``). The result is NaN for too few
+        packets (``median_per_ack``).
         """
         known = {packets: size / self.payload for packets, size in self.per_ack.items()}
         return median_per_ack(sorted(known.items()))
@@ -321,9 +324,10 @@ class Flow:
 def median_per_ack(counts: Iterable[tuple[int, float]]) -> float:
     """How many packets an ACK acknowledges: the median over the packets.
 
-    ``counts`` has, for each number of packets per ACK in increasing order, how many packets such
-    ACKs acknowledge. The result is NaN if these are fewer than twice ``QUICK`` in all. In so short
-    a flow, most packets may be those that a receiver acknowledges at once only at the start.
+    ``counts`` are pairs (n, number of packets that were acknowledged by ACKs of n packets), by
+    increasing n. At the start of a flow, a receiver acknowledges up to ``QUICK`` packets one by
+    one, even if it delays its ACKs later. So the result is NaN for fewer than twice ``QUICK``
+    packets.
     """
     known, seen = list(counts), 0.0
     total = sum(number for _, number in known)

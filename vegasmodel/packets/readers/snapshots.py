@@ -55,8 +55,8 @@ class Snapshots:
     def begin(self) -> None:
         """Add a snapshot (samples of several flows at one time) at time 0, without flows so far.
 
-        If a flow is not in this snapshot but in a later one, it was not open at time 0. So its
-        counters grow from 0.
+        So if a flow has no sample at time 0 but has later ones, it was not open at time 0. Its
+        first counters are then counted as growth from 0.
         """
         self.rows[0.0] = (0.0, {})
 
@@ -157,7 +157,7 @@ class Snapshots:
 
         For each counter, the trace has its growth per interval. Times in the trace count from
         ``origin``, s. ``Trace`` explains the other arguments. Raises ``TraceError`` if there are
-        fewer than two snapshots, or if the numbers of snapshots and flows are too large together.
+        fewer than two snapshots, or too many flows for the memory that a trace may use.
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
