@@ -31,8 +31,8 @@ def idle_flows(trace: Trace) -> dict[str, str]:
     - The flow delivers less than 1 % of the bytes of the flow that delivers most.
     - It loses at most 5 % of its packets. A flow that loses more may have much to send, but wait
       for its retransmission timer.
-    - From its first packet to the end of the trace it delivers less than half a window per RTT. If
-      its window or RTT is unknown, it delivers fewer than 10 packets in all.
+    - From its first packet to the end of the trace it delivers less than half a window per RTT. (If
+      its window or RTT is unknown, the condition is that it delivers fewer than 10 packets in all.)
 
     A flow is left out if its throughput is never known. The result is empty if the trace has no
     throughputs, or only one flow.

@@ -212,8 +212,8 @@ def _warmup(trace: Trace) -> tuple[float, str]:
     Usually averages begin a third of the way from the last flow's start to the end of the trace,
     but at most ``WARMUP``, the longest default warm-up, after this start.  But the last flow may
     start so late that the averages would cover less than the fraction ``LEAST`` of the trace.  Then
-    averages begin after a third of the whole trace, or ``WARMUP`` after its begin.  If the trace
-    has only one interval, they begin at 0, because no part of the interval can be left out.
+    averages begin after a third of the whole trace, but at most ``WARMUP`` after its beginning.  If
+    the trace has only one interval, they begin at 0, because no part of it can be left out.
 
     If all flows with much to send end before the trace does (``ends_early``), the last packet of
     these flows counts as the end of the trace, because nothing can be averaged after it.
@@ -313,9 +313,10 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     """Estimates of alpha and, if ``both`` is set, of beta for ``[[flow]]`` table number ``g``.
 
     ``found`` are the measured backlogs of the flows that have these thresholds. Vegas keeps its
-    window constant while the backlog, as its TCP implementation counts it, is at least alpha and at
-    most beta. If one value agrees with all backlogs, it is the estimate of both alpha and beta.
-    Otherwise alpha is the smallest backlog, and beta the largest.
+    window constant while the backlog is at least alpha and at most beta. If one value agrees with
+    all backlogs, it is the estimate of both alpha and beta. Otherwise alpha is the smallest
+    backlog, and beta the largest. Some TCP implementations compare only the whole number of packets
+    in the backlog with the thresholds; then the backlogs are rounded in the same way.
 
     If the trace has no backlogs, the result says that alpha has its default.
     """

@@ -73,8 +73,7 @@ def to_prediction(
 
     ``flows`` maps names of flows in the scenario to names of flows in the trace; without it, flows
     are paired by the rules of ``pairing.pair``.  The result's ``model`` is "trace".  Its
-    ``assumptions`` list what
-    is uncertain about the trace or about the pairing of flows.
+    ``assumptions`` list what is uncertain about the trace or about the pairing of flows.
 
     Raises ``FieldError`` if flows cannot be paired, if the trace has no throughputs, or if it does
     not cover a flow that is active after ``warmup``.
@@ -134,9 +133,10 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
     The warning is the assumption ``same-starts``, marked as not holding.  Without a reason to warn,
     the result is empty.
 
-    A flow may start up to ``SAME_START`` s earlier in the trace than in the scenario, and up to
-    ``start_jitter`` + ``SAME_START`` s later.  Here ``start_jitter`` is the longest random delay of
-    a start in the scenario, s.  Short flows that arrive at random are not compared.
+    There is no warning if a flow starts in the trace at most ``SAME_START`` s earlier than in the
+    scenario, or at most ``start_jitter`` + ``SAME_START`` s later.  Here ``start_jitter`` is the
+    longest random delay of a start in the scenario, s.  Short flows that arrive at random are not
+    compared.
     """
     firsts, scenario = pairing.trace.get("first"), pairing.scenario
     if firsts is None:

@@ -197,7 +197,7 @@ def _shares(scenario: Scenario, origin: float) -> list[str]:
 
 
 def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list[str]:
-    """The script's lines that make a flow's source and sink, their access links and TCP agents.
+    """The script's lines that make a flow's two hosts, their own access links and the TCP agents.
 
     With ``rtts``, ns-2 also records when each packet is sent and each ACK arrives.
     """
@@ -243,9 +243,9 @@ def _settings(scenario: Scenario, f: int, member: Member) -> Settings:
 def _probes(scenario: Scenario) -> tuple[list[str], float]:
     """The script's lines for probes before the scenario, and the time, s, at which the last ends.
 
-    If a flow has to know its exact baseRTT (``over_estimate`` 0), it first measures it with a
-    probe: it sends ``PROBE_PACKETS`` packets alone through the empty network.  The probes of
-    several flows follow one another.
+    A flow whose ``over_estimate`` is 0 must know its exact baseRTT.  It measures the baseRTT with a
+    probe: before the scenario begins, it sends ``PROBE_PACKETS`` packets alone through the empty
+    network.  The probes of several flows follow one another.
     """
     lines, time = [], 0.0
     for f, member in enumerate(scenario.members):

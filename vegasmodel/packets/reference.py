@@ -180,7 +180,7 @@ def store(
 
 @kinds.checked
 def stored(folder: Path = FOLDER) -> list[Scenario]:
-    """The scenarios of all runs stored in ``folder``, those in its subfolders not included."""
+    """The scenarios of all runs stored in ``folder`` itself, but not in its subfolders."""
     return [Scenario.from_dict(_read(path)["scenario"]) for path in sorted(folder.glob("*.json"))]
 
 

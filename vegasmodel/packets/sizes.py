@@ -27,11 +27,14 @@ PER_LINK = ("queue", "queue_max", "served")
 def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     """Convert a trace's numbers of packets to packets of the size that the scenario states.
 
-    The numbers of bytes stay the same.  The numbers of a flow are not converted if the trace does
-    not show its packet size.  They are not converted either if its packet sizes in the trace and in
-    the scenario differ by at most ``SAME`` bytes (the length of headers), and by at most 20 %
-    (``LEAST``) of the scenario's size.  Numbers of packets in queues are converted only if all
-    flows of the trace are converted by the same factor.
+    The numbers of bytes stay the same.  The numbers of a flow stay as they are in two cases:
+
+    - The trace does not show the flow's packet size.
+    - The packet sizes in the trace and in the scenario differ by at most ``SAME`` bytes (the length
+      of headers), and by at most 20 % (``LEAST``) of the scenario's size.
+
+    Numbers of packets in queues are converted only if all flows of the trace are converted by the
+    same factor.
 
     Returns the trace and a warning.  The warning is empty if no flow is converted.  Otherwise it is
     the assumption ``packet-size``: that packets have the scenario's size.  Its text names up to

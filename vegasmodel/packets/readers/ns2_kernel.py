@@ -104,11 +104,11 @@ def _slot(slots, table, columns, a, b, c, d):
     """Find a flow or link in the hash table ``slots``; return the index of its slot.
 
     The slot contains the number of the flow's or link's row in ``table``.  If the flow or link has
-    no row yet, the returned slot is empty, and its row number belongs there.
+    no row yet, the slot is empty; the caller stores the number of a new row there.
 
     A flow is given by its source node a, source port b, destination node c and destination port d.
-    A link is given by its two nodes a and b.  In ``table``, these values are in successive columns
-    from the column ``columns`` on, which is 0 for a link.
+    A link is given by its two nodes a and b.  These values are in successive columns of ``table``,
+    of which ``columns`` is the first.  It is 0 for links and above 0 for flows.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
