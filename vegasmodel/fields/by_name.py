@@ -16,9 +16,9 @@ MOST = 10  # names that the error lists
 
 
 class UnknownNameError(FieldError, KeyError):
-    """Raised for a name that is not in a ``ByName``.
+    """Raised for a name that is not in a ``ByName``, a dictionary of results.
 
-    The message lists up to ten names that are, and gives the most similar one.
+    The message lists up to ten of the dictionary's names, and gives the most similar one.
     """
 
     def __init__(self, name: object, known: Iterable[str]) -> None:

@@ -255,9 +255,9 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
 def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
     """Copy the dataclass object ``part`` with new values for the fields that ``changes`` names.
 
-    If ``part`` computed the default of a field, the copy computes this default again, because it
-    may depend on the changed fields. ``where`` is the place of ``part`` in the scenario, such as
-    ``flow[1]``. An error then names the field's key with its place, such as ``flow[1].rtt``.
+    Some defaults depend on other fields, so the copy computes all its defaults again. ``where`` is
+    the place of ``part`` in the scenario, such as ``flow[1]``. An error then names the field's key
+    with its place, such as ``flow[1].rtt``.
     """
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:

@@ -178,9 +178,9 @@ def _list(entry: Kind | None) -> Kind:
 def _is_number(value: Any, kind: type, dtypes: str) -> bool:
     """Whether the value is a single number of the class ``kind``, such as ``numbers.Real``.
 
-    True and False are no numbers. A NumPy number, or an array of dimension 0, counts if the code of
-    its dtype's kind, such as ``f`` for floats, is in ``dtypes``. A whole number that is too large
-    for a float counts only if ``kind`` is ``numbers.Integral``.
+    True and False are not accepted. A NumPy number, or an array of dimension 0, is accepted if the
+    code of its dtype's kind, such as ``f`` for floats, is in ``dtypes``. An integer that is too
+    large for a float is accepted only if ``kind`` is ``numbers.Integral``.
     """
     if isinstance(value, kind):
         large = kind is not numbers.Integral and isinstance(value, int) and abs(value) > LARGEST

@@ -49,9 +49,10 @@ class Unresolved(str):
 
 
 def known(*values: object) -> bool:
-    """Whether all values can be compared: none is a text with a unit that waits for its conversion.
+    """Whether all values are numbers, so that they can be compared.
 
-    Such a text (``Unresolved``) is, for example, a buffer in BDP, as long as no RTT is known.
+    A value may also be text with a unit that cannot be converted yet (``Unresolved``), such as a
+    buffer in BDP as long as no RTT is known.
     """
     return not any(isinstance(value, Unresolved) for value in values)
 

@@ -47,9 +47,9 @@ class FieldError(ValueError):
     """Raised for wrong input, with a message of one line.
 
     The message names the field, the wrong value and what is allowed. ``wrong`` says what is wrong
-    with the value. If it is ``MISSING``, the field was not given, and the message shows no value.
-    If the field is a key of a file, the message begins with ``file``, the name of that file. The
-    message names the field ``flow[0].rtt`` as "flow 1, rtt".
+    with the value. If ``wrong`` is ``MISSING``, the field was not given, and the message shows no
+    value. If ``file`` is given, the field is a key of that file, and the message begins with the
+    file's name. The message names the field ``flow[0].rtt`` as "flow 1, rtt".
     """
 
     def __init__(

@@ -26,8 +26,8 @@ Place = tuple[str | int, ...]  # ("flows", 0, "alpha"): attributes, and indices 
 class _Change(NamedTuple):
     """A new value of an attribute, and the key (``name``) for which the user gave it.
 
-    ``own`` is false if the key changes all links or all groups, as ``flow.rtt`` does. It is true
-    otherwise, for example for ``flow.NAME.rtt``.
+    ``own`` is false if the key changes all links or all groups of flows, as ``flow.rtt`` does. It
+    is true if the key changes a single one, as ``flow.NAME.rtt`` does.
     """
 
     name: str
@@ -86,10 +86,10 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
 
 
 def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
-    """The indices of the groups whose alpha changes if a user changes the key ``flow.alpha``.
+    """The indices of the groups of flows that a change of ``flow.alpha`` applies to.
 
-    These are the groups with a delay-based congestion control, such as Vegas, or all groups if none
-    has one. The same holds for ``flow.beta`` and ``flow.gamma``.
+    These are the groups with a delay-based congestion control, such as Vegas. If there are none,
+    the change applies to all groups. The same holds for ``flow.beta`` and ``flow.gamma``.
     """
     found = tuple(i for i, group in enumerate(groups) if laws.find(group.law).delay_based)
     return found or tuple(range(len(groups)))
@@ -111,10 +111,10 @@ def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
 
 
 def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> None:
-    """Let beta change with alpha in each group that has alpha = beta.
+    """Let beta change with alpha in each group of flows that has alpha = beta.
 
-    A user who sets alpha = beta means a single threshold, so both have to change together.  Nothing
-    is done if the user changes beta, too.
+    A user who sets alpha = beta means a single threshold, so both change together.  If the user
+    also gives a new beta, that value is used instead.
     """
     for i, group in enumerate(groups):
         alpha = wanted.get(("flows", i, "alpha"))
@@ -230,10 +230,10 @@ def _keys(part: Any) -> dict[str, str]:
 
 
 def _by_name(name: str, parts: Mapping[str, Sequence[Any]]) -> str:
-    """The name of a field that is given by an index: "flow.vegas.rtt" for "flow[0].rtt".
+    """A key with an index in the form that users must write: "flow.vegas.rtt" for "flow[0].rtt".
 
-    ``FieldError.field`` gives a field's place by an index, so a user may do the same. The text is
-    empty if ``name`` has no index of a link or of a group.
+    A user may have copied the index from ``FieldError.field``; the error then shows the right form.
+    The text is empty if ``name`` has no valid index of a link or of a group.
     """
     match = re.fullmatch(r"(link|flow)s?\[(\d{1,4})\]\.(.+)", name)
     if match is None:

@@ -72,9 +72,9 @@ _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 def warn_of_ms(rtt: object, depth: int) -> None:
     """Warn if an RTT that the user gave may be meant in ms.
 
-    This is so for a whole number of at least ``LONG_RTT``.  Computed times, and times converted
-    from text, are no whole numbers of Python.  ``depth`` is the number of calls from here to the
-    user's line, which the warning names.
+    The warning is given for an integer of at least ``LONG_RTT``, but not for a float, because times
+    that a program computes or converts from text are floats.  ``depth`` is the number of calls from
+    here to the user's line, which the warning names.
     """
     if isinstance(rtt, numbers.Integral) and int(rtt) >= LONG_RTT:
         warnings.warn(f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'", stacklevel=depth)
@@ -375,8 +375,8 @@ class Flow(Shown):
     def grows_until_loss(self) -> bool:
         """Whether the windows of the flows grow until a packet is lost.
 
-        They do not if the congestion control also ends slow start at a backlog of gamma, as Vegas
-        does, or if the receiver's window or the size of the flows is finite.
+        They do not if slow start can end before a loss, at a backlog of gamma, as that of Vegas
+        does.  They also do not if the receiver's window or the size of the flows is finite.
         """
         until_loss = laws.find(self.law).slow_start == "until loss"
         return until_loss and self.max_window == self.size == math.inf

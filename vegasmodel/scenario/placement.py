@@ -51,10 +51,10 @@ def stack(scenario: Scenario, group: Flow) -> Stack:
 
 
 def link_stack(scenario: Scenario) -> Stack:
-    """How the scenario's links behave: as in ns-2, or as assumed for the variant ``paper``.
+    """The TCP implementation whose rules the scenario's links follow: ns-2 or ``paper``.
 
-    In ns-2, for example, the limit of a buffer also counts the packet in transmission. The result
-    is the ``Stack`` of one of the two.
+    In ns-2, for example, the limit of a buffer also counts the packet in transmission; with the
+    variant ``paper`` it does not. The result has these rules as a ``Stack``.
     """
     return stacks.of_links(
         (group.law for group in scenario.flows),
@@ -64,7 +64,7 @@ def link_stack(scenario: Scenario) -> Stack:
 
 
 def with_crossed_link(scenario: Scenario) -> Scenario:
-    """The scenario without the links that no flow crosses, if all flows cross one and the same.
+    """If all flows cross the same single link, the scenario without its other links.
 
     A model of one link can then be used. Otherwise the result is the scenario itself.
     """
@@ -99,8 +99,8 @@ def queue_of(link: Link, group: Flow) -> str:
 def room(scenario: Scenario, link: Link, direction: str) -> float:
     """How many packets can wait at a link for transmission in ``direction``.
 
-    A link with Rate-Delay services has two queues, each with a limit of its own. A queue counts
-    only if the scenario has flows of its class there.
+    A link with Rate-Delay services has two queues, each with a limit of its own. The result is then
+    the sum over the queues that some flow of the scenario joins.
     """
     there = [g for g in scenario.flows if g.direction == direction and link in scenario.path(g)]
     runs, queues = link_stack(scenario), {queue_of(link, group) for group in there}
@@ -137,12 +137,12 @@ def links_slow_for_acks(scenario: Scenario) -> list[tuple[Link, str]]:
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
     """A text that says where flows differ from the formulas of their laws; empty if none does.
 
-    For example, Linux's CUBIC ends slow start by HyStart, and the law ``cubic`` does not. Another
-    difference is a flow's factor ``decrease`` at a loss, if the law's formulas assume another
-    factor.
+    A law is a congestion control. For example, Linux's CUBIC ends slow start by HyStart, and the
+    law ``cubic`` does not. Another difference is a flow's factor ``decrease`` at a loss, if the
+    law's formulas assume another factor.
 
-    Some TCP implementations have a CUBIC of their own. ``counted`` is true if the caller simulates
-    this CUBIC itself. Then the text does not mention flows that run it.
+    Some TCP implementations have a CUBIC of their own. ``counted`` is true if the caller's
+    simulator has this CUBIC, too. Then the text does not mention the flows that run it.
     """
     said = (
         law.left_out(implementation(scenario, group), float(group.decrease))
@@ -161,8 +161,8 @@ def access_ratio(scenario: Scenario, group: Flow) -> float:
 def left_out_access(scenario: Scenario) -> str:
     """A text for the prediction of a model without access links; empty if no access link is slow.
 
-    An access link that is slower than twice the slowest link of the path may slow a flow, or space
-    out its packets.
+    An access link is slow if its rate is below twice that of the slowest link of the flow's path.
+    It may then slow the flow, or space out its packets.
     """
     slow = [group for group in scenario.flows if access_ratio(scenario, group) < 2.0]
     names = [f"{group.name} ({scenario.access_rate(group):g} pkt/s)" for group in slow]
@@ -256,7 +256,7 @@ def to_first_link(scenario: Scenario, member: Member) -> float:
 
 
 def class_shares(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[float, float]]:
-    """Yield the times, s, at which a Rate-Delay link's shares change, with the rate class's share.
+    """Yield pairs: a time, s, and the rate class's share of a Rate-Delay link from that time on.
 
     A class's share is the part of the link's capacity that it is to get in the direction ``way``.
     The shares of the rate class and the delay class are in the ratio k n_R : n_D (equation (5) of
@@ -287,10 +287,10 @@ def class_shares(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[flo
 def bytes_per_turn(scenario: Scenario, link: Link, way: str) -> int:
     """How many bytes a class with half of a Rate-Delay link's capacity sends per round in ns-2.
 
-    ns-2 serves the two classes by weighted round robin.  In each round a class with the share s of
-    the capacity may send 2 s times this number of bytes.  The shares are exact if each class may
-    send at least one packet (the scenario's largest) per round.  The result is the smallest whole
-    number for which this is so at all times.
+    ns-2 serves the two classes by weighted round robin.  If this number is b, a class with the
+    share s of the capacity may send 2 s b bytes in each round.  The shares are exact if each class
+    may send at least one packet (the scenario's largest) per round.  The result is the smallest
+    whole number b for which this is so at all times.
 
     A larger number has a drawback.  If a class may send more bytes per round than its buffer holds,
     it runs out of packets and does not use its share.

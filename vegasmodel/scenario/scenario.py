@@ -210,8 +210,8 @@ class Scenario(Checked):
         random time (``jitter``), if a flow has ``delay_noise``, if a user's congestion control
         draws random numbers, or if a link on a flow's path has RED or random loss.
 
-        There is one exception: if short flows arrive at random, only random start times count,
-        because one run already averages over many flows.
+        There is one exception: if short flows arrive at random, one run already averages over many
+        flows.  Then only random start times make several runs necessary.
         """
         if self.run.start_jitter > 0:
             return True
