@@ -54,8 +54,9 @@ def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -
 def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
     """Whether some flow is active for only a part of the time from warm-up to end.
 
-    Its start or its stop may be the reason, or its finite size.  When a flow of finite size ends,
-    is known from the results ``shown``: averaged over all the time, it then delivers less.
+    A flow may start late or stop early, or it may end because its size is finite.  In the last case
+    the results ``shown`` tell it: the mean rate over the whole time (``delivered_bps``) is then
+    lower than the throughput, which is a mean over the active time.
     """
     if active_part(scenario).min() < 1.0:
         return True
@@ -70,10 +71,10 @@ def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
 def _plus_minus(results: Sequence[Prediction]) -> str:
     """The note below a table that explains ``±``.
 
-    It says over how many runs the standard error is taken, and how wide the 95 % interval is. If
-    there are few runs, it warns that they may agree by chance. It then also says how likely it is
-    that so few runs miss an outcome which one run in ten has. Without repeated runs the note is
-    ``PLUS_MINUS``.
+    The note says over how many runs the standard error is taken, and how wide the 95 % interval is.
+    If there are few runs, it warns that they may agree by chance, and says how likely it is that
+    none of them has an outcome which one run in ten has. If the number of runs is unknown, the note
+    is ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin
@@ -112,8 +113,8 @@ def delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     """A sentence with mean queueing delays: the link's mean queue divided by its capacity.
 
     For a trace without queues another sentence says how much longer its RTTs are than those of the
-    scenario.  The list is empty if no result has a mean queue, or if the scenario has several links
-    (``tables.links_table``).
+    scenario.  The list is empty if no result has a mean queue.  It is also empty if the scenario
+    has several links, because a table then shows their delays (``tables.links_table``).
     """
     if len(scenario.links) > 1:
         return []
@@ -185,9 +186,10 @@ def _without_services(scenario: Scenario, group: Flow) -> list[str]:
 
 
 def _out_of_reach(link: Link) -> list[str]:
-    """A sentence about RED's keys if the link's buffer is too small for its mean queue to matter.
+    """A sentence about RED's keys if the link's buffer is smaller than RED's ``max_threshold``.
 
-    The mean of the queue lengths never exceeds the buffer.
+    RED's mean queue never exceeds the buffer, so it never reaches this threshold, and perhaps not
+    even ``min_threshold``.
     """
     queue, (limit, *_) = link.queue, link.limits
     if not isinstance(queue, Red) or limit >= queue.max_threshold:

@@ -44,10 +44,10 @@ def results_json(scenario: Scenario, results: Sequence[Prediction]) -> dict[str,
 
 
 def notes_json(scenario: Scenario) -> dict[str, list[str]]:
-    """The list ``notes`` of a JSON document; an empty dictionary if there is nothing to say.
+    """The entry ``notes`` of a JSON document, as a dictionary; empty if there is nothing to say.
 
-    The notes name the keys of the scenario that have no effect.  The other sentences under the
-    tables tell nothing that the results do not have.
+    The notes name the keys of the scenario that have no effect.  Other sentences that are printed
+    under tables are not in the JSON document, because its results contain the same facts.
     """
     said = without_effect(scenario)
     return {"notes": said} if said else {}

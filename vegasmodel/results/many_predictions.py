@@ -55,7 +55,7 @@ class Predictions(Shown, list[Prediction]):
         return _joined([each.to_dataframe() for each in self if each.applicable])
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The predictions as the list ``results`` of a command's JSON document."""
+        """The predictions as plain data, like the list ``results`` in the output of ``--json``."""
         return [each.to_json() for each in self]
 
     @property
@@ -112,7 +112,7 @@ class Batch(Shown, tuple[Prediction, ...]):
     def to_json(self) -> list[dict[str, Any]]:
         """The predictions as plain data: a list in the order of the scenarios.
 
-        An entry has the form of those in the list ``results`` of a command's JSON document.
+        An entry is like one of the list ``results`` that commands print with ``--json``.
         """
         return [each.to_json() for each in self]
 

@@ -260,9 +260,9 @@ class Prediction(Shown):
 
     @cached_property
     def unknown_flows(self) -> tuple[str, ...]:
-        """The names of the flows that a measurement does not tell the throughput of.
+        """The names of the active flows whose throughput a measurement does not tell.
 
-        A flow that is not active between warm-up and end has no throughput, but is not among them.
+        A flow that is never active between warm-up and end is left out: it has no throughput.
         """
         if self.throughput is None or self.delivered is None:
             return ()
@@ -372,12 +372,13 @@ class Prediction(Shown):
     def to_xarray(self) -> xr.Dataset:
         """The prediction as an xarray dataset with the dimensions ``flow`` and ``link``.
 
-        The variables have the same names as in ``sweep``, such as ``throughput`` and ``rtt_mean``;
-        their ``attrs`` hold the units.  So the numerical columns of ``to_dataframe``, all but
-        ``delivered_bps``, become variables over ``flow``, without a unit at the end of the name;
-        ``throughput_mbps`` is in Mbit/s.  The columns ``law`` and ``group`` become coordinates of
-        ``flow``, and ``model`` becomes an attribute of the dataset.  Two more variables are over
-        ``link``: the mean queue in packets (``queue_mean``) and the ``utilization``.
+        The numerical columns of ``to_dataframe``, except ``delivered_bps``, become variables over
+        ``flow``.  They have the same names as in ``sweep``, without a unit at the end, such as
+        ``throughput`` and ``rtt_mean``; only ``throughput_mbps``, in Mbit/s, keeps a unit.  The
+        units are in the ``attrs`` of the variables.  The columns ``law`` and ``group`` become
+        coordinates of ``flow``, and ``model`` becomes an attribute of the dataset.  Two more
+        variables are over ``link``: the mean queue in packets (``queue_mean``) and the
+        ``utilization``.
         """
         frame = self.to_dataframe().drop(columns=["model", "delivered_bps"]).set_index("flow")
         frame["throughput_mbps"] = frame.pop("throughput_bps") / 1e6
@@ -470,10 +471,10 @@ def entry(values: Floats | None, i: int) -> float | None:
 
 
 def over_runs(results: Sequence[Prediction]) -> str:
-    """The runs that the results are means of, as text.
+    """How many runs the results are means over, as text such as ``3 runs``.
 
-    It is ``3 runs``, or ``3 to 5 runs`` if all results are of one model. Otherwise it names the
-    models, as in ``the runs (fluid 5, rounds 3)``.
+    If the numbers differ, it is ``3 to 5 runs`` for results of a single model. For those of several
+    models it names the models, as in ``the runs (fluid 5, rounds 3)``.
     """
     counts = [each.runs for each in results]
     if 1 in counts:  # a standard error of unknown origin

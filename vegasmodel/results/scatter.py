@@ -178,28 +178,28 @@ def more_than(n: int) -> int:
 
 
 def sometimes(mean: Floats, error: Floats) -> NDArray[np.bool_]:
-    """Which flows have a throughput in some of the runs only.
+    """Which flows have a throughput in some of the runs only, [flows].
 
-    A flow has no throughput (NaN) in a run in which it is not active after the warm-up. ``mean``
-    [flows] are the mean throughputs over the runs that have one, ``error`` their standard errors. A
-    flow without a throughput in some runs has a mean, but NaN for its standard error.
+    In a run in which a flow is not active after the warm-up, it has no throughput (NaN). ``mean``
+    [flows] are the mean throughputs over the other runs, and ``error`` [flows] are their standard
+    errors. A flow without a throughput in some runs has a mean, but NaN for its standard error.
     """
     return np.isfinite(mean) & np.isnan(error)
 
 
 def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
-    """Whether the model ``far`` may be farther from a measurement than ``near`` only by chance.
+    """Whether ``far`` may be farther from the measurement than ``near`` only by chance.
 
-    A model's distance is the length of the vector of its throughputs minus the measured ones.  The
-    throughputs of the measurement and of simulators are means over runs, which have errors.  The
-    function computes, to first order, how far these errors can change the difference of the two
-    distances (95 % interval).  The result is True if they can change it by at least the difference
-    itself.
+    ``near`` and ``far`` are the results of two models.  A model's distance is the length of the
+    vector of its throughputs minus the measured ones.  The throughputs of the measurement and of
+    simulators are means over runs, which have standard errors.  The function computes, to first
+    order, by how much these errors can change the difference of the two distances (95 % interval).
+    The answer is True if this is at least the difference itself.
 
     The errors of one result's flows may be correlated, because the flows share a link.  So the
     function adds their magnitudes, which is right for fully correlated errors, and too cautious for
     all others.  Results without standard errors are taken as exact.  If a flow has a throughput in
-    some runs only, its error is unknown (NaN), and the result is True.
+    some runs only, its error is unknown (NaN), and the answer is True.
     """
     truth = measured.throughput
     if near.throughput is None or far.throughput is None or truth is None:

@@ -27,11 +27,12 @@ class LimitCycle:
 
     - ``kind``: "fixed point", "periodic" or "neither found".
     - ``period``: s; 0 at a fixed point, NaN where neither is found.
-    - ``overflows``: by the continuous equations of ``fluid``, how often the buffer overflows in one
-      period; otherwise at how many moments of a period a window falls.  0 without a period.
+    - ``overflows``: how often the buffer overflows in one period, if it comes from the continuous
+      equations of the simulator ``fluid``.  In all other results it is the number of moments in one
+      period at which a window falls.  0 without a period.
     - ``throughput``: [n_flows] packets per second, mean over the period.
-    - ``spread``: [n_flows] standard error of ``throughput``, packets per second.  It is 0 at a
-      fixed point and in a periodic motion, and it has a meaning only if neither was found.
+    - ``spread``: [n_flows] standard error of ``throughput``, packets per second, if neither a fixed
+      point nor a periodic motion was found; otherwise 0.
     - ``window``: [n_flows] packets, mean over time.
     - ``rtt_mean``: [n_flows] mean round-trip time over the packets, s.
     - ``base_rtt``: [n_flows] the flow's baseRTT, s: the least round-trip time that it has seen, or

@@ -195,7 +195,7 @@ def _stoppable() -> Iterator[None]:
     """Make SIGINT, SIGTERM and SIGHUP end the child processes and raise ``Stopped``.
 
     If the process still runs ``GRACE`` seconds after such a signal, it is ended.  A signal that the
-    process ignored before stays ignored.  Nothing is undone at the end of the ``with`` block.
+    process ignored before stays ignored.  All this stays in force after the ``with`` block.
     """
     ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
     told, tell = os.pipe()

@@ -198,7 +198,11 @@ def digest(*files: str | Path) -> str:
 
 @functools.cache
 def _content(path: Path, changed: int, size: int) -> str:  # noqa: ARG001 - a changed file is read again
-    """A hash of the content of a file, which was last changed at the time ``changed``, in ns."""
+    """A hash of the content of a file.
+
+    The hash is kept, and computed again if the file has another ``size`` or was ``changed`` at
+    another time, in ns.
+    """
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -249,8 +253,8 @@ def _imports(path: Path) -> frozenset[Path] | None:
 def _import_statements(text: str) -> Iterator[ast.AST]:
     """Yield the import statements of a Python program, perhaps among statements of other kinds.
 
-    Only what looks like an import statement is parsed, which takes less time than to parse all. If
-    something else, such as a sentence, looks like one and cannot be parsed, the program is parsed.
+    To save time, only text that looks like import statements is parsed. If some of it, such as a
+    sentence in a docstring, cannot be parsed, the whole program is parsed instead.
     """
     statements = (found[1] for found in _IMPORT.finditer(text.replace("\\\n", " ")))
     try:

@@ -243,10 +243,10 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class Typing(NopythonTypeInference):  # type: ignore[misc]
-    """Numba's type inference, but it remembers the signature of each operator that it has found.
+    """Numba's type inference, with a memory for the signatures of operators and functions.
 
-    Without this memory, Numba would look for the signature again at each ``+`` and ``max`` of the
-    program, among dozens of candidates.
+    Without this memory, Numba would search dozens of candidates for the signature again at each
+    ``+`` and ``max`` of the program.
     """
 
     _name = "whole_program_typing"
