@@ -79,9 +79,9 @@ class Comparison:
 
     @property
     def pairing(self) -> list[dict[str, str]]:
-        """For each flow of the scenario: its name, its flow in the trace, and why they are paired.
+        """Which flow of the trace belongs to each flow of the scenario, and how this was decided.
 
-        The list is empty if the measurement is not a trace.
+        The list has one entry per flow.  It is empty if the measurement is not a trace.
         """
         return list(self.measured.extra.get("pairing", ()))
 
@@ -94,10 +94,10 @@ class Comparison:
     def nearest(self) -> tuple[str, ...]:
         """The models whose throughputs are nearest to the measured ones, the nearest first.
 
-        The first model has the smallest throughput error (NRMSE).  Another model follows if chance
-        can explain why its error is larger: the standard errors of the throughputs (95 % interval
-        by Student's t) are large enough for the difference.  A measurement or model without
-        standard errors is taken as exact.  The result is empty if no model has an error.
+        The first model has the smallest throughput error (NRMSE).  Another model is added if its
+        larger error may be due to chance, by the standard errors of the throughputs (95 % interval
+        by Student's t).  A measurement or model without standard errors is taken as exact.  The
+        result is empty if no model has an error.
         """
         errors = {name: e["throughput_nrmse"] for name, e in self.errors.items()}
         known = {name: error for name, error in errors.items() if error is not None}
@@ -198,8 +198,8 @@ class Comparison:
 
         If the measurement is a trace, up to two tables come first: which flow of the trace belongs
         to each flow of the scenario, and which keys of the scenario file were estimated from the
-        trace.  A note says why a model has no prediction.  If all models were asked, there is no
-        such note for closed forms, because most of them are not meant for the scenario.
+        trace.  A note says why a model has no prediction.  If all models were asked, only the two
+        simulators get such a note, because most other models are not meant for the scenario.
         """
         from vegasmodel.report import console, tables
 

@@ -72,8 +72,8 @@ def run_often(scenario: Scenario, runs: int | None) -> Scenario:
 def find(scenario: Scenario, trace: str | Path | Trace | None, timeout: float | None) -> Prediction:
     """The measurement of a scenario: a trace if one is given, else stored results, else a run.
 
-    The run is one of ns-2, with the time limit ``timeout`` (``run_engine``). The errors are those
-    of ``compare``.
+    Without a trace and stored results, ns-2 is run, with the time limit ``timeout``
+    (``run_engine``). Raises the same errors as ``compare``.
     """
     if trace is not None:
         return of_trace(read(trace), trace, scenario)

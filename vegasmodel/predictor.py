@@ -138,9 +138,10 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
 
 
 def _of_all_links(found: Prediction, scenario: Scenario) -> Prediction:
-    """The prediction ``found`` for all links of ``scenario``.
+    """The prediction ``found``, with values for all links of ``scenario``.
 
-    It may be for the only link that flows cross (``with_crossed_link``). The other links are idle.
+    If flows cross only one link, the model may have been given a scenario without the other links
+    (``with_crossed_link``). These links are idle, so their queue and utilization are 0.
     """
     if found.scenario is scenario:
         return found

@@ -89,10 +89,10 @@ def vegas_of(scenario: Scenario, ran: str) -> tuple[Assumption, ...]:
 
 
 def other_vegas(scenario: Scenario, models: Collection[str]) -> list[str]:
-    """Warnings that ns-2 or ns-3 runs another Vegas than the models beside which it is shown.
+    """Warnings that the Vegas of ns-2 or ns-3 differs from the one that the models follow.
 
-    There is at most one text for each of ns-2 and ns-3.  There is none if ``models`` names ns-2 and
-    ns-3 only.
+    ``models`` names the models, and possibly ns-2 and ns-3, whose results are shown together.
+    There is at most one text for each of ns-2 and ns-3, and none if no other model is named.
     """
     if set(models) <= set(ENGINES):
         return []

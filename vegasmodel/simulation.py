@@ -258,7 +258,11 @@ def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 
 def _of_fluid(scenario: Scenario, run: ContinuousRun) -> Sequence[Assumption]:
-    """The assumptions of ``fluid`` about its equations; none if the run has no averages."""
+    """What ``fluid`` assumes about the scenario, apart from assumptions about averages over time.
+
+    Each assumption says whether it holds.  There are none if the run failed, or if no flow has a
+    throughput.
+    """
     from vegasmodel.adapters import fluid
 
     if run.status != "done" or np.isnan(run.throughput).all():
@@ -268,7 +272,10 @@ def _of_fluid(scenario: Scenario, run: ContinuousRun) -> Sequence[Assumption]:
 
 
 def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
-    """The assumptions of ``delayed`` about its equations; ``lost`` [flow] are its losses."""
+    """What ``delayed`` assumes about the scenario, and whether each assumption holds.
+
+    ``lost`` [flow] are the packets that each flow lost in the simulation.
+    """
     from vegasmodel.adapters import common, fluid_assumptions
     from vegasmodel.engines.fluid.continuous import in_packets
 

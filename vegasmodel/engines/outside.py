@@ -74,10 +74,10 @@ class _Compiled(NamedTuple):
 
 
 def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
-    """A function of a user's law for Numba, with the Python functions that it calls.
+    """Compile a function of a user's law with Numba, and also the Python functions that it calls.
 
-    The function is copied. In the copy, the Python functions that it calls are replaced by their
-    compiled forms. ``made`` has the compiled forms of all functions that were compiled so far.
+    A copy of the function is compiled. In the copy, the functions that it calls are replaced by
+    their compiled forms. ``made`` has the compiled forms of all functions compiled so far.
     """
     if not isinstance(function, FunctionType):
         return numba.njit(error_model="numpy")(function)
@@ -98,9 +98,10 @@ def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
 
 
 def _compiled(rule: Rule, least: float) -> _Compiled:
-    """The compiled form of a rule (a function of a user's law); its results are at least ``least``.
+    """The compiled form of a rule, which is a function of a user's law.
 
-    The rule is compiled anew if something that it reads from outside has changed (``reads.state``).
+    A result below ``least`` is unusable. The rule is compiled anew if something that it reads from
+    outside, such as a global variable, has changed (``reads.state``).
     """
     with _compiling:  # two threads would compile it twice, and one would read the other's record
         return _compiled_with(rule, least, reads.state(rule))
@@ -155,8 +156,8 @@ def address(law: Law, name: str) -> int:
     """The memory address of the compiled rule ``name`` of a law; 0 if the law has no such rule.
 
     A rule is one of the law's functions, for example ``drift``. Call this at the beginning of a
-    run, in the thread that simulates: then ``sound`` can tell after the run whether the rule
-    returned an unusable number. If it did so in the thread's last run, that is forgotten. Raises
+    run, in the thread that simulates. It clears the record of unusable results of the thread's
+    earlier run, so that ``sound`` can tell after the new run whether the rule returned one. Raises
     ``LawFault`` if Numba cannot compile the rule.
     """
     rule = getattr(law, name)
@@ -181,9 +182,10 @@ def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
 def sound(law: Law) -> None:
     """Raise ``LawFault`` if a function of the law returned an unusable number in the last run.
 
-    This is the last run that the present thread began. A number is unusable if it is NaN, if its
-    magnitude is too large, or if it is a negative window after a loss (``cut``). An error in the
-    function counts as NaN. During the run such a result counted as 0, so that the run could end.
+    The last run is the one that the present thread began last. A number is unusable if it is NaN,
+    if its magnitude is too large, or if it is a negative window after a loss (``cut``). An error in
+    the function counts as NaN. During the run an unusable result was replaced by 0, so that the run
+    could end.
     """
     for name in ("drift", "cut", "remember"):
         rule = getattr(law, name)

@@ -23,11 +23,12 @@ _FLAG = 255  # one byte of a word: a bool
 
 
 class Kinds(NamedTuple):
-    """The names of a record's fields, sorted into five kinds; a record is a part of the state.
+    """The names of a record's fields, sorted into five kinds.
 
-    The kinds are sequence numbers (``numbers``), times (``instants``), durations (``spans``), rates
-    in packets/s (``rates``), and all others (``plain``). A field's kind decides how ``write``
-    converts its value.
+    A record is a row of a structured array that holds a part of a simulation's state, such as a
+    sender. The kinds are sequence numbers (``numbers``), times (``instants``), durations
+    (``spans``), rates in packets/s (``rates``), and all others (``plain``). A field's kind decides
+    how ``write`` converts its value, so that states at different times can be compared.
     """
 
     numbers: tuple[str, ...] = ()  # sequence numbers; all that are acknowledged count as one
@@ -89,9 +90,9 @@ def write(
     """Append the values of a record's fields to the ``n`` numbers that the array ``out`` holds.
 
     The record is number ``row`` in ``records``, and ``fields`` lists the fields. The values are
-    converted so that the same state gives the same numbers at another time. Sequence numbers
+    converted so that a state that recurs later gives the same numbers again. Sequence numbers
     are written relative to ``acked``, and times relative to the present (``now``). Then times and
-    durations are multiplied by the capacity, and rates are divided by it. Values far in the past
+    durations are multiplied by the capacity, and rates are divided by it. Times far in the past
     (``now.ago``) or in the future (``FAR``) are limited, and so are sequence numbers below
     ``acked``. Returns ``n`` plus the number of fields, even if ``out`` has no room for all values.
     """

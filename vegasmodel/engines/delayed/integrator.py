@@ -208,7 +208,7 @@ def integrate(
     - ``lags`` are the delays tau in seconds: numbers, or functions ``tau(t, y, past)``, where
       ``past(u)`` is the state at an earlier time u.  The delayed time t - tau must grow with t.
     - ``start`` is the state at ``span[0]``.  Without it ``history`` gives this state.
-    - ``events`` are the events to handle (``Event``).
+    - ``events`` are the events to look for and act on (``Event``).
     - ``sample`` holds the times, in any order, at which the solution is wanted.
     - ``rtol`` and ``atol`` are the relative and the absolute tolerance for the error of a step.
     - ``max_step`` is the greatest length of a step in seconds, and ``max_steps`` the greatest

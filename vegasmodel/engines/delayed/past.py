@@ -43,7 +43,7 @@ class Piece(NamedTuple):
 
 
 class NegativeDelayError(ValueError):
-    """The k-th delay is below 0, so the equation asks for a state in the future."""
+    """The k-th delay of a delay differential equation is below 0, so it needs a future state."""
 
     def __init__(self, k: int, tau: float, t: float) -> None:
         super().__init__(f"delay {k} is {tau!r} at t = {t!r}: a delay is at least 0")
@@ -51,7 +51,7 @@ class NegativeDelayError(ValueError):
 
 
 class ForgottenError(ValueError):
-    """The k-th delay is longer than the past that is kept, so the state is not stored."""
+    """The k-th delay of a delay differential equation reaches back to a state no longer stored."""
 
     def __init__(self, k: int, tau: float, t: float) -> None:
         super().__init__(f"delay {k} is {tau!r} at t = {t!r}: longer than the past that is kept")
@@ -59,11 +59,12 @@ class ForgottenError(ValueError):
 
 
 class Memory:
-    """The solution so far: the given past, a polynomial for each step, and the breaks.
+    """The solution of a delay differential equation so far.
 
-    A break is a time at which the solution or one of its derivatives jumps.  The equation uses the
-    solution at the present time t and at delayed times t - tau_k.  ``passed[k]`` is the number of
-    breaks at or before t - tau_k.
+    It consists of the states that were given for the time before the start, and of a polynomial for
+    each step.  A break is a time at which the solution or one of its derivatives jumps.  The
+    equation uses the solution at the present time t and at delayed times t - tau_k.  ``passed[k]``
+    is the number of breaks at or before t - tau_k.
     """
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
@@ -87,11 +88,11 @@ class Memory:
             del self.pieces[:cut], self.starts[:cut]
 
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
-        """The state y(u), from the stored polynomials or, before the start, from the given past.
+        """The state y at the time u.
 
-        After the stored steps, it comes from the polynomial of the step that is being made
+        Before the start, it is the state that was given for that time.  After the start, it comes
+        from the polynomial of the step that contains u; this may be the step that is being made
         (``current``).
-
         ``low`` and ``high`` are two successive breaks: times at which the solution or one of its
         derivatives jumps.  Only the steps between these two breaks are used.  If u lies outside the
         interval, the polynomial of the step nearest to u is extrapolated to u.
