@@ -45,12 +45,14 @@ _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arang
 
 
 def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
-    """The queueing delay in s after each arrival of a Vegas flow, and a residual.
+    """The queueing delay in s after each of n Vegas flows has arrived at a link, and a residual.
 
-    The rates of the flows that have arrived should add up to the capacity c, in pkt/s. The residual
-    is the relative error of their sum, (sum of the rates - c)/c. ``alpha`` [n] are the flows'
-    thresholds, the backlogs in packets that they keep. Both results have shape [n], in order of
-    arrival. If the computation fails at an arrival, they are NaN from there on.
+    A flow takes the RTT at its arrival for its baseRTT. So it over-estimates the propagation RTT by
+    the queueing delay at that time. After each arrival, the rates of the flows so far should add up
+    to the capacity c, in pkt/s. The residual is the relative error, (sum of the rates - c)/c.
+    ``alpha`` [n] are the flows' thresholds, the backlogs in packets that they keep. Both results
+    have shape [n], in order of arrival. If the computation fails at an arrival, they are NaN from
+    there on.
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)
@@ -127,13 +129,13 @@ def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats)
 
     A cluster is a group of flows that arrived one after another. It has 2^L blocks of ``BLOCK``
     flows, with L = 0, 1, 2, ... (``_place``). The sum of the rates of its flows is a function of
-    the queueing delay, with one term for each flow. For each cluster the table holds the poles and
-    the weights of ``NODES`` other terms, which have nearly the same sum (``_spread``). These terms
-    are fewer than the flows, so later arrivals cost less time.
+    the queueing delay D, with the term weight/(D - pole) for each flow. For each cluster the table
+    holds the poles and the weights of ``NODES`` other terms, which have nearly the same sum
+    (``_spread``). These terms are fewer than the flows, so later arrivals cost less time.
 
     The number i is a multiple of ``BLOCK``. So the smallest cluster is the block of flows before
     flow i. Each larger one is made from two clusters of half its size. ``found[j]`` is the queueing
-    delay after the arrival of flow j, which is the pole of flow j + 1.
+    delay after the arrival of flow j. It is also the pole of flow j + 1, which arrives next.
     """
     k = i // BLOCK - 1
     first = i - BLOCK
@@ -174,9 +176,10 @@ def _series(
     The coefficients, T_m = sum_j alpha_j R^m/(ref - x_j)^(m+1), go into ``series``. Each x_j is
     more than R below ``ref``, so the terms of the series fall as 4^-m for d <= R/4.
 
-    To save time, the flows of a cluster are added together: by ``NODES`` terms, which ``_gather``
-    has computed. The farther a cluster is from ``ref``, the more flows it may have. Flows too near
-    to ``ref`` for a cluster are added one by one.
+    To save time, flows that arrived one after another are added as a cluster. ``_gather`` has
+    computed ``NODES`` terms that replace the terms of its flows. The farther the x_j of a cluster
+    are from ``ref``, the more flows the cluster may have. Flows whose x_j are too near to ``ref``
+    are added one by one.
     """
     series[:] = 0.0
     end = near
@@ -205,8 +208,8 @@ def _sums(
     """The sum of the rates of the flows ``first`` to ``i``, and its derivative times -1.
 
     Flow i has just arrived. The queueing delay was ``now`` before it arrived, and is ``now + gap``
-    after it. ``found[j]`` is the queueing delay after the arrival of flow j. The derivative is with
-    respect to ``gap``.
+    after it. ``found[j]`` is the queueing delay after the arrival of flow j; flow j + 1
+    over-estimates its baseRTT by this delay. The derivative is with respect to ``gap``.
     """
     total = alpha[i] / gap
     slope = total / gap
@@ -223,10 +226,11 @@ def _march(
 ) -> tuple[int, float]:
     """Find the queueing delay after each arrival of a flow, from flow i on.
 
-    ``alpha`` are the backlogs in packets that the flows keep, and ``c`` is the capacity. The
-    queueing delays go into ``found``, and the relative errors of the sums of the rates into
-    ``residual``. Newton's method begins with ``gap``: the queueing delay less the arriving flow's
-    over-estimate of baseRTT. ``clusters`` is the table that ``_gather`` fills.
+    The delay is the one at which the rates of the flows so far add up to the capacity ``c``.
+    ``alpha`` are the backlogs in packets that the flows keep. The queueing delays go into
+    ``found``, and the relative errors of the sums of the rates into ``residual``. The unknown is
+    the gap: the queueing delay less the arriving flow's over-estimate of baseRTT. Newton's method
+    begins with the value ``gap``. ``clusters`` is the table that ``_gather`` fills.
 
     The search stops at an arrival if Newton's method does not converge there, because too many
     digits cancel. Returns the index of this arrival, or the number of flows if there is none. The

@@ -41,10 +41,11 @@ def numbers(
     below: bool = False,
     infinite: bool = False,
 ) -> Floats:
-    """The value as float64; raises ``FieldError`` unless every entry is from ``low`` to ``high``.
+    """The argument ``name`` as float64; every entry must lie in the range ``low`` to ``high``.
 
     ``above`` excludes ``low`` itself, and ``below`` excludes ``high`` itself. NaN is not allowed,
-    and infinity only with ``infinite``. The error shows the first entry that is not allowed.
+    and infinity only with ``infinite``. Otherwise raises ``FieldError``, which shows the first
+    entry that is not allowed.
     """
     array = floats(name, value)
     good: Any = (array > low) if above else (array >= low)
@@ -102,7 +103,7 @@ def positive(name: str, value: ArrayLike) -> Floats:
 
 
 def count(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
-    """The value as an int; raises ``FieldError`` unless it is whole, from ``low`` to ``high``."""
+    """The value as an int; raises ``FieldError`` unless it is an integer in ``low`` .. ``high``."""
     Integer(low, high).check(value, name)
     return int(value)
 
@@ -111,8 +112,9 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
     """Raise ``FieldError``, with the arrays' names and shapes, unless the arrays broadcast.
 
     Each array in ``each`` has one entry per flow along its last axis, [..., n]. The arrays in
-    ``whole`` have no axis for the flows, [...]. Without ``whole``, the arrays in ``each`` may have
-    any shapes that broadcast. ``None`` stands for an argument that was not given; it is ignored.
+    ``whole``, such as a link's capacity, have no axis for the flows, [...]. Without ``whole``, the
+    arrays in ``each`` may have any shapes that broadcast. ``None`` stands for an argument that was
+    not given; it is ignored.
     """
     own = {name: _shape(value) for name, value in each.items() if value is not None}
     other = {name: _shape(value) for name, value in (whole or {}).items()}

@@ -65,10 +65,10 @@ def _remainder(a: float, q: float, s: float) -> float:
 
 
 def _source() -> dict[str, Any]:
-    """The names that the solver's functions use, each with its function or value.
+    """The global names that the functions to be compiled use, each with its function or value.
 
-    They come from ``_secular_kernel`` and ``_secular_lanes``. Only ``remainder`` is replaced, by a
-    function that uses the processor's fused multiply-add.
+    They come from ``_secular_kernel`` and ``_secular_lanes``, which find steady states of links.
+    Only ``remainder`` is replaced, by a function that uses the processor's fused multiply-add.
     """
     return {**vars(kernel), **vars(lanes), "remainder": _remainder}
 
@@ -83,10 +83,11 @@ def _compile(
 ) -> dict[str, Any]:
     """Compile the functions ``names`` of ``scope``; returns a copy of ``scope`` that contains them.
 
-    ``scope`` holds the names that the functions use, each with its function or value. So compiled
-    functions in ``scope`` are called by those that are compiled later. With ``threads``, several
-    threads share a loop over ``prange``. ``suffix`` is added to the names of a function's files on
-    disk. A function that is compiled twice needs two suffixes, so that its files differ in name.
+    ``scope`` holds the global names that the functions use, each with its function or value. A
+    function that is compiled later calls the compiled functions in the copy. With ``threads``,
+    several threads share a loop over ``prange``. ``suffix`` is added to the names of a function's
+    files on disk. A function that is compiled twice needs two suffixes, so that its files differ
+    in name.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}

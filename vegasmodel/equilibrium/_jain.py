@@ -50,10 +50,11 @@ class _Boxes:
     linux: bool
 
     def phi(self, g: Floats) -> tuple[Floats, Floats]:
-        """Each flow's rate per packet of backlog, [m, n], and its derivative times -1, [m, n].
+        """The rate of each of n flows per packet of its backlog, and its derivative times -1.
 
-        The derivative is with respect to the gap, the queueing delay less the largest over-estimate
-        of baseRTT. ``g`` [m] are the gaps.
+        They are computed for m gaps, ``g`` [m]; both results have the shape [m, n]. A gap is the
+        queueing delay less the largest over-estimate of baseRTT. The derivative is with respect to
+        the gap.
         """
         y = g[:, None] + (self.x.max() - self.x)
         if not self.linux:
@@ -76,10 +77,11 @@ class _Boxes:
 def jain_range(
     a: Floats, b: Floats, x: Floats, c: float, rtt: Floats, variant: str
 ) -> tuple[float, float]:
-    """The least and greatest Jain index of the equilibria with backlogs between a and b.
+    """The least and greatest Jain index of n Vegas flows, over all equilibria of their link.
 
-    a and b [n] are in packets, x [n] are the over-estimates of baseRTT in s, c is the capacity in
-    pkt/s, and rtt [n] are the propagation delays in s. ``variant`` names the TCP implementation.
+    In an equilibrium each flow's backlog lies between its entries of a and b [n], in packets. x [n]
+    are the over-estimates of baseRTT in s, c is the capacity in pkt/s, and rtt [n] are the
+    propagation delays in s. ``variant`` names the TCP implementation.
 
     Raises ``ValueError`` if an entry of a is 0, or if there are too many flows for ``_paths``.
     Raises ``RuntimeError`` if the search for the least or the greatest index must halve more than
@@ -108,8 +110,7 @@ def _fair(boxes: _Boxes) -> bool:
 
 
 def _least_squares(boxes: _Boxes) -> float:
-    """The least sum of squared rates over the equilibria.
-
+    """The least sum of squared rates over all equilibria; Jain's index is greatest there.
     Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
     queueing delay less the largest over-estimate of baseRTT. phi_i(g) is the flow's rate per packet
     of backlog, and the backlog lies between a_i and b_i.
@@ -148,9 +149,9 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
     """The common rate ``level`` for which the rates clip(level, low_i, high_i) add up to c.
 
     low_i and high_i are the bounds of flow i's rate, and c is the capacity. clip takes the number
-    nearest to ``level`` between the bounds. So no rates within the bounds are more equal
-    (``_least_squares``). ``low`` and ``high`` have the shape [m, n]: n flows in each of m rows. The
-    result has the shape [m].
+    nearest to ``level`` between the bounds. Of all rates within the bounds that add up to c, these
+    have the least sum of squares (``_least_squares``). ``low`` and ``high`` have the shape [m, n]:
+    n flows in each of m rows. The result has the shape [m].
     """
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
@@ -168,8 +169,7 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
 
 
 def _most_squares(boxes: _Boxes) -> float:
-    """The greatest sum of squared rates over the equilibria.
-
+    """The greatest sum of squared rates over all equilibria; Jain's index is least there.
     Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
     queueing delay less the largest over-estimate of baseRTT. phi_i(g) is the flow's rate per packet
     of backlog, and the backlog lies between a_i and b_i.
@@ -249,7 +249,8 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     queueing delay. Then n families are enough: at the greatest sum of squares, the flows at the
     upper edge are the first ones of this order. Proof: let flow i come before flow k, with
     r_i < u_i and r_k > l_k. If r_i >= r_k, moving some rate from k to i raises the sum of squares.
-    If r_i < r_k, the two flows can first swap their rates.
+    If r_i < r_k, the two flows can first swap their rates. So these rates do not have the greatest
+    sum.
 
     Without such an order every set of flows at the upper edge is tried. Since there are 2^n sets,
     more than ``MAX_FLOWS`` flows then raise ``ValueError``. The problem is NP-hard: if all
@@ -284,14 +285,14 @@ def _candidates(
     left: Floats,
     right: Floats,
 ) -> Floats:
-    """Sums of squared rates at many gaps; the extremum over all gaps is among them.
+    """Sums of squared rates at many gaps; their extremum over all gaps is among them.
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. The search begins with
-    the intervals of the gap from ``left`` to ``right``. Each interval has an index in ``path``, by
-    which ``value`` and ``unsettled`` choose the flows' rates (``_paths``). ``value`` returns the
-    sums at given gaps. ``unsettled`` says in which intervals the derivative of the sum may change
-    its sign. Only these intervals are halved, at most ``_HALVINGS`` times. In all others the
-    extremum is at an end. The result contains the sums at the ends of all intervals.
+    the intervals of the gap from ``left`` to ``right``. Each interval has an index in ``path``,
+    which says how the flows' rates depend on the gap there (``_paths``). ``value`` returns the sums
+    at given gaps. ``unsettled`` says in which intervals the derivative of the sum may change its
+    sign. Only these intervals are halved, at most ``_HALVINGS`` times. In all others the extremum
+    is at an end. The result contains the sums at the ends of all intervals.
 
     Raises ``RuntimeError`` if more than ``_OPEN`` intervals must be halved at once.
     """

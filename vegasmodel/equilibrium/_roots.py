@@ -26,8 +26,9 @@ MAX_CONTOUR_POINTS = 400_000  # points of a contour
 
 
 class Function(NamedTuple):
-    """A function of a complex variable in 1/s. It is real on the real axis, and has a pole at 0.
+    """A function of a complex variable in 1/s, whose roots are wanted, and what is known of it.
 
+    The function is real on the real axis, and has a pole at 0.
     - ``at``: returns the function's value, its derivative, and the sum of the sizes of its terms.
     - ``axis``: returns its poles on the positive imaginary axis below a frequency, 1/s.
     - ``real``: its negative real poles, 1/s.
@@ -43,9 +44,9 @@ class Function(NamedTuple):
 def count(function: Function, left: float, right: float, top: float) -> int | None:
     """The number of roots in a rectangle of the complex plane.
 
-    It follows from the argument principle. The real parts lie in ``left`` .. ``right``, the
-    imaginary parts in -``top`` .. ``top``. The result is None if the angle of the function changes
-    too fast along the border to be followed.
+    It is computed by the argument principle. In the rectangle the real parts lie in ``left`` ..
+    ``right``, and the imaginary parts in -``top`` .. ``top``. The result is None if the angle of
+    the function's value changes too fast along the border to be followed.
     """
     corners = [right, right + 1j * top, left + 1j * top, left]
     turned = 0.0
@@ -64,15 +65,16 @@ def count(function: Function, left: float, right: float, top: float) -> int | No
 
 
 def _turn(function: Function, start: complex, end: complex, apart: float) -> float | None:
-    """The total change of the function's angle, in radians, along a straight line.
+    """The total change of the angle of the function's value, in radians, along a straight line.
 
     ``count`` adds these changes around a rectangle, which gives the number of roots in it. The
     line goes from ``start`` to ``end`` in the complex plane. Where the angle changes fast, the
     function is evaluated at more points. The result is None if it changes too fast to be followed.
 
     The function has poles on the imaginary axis. ``apart`` is the distance of the rectangle's left
-    side from this axis. The first points of a line are nearer to one another than ``apart``, so the
-    angle makes no full turn unseen as the left side passes a pole.
+    side from this axis. The first points of a line are nearer to one another than ``apart``.
+    Otherwise the angle could make a full turn between two points near a pole, which would not be
+    noticed.
     """
     first = 4.0 * abs(end - start) / apart
     at = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
@@ -96,8 +98,8 @@ def search(
     """The roots in a rectangle of the complex plane, in order of falling real part.
 
     The real parts lie in ``left`` .. ``right``, the imaginary parts below ``top``. Of two conjugate
-    roots only one is returned. Newton's method starts from a grid of points. The grid is refined
-    until ``wanted`` roots are found, but at most three times.
+    roots only one is returned. Newton's method starts from each point of a grid. The grid is
+    refined until ``wanted`` roots are found (conjugates counted), but at most three times.
     """
     step = 0.25 * math.pi / function.longest
     poles = np.concatenate([[0.0], function.axis(top), [top]])

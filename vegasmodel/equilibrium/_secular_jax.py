@@ -87,10 +87,10 @@ def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
     """Prepare ``y`` for divisions: replace infinite entries by 1, and say where they are.
 
-    ``y`` is the queueing delay less the flow's over-estimate ``x`` of baseRTT. An absent flow has
-    alpha = 0 and the rate 0. ``_state`` makes its ``y`` infinite if ``x`` is at least the queueing
-    delay or out of range. Returns ``y`` and baseRTT (``rtt + x``), both with 1 where ``y`` is
-    infinite, and a mask that is true where ``y`` is finite.
+    ``y`` is the queueing delay less the flow's over-estimate ``x`` of baseRTT. A flow with
+    alpha = 0 is absent and has the rate 0. Its ``y`` is infinite if ``x`` is at least the queueing
+    delay or out of range. Returns three arrays: ``y`` and baseRTT (``rtt + x``), both with 1 where
+    ``y`` is infinite, and a mask that is true where ``y`` is finite.
     """
     there = jnp.isfinite(y)
     return jnp.where(there, y, 1.0), jnp.where(there, rtt + x, 1.0), there
@@ -140,7 +140,10 @@ def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
 
 
 def _others(v: Any) -> Any:
-    """For each flow i, the sum of ``v`` over all other flows, without a difference."""
+    """For each flow i, the sum of ``v`` over all other flows.
+
+    It is not computed as the sum over all flows less the entry of flow i, which could lose digits.
+    """
     pad = [(0, 0)] * (v.ndim - 1)
     before = jnp.cumsum(jnp.pad(v, [*pad, (1, 0)])[..., :-1], axis=-1)
     after = jnp.cumsum(jnp.pad(v, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]

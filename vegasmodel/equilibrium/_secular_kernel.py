@@ -118,8 +118,8 @@ def survey(
 
     - the largest x, or NaN if an input is out of range;
     - the sum of alpha over the flows whose x is the largest;
-    - only for Linux: the Delta - x at which a flow with the largest x would fill the link alone; if
-      there are several such flows, the greatest of these values;
+    - only for Linux: the value of Delta - x at which a flow with the largest x would fill the link
+      alone; if several flows have the largest x, the greatest of their values;
     - the sum of alpha over all flows;
     - the sum of alpha x over all flows;
     - only for Linux: the greatest Delta at which any of the flows would fill the link alone.

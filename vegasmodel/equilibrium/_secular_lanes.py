@@ -209,12 +209,13 @@ def solve_lanes(
 ) -> None:  # fmt: skip
     """Find the steady states of ``width`` links together, from link number ``first`` on.
 
-    Each link has n Vegas flows, which compute their backlog as in the papers. Each pass over the
-    flows serves all links. ``rates``, ``floats`` and ``integers`` receive the results that
-    ``solve_batch`` describes. ``a``, ``v``, ``t`` and ``count`` are scratch space.
+    Each link has n Vegas flows, which compute their backlog as in the papers. The links are
+    computed side by side, so that the processor can use vector instructions. ``rates``, ``floats``
+    and ``integers`` receive the results that ``solve_batch`` describes. ``a``, ``v``, ``t`` and
+    ``count`` are scratch space.
 
     If a link has a number out of range or needs too many passes, its status is not DONE. The caller
-    treats such a link again, alone.
+    then solves this link again, alone.
     """
     gather(alpha, x, first, n, width, a, v)
     survey_lanes(n, width, a, v, t)

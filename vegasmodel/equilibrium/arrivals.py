@@ -41,10 +41,11 @@ RANGE = 1e-12  # least ratio of the least to the greatest threshold for ``_arriv
 
 
 class Arrivals(NamedTuple):
-    """The equilibrium after all n flows have arrived, and the queueing delay after each arrival.
+    """The equilibrium after n Vegas flows have joined a link one after another (see ``arrive``).
 
     ``delays[..., i]`` is the queueing delay in s after arrival number i + 1. ``rates`` and
-    ``windows`` are those after the last arrival, and ``x`` are the over-estimates of baseRTT.
+    ``windows`` are those after the last arrival. ``x`` says by how much each flow's baseRTT exceeds
+    its propagation delay.
     """
 
     x: Floats  # over-estimates, s [..., n]
@@ -209,11 +210,11 @@ def _join(
     stays at the edge. So its rate is the smaller of W/(Delta + d) and the rate at the upper edge.
 
     An iteration finds which flows are at the upper edge. It begins with all earlier flows there.
-    Each round computes the Delta at which the rates add up to the capacity. If W/(Delta + d) is now
-    smaller than a flow's rate at the edge, the next rounds use W/(Delta + d) for this flow.
+    Each pass computes the Delta at which the rates add up to the capacity. If W/(Delta + d) is now
+    smaller than a flow's rate at the edge, the next passes use W/(Delta + d) for this flow.
 
-    Delta never rises from one round to the next, so a flow that has left the edge does not return
-    to it. The iteration ends when no flow leaves the edge any more, after at most n rounds.
+    Delta never rises from one pass to the next, so a flow that has left the edge does not return
+    to it. The iteration ends when no flow leaves the edge any more, after at most n passes.
 
     The last flow is the new one. ``edge`` holds its lower edge, and the upper edges of the others.
     ``loose`` marks the flows that may keep their windows: earlier flows whose two edges differ.

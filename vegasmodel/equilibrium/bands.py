@@ -125,7 +125,7 @@ def outer_range(low: Band, high: Band) -> tuple[Floats, Floats]:
 def _one_against(
     band: Band, own: Floats, own_x: Floats, others: Floats, others_x: Floats
 ) -> Floats:
-    """Rates [n, n] in n equilibria: row i is the equilibrium in which flow i is the exception.
+    """Rates [n, n] of n flows in n equilibria: in row i, flow i differs from all other flows.
 
     In row i, flow i has the backlog ``own[i]`` in packets and the over-estimate ``own_x[i]`` of
     baseRTT in s. Every other flow j has the backlog ``others[j]`` and the over-estimate
@@ -145,11 +145,11 @@ def _one_against(
 
 @dataclass(frozen=True)
 class Band:
-    """The set of equilibria of Vegas flows that keep their backlogs anywhere between two edges.
+    """The set of equilibria of n Vegas flows, each of which keeps any backlog between two edges.
 
-    ``lower`` and ``upper`` are these edges, in packets, [n]. In ns-2 and Linux a flow cannot keep
-    its backlog at the upper edge itself. So in these variants, an end of a range such as
-    ``delay_range`` may be a limit that no equilibrium reaches.
+    ``lower`` and ``upper`` are these edges, in packets, [n]; they are near alpha and beta. In ns-2
+    and Linux a flow cannot keep its backlog at the upper edge itself. So in these variants, an end
+    of a range such as ``delay_range`` may be a limit that no equilibrium reaches.
     """
 
     lower: Floats
@@ -286,13 +286,13 @@ class Band:
 
     @functools.cached_property
     def jain_range(self) -> tuple[float, float]:
-        """The least and the greatest Jain index over the set of equilibria; proofs in ``_jain.py``.
+        """The least and the greatest Jain index of all equilibria; proofs are in ``_jain.py``.
 
-        With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if the flows
-        have a certain order. Along this order none of these numbers may fall: the lower edge, the
-        upper edge, the over-estimate of baseRTT and, for ``linux``, baseRTT. Raises ``ValueError``
-        if there is no such order of so many flows, and if a lower edge is 0 packets. Raises
-        ``RuntimeError`` if the search must halve too many intervals of the queueing delay at once.
+        With more than ``_jain.MAX_FLOWS`` flows, the least index can only be computed if one order
+        of the flows sorts all of these numbers from small to large: the lower edge, the upper edge,
+        the over-estimate of baseRTT and, for ``linux``, baseRTT. Raises ``ValueError`` if these
+        flows have no such order, and if a lower edge is 0 packets. Raises ``RuntimeError`` if the
+        search must halve too many intervals of the queueing delay at once.
         """
         return jain_range(self.lower, self.upper, self.x, self.c, self.rtt, self.variant)
 

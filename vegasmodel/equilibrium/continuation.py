@@ -46,8 +46,8 @@ SHORTEST = 1e-10  # shortest step, as a fraction of the longest
 class Fold:
     """A fold: a point at which a branch of solutions turns back.
 
-    On one side of the fold the parameter rises along the branch, on the other side it falls. The
-    branch consists of solutions of F(x, parameter) = 0 (see ``follow``).
+    The branch is a curve of solutions of F(x, parameter) = 0 (see ``follow``). Along the curve the
+    parameter rises up to the fold and then falls, or the other way round.
     """
 
     x: Floats  # [n] the solution there

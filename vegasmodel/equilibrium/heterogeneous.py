@@ -135,7 +135,7 @@ class Equilibrium:
 
 @dataclass(frozen=True, eq=False)
 class Equilibria:
-    """All equilibria that were found.
+    """The equilibria of a network that a search has found, and whether these are probably all.
 
     Each equilibrium has an index: 1, -1 or, if it is degenerate, 0 (see ``Equilibrium``). The
     indices of all equilibria of a network add up to 1. ``complete`` is true if the indices of those
@@ -170,7 +170,7 @@ def droptail(buffer: float) -> Floats:
 
 @kinds.checked
 def red(curve: Curve) -> Floats:
-    """RED's loss as a function of its average queue: a curve, as rows (queue, loss) of its corners.
+    """RED's loss as a function of its average queue: rows (queue, loss), to be joined by lines.
 
     The loss is the fraction of the packets that RED drops. It depends on RED's drop probability and
     on the way in which RED spaces its drops (``red.effective``).
@@ -236,9 +236,10 @@ def equilibria(
 class _Network:
     """The equations of a network, for Newton's method.
 
-    Each link has a price: a number that says where on its curve of loss over queue the link
-    operates. The curve consists of straight pieces, numbered from 0. The price is the number of a
-    piece plus ``part``, the fraction of this piece that lies before the link's operating point.
+    Each link has a curve of loss over queue, which consists of straight pieces, numbered from 0.
+    The link operates at one point of this curve, which a single number describes: its price. The
+    price is the number of the piece with this point, plus ``part``. ``part`` is the fraction of the
+    piece that lies before the point.
     """
 
     def __init__(

@@ -41,12 +41,13 @@ NEAR = 1.001  # factor between the ends of the interval in which Newton's method
 class Crossing:
     """A point at which a pair of characteristic roots of an equilibrium is on the imaginary axis.
 
-    ``x`` and ``y`` are the values of the two parameters that are varied. The two roots, i w and
-    -i w, solve F(z) = 0, where F is the characteristic function; ``frequency`` is w in 1/s.
-    ``residual`` is the relative error of this equation: |F(i w)| over the sum of the sizes of F's
-    terms, or NaN if there is no equilibrium at (x, y).
+    The equilibrium is that of flows and a link with two varied parameters, whose values at this
+    point are ``x`` and ``y``. The two roots, i w and -i w, solve F(z) = 0, where F is the
+    characteristic function; ``frequency`` is w in 1/s. ``residual`` is the relative error of this
+    equation: |F(i w)| over the sum of the sizes of F's terms, or NaN if there is no equilibrium at
+    (x, y).
 
-    ``leading`` says that a complete search found no root right of the axis. Then the point is on
+    ``leading`` is true if a complete search found no root right of the axis. Then the point is on
     the boundary of stability.
     """
 
@@ -59,10 +60,11 @@ class Crossing:
 
 @dataclass(frozen=True)
 class Jump:
-    """A change of stability without a Hopf bifurcation: at ``y``, between x = ``low`` and ``high``.
+    """A change of stability for which no Hopf bifurcation was found.
 
-    x and y are the two parameters that are varied. Between the two values of x, no characteristic
-    root was found on the imaginary axis, or there is no equilibrium at some x.
+    x and y are the two parameters that are varied. At y = ``y`` the equilibrium is stable at one of
+    x = ``low`` and x = ``high``, and unstable at the other. In between, no characteristic root was
+    found on the imaginary axis, or there is no equilibrium at some x.
     """
 
     low: float

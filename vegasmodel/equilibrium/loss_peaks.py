@@ -33,8 +33,8 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
     """The highest likely sum of the flows' rates with a full buffer, divided by the capacity.
 
     Let W be the window of a flow, and R its RTT with a full queue. The buffer overflows as soon as
-    the sum of W/R over all flows exceeds the capacity. If the result is below 1, this seldom
-    happens. The random losses alone then keep the windows small enough.
+    the sum of W/R over all flows exceeds the capacity. If the result is below 1, the buffer seldom
+    overflows, because the random losses alone keep the windows small enough.
 
     The peak is the mean of the sum plus ``DEVIATIONS`` standard deviations. The mean is that of
     ``random_loss.throughput`` without a limit of buffer or capacity. The variance of the sum is the
@@ -101,10 +101,10 @@ def slow_start_queue(flows: Sequence[Sender], p: float, capacity: float) -> floa
     The window at a loss varies. Let V = b p W^2/2, where p is the loss probability, and one ACK
     acknowledges b packets. If losses halve the window, the probability that V exceeds v is about c
     exp(-v). Here c is the product of 1/(1 - 4^-k) over k = 1, 2, ..., which is 1.452
-    (``random_loss.random_factor`` has the equation for V). The result holds for the W at which this
-    probability is ``SELDOM``. The same W is taken if losses multiply the window by another factor,
-    though a factor above 1/2 makes larger windows more likely. W is also limited to the flow's
-    ``max_window`` and, for Vegas, to ``random_loss.hold_window``.
+    (``random_loss.random_factor`` has the equation for V). The result is W/4 for the W at which
+    this probability is ``SELDOM``. The same W is taken if losses multiply the window by another
+    factor, though a factor above 1/2 makes larger windows more likely. W is also limited to the
+    flow's ``max_window`` and, for Vegas, to ``random_loss.hold_window``.
 
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1 and the capacity is positive.
     """

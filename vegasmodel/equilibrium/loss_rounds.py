@@ -247,9 +247,9 @@ class _Chain:
     def _apart(self, source: Source) -> Floats:
         """Mean time in s from packet to packet in each step of linear growth.
 
-        If a window does not fill the link, its packets arrive as a train, and a pause follows. Let
-        the receiver send one ACK for b packets. The last packets of the train may be fewer than b.
-        The receiver then acknowledges them with the next train, a round trip later, but after
+        If a window does not fill the link, its packets arrive as a burst, and a pause follows. Let
+        the receiver send one ACK for b packets. The last packets of the burst may be fewer than b.
+        The receiver then acknowledges them with the next burst, a round trip later, but after
         ``ACK_PAUSE`` at the latest. Until then the sender sends no new packets in their place, so
         its rate is lower. On average (b - 1)/2 packets wait in this way. If the window stays
         constant, the number of waiting packets is the remainder when the window is divided by b.
@@ -264,7 +264,7 @@ class _Chain:
         """Mean number of round trips of a fast recovery, for each window at which a loss occurs.
 
         The first lost packet takes one round trip. NewReno and Vegas repair one loss per round
-        trip, so each further lost packet of the window takes another one.
+        trip, so each further lost packet of the window takes another round trip.
         """
         return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
 

@@ -284,7 +284,7 @@ def window_alone(
     variant: Variant = "paper",
     n_vegas: npt.ArrayLike = 1,
 ) -> Floats:
-    """Window of one of ``n_vegas`` Vegas sources that have the link to themselves, packets.
+    """Steady window, packets, of one of ``n_vegas`` Vegas sources that have a link to themselves.
 
     The windows add up to V = mu T + q, where mu T is the bandwidth-delay product and q the queue.
     Each source's backlog is at its lower limit: alpha, or alpha - 1/2 in ns-2. Let A be this limit
@@ -331,8 +331,9 @@ def forgotten_after(
 ) -> float:
     """Number of cycles in which a change of the first window shrinks to the fraction ``part``.
 
-    Assume that all sources grow and lose in each cycle. Let V be the sum of the Vegas windows at a
-    loss, and V' the sum at the next loss. With n_V Vegas and n_R Reno sources,
+    The cycles go from one loss to the next. Assume that all windows grow until each loss, and that
+    all sources lose a packet. Let V be the sum of the Vegas windows at a loss, and V' the sum at
+    the next loss. With n_V Vegas and n_R Reno sources,
 
         V' = lambda V + n_V (M + B + 1 - lambda V - (M + B + 1 - V)/2)/(n_V + n_R).
 
@@ -378,12 +379,12 @@ def hypotheses(
     The paper also assumes that alpha equals beta ("single-threshold"). The form "derived" of the
     model needs neither this nor hypotheses 2 and 4.
 
-    We add the hypothesis "one-cycle": if Vegas grows and loses packets at every overflow, there is
-    no second cycle in which Vegas loses nothing. A second cycle may begin if one overflow does not
-    cut Vegas's window: the window grows on, and the backlog may reach alpha before the next
-    overflow. From then on Vegas loses no packet. The backlog can reach alpha in time only if alpha
-    is small enough: at a queue of B + 1 packets, the Vegas windows with a backlog of alpha must add
-    up to less than mu T + B + 1, the sum of all windows at an overflow.
+    We add the hypothesis "one-cycle": there is no second steady cycle. A second one is possible
+    only if Vegas grows and loses packets at every overflow of the first. Suppose that one overflow
+    then does not cut Vegas's window. The window grows on, and the backlog may reach alpha before
+    the next overflow. From then on Vegas loses no packet. The backlog can reach alpha in time only
+    if alpha is small enough: at a queue of B + 1 packets, the Vegas windows with a backlog of alpha
+    must add up to less than mu T + B + 1, the sum of all windows at an overflow.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments and the errors are those of `solve`.

@@ -78,11 +78,11 @@ class Edge:
 
 @dataclass(frozen=True)
 class Path:
-    """What determines a cycle of Vegas and Reno windows from one loss to the next.
+    """The parameters that determine a cycle of Vegas and Reno windows from one loss to the next.
 
-    The fields describe the link, the sources, and the two limits of Vegas's backlog. They are
-    arrays of one shape. Windows, queues and the buffer are in packets. V is the sum of the Vegas
-    windows.
+    They describe the link, the sources, and the two limits between which Vegas keeps its window.
+    All are arrays of one shape. Windows, queues and the buffer are in packets. V is the sum of the
+    Vegas windows.
     """
 
     M: Floats  # bandwidth-delay product mu T
@@ -163,11 +163,11 @@ def still_grows(
 ) -> npt.NDArray[np.bool_]:
     """Whether Vegas's backlog is still below its lower limit when the buffer overflows.
 
-    If it is, Vegas's window at the overflow is that of appendix A of De Vendictis and Baiocchi.
-    ``loss_limited_window`` computes this window, and explains M, B, ``cut``, n_V and n_R. So the
-    question is whether this window is below ``lower``, the sum of the Vegas windows at the lower
-    limit, which is a function of the queue. Vegas sees the queue as it was ``response`` round trips
-    ago. Since then the queue has grown by n_V + n_R packets per round trip, one for each source.
+    If it is, the Vegas windows at the overflow add up to the V of ``loss_limited_window``, which
+    also explains M, B, ``cut``, n_V and n_R. ``lower`` gives the sum of the Vegas windows whose
+    backlog is at the lower limit, as a function of the queue. So the result is true if V is not
+    above this sum. Vegas sees the queue as it was ``response`` round trips ago. Since then the
+    queue has grown by n_V + n_R packets per round trip, one for each source.
     """
     seen = np.clip(B + 1 - response * (n_V + n_R), 0.0, B)
     return loss_limited_window(M, B, cut, n_V, n_R) <= lower.window(seen)

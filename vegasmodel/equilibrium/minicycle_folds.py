@@ -75,10 +75,12 @@ class Cycles:
 
 @dataclass(frozen=True)
 class _Equation:
-    """The equation ln(V(p)/E) + z - p = 0 for the unknown z, at the buffer B in packets.
+    """The equation ln(V(p)/E) + z - p = 0 for z; its solutions are the steady cycles.
 
     p is z limited to the range from 0 to 1. It is the fraction of the overflows that cut Vegas's
-    window. V(p) and E are sums of Vegas windows, in packets (``window``, ``edge_window``).
+    window. V(p) is the sum of the Vegas windows at an overflow if Vegas always grows, and E the sum
+    at which Vegas would stop growing (``window``, ``edge_window``). Both depend on the buffer B,
+    and are in packets, as B is.
     """
 
     M: float  # bandwidth-delay product, packets

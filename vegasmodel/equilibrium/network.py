@@ -227,10 +227,10 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
 
 
 def _placed(flows: int, place: int) -> Any:
-    """A part of the constraints that ``_interior_point`` gives to Clarabel, as a sparse matrix.
+    """A sparse matrix that ``_interior_point`` needs for its constraints on single flows.
 
-    It has 3 ``flows`` rows and ``flows`` columns. Column i holds -1 in row ``3 i + place``, and
-    is 0 elsewhere.
+    It has three rows and one column for each flow. Column i holds -1 in row ``3 i + place``, and is
+    0 elsewhere.
     """
     from scipy import sparse
 

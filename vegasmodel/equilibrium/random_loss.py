@@ -346,7 +346,7 @@ def share(
     equals the capacity.
 
     The model is a mean field: flows see each other's mean queue, but not each other's bursts. A
-    single flow has only its own packets before it (see ``throughput``), so q is 0.
+    single flow waits only behind its own packets, which ``throughput`` counts, so q is 0.
 
     ``p``, ``capacity``, ``buffer`` and ``method`` are as in ``throughput``. Raises ``FieldError``
     for arguments out of range, and if ``flows`` is empty.

@@ -49,11 +49,10 @@ def _expect(**arrays: Floats) -> None:
 def alone(windows: Floats, trips: Floats, backlog: Floats, first: Floats | None = None) -> float:
     """Time in s until the window of a flow that is alone on the link no longer changes.
 
-    Slow start ends at the window ``first`` (packets), or earlier if it has filled the link. Without
-    ``first`` it ends when it has filled the link. Then the window grows by one packet per round
-    trip, until the flow has ``backlog`` packets in the queue. ``windows`` are the steady windows in
-    packets, and ``trips`` the RTTs in s. For several flows, the result is the longest of the times
-    that each would need alone.
+    Slow start ends when the window fills the link, or at the window ``first`` (packets) if that is
+    smaller. Then the window grows by one packet per round trip, until the flow has ``backlog``
+    packets in the queue. ``windows`` are the steady windows in packets, and ``trips`` the RTTs in
+    s. For several flows, the result is the longest of the times that each would need alone.
     """
     _expect(windows=windows, trips=trips, backlog=backlog)
     doublings = SLOW_START * np.log2(np.maximum(windows, 2.0))
@@ -240,11 +239,11 @@ def overstep(
 ) -> float:
     """The greatest window at which slow start of a new flow can end, divided by its steady window.
 
-    Slow start doubles the window in steps until the backlog exceeds gamma. Let w be the window with
-    the backlog gamma. The last step may begin just below w, so it may end near 2 w. Then Vegas
-    reduces the window by an eighth. The result is (7/8) 2 w/W, where W is the steady window. If the
-    result exceeds 1, slow start may carry the window past W. To find w, the function assumes that
-    all earlier flows stay in steady state while the new flow's window grows. The arguments are
+    Slow start doubles the window again and again until the backlog exceeds gamma. Let w be the
+    window with the backlog gamma. The last doubling may begin just below w, so it may end near 2 w.
+    Then Vegas reduces the window by an eighth. The result is (7/8) 2 w/W, where W is the steady
+    window. If it exceeds 1, slow start may carry the window past W. To find w, the function assumes
+    that all earlier flows stay in steady state while the new flow's window grows. The arguments are
     those of ``lag``.
     """
     delay, _, _, mine = _growth(upper, held, x, rtt, c, newcomer, between)

@@ -111,8 +111,8 @@ class Loop:
         If Gamma > 1, infinitely many roots have Re z > 0. In Linux gamma_i always exceeds 1.
 
         At an unstable equilibrium the windows oscillate, but each moves by at most one packet per
-        round trip. If a flow is alone on the link, its window has the amplitude gamma/(1 + gamma)
-        packets.
+        round trip. If a flow is alone on the link, its window oscillates with the amplitude
+        gamma/(1 + gamma) packets.
         """
         return float(self.rate @ self.slope / self.rate.sum())
 
