@@ -79,10 +79,11 @@ def arrivals(scenario: Scenario) -> Prediction:
 def arrive(
     scenario: Scenario, followed: bool = True
 ) -> tuple[arrival_order.Arrivals, list[tuple[Floats, Floats, float]]]:
-    """The result of the exact recursion over the flows' arrivals, and the state after each arrival.
+    """The steady state after all flows have arrived, and a list of those after each arrival.
 
-    The second result is a list of steady states, each given by over-estimates, windows and the
-    queueing delay. It is empty unless ``followed``. The flows are in the order of arrival.
+    An exact recursion from arrival to arrival computes them. Each entry of the list consists of the
+    flows' over-estimates of baseRTT, their windows, and the queueing delay. The list is empty
+    unless ``followed`` is true. The flows are in the order of arrival.
     """
     order, unknown = only_vegas.by_start(scenario), rest.measures(scenario)
     alpha, beta = (
@@ -183,8 +184,8 @@ def _passes_edge(
     """Whether slow start of a new flow may end above the lower edge of its dead zone.
 
     The dead zone is the range of backlogs in which Vegas keeps its window.  Slow start doubles the
-    window in one step, and so may carry the flow past the lower edge (``settling.overstep``).  With
-    the variant ``paper`` the result is False, because the papers' window grows without steps.
+    window, and a doubling may begin below the lower edge and end above it (``settling.overstep``).
+    With the variant ``paper`` the result is False, because there the window grows smoothly.
 
     ``others`` are the first five arguments of ``settling.overstep``, and describe the earlier
     flows. ``newcomer`` and ``between`` are its last two arguments.

@@ -77,11 +77,11 @@ def bands(scenario: Scenario) -> Prediction:
 def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
     """The assumption ``quasi-static`` of ``bands``: late flows find the queue of an equilibrium.
 
-    While a newcomer is in slow start, its bursts may make earlier flows reduce their windows. The
-    queue is then short between the bursts, and the newcomer measures a smaller baseRTT than in
-    equilibrium. With equal RTTs the simulated rates (``rounds``) stay within their ranges all the
-    same. With different RTTs some do not, so it is then not known whether the assumption holds.
-    Returns no assumption if such bursts are not to be expected.
+    While a late flow is in slow start, its bursts may make earlier flows reduce their windows. The
+    queue is then short between the bursts, and the late flow measures a smaller baseRTT than the
+    model assumes. If all RTTs are equal, the rates that ``rounds`` simulates still lie within the
+    ranges of the model. If RTTs differ, some lie outside, so it is not known whether the assumption
+    holds. Returns no assumption if no such bursts are expected.
     """
     measured = rest.measures(scenario)
     late = len({m.start for m in scenario.members}) > 1 and bool(measured.all())

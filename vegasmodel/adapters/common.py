@@ -84,9 +84,9 @@ def one_link(scenario: Scenario) -> str | None:
 
 
 def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
-    """The reason why the model cannot be used for the scenario; ``None`` if it can.
+    """The reason why a model with only these ``laws`` cannot be used for the scenario.
 
-    It cannot be used if some flow's law is not in ``laws``.
+    The result is ``None`` if the law of every flow is in ``laws``.
     """
     other = sorted({group.law for group in scenario.flows} - set(laws))
     return f"the equations do not have the law {', '.join(other)}" if other else None
@@ -169,9 +169,9 @@ def one_recovery(
 ) -> Assumption:
     """The assumption that every loss-based law recovers from losses as the model assumes.
 
-    ``known`` names the laws that recover in this way. The assumption fails if packets are lost
-    (``lost``) and some flow has another loss-based law. ``taken`` says in words how the
-    model's flows recover. It becomes a part of the message that explains why the assumption fails.
+    ``known`` names the laws that do so. The assumption fails if packets are lost (``lost``) and
+    some flow has another loss-based law. ``taken`` says in words how flows recover in the model,
+    for the message that explains why the assumption fails.
     """
     alike = set(known)
     other = [g for g in scenario.flows if g.law not in alike and not find(g.law).delay_based]

@@ -108,16 +108,16 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
     The equations do not contain these mechanisms. The assumption fails in four cases:
 
-    - A flow with a real stack, such as Linux's, loses packets. The stack's probes, timers and
-      recovery then matter.
-    - A Vegas flow with a real stack starts later than another flow, or may do so because of
+    - A flow with the TCP of a real kernel, such as Linux's, loses packets. The kernel's probes,
+      timers and recovery then matter.
+    - A Vegas flow with such a TCP starts later than another flow, or may do so because of
       ``start_jitter``. The burst with which it begins (the handshake and the first window) then
       changes the baseRTT that it measures.
     - A receiver's window limits the recoveries of a Vegas flow (``_limited_recovery``).
-    - Losses at RED while ns-2's CUBIC recovers matter (``_cubic_at_red``).
+    - RED drops packets while ns-2's CUBIC recovers, and this matters (``_cubic_at_red``).
 
-    The result is a list with this one assumption. The list is empty if no flow runs a real stack,
-    no recovery is limited, and CUBIC's recovery does not matter.
+    The result is a list with this one assumption. The list is empty if no flow has the TCP of a
+    real kernel, and the last two cases do not occur.
     """
     members, losses = scenario.members, run.losses
     limited = _limited_recovery(scenario, run) + _cubic_at_red(scenario, run)
@@ -138,8 +138,9 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
 
 def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
-    """A text on a Vegas flow whose recoveries the receiver's window limits; empty if there is none.
+    """Texts on the first Vegas flow whose recoveries are limited by the receiver's window.
 
+    The list has one text, or none if there is no such flow.
     In a recovery without SACK, each duplicate ACK after the third adds a packet to Vegas's window,
     so the window may double. A ``max_window`` below twice the mean window then holds packets back.
     In ns-2 such a ``max_window`` has a second effect: packets may count as sent twice
@@ -158,12 +159,13 @@ def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
 
 
 def _cubic_at_red(scenario: Scenario, run: ContinuousRun) -> list[str]:
-    """A text on ns-2's CUBIC at RED if most packets are CUBIC's and the link idles; else empty.
+    """A text that says what the equations lack about ns-2's CUBIC at a RED queue, if it matters.
 
     While CUBIC recovers, RED's average is still high and RED goes on dropping. When the recovery
     ends, ns-2's CUBIC forgets which later packets have arrived (tcp-linux.cc: ``ClearScoreBoard``).
     At the next losses it cuts its window anew and sends these packets again. The equations lack
-    these cuts. They matter little where a long queue keeps the link busy even after them.
+    these cuts. The cuts matter if CUBIC sends most packets and the link is idle at times: then no
+    long queue keeps the link busy after a cut. If they do not matter, the list is empty.
     """
     link = scenario.links[0]
     forgets = np.array(
@@ -228,8 +230,9 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
       (``engines/fluid/sampled/trains.py``). This is tested only if several loss-based flows share a
       drop-tail queue, and some of them lose packets.
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
-    - Vegas flows of different RTTs rest at nearly equal backlogs (``_narrow_band``).
-    - No Vegas flow with delayed ACKs shares a full queue with others without (``_vegas_acks``).
+    - Vegas flows of different RTTs keep nearly equal backlogs (``_narrow_band``).
+    - No Vegas flow with delayed ACKs shares a full queue with loss-based flows without delayed ACKs
+      (``_vegas_acks``).
     - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
     """
@@ -280,14 +283,15 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _narrow_band(scenario: Scenario) -> Assumption:
-    """The assumption that Vegas flows alone, of different RTTs, rest at nearly equal backlogs.
+    """The assumption that Vegas flows of different RTTs keep nearly equal backlogs.
 
-    ns-2's Vegas rounds its backlog to whole packets, so a window rests at any backlog from
-    alpha - 1/2 to beta + 1/2 packets: with alpha = beta = 1 at 0.5 to 1.5, a factor of 3. In the
-    equations windows rest where they first reach this band. In ns-2 trains of packets of different
-    RTTs meet, the queue varies, and windows move on. The wider the band, the larger is the error.
-    From a factor of 2 (``WIDEST_BAND``) on, ``fluid`` and ``rounds`` differ by over 10 % for some
-    flow in most random networks of such flows.
+    It is tested if all flows are Vegas flows. ns-2's Vegas rounds its backlog to whole packets, so
+    it keeps its window at any backlog from alpha - 1/2 to beta + 1/2 packets: with alpha = beta = 1
+    from 0.5 to 1.5, a factor of 3. In the equations a backlog stays where it first reaches this
+    range. In ns-2 bursts of flows with different RTTs meet, so the queue varies, and backlogs move
+    on within the range. The wider the range, the larger is the error. From a factor of 2
+    (``WIDEST_BAND``) on, ``fluid`` and ``rounds`` differ by over 10 % for some flow in most random
+    networks of such flows.
     """
     flows = scenario.flows
     alone = all(g.keeps_backlog for g in flows) and len({m.rtt for m in scenario.members}) > 1
@@ -301,13 +305,13 @@ def _narrow_band(scenario: Scenario) -> Assumption:
 
 
 def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that no Vegas flow's receiver holds back ACKs beside loss-based flows' ACKs.
+    """The assumption that no Vegas flow with delayed ACKs shares a full queue with others without.
 
-    If all RTTs are equal, a flow whose receiver holds back an ACK loses a packet at a full queue
-    (``engines/fluid/sampled/queue.py``). The receiver holds one back if the window is odd. Vegas
-    changes its window just before the queue is full, so the equations err about when the window is
-    odd. The assumption fails if a loss-based flow without delayed ACKs loses packets beside such a
-    Vegas flow.
+    It fails if all RTTs are equal, and a loss-based flow without delayed ACKs loses packets beside
+    a Vegas flow with delayed ACKs. With equal RTTs, a flow whose receiver holds back an ACK loses a
+    packet at a full queue (``engines/fluid/sampled/queue.py``). The receiver holds one back if the
+    window is odd. Vegas changes its window just before the queue is full, so the equations err
+    about when its window is odd.
     """
     late = [g.name for g in scenario.flows if g.delayed_ack and find(g.law).delay_based]
     prompt = [

@@ -26,12 +26,12 @@ NAME = "minicycle"
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """The throughputs in the steady cycle of the mini-cycle model.
+    """The throughputs of Vegas and Reno flows in a steady cycle from one loss to the next.
 
-    With ``variant = "paper"`` the model keeps hypothesis 5 of De Vendictis and Baiocchi: both
-    sources lose packets when the buffer overflows. With the other variants a source loses packets
-    only if its window grows at that moment. Reno's window always grows; Vegas's grows only while
-    its backlog is below its threshold.
+    This is the mini-cycle model of De Vendictis and Baiocchi. With ``variant = "paper"`` it keeps
+    their hypothesis 5: both sources lose packets when the buffer overflows. With the other variants
+    a source loses packets only if its window grows at that moment. Reno's window always grows;
+    Vegas's grows only while its backlog is below its threshold.
 
     If several steady cycles are found, ``throughput_range`` covers all of them.
     """
@@ -91,11 +91,12 @@ def reason(scenario: Scenario) -> str | None:
 def steady(
     scenario: Scenario, at: Mapping[str, Floats], losers: minicycle.Losers
 ) -> minicycle.Cycle:
-    """The steady cycle of the scenario with the values ``at`` of its fields, arrays of one shape.
+    """The steady cycle of the scenario for each entry of ``at``: arrays of one shape.
 
-    At some values there are many steady cycles, which differ in Vegas's window. Vegas's window at
-    the start (``_start``) then decides which of these cycles is the result. To compute the window
-    at the start takes long, so it is computed for such values only.
+    ``at`` maps the scenario's fields to their values. For some values there are many steady cycles,
+    which differ in Vegas's window. Vegas's window at the start (``_start``) then decides which of
+    these cycles is the result. This window takes long to compute, so it is computed only for those
+    values.
     """
     cycle = _from_start(scenario, at, losers, np.asarray(1.0))
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]

@@ -17,7 +17,7 @@ from vegasmodel.stacks import STACKS
 
 
 def given(scenario: Scenario) -> dict[str, Floats]:
-    """The fields of the scenario that the equations take, by their names.
+    """The values of the scenario that the mini-cycle model takes, by the names of their fields.
 
     They are those of the link and of the Vegas flows, and the RTT, which all flows share.
     """

@@ -124,7 +124,7 @@ def _slowest(routing: Floats, capacity: Floats) -> Floats:
 
 
 def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> network.Equilibrium:
-    """The equilibrium: for one link from an equation, for several links from a convex problem."""
+    """The equilibrium of Vegas flows; for several links it is the solution of a convex problem."""
     if len(capacity) > 1:
         return network.solve(routing, capacity, alpha, x)
     one = secular.solve(alpha, x, float(capacity[0]))

@@ -37,9 +37,9 @@ def failure(status: int) -> str:
 def over_estimates(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    ``alpha`` [n] is the number of packets that each flow keeps queued. If there are more than
-    ``MAX_ORDER`` flows and ``_alone`` is true, only the over-estimates are computed, which saves
-    time. The second result is then ``None``.
+    ``alpha`` [n] is the number of packets that each flow keeps queued. To save time, only the
+    over-estimates are computed if there are more than ``MAX_ORDER`` flows and ``_alone`` is true.
+    The second result is then ``None``.
     """
     if alpha.size > MAX_ORDER and _alone(scenario):
         x, order = np.zeros(alpha.size), by_start(scenario)
@@ -91,7 +91,7 @@ def many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> 
 
 
 def _alone(scenario: Scenario) -> bool:
-    """Whether the recursion ``arrivals.arrive`` alone can give the over-estimates of baseRTT.
+    """Whether the fast recursion ``arrivals.arrive`` can compute the over-estimates of baseRTT.
 
     It can if the flows start one at a time, if all measure their baseRTT, and if they compute the
     backlog as W (RTT - baseRTT)/RTT, with the window W. The papers and ns-2 do so; Linux divides by
@@ -129,7 +129,7 @@ def equation(scenario: Scenario) -> str:
 
 
 def reason_against(scenario: Scenario) -> str | None:
-    """Why the models cannot be evaluated for the scenario; ``None`` if they can."""
+    """Why models of Vegas flows on one link cannot be evaluated for it; ``None`` if they can."""
     reason = one_link(scenario) or laws_within(scenario, ["vegas"])
     if reason is None and len({group.variant for group in scenario.flows}) > 1:
         reason = "the equations have one variant of Vegas for all flows"
@@ -149,8 +149,9 @@ def fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: fl
 
 
 def hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assumption]:
-    """The assumptions that all these models make of the link, and of what the scenario has.
+    """The assumptions that all models of Vegas flows on one link share.
 
+    They are about the link's queue, and about features of the scenario that the models leave out.
     With ``one_threshold``, the model also assumes that each flow has a single threshold.
     """
     rows = []

@@ -28,12 +28,12 @@ MOST = 0.9  # part of the rate without losses; if a flow gets more, its losses h
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Each flow's rate at the link's random loss rate, by a Markov chain for the flow's law.
+    """Each flow's rate at a link that loses packets at random, by a Markov chain for its law.
 
     If the rates without queueing add up to more than the capacity, packets queue. The mean queueing
-    delay is then the one at which the rates add up to the capacity. If even a full buffer causes
-    too short a delay, the buffer overflows. The overflows add to the loss probability, just so much
-    that the rates add up to the capacity.
+    delay is then the one at which the rates add up to the capacity. If they exceed the capacity
+    even with a full buffer, the buffer overflows. The model then raises the loss probability until
+    the rates add up to the capacity.
     """
     reason = one_link(scenario)
     if reason is None and scenario.links[0].loss == 0:
@@ -173,7 +173,7 @@ def _several_packets(scenario: Scenario, windows: Floats) -> Assumption:
 
 
 def _whole_stack(scenario: Scenario) -> Assumption:
-    """The assumption that no flow has other timers than ns-2's, which the equations contain."""
+    """The assumption that all flows have ns-2's timers, which the equations contain."""
     other = [g.name for g in scenario.flows if stack(scenario, g).rack]
     detail = f"the equations lack the probes and timers of the TCP of {few(other)}" if other else ""
     return Assumption("whole-stack", not other, detail)

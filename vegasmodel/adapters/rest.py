@@ -30,9 +30,9 @@ Mask = NDArray[np.bool_]
 
 
 class Rest(NamedTuple):
-    """The steady state of the flows that have started by some time.
+    """The steady state of those flows of a scenario that have started by a certain time.
 
-    Flows that have not started have window 0.
+    The flows that start later have window 0.
     """
 
     windows: Floats  # packets
@@ -202,7 +202,7 @@ def skips_slow_start(flow: Flow, runs: Stack) -> bool:
 
 
 def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
-    """The least window, packets, at which a flow without rivals leaves slow start because of gamma.
+    """The least window, packets, at which a flow alone on its path leaves slow start by gamma.
 
     The result is infinite if slow start ends only when the link is full. ``bandwidth_delay`` is the
     bandwidth-delay product of the flow's path, packets. ``runs`` is the flow's TCP implementation.

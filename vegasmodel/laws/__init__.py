@@ -83,8 +83,8 @@ def registered(laws: Iterable[str]) -> list[Law]:
 def foreign(laws: Iterable[str]) -> str | None:
     """Why the closed forms from the papers have no result for flows with these ``laws``.
 
-    The closed forms treat no other congestion controls than Vegas, Reno, NewReno, SACK and Tahoe.
-    The result is a text that names the others among ``laws``, or None if there are none.
+    The closed forms are for Vegas, Reno, NewReno, SACK and Tahoe only. The result is a text that
+    names the other congestion controls in ``laws``, or None if there are none.
     """
     other = sorted({name for name in laws if name not in _OF_THE_PAPERS})
     return f"no closed form has the law {', '.join(other)}" if other else None

@@ -37,9 +37,10 @@ class CodeError(FieldError):
 
 @functools.cache
 def installed() -> Mapping[str, tuple[EntryPoint, ...]]:
-    """The congestion controls that installed packages offer: a map from a name to its entry points.
+    """The congestion controls that installed packages offer: a map from names to entry points.
 
-    If several packages offer one of the same name, the name has several entry points.
+    If several packages offer a congestion control of the same name, the name has several entry
+    points.
     """
     from importlib.metadata import entry_points
 

@@ -71,8 +71,8 @@ class PacketRules(NamedTuple):
 def cwnd_packets(f: Window) -> float:
     """The window rounded down to whole packets.
 
-    Rounding errors may put a window just below a whole number. It then counts as this whole number,
-    except for ns-2 (``plain_sums``), which rounds it down.
+    Rounding errors may put a window just below a whole number. The result is then this whole
+    number. Only for ns-2 (``plain_sums``) it is the next smaller one, as in ns-2 itself.
     """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets

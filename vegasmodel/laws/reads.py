@@ -42,11 +42,11 @@ def read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def state(function: Any) -> tuple[Hashable, ...]:
-    """All that a law's function reads from outside, to tell later whether any of it has changed.
+    """The values that a law's function reads from outside, such as global variables.
 
-    What is read by the Python functions that it calls is included. The result equals an earlier one
-    if nothing has changed. Arrays are compared by their numbers. Other objects that cannot be
-    hashed are compared by their identity only.
+    The values that are read by the Python functions that it calls are included. The result of a
+    later call is equal if no value has changed in between. Arrays are compared by their numbers.
+    Other objects that cannot be hashed are compared by their identity only.
     """
     return tuple(_hashed(value) for value in _all_read_by(function, set()))
 

@@ -47,8 +47,8 @@ def acks_to_change(f: Window) -> float:
 def upon_acks(f: Window, acks: float) -> None:
     """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive.
 
-    The window changes only if the packets in flight nearly fill it (``keeps_up``). It does not
-    change in the rest of a round trip in which slow start has ended. It never shrinks below two
+    The window changes only if the packets in flight nearly fill it (``keeps_up``). After slow start
+    has ended, it does not change until the next round trip begins. It never shrinks below two
     packets.
     """
     if f.growth == 1.0 and f.ssthresh < 1e9:

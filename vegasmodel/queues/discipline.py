@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Discipline(Checked):
-    """The properties that most disciplines share; a discipline that differs overrides them.
+    """The properties that most queue disciplines share; a discipline that differs overrides them.
 
     - ``services``: the names of the queues that share a link. A single queue has the name "".
     - ``limit_counts``: True if the limit of a queue also counts the packet in transmission, when

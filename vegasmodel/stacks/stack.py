@@ -156,16 +156,17 @@ class Stack(Mechanisms):
     def timer_slack(self) -> float:
         """By how much the retransmission timeout exceeds a steady RTT, seconds.
 
-        Linux adds its least deviation to the RTT (``tcp_rtt_estimator``). BSD counts in ticks.
+        Linux (``timestamps``) adds its least deviation to the RTT (``tcp_rtt_estimator``). BSD's
+        timer, which ns-2 has too, adds ``TICKS`` ticks.
         """
         return MIN_RTO if self.timestamps else TICKS * self.tick
 
     def steady_timeout(self, rtt: float) -> float:
-        """The retransmission timeout at a steady RTT without any backoff, all in seconds.
+        """The retransmission timeout at the steady RTT ``rtt`` without any backoff, in seconds.
 
-        BSD measures the RTT in whole ticks, at least one. If the RTT is at most one tick, each
-        sample is one tick, the integer rttvar stays 2, and the timeout is ``TICKS`` ticks (tcp.cc:
-        ``rtt_update``).
+        The timer of BSD and ns-2 measures the RTT in whole ticks, at least one. If the RTT is at
+        most one tick, each sample is one tick, the integer rttvar stays 2, and the timeout is
+        ``TICKS`` ticks (ns-2's tcp.cc: ``rtt_update``).
         """
         short = rtt <= self.tick and not self.timestamps
         return max((0.0 if short else rtt) + self.timer_slack, MIN_RTO)
@@ -173,9 +174,9 @@ class Stack(Mechanisms):
     def recovery_of(self, recovery: str) -> str:
         """How a congestion control recovers from losses in this TCP: a value of ``Law.recovery``.
 
-        ``recovery`` is the value that the congestion control itself has. An implementation that
-        always uses SACK, such as Linux, replaces it by "scoreboard". Only "slow start" is never
-        replaced: Tahoe begins slow start after each loss.
+        ``recovery`` is the congestion control's own value. An implementation that always uses SACK,
+        such as Linux, replaces it by "scoreboard". It keeps only the value "slow start", because
+        Tahoe begins slow start after each loss.
         """
         known = self.always_sack and recovery != "slow start"
         return "scoreboard" if known else recovery
