@@ -126,9 +126,9 @@ def _doubts(found: Sequence[Basins]) -> list[str]:
 
 
 def _said_of_sets(case: Scenario) -> list[str]:
-    """Sentences with the range of each flow's throughput by the closed forms that give ranges.
+    """Sentences with the range of each flow's throughput, one for each closed form that gives one.
 
-    A further sentence names the assumptions of such a closed form that do not hold.
+    A second sentence follows if some of the closed form's assumptions do not hold; it names them.
     """
     from vegasmodel.study.basins import sets
 

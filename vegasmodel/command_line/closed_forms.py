@@ -154,9 +154,9 @@ def _print_equilibrium(
 def _ranges(alpha: Floats, x: Floats, c: float, rtt: Floats | None, variant: str) -> dict[str, Any]:
     """The ranges of rates and queueing delay over all equilibria; empty if there is only one.
 
-    The ranges are ``None`` if every window may rest without a packet in the queue, because then
-    nothing determines the least queue. ``alpha`` is in packets, the over-estimates ``x`` and the
-    ``rtt`` in s, ``c`` in pkt/s.
+    The ranges are ``None`` if every flow may keep its window with no packet in the queue, because
+    then nothing determines the least queue. ``alpha`` is in packets, the over-estimates ``x`` and
+    the ``rtt`` in s, ``c`` in pkt/s.
     """
     from vegasmodel.equilibrium import bands
 

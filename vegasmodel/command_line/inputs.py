@@ -33,11 +33,11 @@ NUMBER = Number()
 
 
 def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:
-    """Make a function that completes an option or an argument when the user presses the tab key.
+    """Make the function for click's parameter ``shell_complete``, which completes words by tab.
 
-    The function is for the parameter ``shell_complete`` of click. ``words`` gets click's context,
-    and returns all words that the shell may offer. If ``words`` fails, for example because a
-    scenario file has a mistake, no word is offered.
+    The function completes an option or an argument. ``words`` gets click's context, and returns all
+    words that the shell may offer. If ``words`` fails, for example because a scenario file has a
+    mistake, no word is offered.
     """
 
     def complete(context: click.Context, _: click.Parameter, begun: str) -> list[str]:

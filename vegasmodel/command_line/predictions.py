@@ -259,11 +259,12 @@ def _worth_showing(results: list[Prediction], asked: Sequence[str]) -> list[Pred
 
 
 def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
-    """A sentence that names other simulators which can simulate the scenario.
+    """A sentence for a scenario without predictions: it names simulators that can simulate it.
 
     It names them as options, such as ``--model rounds``.  It is empty if one of ``results`` has
-    throughputs, or if there is no other simulator.  It is also empty if a congestion control law
-    that the user wrote has failed, because this law would fail in every simulator.
+    throughputs, or if there is no simulator besides those in ``results``.  It is also empty if a
+    congestion control law that the user wrote has failed, because this law would fail in every
+    simulator.
     """
     failed = any((result.reason or "").startswith("law ") for result in results)
     if failed or any(result.applicable for result in results):
@@ -278,8 +279,8 @@ def _hint(scenario: Scenario, results: Sequence[Prediction]) -> str:
 def _tell_of_simulators(results: Sequence[Prediction], *, asked: bool) -> None:
     """Print how to add the simulators to the closed forms, which are the default.
 
-    Nothing is printed if the user chose models or a JSON document (``asked``).  Neither is it if no
-    closed form has throughputs, because the text then names the simulators already (``_hint``).
+    Nothing is printed if the user chose models or a JSON document (``asked``).  Nothing is printed
+    either if no closed form has throughputs, because ``_hint`` has then named the simulators.
     """
     from vegasmodel.predictor import SIMULATED
     from vegasmodel.report import console

@@ -167,11 +167,11 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
 
 
 def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
-    """Draw three kinds of lines in the plane of the windows.
+    """Draw lines in the plane of the two flows' windows.
 
-    - On one kind, a flow's backlog is at one of the limits between which Vegas keeps its window.
-    - On the second, the link is just full.
-    - On the third, the two rates are equal.
+    - On a coloured line, one flow's backlog is at a limit of the range in which Vegas keeps its
+      window.
+    - On one grey line the link is just full, on the other the two rates are equal.
     """
     c, d = plane.c, plane.d
     last = 2 * float((top / c).max())

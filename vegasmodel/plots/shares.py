@@ -416,7 +416,7 @@ def _two_errors(result: Prediction, rows: Sequence[int]) -> float:
 def _part(result: Prediction, group: int) -> tuple[float, float]:
     """A flow group's share of the first link's capacity, and twice the share's standard error.
 
-    The share is the group's throughput divided by the capacity, both in bytes per second.
+    The share is the group's total throughput divided by the capacity, both in bytes per second.
     """
     scenario, rows = result.scenario, _rows(result, group)
     assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others

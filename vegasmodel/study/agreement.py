@@ -104,11 +104,12 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
     """Divide wide outcomes into up to ``BINS`` parts; return the new outcome of each start [start].
 
-    ``rates`` [start, flow] are the throughputs, and ``label`` [start] is the outcome of each start
-    so far.  An outcome is wide if the throughputs of some flow differ in it by more than
-    ``2 tolerance`` times the mean throughput of all flows and starts.  Such an outcome is cut where
-    the throughput of one flow, the one with the greatest difference, reaches certain values
-    (``_cuts``).  If there is no such value, the outcome stays whole.
+    An outcome is a group of random starts with similar throughputs.  ``rates`` [start, flow] are
+    the throughputs, and ``label`` [start] is the number of each start's outcome so far.  An outcome
+    is wide if the throughputs of some flow differ in it by more than ``2 tolerance`` times the mean
+    throughput of all flows and starts.  A wide outcome is divided by the throughput of the flow
+    that differs most: ``_cuts`` returns the throughputs at which the parts meet.  If it returns
+    none, the outcome stays whole.
     """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1
@@ -152,14 +153,15 @@ def _cuts(along: Floats, near: float) -> Floats:
 def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArray[np.intp]:
     """Merge rare outcomes; return the new outcome of each start as an index [start].
 
-    The chi-squared test needs at least ``EXPECTED`` expected starts of each model in each outcome.
-    ``label`` [start] is the outcome of each start so far. ``least`` is the fraction of all starts
-    that belongs to the model with fewer starts. So an outcome with n starts is rare if
-    ``n * least`` is below ``EXPECTED``.
+    An outcome is a group of random starts with similar throughputs. The chi-squared test needs at
+    least ``EXPECTED`` expected starts of each model in each outcome. ``label`` [start] is the
+    outcome of each start so far. ``least`` is the fraction of all starts that belongs to the model
+    with fewer starts. So an outcome with n starts is rare if ``n * least`` is below ``EXPECTED``.
 
     If all rare outcomes together are still rare, the smallest other outcomes are added to them. All
-    these are merged into one outcome or, if they have many starts, into several, each of similar
-    throughputs of one flow. ``rates`` [start, flow] are the throughputs.
+    these are merged into one outcome. If together they have many starts, they are merged into
+    several outcomes, so that one flow's throughputs are similar within each. ``rates``
+    [start, flow] are the throughputs.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

@@ -216,8 +216,8 @@ _from = starts  # the name is an argument of ``basins``
 def check_tolerance(tolerance: float) -> None:
     """Raise ``FieldError`` unless the tolerance is above 0 and below 1.
 
-    Two runs count as one outcome if no flow's throughput differs by more than the fraction
-    ``tolerance`` of the mean throughput.
+    Two runs have the same outcome if no flow's throughput differs between them by more than the
+    fraction ``tolerance`` of the mean throughput.
     """
     Quantity("fraction", high=1.0, low_open=True).check(tolerance, "tolerance")
     if tolerance == 1.0:
@@ -313,10 +313,10 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """The predictions of the closed-form models that give a range of rates for each flow.
+    """The predictions of those closed forms that give each flow a range of rates.
 
-    For example, if alpha < beta, Vegas may come to rest at any rate in a range.  Each prediction
-    comes with an array [flow, 2] of the least and the greatest rate, pkt/s.
+    For example, if alpha < beta, Vegas has many steady states, with different rates.  Each
+    prediction comes with an array [flow, 2] of the least and the greatest rate, pkt/s.
     """
     answers = predictor.predict_all(scenario, predictor.CLOSED_FORMS)
     return [(a, a.throughput_range) for a in answers if a.throughput_range is not None]

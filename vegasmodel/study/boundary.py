@@ -94,8 +94,8 @@ def stability_boundary(
     that lies on no curve yet, it follows a curve in both directions, with at most ``most`` points
     in each. A boundary that none of the six scans crosses is not found.
 
-    ``jumps`` of the result are places where stability changes without a Hopf bifurcation. They are
-    taken from the first three scans only.
+    ``jumps`` of the result are places where stability changes without a Hopf bifurcation. Only the
+    three scans along the first field look for them.
 
     The equation of a curve is F(i w) = 0 with a real w > 0, where F is the characteristic function
     (``equilibrium.stability``).
@@ -152,7 +152,7 @@ def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
 
 
 def _on(at: hopf.Crossing, curve: tuple[hopf.Crossing, ...]) -> bool:
-    """Whether ``curve``, a boundary traced earlier, passes through the point ``at`` or very near.
+    """Whether the point ``at`` lies on or very near ``curve``, a boundary traced earlier.
 
     Between its computed points the curve is taken as straight lines in the logarithms of x and y.
     """

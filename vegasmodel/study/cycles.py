@@ -156,11 +156,12 @@ def limit_cycles(
 
 
 def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Floats, Floats]:
-    """The throughputs [start, flow], and the features and their standard errors [start, feature].
+    """Numbers by which steady states are compared: throughputs, features, and standard errors.
 
     ``cycles`` has the steady state that each random start leads to.  A start is a choice of start
-    times, initial windows and a seed.  The function ``linked`` compares steady states by their
-    features.  These are each flow's throughput divided by the mean throughput of all flows and
+    times, initial windows and a seed.  The results are the throughputs [start, flow], and the
+    features and their standard errors [start, feature].  The function ``linked`` compares steady
+    states by their features: each flow's throughput divided by the mean throughput of all flows and
     starts, the logarithm of the period (0 if there is none), and the index of the kind in
     ``KINDS``.  A start without a result has NaN everywhere.
     """

@@ -151,10 +151,10 @@ def _broken(tried: Tried, solutions: Sequence[Solution]) -> list[str]:
 
 
 def _in_phase(tried: Tried, solution: Solution) -> Solution:
-    """The solution, with ``phase-effects`` among its broken assumptions if it does not hold there.
+    """Test the assumption ``phase-effects`` of ``rounds`` at a solution that the search has found.
 
-    The search itself does not test this assumption of ``rounds``, because the test simulates the
-    scenario again.
+    If it does not hold, the returned solution has it among its broken assumptions.  The search
+    itself does not test it, because the test simulates the scenario again.
     """
     made = tried.made.get(solution.value)
     if tried.model != "rounds" or made is None:

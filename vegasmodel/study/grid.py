@@ -170,10 +170,10 @@ def make(
 
 
 def _expect_fixed(axis: Axis, given: ArrayLike | str, scenario: Scenario, other: Axis) -> None:
-    """Check that no value of ``axis`` depends on the values of the axis ``other``.
+    """Raise ``FieldError`` if a value of ``axis`` depends on the values of the axis ``other``.
 
-    For example, ``0.5 BDP`` is another number of packets for each RTT.  ``given`` are the values of
-    ``axis`` as the user gave them.  Raises ``FieldError`` if a value does depend on ``other``.
+    For example, a buffer of ``0.5 BDP`` is a different number of packets for each RTT.  ``given``
+    are the values of ``axis`` as the user gave them.
     """
     field, texts = axis.field, re.split("[,:]|[.][.]", given) if isinstance(given, str) else given
     for text in np.ravel(np.asarray(texts, dtype=object)).tolist():

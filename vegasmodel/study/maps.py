@@ -24,9 +24,10 @@ __all__ = ["MAPS", "Map", "Panel", "find"]
 
 @dataclass(frozen=True)
 class Panel:
-    """One of the two pictures of a map: how a share or a ratio depends on two fields.
+    """One of the two pictures of a ``Map``: how a share or a ratio of throughputs varies.
 
-    The first field varies along x, the second along y.
+    Two fields of the scenario vary: the first along x, the second along y.  The colour shows the
+    share or the ratio.
     """
 
     title: str
@@ -53,7 +54,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Map:
-    """A map: a title, two panels, and a text on how to read them (``reading``)."""
+    """A ready-made figure of two panels, each of which sweeps two fields of a scenario.
+
+    ``reading`` is a text on how to read the panels.
+    """
 
     name: str
     title: str

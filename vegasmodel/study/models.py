@@ -79,8 +79,8 @@ def answers(
 def at_once(points: Points, model: str, threads: int | None) -> Figures | None:
     """The model's results at all points of a study, if it can compute them together; else ``None``.
 
-    A point is a copy of a scenario in which some fields have other values.  A model that computes
-    all points together makes one run at each.
+    A point is a copy of a scenario in which some fields have other values.  Points are computed
+    together only if one run at each is enough.
     """
     if model == "minicycle":
         return together.by_minicycle(points)
@@ -101,8 +101,8 @@ def predictions(
 ) -> list[Prediction | tuple[int, str]]:
     """Evaluate one model for each scenario; return its prediction, or a status and a reason.
 
-    An entry of ``scenarios`` may be a text instead, which says why the values at this point of a
-    study are not a valid scenario.  This text is returned as the reason.
+    An entry of ``scenarios`` may be a text in place of a scenario.  The text says why the values at
+    this point of a study are not valid, and is returned as the reason.
 
     ``threads`` is the number of threads of a simulator; by default there is one per core.
 

@@ -27,12 +27,11 @@ def answered(
 ) -> tuple[Figures, list[Prediction | None]]:
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
-    A point is a copy of a scenario in which the searched field has another value.
-    The caller uses the predictions to get the throughputs of single runs (``run_rates``). If the
-    model computes all points together, it makes one run, and ``None`` replaces each prediction. An
-    entry is also ``None`` if the model has no prediction at the point. ``models.predictions``
-    explains ``enough``.
-    The progress line shows ``count``, to which the function adds the points.
+    A point is a copy of a scenario in which the searched field has another value. The caller needs
+    the predictions for the throughputs of single runs (``run_rates``). If the model computes all
+    points together, it makes one run at each, and the entries of the list are ``None``. An entry is
+    also ``None`` if the model has no prediction at the point. ``models.predictions`` explains
+    ``enough``. The points are added to ``count``, which the progress line shows.
     """
     before = count.done
     count.number += len(asked)

@@ -53,7 +53,7 @@ HALF = "*.partial"  # temporary files of Zarr
 
 
 class Layout:
-    """The coordinates and variables that a sweep's dataset has: their names, dimensions and units.
+    """The names, dimensions and units of the coordinates and variables of a sweep's dataset.
 
     A sweep evaluates a model over a grid of values of a scenario's fields.
     """

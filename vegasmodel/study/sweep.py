@@ -247,10 +247,10 @@ def _bytes(space: Grid) -> int:
 
 
 def _with_beta(space: Grid, field: Field) -> dict[str, str]:
-    """The attribute ``long_name`` of a field alpha, if beta changes with it; else empty.
+    """For a field alpha with which beta changes: the attribute ``long_name``, which says so.
 
-    Beta changes with alpha if it does not vary itself, and if all groups of flows (``[[flow]]``
-    tables) that the field belongs to have alpha = beta.
+    For any other field the result is empty.  Beta changes with alpha if it does not vary itself,
+    and if all groups of flows (``[[flow]]`` tables) that the field belongs to have alpha = beta.
     """
     if (field.part, field.key) != ("flow", "alpha"):
         return {}

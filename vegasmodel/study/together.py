@@ -119,9 +119,9 @@ def by_minicycle(points: Points) -> Figures | None:
 def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
     """Whether point ``i`` differs from the original scenario only in the fields of ``values``.
 
-    It may differ in more, because a change of one field may also change another: a buffer of
+    Other fields may differ, too, because a change of one field may also change another: a buffer of
     ``"1 BDP"`` changes with the RTT.  Points with such changes cannot be computed together as
-    arrays.  Returns False, too, if the values at the point contradict one another.
+    arrays.  The result is also False if the values at the point contradict one another.
     """
     try:
         made, base = points.at(i), points.scenario

@@ -188,9 +188,9 @@ def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
     ``totals`` [ratio] the relative standard deviations of the ratios.  The result is False if the
     model has no result after a change.  If the scenario does not allow a change by one standard
-    deviation, the error is to one side only, and its standard deviation is smaller.  The result is
-    then False, unless the slope says that the ratios hardly change.  A forbidden change by two
-    standard deviations does not count, because few errors are as large.
+    deviation, the error can be to one side only, so its standard deviation is smaller than given.
+    The result is then False, unless the slope says that the ratios hardly change.  A change by two
+    standard deviations that is not allowed is left out, because few errors are as large.
     """
     here = _logs(scenario, model)[0]
     for k in (1, -1, 2, -2):
@@ -213,7 +213,7 @@ def _broken(scenario: Scenario, model: str, inputs: Sequence[Input], by: float) 
 
     Each input changes by ``by`` times its ``sd``, up and down.  For example, suppose that ``loss``
     is 0 in the scenario, and that the model ignores losses.  Its results then do not change with
-    ``loss``.  The name of an assumption that fails if ``loss`` changes warns the user of this.
+    ``loss``.  The user is warned by the name of the assumption that fails if ``loss`` changes.
     """
     cases = [scenario]
     for each in inputs:
@@ -226,9 +226,9 @@ def _broken(scenario: Scenario, model: str, inputs: Sequence[Input], by: float) 
 def _numbers(
     scenario: Scenario, name: str, where: str = "field", also: Sequence[str] = ()
 ) -> tuple[tuple[Field, ...], tuple[float, ...]]:
-    """Find the field with this name for each link or group that has it, and its values there.
+    """The field with this name in each link or group that it belongs to, and its values there.
 
-    ``where`` and ``also`` are those of ``fields.find``.
+    ``fields.find`` explains ``where`` and ``also``.
 
     Raises ``FieldError`` for a field that takes only whole numbers or words, and for a value that
     is not a finite number.
@@ -373,10 +373,10 @@ def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Float
 
 
 def _kink(scenario: Scenario, model: str, each: Input) -> bool:
-    """Whether a slope jumps exactly at the input's value: the slopes below and above it differ.
+    """Whether the throughputs have a kink at the input's value: other slopes below than above it.
 
-    ``_slope`` cannot see such a jump: whatever its step, it returns the mean of the two slopes.  If
-    the scenario allows values on one side only, there is only one slope, and no jump.
+    ``_slope`` cannot see a kink: whatever its step, it returns the mean of the two slopes.  If the
+    scenario allows values on one side only, there is only one slope, and no kink.
     """
     h, sides = STEP / 2 * each.sd, []
     for side in (-h, h):

@@ -394,12 +394,12 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """A quadratic equation for V, the sum of all Vegas windows at a loss.
+    """A quadratic for V, the sum of all Vegas windows at a loss, if Vegas holds its window before.
 
-    It is for cycles in which Vegas stops growing before the loss, and keeps its window until then.
-    Vegas stops when its backlog reaches the lower threshold. By equation (7), V is then
-    h + A mu T/q, where A is the sum of the sources' thresholds, mu T the bandwidth-delay product
-    and q the queue in packets. h is A in the paper and in ns-2, and 0 in Linux.
+    Vegas stops growing when its backlog reaches the lower threshold, and keeps its window until the
+    loss. By equation (7), V is then h + A mu T/q, where A is the sum of the sources' thresholds,
+    mu T the bandwidth-delay product and q the queue in packets. h is A in the paper and in ns-2,
+    and 0 in Linux.
 
     From the last loss until Vegas stops, Vegas and Reno grow for the same number of round trips.
     This gives the quadratic. Its unknown is v = V - h.

@@ -43,7 +43,7 @@ def moment_step() -> Derivation:
     window grows by one packet in b round trips, so by 1/(b w) per packet sent, and U by p.
 
     Time is counted in packets sent, and its unit is 1/p packets, the mean number between losses. So
-    U grows at rate 1, and losses come at rate 1. E is the mean over this time, so over packets.
+    U grows at rate 1, and losses come at rate 1. E is the mean over the packets sent.
 
     Per unit of time, growth adds s E U^(s-1) to E U^s, and losses take away (1 - d^(2s)) E U^s. In
     the steady state the two are equal.
@@ -96,11 +96,11 @@ def pftk_window() -> Derivation:
     """PFTK (13): the mean window W at a loss, from two counts of the packets from loss to loss.
 
     First count: on average (1 - p)/p packets are sent before the first lost packet. The lost packet
-    and those behind it are W packets.
+    and those sent after it in its window are W packets.
 
     Second count: a loss multiplies the window by d, and the window then keeps each size for b round
-    trips. So it grows to W in b (1 - d) W round trips. One more round trip has W/2 packets on
-    average.
+    trips. So it grows to W in b (1 - d) W round trips. The round trip after the loss adds W/2
+    packets on average.
     """
     rounds = b * (1 - d) * W
     counted = rounds / 2 * (d * W + W - 1) + W / 2

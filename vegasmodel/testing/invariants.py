@@ -41,8 +41,9 @@ def counting(prediction: Prediction) -> Floats:
       lost packet count only after its retransmission. These are at most ``c max RTT`` packets and
       a full buffer.
 
-    The link sent the packets of the last two kinds before T began, in the warm-up. So they are at
-    most ``c warmup`` packets. The result is the sum of all these packets, divided by ``c T``.
+    The packets of the last two kinds were sent by the link before T began, in the warm-up. So they
+    are at most ``c warmup`` packets. The result is the sum over all three kinds, divided by
+    ``c T``.
     """
     scenario, links = prediction.scenario, prediction.scenario.links
     span = scenario.run.duration - scenario.run.warmup

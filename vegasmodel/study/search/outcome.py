@@ -20,10 +20,11 @@ __all__ = ["intervals", "solutions"]
 
 
 def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
-    """The solutions among the tried values of the field, in rising order, and notes.
+    """The tried values of the field that are solutions, in rising order, and notes.
 
-    A note tells of a jump without a solution: at two neighbouring values the model's quantity lies
-    on different sides of the target, but at neither is it near enough for a solution.
+    At a solution the model's quantity, such as a share, equals the target or is near enough to it.
+    A note tells of a jump without a solution: at two neighbouring values the quantity lies on
+    different sides of the target, but at neither is it near enough.
     """
     found: dict[int, Solution] = {}  # by the index of the value
     notes = []
@@ -104,9 +105,9 @@ def _at(tried: Tried, i: int) -> Solution:
 
 
 def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
-    """The solution at tried value number ``near``, if the quantity jumps across the target there.
+    """The solution at tried value number ``near``, beside which the quantity jumps past the target.
 
-    ``steps`` are texts on the jumps.
+    ``steps`` are texts on these jumps.  The solution's note contains them.
     """
     what = "no whole number meets it exactly" if tried.whole else "the result changes in steps"
     if tried.half[near] > 0 and not tried.whole:
@@ -118,9 +119,10 @@ def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
 def _places(tried: Tried, found: list[int]) -> list[list[int]]:
     """Group the indices of solutions that may be one, because the runs scatter.
 
-    Two solutions are different if the quantity clearly moves away from the target between them: at
-    a tried value there, its whole 95 % interval is farther from the target than those of both
-    solutions, or the model gives no result. Otherwise the two may be one.
+    Two solutions are different if the quantity clearly moves away from the target between them.
+    This is so if at some tried value between them its whole 95 % interval is farther from the
+    target than the intervals of both solutions, or the model gives no result. Otherwise the two may
+    be one.
     """
     half = tried.half
     places: list[list[int]] = []
@@ -140,10 +142,11 @@ def _places(tried: Tried, found: list[int]) -> list[list[int]]:
 def _merged(
     tried: Tried, found: dict[int, Solution], place: list[int], across: set[int]
 ) -> Solution:
-    """One solution for a group of solutions that may be one; it has the interval of their values.
+    """Merge a group of solutions that may be one; the result has the interval of their values.
 
-    ``place`` has their indices (``_places``). The result is the solution whose quantity is nearest
-    to the target. Only solutions in ``across`` count, or all if none of them is in the group.
+    ``place`` has the indices of the group (``_places``). The result is the solution at which the
+    quantity is nearest to the target. If the group has solutions in ``across``, only these are
+    compared.
     """
     best = min(place, key=lambda i: (i not in across, abs(tried.y[i])))
     if len(place) == 1:

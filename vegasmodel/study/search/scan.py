@@ -29,10 +29,10 @@ TURNS = 4  # times that more values are tried around turns (not for ``rounds``: 
 
 
 def scan(tried: Tried) -> None:
-    """Evaluate the model over the field's range, and near each crossing of the target.
+    """Evaluate the model over the field's range, and near each place where it crosses the target.
 
-    The target is crossed between two values of the field if the model's quantity, such as a share,
-    is below the target at one and above it at the other.
+    It crosses the target between two values of the field if its quantity, such as a share, is below
+    the target at one of them and above the target at the other.
     """
     tried.miss(tried.range.values(SCAN.get(tried.model, SCAN_POINTS), tried.whole))
     if tried.model not in measurement.ENGINES:
@@ -116,7 +116,7 @@ def _follow_integers(tried: Tried) -> None:
 
 
 def _settle(tried: Tried) -> bool:
-    """Make all runs of ``rounds`` at each value that may be a solution.
+    """Make all runs of ``rounds`` at each value of the field that may be a solution.
 
     At some values ``rounds`` made only a few runs, because these already showed on which side of
     the target the mean lies. A solution needs the mean of all runs. Returns whether any value that

@@ -18,15 +18,15 @@ EXACT = 1e-6  # part of the target: a quantity that differs by at most this meet
 
 
 def exact(tried: Tried) -> NDArray[np.bool_]:
-    """At which tried values of the field the model's quantity equals the target."""
+    """At which tried values of the field the model's quantity, such as a share, is the target."""
     return np.abs(tried.y) <= EXACT * tried.aim.value
 
 
 def by_chance(tried: Tried) -> NDArray[np.bool_]:
-    """At which tried values of the field chance may put the quantity on either side of the target.
+    """At which tried values of the field chance may put the model on either side of the target.
 
-    There the 95 % confidence interval of the model's quantity contains the target, and the quantity
-    differs from the target by at most the fraction ``within``.
+    At these values the 95 % confidence interval of the model's quantity, such as a share, contains
+    the target, and the quantity differs from the target by at most the fraction ``within``.
     """
     half = tried.half
     near = np.minimum(half, tried.within * tried.aim.value)
@@ -45,8 +45,8 @@ def met(tried: Tried) -> list[tuple[int, int]]:
 def held(tried: Tried) -> list[tuple[int, int]]:
     """The ranges of neighbouring tried values that meet a bound such as ``share:vegas>=0.3``.
 
-    A range is given by the indices of its first and last value.  It is not split by a value that
-    meets the bound only by chance, or misses it only by chance (``by_chance``).
+    A range is given by the indices of its first and last value.  It is not split at a value that
+    may miss the bound only by chance (``by_chance``).
     """
     slack = EXACT * tried.aim.value
     with np.errstate(invalid="ignore"):
@@ -69,7 +69,10 @@ def crossings(tried: Tried) -> list[tuple[int, int]]:
 
 
 def nearer(tried: Tried, left: int, right: int) -> int:
-    """That of the indices ``left`` and ``right`` at which the quantity is nearer to the target."""
+    """The one of two tried values at which the model's quantity is nearer to the target.
+
+    ``left`` and ``right`` are the indices of the two values; one of them is returned.
+    """
     return left if abs(tried.y[left]) <= abs(tried.y[right]) else right
 
 

@@ -158,8 +158,8 @@ def counted(scenario: Scenario, where: Field, model: str) -> bool:
     a number of flows.
 
     If the model is a simulator, a buffer and a largest window are whole, too.  A threshold of Vegas
-    is whole if the TCP implementation of a flow compares it with a rounded backlog.  (For ``fluid``
-    this paragraph holds only if some flow has another variant than ``paper``.)
+    is whole if the TCP implementation of a flow compares it with a rounded backlog.  (With
+    ``fluid`` these fields are not whole if all flows have the variant ``paper``.)
     """
     if isinstance(where.plain, Integer) or where.key == "initial_window":
         return True
