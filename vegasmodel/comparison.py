@@ -180,7 +180,7 @@ class Comparison:
 
     @property
     def runs(self) -> int | None:
-        """How many runs a measurement by ns-2 or ns-3 averages; ``None`` for any other."""
+        """Over how many runs ns-2 or ns-3 averaged; ``None`` for any other measurement."""
         return self.measured.scenario.run.times if self.measured.model in ENGINES else None
 
     def scatter(self) -> float | None:
@@ -288,7 +288,7 @@ class Comparison:
 
 
 def _said_of(nearest: Sequence[str], errors: Mapping[str, Mapping[str, float | None]]) -> str:
-    """Which models err least, as text; only the first three are named."""
+    """A text on which models have the least throughput error; it names at most three."""
     if not nearest:
         return "no model has an error"
     if len(nearest) == 1:

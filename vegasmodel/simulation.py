@@ -341,12 +341,12 @@ def limit_cycle(
     flow ``send_jitter = "0 s"``; the result's ``hint`` says so.
 
     ``longest`` limits the search, in round trips.  With the continuous equations, the search fails
-    if the buffer does not overflow for this time and the windows do not come to rest.  Without
-    them, it is the length of the longest run.  A longer run can find longer periods, and its
+    if for this time the buffer does not overflow and the windows do not become constant.  In all
+    other cases it is the length of the longest run.  A longer run can find longer periods, and its
     averages have smaller standard errors.
 
-    If neither was found, the result's ``hint`` says what to try next.  It is empty if motions
-    cannot repeat, for example under random loss.
+    If the search finds neither a fixed point nor a periodic motion, the result's ``hint`` says what
+    to try next.  It is empty if motions cannot repeat, for example under random loss.
 
     Raises ``FieldError`` for an unknown model and for a wrong argument, and ``ValueError`` if the
     model cannot simulate the scenario.
@@ -381,8 +381,9 @@ def limit_cycle(
 
 
 def _what_may_repeat(scenario: Scenario, continuous: bool) -> str:
-    """A hint on how a periodic motion may be found; empty if chance keeps it from repeating.
+    """A hint on how a periodic motion may be found.
 
+    It is empty if motions cannot repeat because of chance, other than by random waits of senders.
     ``continuous`` says whether the search was by the continuous equations of ``fluid``.
     """
     if scenario.replace({"flow.send_jitter": 0.0}).by_chance:

@@ -138,9 +138,10 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
 
 def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
-    """Texts on the first Vegas flow whose recoveries are limited by the receiver's window.
+    """A text on the first Vegas flow whose recoveries the receiver's window limits, in a list.
 
-    The list has one text, or none if there is no such flow.
+    The list is empty if there is no such flow.
+
     In a recovery without SACK, each duplicate ACK after the third adds a packet to Vegas's window,
     so the window may double. A ``max_window`` below twice the mean window then holds packets back.
     In ns-2 such a ``max_window`` has a second effect: packets may count as sent twice
@@ -355,7 +356,7 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _timers_of(scenario: Scenario, flow: Flow) -> Stack:
-    """The TCP implementation whose timers the flow has."""
+    """The TCP implementation whose timers the flow has; in ns-2, CUBIC's differ from the others."""
     runs = stack(scenario, flow)
     return runs.for_cubic() if find(flow.law).is_cubic else runs
 
@@ -383,10 +384,10 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _first_windows_fit(scenario: Scenario) -> bool:
-    """Whether all first windows together are at most c max(RTT) plus the buffer, in packets.
+    """Whether the path and the buffer have room for the first windows of all flows together.
 
-    If not, flows that start together may overflow the buffer at once. Here c is the capacity, and
-    max(RTT) the longest round-trip time of a flow with empty queues.
+    If not, flows that start together may overflow the buffer at once. The room is taken to be the
+    buffer plus the capacity times the longest round-trip time with empty queues, in packets.
     """
     groups, link = scenario.flows, scenario.links[0]
     first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in groups)

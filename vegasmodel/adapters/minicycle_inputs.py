@@ -37,7 +37,11 @@ def given(scenario: Scenario) -> dict[str, Floats]:
 
 
 def vegas_group(scenario: Scenario) -> Flow:
-    """A group of Vegas flows; all of them have the same parameters (``minicycle.reason``)."""
+    """The first group of Vegas flows.
+
+    A group is an entry ``[[flow]]`` of the scenario.  In the model all groups of Vegas flows have
+    the same parameters (``minicycle.reason``).
+    """
     return next(group for group in scenario.flows if group.keeps_backlog)
 
 

@@ -30,7 +30,7 @@ MAX_ORDER = 10_000  # flows, if arrivals are followed one by one; time grows wit
 
 
 def failure(status: int) -> str:
-    """Why a model has no answer if the solver ends with this status."""
+    """A text for a model without a result: how the solver of the steady state has ended."""
     return f"the solver of the steady state has no answer: {Status(int(status)).reason}"
 
 
@@ -79,8 +79,9 @@ def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) 
 def many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> Assumption:
     """The assumption that one packet more or less in the queue hardly changes the rates.
 
-    ``rest.many_packets`` tests it. A flow's backlog follows from its rate in ``rates``, pkt/s [n],
-    its over-estimate of baseRTT in ``x``, s [n], and the queueing delay ``delay``, s.
+    ``rest.many_packets`` tests it. For the test each flow keeps its present backlog, which follows
+    from its rate in ``rates``, pkt/s [n], its over-estimate of baseRTT in ``x``, s [n], and the
+    queueing delay ``delay``, s.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")
@@ -129,7 +130,7 @@ def equation(scenario: Scenario) -> str:
 
 
 def reason_against(scenario: Scenario) -> str | None:
-    """Why models of Vegas flows on one link cannot be evaluated for it; ``None`` if they can."""
+    """Why models of Vegas flows on one link have no result for the scenario, or ``None``."""
     reason = one_link(scenario) or laws_within(scenario, ["vegas"])
     if reason is None and len({group.variant for group in scenario.flows}) > 1:
         reason = "the equations have one variant of Vegas for all flows"

@@ -170,7 +170,10 @@ def _holds(
 
 
 def _swing(period: float) -> str:
-    """What an unstable queue does, from the period of the oscillation that grows fastest, in s."""
+    """A text on what an unstable queue does; ``period`` is that of its fastest growing oscillation.
+
+    It is in s, and infinite if the fastest growing deviation does not oscillate.
+    """
     if math.isinf(period):
         return "a small deviation of the queue grows"
     return (

@@ -52,7 +52,7 @@ class StabilityVerdict(Shown):
         return None if self.stability is None else self.stability.stable
 
     def __repr__(self) -> str:
-        """One line: stable or not, the growth rate of a disturbance, and its period."""
+        """One line: whether the equilibrium is stable, and its queue, growth rate and period."""
         figures = [f"{name} {value}" for name, value in self._figures.items()]
         return f"<StabilityVerdict of {self.scenario.name}: {', '.join([self._said, *figures])}>"
 
@@ -70,7 +70,10 @@ class StabilityVerdict(Shown):
 
     @property
     def _figures(self) -> dict[str, str]:
-        """The figures of the verdict as texts with units, by their names."""
+        """The queue, the growth rate of a disturbance and its period, as texts with units.
+
+        What is infinite or unknown is left out.
+        """
         if self.rest is None or self.stability is None:
             return {}
         s, queue = self.stability, self.scenario.links[0].capacity * self.rest.delay

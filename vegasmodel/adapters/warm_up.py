@@ -195,17 +195,18 @@ def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> flo
 
 
 def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
-    """The time in seconds that a window needs to grow back to W after a loss.
+    """The time in seconds that a window needs to grow back after a loss.
 
-    The flow gets its fair share r of the link ``narrow`` (``share``, in its packets per second). At
-    the loss this link's queue is full, so it adds the delay Q to the propagation delay T of the
-    path. So W = r (T + Q). The loss multiplies it by b (``decrease``).
+    Let W be the window at the loss. The flow gets its fair share r of the link ``narrow``
+    (``share``, in its packets per second). At the loss this link's queue is full, so it adds the
+    delay Q to the propagation delay T of the path. So W = r (T + Q). The loss multiplies W by b
+    (``decrease``). The result is the time from the window b W to the window W.
 
     - If the window w grows by one packet per round trip, its RTT is max(T, w/r). The time is the
-      integral of this RTT over w, from b W to W.
-    - CUBIC's cubic function, with the constant C, reaches W after cbrt((1 - b) W/C) seconds. In the
-      region where CUBIC follows Reno, its window grows by 3 (1 - b)/(1 + b) packets per round trip
-      (RFC 9438 4.3). The shorter of the two times counts.
+      integral of this RTT over w.
+    - CUBIC's window grows by the faster of two rules. By the cubic function, with the constant C,
+      it reaches W after cbrt((1 - b) W/C) seconds. By the rule that follows Reno, it grows by
+      3 (1 - b)/(1 + b) packets per round trip (RFC 9438 4.3).
 
     Q is the time in which the link sends a full buffer, or RED's highest threshold. If the buffer
     is infinite, or the queue is neither drop-tail nor RED, Q is taken as 0. If packets are lost at

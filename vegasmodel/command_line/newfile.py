@@ -241,7 +241,10 @@ def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
 
 
 def _left_out(trace: Trace, flows: list[dict[str, Any]], idle: Mapping[str, str]) -> str:
-    """The tables of flows with little to send (``idle``), as comments; at most ``MAX_FLOWS``."""
+    """Comments for the scenario file: the tables of up to ``MAX_FLOWS`` flows with little to send.
+
+    ``idle`` maps the names of these flows to the reasons.
+    """
     rtts, text = estimate(trace).base_rtt if idle else {}, ""
     for name in list(idle)[:MAX_FLOWS]:
         table = dict(flows[trace.flows.index(name)])
@@ -316,7 +319,7 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
 
 
 def _moment(time: float) -> str:
-    """A time in s as text, with all digits down to microseconds, as traces tell times."""
+    """A time in s as text, rounded to microseconds, the resolution of most traces."""
     return f"{time:.6f}".rstrip("0").rstrip(".") + " s"
 
 

@@ -74,8 +74,8 @@ JUMP = (
 def _show(traced: StabilityBoundary) -> None:
     """Print the boundary between stable and unstable: its curves as a table, and its jumps.
 
-    If there is no curve, a sentence says so. At a jump the equilibrium changes from stable to
-    unstable although no root was found that crosses the imaginary axis.
+    If there is no curve, a sentence says so. At a jump the equilibrium changes between stable and
+    unstable, although no root was found that crosses the imaginary axis.
     """
     from vegasmodel.report import console
 

@@ -94,7 +94,7 @@ class Table(Protocol[Row]):
         """The shape of the array of records; its first entry is the number of records."""
 
     def __len__(self) -> int:
-        """The number of records. In compiled code it takes less time to compile than ``shape``."""
+        """The number of records; ``len`` takes less time to compile than ``shape``."""
 
     @overload
     def __getitem__(self, place: int, /) -> Row: ...

@@ -111,6 +111,7 @@ def _fair(boxes: _Boxes) -> bool:
 
 def _least_squares(boxes: _Boxes) -> float:
     """The least sum of squared rates over all equilibria; Jain's index is greatest there.
+
     Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
     queueing delay less the largest over-estimate of baseRTT. phi_i(g) is the flow's rate per packet
     of backlog, and the backlog lies between a_i and b_i.
@@ -170,6 +171,7 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
 
 def _most_squares(boxes: _Boxes) -> float:
     """The greatest sum of squared rates over all equilibria; Jain's index is least there.
+
     Flow i's rate r_i lies between l_i = a_i phi_i(g) and u_i = b_i phi_i(g). Here g is the gap, the
     queueing delay less the largest over-estimate of baseRTT. phi_i(g) is the flow's rate per packet
     of backlog, and the backlog lies between a_i and b_i.

@@ -29,6 +29,7 @@ class Function(NamedTuple):
     """A function of a complex variable in 1/s, whose roots are wanted, and what is known of it.
 
     The function is real on the real axis, and has a pole at 0.
+
     - ``at``: returns the function's value, its derivative, and the sum of the sizes of its terms.
     - ``axis``: returns its poles on the positive imaginary axis below a frequency, 1/s.
     - ``real``: its negative real poles, 1/s.
@@ -133,8 +134,8 @@ def search(
 def _newton(function: Function, z: Complex, box: tuple[float, float, float]) -> Complex:
     """The points at which Newton's method ends, for the starting points ``z`` in the complex plane.
 
-    The method looks for roots of the function. A starting point is dropped if the
-    method goes from it to a point far outside the rectangle ``box``, which is (left, right, top).
+    The method looks for roots of the function. A starting point is dropped if the method goes from
+    it to a point far outside the rectangle ``box``, which is (left, right, top).
 
     A root may be very close to a pole of the function. Newton's method would find such a root only
     from nearby. So each step is computed for the product of the function and all factors (z - p),
@@ -187,5 +188,5 @@ def _distinct(function: Function, z: Complex, left: float, right: float, top: fl
 
 
 def with_conjugates(found: Complex) -> int:
-    """The number of roots in ``found``, and of their conjugates, which ``found`` leaves out."""
+    """The number of the roots ``found`` and of their conjugates, which ``found`` leaves out."""
     return 2 * int((found.imag > 0).sum()) + int((found.imag == 0).sum())

@@ -389,11 +389,11 @@ class Band:
         return grid[good], state.rates[good], state.delay[good]
 
     def _window(self, edge: Floats, delay: float) -> Floats:
-        """The window r (rtt + Delta) of a flow with the backlog ``edge``, both in packets.
+        """The window of each flow, in packets, if its backlog is ``edge`` packets.
 
-        This is equation (10) of Boutremans and Le Boudec. r is the flow's rate, and Delta is the
-        queueing delay ``delay``. The window is infinite if Delta is not above the flow's
-        over-estimate of baseRTT.
+        It is r (rtt + Delta), by equation (10) of Boutremans and Le Boudec. r is the flow's rate,
+        and Delta is the queueing delay ``delay`` in s. The window is infinite if Delta is not above
+        the flow's over-estimate of baseRTT.
         """
         y = delay - self.x
         bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0

@@ -115,7 +115,10 @@ class _Equation:
         return float(self.edge.window(np.array(self.seen(B))))
 
     def __call__(self, z: Floats, B: float) -> Floats:
-        """The left side of the equation, ln(V(p)/E) + z - p; NaN if Vegas sees no queue."""
+        """The left side of the class's equation, ln(V(p)/E) + z - p = 0, at the buffer B.
+
+        It is NaN if Vegas sees no queue.
+        """
         p = np.clip(z, 0.0, 1.0)
         ratio = self.window(B, float(p[0])) / self.edge_window(B) if self.seen(B) > 0.0 else 0.0
         return np.asarray((math.log(ratio) if ratio > 0.0 else math.nan) + z - p)

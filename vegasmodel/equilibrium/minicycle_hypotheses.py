@@ -22,7 +22,10 @@ DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
 
 class Setting(NamedTuple):
-    """The link and the flows of a cycle; the arrays broadcast with the fields of the cycle."""
+    """The link and the flows for which ``held`` tests the hypotheses of the mini-cycle model.
+
+    The arrays broadcast with the fields of the ``Cycle`` that is tested.
+    """
 
     M: Floats  # the bandwidth-delay product, packets
     B: Floats  # the buffer, packets

@@ -85,9 +85,9 @@ def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False
     grows by one packet in ``reno_windows`` round trips, even above the window at the last loss.
     With ``whole_window``, as in Linux, there are three more differences (``bictcp_update``):
 
-    - Windows and the target are whole numbers. The window after a loss is rounded down, and both
-      functions of time begin at the rounded window. The target is rounded up below W_max, and down
-      above W_max.
+    - Windows and the target are whole numbers. The window after a loss is rounded down, and the
+      cubic function and Reno's window begin at the rounded window. The target is rounded up below
+      W_max, and down above W_max.
     - The target is the cubic function one least RTT ahead, instead of one present RTT ahead.
     - While the window does not change, it is compared with Reno's at most once per 1/32 s. The ACKs
       of a round trip usually arrive together, within less time. So the windows are compared at the

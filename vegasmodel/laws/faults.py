@@ -45,7 +45,7 @@ class Record:
         self._lock = threading.Lock()
 
     def begin(self) -> None:
-        """Begin a run on the present thread: forget the fault of the thread's last run."""
+        """Begin a run on the present thread, so the fault of its previous run is deleted."""
         with self._lock:
             owners = self.table[:, 0]
             mine = owners == threading.get_ident()

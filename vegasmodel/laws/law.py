@@ -136,9 +136,10 @@ class Law:
 
 
 def place(rule: Any, error: Exception | None = None) -> str:
-    """For errors: where a congestion control's function is, such as "my_law.py, line 7"; or empty.
+    """A text for error messages: where a congestion control's function is, or empty if not known.
 
-    If ``error`` is given, the line is the one in the function at which this error occurred.
+    An example is "my_law.py, line 7".  If ``error`` is given, the line is the one in the function
+    at which this error occurred.
     """
     code = getattr(rule, "__code__", None)
     if code is None:
@@ -153,7 +154,7 @@ def place(rule: Any, error: Exception | None = None) -> str:
 
 
 def must_return(name: str, source: Source) -> str:
-    """For errors: what a congestion control's function ``name`` must return for ``source``."""
+    """A text for error messages: what the law's function ``name`` must return for ``source``."""
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     least = least_answer(name)
     return f"it must return a number from {least:g} to {LARGEST_ANSWER:g}; its Source had {saw}"

@@ -148,7 +148,7 @@ class Stack(Mechanisms):
         return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
 
     def for_cubic(self) -> Stack:
-        """The same TCP implementation with what only its CUBIC has (``cubic_agent``)."""
+        """The same TCP implementation for a CUBIC flow: with the values of ``cubic_agent``."""
         own: dict[str, Any] = dict(self.cubic_agent)
         return replace(self, **own)
 

@@ -52,7 +52,8 @@ class LimitCycles:
     def distinct(self) -> tuple[LimitCycle, ...]:
         """One steady state for each outcome, in the order of ``outcomes``.
 
-        It is the one whose throughputs are nearest to the outcome's mean throughputs.
+        An outcome may consist of several similar steady states.  The one is chosen whose
+        throughputs are nearest to their means over the outcome.
         """
         examples = (self.cycles[each.example] for each in self.outcomes)
         return tuple(cycle for cycle in examples if cycle is not None)

@@ -66,9 +66,9 @@ def design(
     ``verify`` has the names of other models and simulators, or is one name.  Each of them is
     evaluated at each solution (if it takes only whole numbers for the field, at the nearest one).
     A solution's ``achieved`` is the quantity as ``model`` predicts it, and its ``verified`` has the
-    others' values.  If they differ by more than 10 % of the target (or ``within``, if that is
-    more), its ``note`` says so.  If the scenario has random elements and gives no number of runs,
-    ns-2 and ns-3 make at least 3 runs to verify a solution.
+    values by the other models.  If these differ from ``achieved`` by more than 10 % of the target
+    (or ``within``, if that is more), its ``note`` says so.  If the scenario has random elements and
+    gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a solution.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of ``achieved``
     and ``verified``.  If half the width of a 95 % confidence interval is more

@@ -97,8 +97,8 @@ class Solution:
 class Design(Shown):
     """All values of a field that were found to meet a target; if there is none, the reason.
 
-    The ``sense`` of the target is ``=``, ``>=`` or ``<=``.  With the last two, ``intervals`` has
-    the values that meet it, and ``solutions`` the ends of these intervals.
+    The ``sense`` of the target is ``=``, ``>=`` or ``<=``.  With ``>=`` or ``<=``, ``intervals``
+    has the values that meet the target, and ``solutions`` the ends of these intervals.
 
     ``table`` gives a text with a line for each value, and what each model predicts at it.  Its
     title has the notes.

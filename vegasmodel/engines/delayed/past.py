@@ -93,6 +93,7 @@ class Memory:
         Before the start, it is the state that was given for that time.  After the start, it comes
         from the polynomial of the step that contains u; this may be the step that is being made
         (``current``).
+
         ``low`` and ``high`` are two successive breaks: times at which the solution or one of its
         derivatives jumps.  Only the steps between these two breaks are used.  If u lies outside the
         interval, the polynomial of the step nearest to u is extrapolated to u.
@@ -160,8 +161,5 @@ class Memory:
 
 
 def rounding(t: float) -> float:
-    """The difference in seconds up to which two times near t are treated as equal.
-
-    It allows for rounding errors.
-    """
+    """The difference in seconds that rounding errors may cause between two equal times near t."""
     return 1e-14 * max(1.0, abs(t))

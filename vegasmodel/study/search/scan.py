@@ -73,7 +73,10 @@ def _follow(tried: Tried) -> None:
     from scipy.optimize import elementwise
 
     def side(x: NDArray[Any]) -> Floats:
-        """The quantity minus the target at the values x; 0 where ``by_chance`` is true."""
+        """The model's quantity minus the target, at the values x of the field.
+
+        It is set to 0 where ``by_chance`` is true, so that the root finder stops there.
+        """
         miss = tried.miss(x)
         there = np.isin(x, tried.x[sides.by_chance(tried)])
         return np.where(there, 0.0, miss)

@@ -77,7 +77,7 @@ def nearer(tried: Tried, left: int, right: int) -> int:
 
 
 def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """The indices of the first and the last entry of each run of entries that are true."""
+    """The indices of the first and the last entry of each unbroken sequence of true entries."""
     inside = np.concatenate([[False], mask, [False]])
     edges = np.flatnonzero(inside[1:] != inside[:-1])
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]

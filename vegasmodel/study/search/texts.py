@@ -141,7 +141,10 @@ def _almost(tried: Tried) -> str:
 
 
 def _answer(tried: Tried, i: int) -> str:
-    """The quantity at tried value ``i``, with its standard error: ``0.38 ± 0.02 at 3 pkt``."""
+    """The model's quantity at tried value number ``i``, as text: ``0.38 ± 0.02 at 3 pkt``.
+
+    The second number is the standard error.  It is left out if it is unknown.
+    """
     error = standard_error(tried.aim, tried.made.get(float(tried.x[i])))
     said = tried.aim.text(tried.y[i] + tried.aim.value)
     said += f" ± {tried.aim.text(error, 2)}" if error else ""

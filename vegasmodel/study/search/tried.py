@@ -127,7 +127,10 @@ class Tried:
         return self.aim.of(found, self.scenario) - self.aim.value
 
     def points_at(self, x: Floats, scenario: Scenario) -> points.Points:
-        """Copies of ``scenario`` (points) with these values of the field; a count is an integer."""
+        """The copies of ``scenario`` in which the searched field has the values ``x``.
+
+        The values become integers if the field's rule asks for whole numbers.
+        """
         integer = isinstance(self.field.plain, Integer)
         column = x.astype(np.int64) if integer else x
         return points.Points(scenario, (self.field,), (column,))
