@@ -238,13 +238,21 @@ def test_the_pair_with_the_largest_error_is_named() -> None:
     assert "-0.693 (a/b)" in comparison.Comparison(two, equal, (of_two,)).table()  # -ln 2
 
 
-def test_without_a_measurement_the_error_names_the_other_ways() -> None:
+def test_without_a_measurement_the_error_names_the_other_ways(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """ns-2 has no Vegas of Linux, and no such run is stored."""
     flow = Flow(law="vegas", rtt=0.04321, variant="linux")
     scenario = Scenario(links=(Link(name="l", capacity=833.0, buffer=31.0),), flows=(flow,))
-    other = r"give compare a trace \(--trace FILE\), or use predict, which needs no measurement$"
+    other = r"give compare a trace \(trace=FILE\), or use predict, which needs no measurement$"
     with pytest.raises(FieldError, match=rf"'linux' cannot be measured in ns-2; .*; {other}"):
         vm.compare(scenario)
+    path = tmp_path / "s.toml"
+    path.write_text(scenario.to_toml())
+    assert run(["compare", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"vegasmodel: {path}, flow 1, key variant: 'linux' cannot be measured")
+    assert "give compare a trace (--trace FILE), or use predict" in said
 
 
 def test_more_runs_are_asked_of_a_simulator_only() -> None:

@@ -23,6 +23,19 @@ ENGINES = ("ns2", "ns3")
 OVERLOAD = 1.05  # load / capacity; a trace with a greater value is of another scenario
 
 
+class MeasurementError(FieldError):
+    """Raised if ``compare`` has no trace, and ns-2 lacks a feature of the scenario.
+
+    ``lacks`` is ns-2's error. The message also says what to do; ``trace`` is how a user names the
+    trace there, in Python by default.
+    """
+
+    def __init__(self, lacks: FieldError, trace: str = "trace=FILE") -> None:
+        self.lacks = lacks
+        other = f"give compare a trace ({trace}), or use predict, which needs no measurement"
+        super().__init__(lacks.field, lacks.value, f"{lacks.allowed}; {other}", wrong=lacks.wrong)
+
+
 def run_engine(
     scenario: Scenario, engine: str = "ns2", timeout: float | None = None, *, brief: bool = False
 ) -> Prediction:
@@ -89,9 +102,7 @@ def find(scenario: Scenario, trace: str | Path | Trace | None, timeout: float | 
         else:
             found = run_engine(_several(scenario), timeout=timeout)
     except FieldError as error:  # ns-2 lacks a feature of the scenario
-        other = "give compare a trace (--trace FILE), or use predict, which needs no measurement"
-        allowed = f"{error.allowed}; {other}"
-        raise FieldError(error.field, error.value, allowed, wrong=error.wrong) from None
+        raise MeasurementError(error) from None
     if not damaged:
         return found
     detail = f"{', '.join(damaged)} cannot be read and may be of this scenario"

@@ -205,6 +205,7 @@ def compare(
     """
     from vegasmodel import comparison
     from vegasmodel.fields import toml_file
+    from vegasmodel.measurement import MeasurementError
     from vegasmodel.predictor import choose
     from vegasmodel.report import console
 
@@ -216,7 +217,10 @@ def compare(
     inputs.register(laws)
     table = toml_file.read(scenario)
     with toml_file.keys_of(scenario, {*table, "link", "flow", "run"}):
-        result = comparison.compare(table, trace, names, most, runs=runs)
+        try:
+            result = comparison.compare(table, trace, names, most, runs=runs)
+        except MeasurementError as error:
+            raise MeasurementError(error.lacks, "--trace FILE") from None
     if json:
         console.print_json(result.to_json())
     else:
