@@ -1,5 +1,6 @@
 """Scenario files with missing keys, completed by a trace: accuracy, messages, refusals."""
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -202,6 +203,32 @@ def test_without_a_trace_the_same_file_is_refused(gaps, capsys):
         said = capsys.readouterr()
         assert said.err.strip().endswith("this key is required")
         assert said.out == ""
+
+
+def test_estimates_in_place_of_defaults_are_named(tmp_path, capsys):
+    """Two Vegas flows of Linux kept 3.5 packets; the file leaves out their thresholds."""
+    path = tmp_path / "s.toml"
+    path.write_text(toml_file.write(without(toml_file.read(WHOLE), "alpha", "beta")))
+    ask = ["compare", str(path), "--trace", str(TRACE), "--model", "fluid"]
+    assert run(ask) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    named = "flow 1, alpha = 3, not 2 pkt; flow 1, beta = 3, not 4 pkt; flow 2, alpha = 3, not 2"
+    assert f"The models do not take the defaults of keys that the file leaves out: {named}" in said
+    assert said.endswith("To keep a default, write it into the file: alpha = 2 (flow 1).")
+    assert run([*ask, "--json"]) == 0
+    first, *_ = json.loads(capsys.readouterr().out)["estimates"]
+    assert (first["key"], first["value"], first["default"]) == ("flow[0].alpha", 3.0, 2.0)
+
+
+def test_a_trace_of_the_scenario_of_the_file_replaces_no_default():
+    """Vegas beside Reno rests at beta, so the estimate was alpha = 3, three times the default."""
+    table = without(toml_file.read(WHOLE), "alpha", "beta")
+    scenario, found = vm.Scenario.from_dict(table), read(TRACE)
+    assert complete(table, dataclasses.replace(found, scenario=scenario.fingerprint())) == (
+        scenario,
+        (),
+    )
+    assert complete(table, dataclasses.replace(found, scenario="0" * 16))[1]
 
 
 def test_a_whole_file_has_no_estimates(capsys):

@@ -210,6 +210,7 @@ class Comparison:
         tables.print_results(self.scenario, shown)
         if self.errors:
             self._print_errors()
+        console.paragraphs(tables.in_place_of_defaults(self.estimates))
         if self.scenario.estimated_from is not None:
             said = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
             console.paragraphs([f"{said}: a model's error is also theirs."])

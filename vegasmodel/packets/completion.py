@@ -13,6 +13,9 @@ and in Linux all flows of a host do. If a single value of alpha = beta explains 
 these flows, it is the estimate. Otherwise alpha is the smallest of these backlogs, and beta the
 largest. If the file gives beta, the estimate of alpha is at most this beta. TCP implementations
 compute the backlog in different ways, so the estimate depends on the flow's ``variant``.
+
+If the trace says that it was made from the scenario of the file, nothing is estimated: what the
+file leaves out has its default, as in the run that made the trace.
 """
 
 from __future__ import annotations
@@ -53,7 +56,8 @@ class Filled:
 
     ``key`` names it, such as ``link[0].buffer``. The trace agrees with all values from ``low`` to
     ``high``; ``value`` is the estimate, in ``unit``. ``how`` says how the estimate was found. If
-    the trace does not tell a buffer or alpha, ``value`` is the default of the key.
+    the trace does not tell a buffer or alpha, ``value`` is the default of the key. ``default`` is
+    the key's default; it is ``None`` for a key that a scenario file must have.
     """
 
     key: str
@@ -62,6 +66,12 @@ class Filled:
     high: float
     unit: str
     how: str
+    default: float | None = None
+
+    @property
+    def replaces_default(self) -> bool:
+        """Whether the estimate is another value than the key's default."""
+        return self.default is not None and self.value != self.default
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as a dictionary for JSON; an infinite value becomes ``None``."""
@@ -78,6 +88,9 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     of the trace; a required key cannot be estimated from the trace; the completed scenario is not
     valid (``EstimateError``).
     """
+    made_from = _scenario_of(trace, table)
+    if made_from is not None:
+        return made_from, ()
     table, filled = _as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
     link_gaps = [key for key in ("capacity", "buffer") if len(links) == 1 and key not in links[0]]
@@ -123,6 +136,17 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         return Scenario.from_dict(completed), tuple(filled)
     except FieldError as error:
         raise EstimateError(error, _names_at(error.field, pairing)) from None
+
+
+def _scenario_of(trace: Trace, table: Mapping[str, Any]) -> Scenario | None:
+    """The scenario of a file if the trace says that it was made from it; else ``None``."""
+    if trace.scenario is None:
+        return None
+    try:
+        scenario = Scenario.from_dict(table)
+    except FieldError:  # the file lacks a key, or has a mistake
+        return None
+    return scenario if scenario.fingerprint() == trace.scenario else None
 
 
 class EstimateError(FieldError):
@@ -281,15 +305,15 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
         return _filled(place, known.capacity)
     found = known.buffer
     if found is None or not isinstance(link.queue, DropTail) or link.loss:
-        return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT)
+        return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT, link.buffer)
     endless = any(group.grows_until_loss for group in draft.flows)
     if lost_packets(trace) is False and not endless:  # a larger buffer would give the same trace
         how = f"{found.how}, so the default"
-        return Filled(place, math.inf, found.low, math.inf, "pkt", how)
+        return Filled(place, math.inf, found.low, math.inf, "pkt", how, link.buffer)
     if trace.engine == "ns2":
         how = f"{found.how}; one more, as ns-2's limit counts the packet in transmission"
-        return _filled(place, _moved(found, 1.0, how))
-    return _filled(place, found)
+        return _filled(place, _moved(found, 1.0, how), link.buffer)
+    return _filled(place, found, link.buffer)
 
 
 def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
@@ -331,13 +355,16 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     least = 0.0 if stack.real_numbers else 1.0  # alpha and beta must be above 0
     alpha, beta = max(min(values, default=0.0), least), max(values, default=0.0)
     if alpha <= 0.0 or beta < alpha:
-        return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT)]
+        return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT, flow.alpha)]
     if max(lows) <= min(highs):
         one = counted(float(np.mean([e.value for e in found])))
         alpha = beta = max(min(max(one, *lows), *highs), least)
     pair = {"alpha": alpha, "beta": beta} if both else {"alpha": min(alpha, flow.beta)}
     low, high, how = max(min(lows), least), max(highs), found[0].how
-    return [Filled(f"flow[{g}].{key}", value, low, high, "pkt", how) for key, value in pair.items()]
+    return [
+        Filled(f"flow[{g}].{key}", value, low, high, "pkt", how, getattr(flow, key))
+        for key, value in pair.items()
+    ]
 
 
 def _moved(found: Estimate, by: float, how: str) -> Estimate:
@@ -345,8 +372,8 @@ def _moved(found: Estimate, by: float, how: str) -> Estimate:
     return dataclasses.replace(found, value=value, low=low, high=high, how=how)
 
 
-def _filled(place: str, found: Estimate) -> Filled:
-    return Filled(place, found.value, found.low, found.high, found.unit, found.how)
+def _filled(place: str, found: Estimate, default: float | None = None) -> Filled:
+    return Filled(place, found.value, found.low, found.high, found.unit, found.how, default)
 
 
 def _put(completed: dict[str, Any], filled: list[Filled]) -> None:

@@ -10,6 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import format_number, format_time, told
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import with_error
@@ -330,9 +331,16 @@ def print_estimates(filled: Sequence[Filled]) -> None:
     """
     if filled:
         rows = [
-            [told(e.key), f"{e.value:.4g} {e.unit}", f"{e.low:.4g}..{e.high:.4g}"] for e in filled
+            [
+                told(e.key),
+                f"{e.value:.4g} {e.unit}",
+                f"{e.low:.4g}..{e.high:.4g}",
+                "-" if e.default is None else f"{e.default:.4g} {e.unit}",
+            ]
+            for e in filled
         ]
-        console().print(table(["left out", "estimate", "range"], rows, "Estimated from the trace"))
+        columns = ["left out", "estimate", "range", "default"]
+        console().print(table(columns, rows, "Estimated from the trace"))
         ways = dict.fromkeys(e.how for e in filled)
         named = [("; ".join(told(e.key) for e in filled if e.how == way), way) for way in ways]
         known = (
@@ -341,3 +349,25 @@ def print_estimates(filled: Sequence[Filled]) -> None:
         known += "A value in the file is not estimated."
         paragraphs([*(f"{keys}: {way}." for keys, way in named), known])
         console().print()
+
+
+def in_place_of_defaults(filled: Sequence[Filled]) -> list[str]:
+    """A sentence that names the estimates which are not the defaults of their keys.
+
+    It also says how to keep the defaults.  The list is empty if there are no such estimates.
+    """
+    others = [e for e in filled if e.replaces_default]
+    if not others:
+        return []
+    named = few(
+        [f"{told(e.key)} = {e.value:.4g}, not {e.default:.4g} {e.unit}" for e in others],
+        6,
+        clauses=True,
+    )
+    first = others[0]
+    where, _, key = told(first.key).rpartition(", ")
+    kept = f'{key} = "inf"' if first.default == math.inf else f"{key} = {first.default:.4g}"
+    return [
+        f"The models do not take the defaults of keys that the file leaves out: {named}. These are "
+        f"estimates from the trace. To keep a default, write it into the file: {kept} ({where})."
+    ]
