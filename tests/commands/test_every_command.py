@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+import vegasmodel as vm
 from tests.commands.scenes import RATIO, document
-from vegasmodel.command_line.commands import run
+from vegasmodel.command_line.commands import ONLY_IN_PYTHON, app, run
 
 HOSTILE = ["[exec touch x]", "$env(HOME); touch x", "a;`touch x`", '"quoted" {brace', "[bold]b[/]"]
 
@@ -41,8 +42,6 @@ def test_a_hostile_name_is_only_a_name(
 
 
 def test_a_command_without_an_example_is_not_documented() -> None:
-    from vegasmodel.command_line.commands import app
-
     for name, command in app.commands.items():
         assert f"Example: vegasmodel {name}" in (command.help or "")
 
@@ -60,6 +59,20 @@ def test_help_and_no_heavy_imports() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_a_function_without_a_command_is_said_to_be_in_python(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ONLY_IN_PYTHON:
+        assert callable(getattr(vm, name))
+        assert name not in app.commands
+    for word in ("limit_cycle", "limit-cycle"):
+        assert run([word, "s.toml"]) == 2
+        there = "In Python there is vegasmodel.limit_cycle."
+        assert capsys.readouterr().err == f"vegasmodel: No such command '{word}'. {there}\n"
+    assert run(["simulate", "--help"]) == 0
+    assert "vegasmodel.limit_cycle" in capsys.readouterr().out
 
 
 def test_no_command_begins_with_an_empty_line(

@@ -32,6 +32,9 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.support import exits
 
 NAME = "vegasmodel"
+ONLY_IN_PYTHON = (  # functions without a command of the same name
+    "batch", "limit_cycle", "limit_cycles", "predict_all", "sensitivity", "uncertainty"
+)  # fmt: skip
 
 
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -45,12 +48,17 @@ def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
 class _Commands(click.Group):
     """A group of commands that refuse an option given twice, unless it may have several values.
 
-    By default click would use the last value.
+    By default click would use the last value.  If an unknown command is a function that exists in
+    Python only, the error says so.
     """
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        asked = args[0].replace("-", "_")
+        if asked in ONLY_IN_PYTHON and self.get_command(ctx, args[0]) is None:
+            there = f"In Python there is vegasmodel.{asked}."
+            raise click.UsageError(f"No such command {args[0]!r}. {there}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             own = click.Context(command, parent=ctx)

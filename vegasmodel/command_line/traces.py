@@ -58,6 +58,9 @@ def simulate(
 ) -> None:
     """Trajectories: windows, rates, RTTs and queues over time.
 
+    No command finds the steady state itself, a fixed point or a cycle.  In Python there is
+    vegasmodel.limit_cycle for it.
+
     Example: vegasmodel simulate mixed.toml --plot windows.png
     """
     from vegasmodel import simulation
