@@ -79,6 +79,17 @@ def test_a_detected_loss_does_not_let_the_link_send_more_than_its_capacity():
     assert np.diff(total).max() <= c * data.time.values[1] * (1.0 + 1e-9)
 
 
+def test_packets_that_are_lost_or_wait_at_a_receiver_do_not_lengthen_the_mean_rtt():
+    """A full queue adds 64 ms to the RTT of 40 ms. The mean was 137 ms for Vegas, with its losses."""
+    flows = [
+        ns2("vegas", rtt=0.04, count=3, delayed_ack=True),
+        ns2("cubic", rtt=0.04, count=2, delayed_ack=True),
+    ]
+    case = scenario(flows, 625.0, 40.0, 60.0, 6.0)
+    found = vm.predict(case.replace({"run.runs": 4}), "fluid")
+    assert 0.09 < found.rtt_mean.min() < found.rtt_mean.max() < 0.104
+
+
 def test_delivered_is_a_mean_over_runs():
     case = scenario([vegas(), reno(0.13)], duration=60.0, warmup=20.0)
     found = vm.predict(case.replace({"run.runs": 3, "run.start_jitter": "5 s"}), "fluid")

@@ -291,7 +291,7 @@ def march(
                     within = delivered_within(grid[j] - began, h, flow.delivery_rate, rate)
                     record[j, 2 * n + 1 + i] += within
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
-                out.window[i] += h * flow.in_flight
+                out.window[i] += h * moving(flow)
                 out.active[i] += h
                 flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
                 before = flow.cwnd
