@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -314,6 +315,32 @@ def test_packets_at_the_receivers_leave_room_in_the_queue(buffer: float, loses: 
         half = found.sizes["time"] // 2
         assert ((found.lost[-1] - found.lost[half]).sum() > 0) == loses
         assert found.queue.max() <= buffer
+
+
+@pytest.mark.parametrize(("window", "held"), [(26.0, 0.0), (27.0, 1.0)])
+def test_a_packet_of_an_odd_window_waits_at_its_receiver_if_rtts_differ(
+    window: float, held: float
+) -> None:
+    """Of 27 packets one waits for the first packet of the next pair, of 26 none.
+
+    So at each queueing delay s the flows' rates are (27 - 1)/(T + s) and 26/(T + s) packets per
+    second, and both windows fill the queue alike. ``rounds`` moves each packet and agrees. A packet
+    that waits at its receiver has crossed the queue, so it does not lengthen the mean RTT.
+    """
+    vm.register_law("to-size", lambda f: 1.0 if f.window < f.beta else 0.0, slow_start="none")
+    keys: dict[str, Any] = {"alpha": window, "beta": window, "send_jitter": 0.0}
+    flows = [
+        Flow("to-size", rtt, name=f"{rtt}", variant="ns2", delayed_ack=True, **keys)
+        for rtt in (0.06, 0.09, 0.14)
+    ]
+    case = Scenario((Link(500.0),), flows, run=Run(100.0, 50.0))
+    found, packets = (vm.predict(case, model) for model in ("fluid", "rounds"))
+    s = found.rtt_mean - [0.06, 0.09, 0.14]
+    np.testing.assert_allclose(s, s[0], rtol=1e-6)
+    np.testing.assert_allclose(found.throughput, (window - held) / found.rtt_mean, rtol=1e-6)
+    assert found.throughput.sum() == pytest.approx(500.0)
+    np.testing.assert_allclose(found.throughput, packets.throughput, rtol=0.02)
+    assert found.queue_mean == pytest.approx(packets.queue_mean, abs=1.0)
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "gamma": group.gamma,
         "drift_factor": 0.5 if late and not runs.counts_packets else 1.0,
         "steps_down": vegas,
-        "counts_train": late and vegas and not runs.decides_late,
+        "counts_sent": late and vegas and not runs.decides_late,
         "ack_pause": runs.ack_pause,
         "delays_acks": group.delayed_ack and not runs.real_numbers,
         "decrease": group.decrease,

@@ -226,10 +226,10 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: floa
     A packet is additional if a flow sends more than one packet per ACK. The function begins with
     the additional packet that was sent last. ``loser`` says which flow loses a packet for it.
 
-    A receiver that delays ACKs may hold back one packet of its flow (``queue.hold_back``). The
-    rates of the flows leave this packet out. But while the flow's own train passes the queue, the
-    packet is in the queue, too. ``held`` is the rate that it adds in this time, in pkt/s, or 0 if
-    no receiver holds back a packet.
+    A receiver that delays ACKs may hold back one packet of its flow. The rates of the flows leave
+    this packet out. If all RTTs are equal, it is in the queue while the flow's own train passes the
+    queue (``queue.hold_back_from_train``). ``held`` is the rate that it adds in this time, in
+    pkt/s, or 0 if no flow has such a packet.
     """
     s_max = link.room / link.capacity
     while True:
@@ -309,7 +309,7 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     """Drop a packet of a train whose first ACK releases two packets, if the queue is too long.
 
     The receiver has held back a packet, so the queue is longer by one packet while this train
-    passes (``queue.hold_back``). The first packet of the train that is not late is lost
+    passes (``queue.hold_back_from_train``). The first packet of the train that is not late is lost
     (``loser.follower``). If all of them are late, none is lost in this round trip.
     """
     for i in range(len(flows)):
@@ -374,7 +374,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
             most = max(most, flow.extra)
             fits = link.capacity * (flow.rtt + s_max)
             many = many or flow.undetected > max(MOST_AT_ONCE, 2.0 * fits)
-            held = max(held, flow.held_back / (flow.rtt + s_max))
+            held = max(held, flow.held_back * flow.in_train / (flow.rtt + s_max))
             early = early or flow.early_ago > 0.0
     if over + freed + held <= RATE_ERROR * link.capacity:
         return True

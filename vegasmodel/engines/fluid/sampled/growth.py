@@ -362,7 +362,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
             move(flow, now, g, c, smooth)
         decide_within(flow, now, h, smooth)
         flow.early_ago = 0.0
-        if flow.delays_acks and flow.in_train:
+        if flow.delays_acks:
             hold_back(flow, now, h, c)
         flow.cwnd = min(max(flow.cwnd, min(flow.min_window, W)), flow.max_window)
         flow.growth_before = flow.growth

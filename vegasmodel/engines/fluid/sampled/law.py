@@ -61,7 +61,7 @@ def source_at(flow: Sender, now: LinkState, smooth: bool, s: float) -> Source:
     T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its wait
     rtt, base = T + s, T + flow.over_estimate
     backlog = W * (s - flow.over_estimate) / (base if flow.backlog_over_base else rtt)
-    if flow.counts_train:  # tcp-vegas.cc: rttLen, the packets sent in a round trip
+    if flow.counts_sent:  # tcp-vegas.cc: rttLen, the packets sent in a round trip
         backlog += flow.held_back * base / rtt
     elapsed = now.time - flow.last_loss
     return Source(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from vegasmodel.engines.fluid.sampled.records import (
     WINDOW_ERROR,
     Bottleneck,
@@ -99,32 +101,79 @@ def train_part(flow: Sender, now: LinkState, c: float) -> float:
 
 
 @jit
+def sends_pairs(flow: Sender) -> bool:
+    """Whether delayed ACKs let the flow send its packets in pairs, spread over the round trip."""
+    return flow.delays_acks and not flow.in_train
+
+
+@jit
+def delay_alone(flows: Table[Sender], s: float, c: float) -> float:
+    """The queueing delay of a packet that arrives alone, if the mean of all packets is ``s``.
+
+    If packets arrive in pairs (``sends_pairs``), the first packet of a pair finds the same queue as
+    a packet that arrives alone. The second waits for one transmission time more, 1/c.
+    """
+    pairs = 0.0  # packets per second
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and sends_pairs(flow):
+            pairs += moving(flow) / (flow.rtt + s)
+    return max(s - 0.5 * pairs / c / c, 0.0)
+
+
+@jit
 def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
+    """Note how many packets wait at the receiver for a delayed ACK: ``held_back``, at most one.
+
+    A receiver that delays its ACKs acknowledges every second packet (RFC 1122, 4.2.3.2). While the
+    first of two packets waits for the second, it is neither in the queue nor on the link.
+    ``hold_back_from_train`` treats flows of equal RTTs. In other cases a flow's packets are spread
+    over the round trip, as pairs that follow one another at equal intervals:
+
+    - If the window is even, the receiver acknowledges the packets of a pair together. The first
+      waits only until the second arrives, at once. So no packet is held back.
+    - If the window is odd, the receiver acknowledges the first packet of a pair together with the
+      second of the pair before. So at nearly all times one packet is held back. But the receiver
+      waits only for ``ack_pause``. If the next pair comes later, one packet per round trip waits
+      for this time, and is then acknowledged alone.
+
+    After a loss the receiver acknowledges each packet at once, also while the sender waits for its
+    retransmission timer. ``h`` is the length of the step in seconds.
+    """
+    delays = flow.undetected <= 0.0 and flow.recovery_left <= 0.0 and not flow.in_slow_start
+    delays = delays and flow.timeout_ends <= now.time
+    if flow.in_train:
+        hold_back_from_train(flow, now, delays, h, c)
+        return
+    trip, odd = flow.rtt + now.delay, np.floor(flow.in_flight) % 2.0
+    joins = 2.0 * trip < (flow.in_flight + 1.0) * flow.ack_pause
+    flow.held_back = odd * delays * (1.0 if joins else min(flow.ack_pause / trip, 1.0))
+
+
+@jit
+def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c: float) -> None:
     """When a round trip starts, note whether the receiver will hold back a packet after its train.
 
-    A receiver that delays its ACKs acknowledges every second packet (RFC 1122, 4.2.3.2). If all
-    RTTs are equal, a flow's packets follow one another as a train. If the window is odd, the last
-    packet of the train waits at the receiver for the first packet of the next train. While it waits
-    it is neither in the queue nor on the link: trains of other flows find the queue shorter by one
-    packet than this flow's own train. The first ACK of the next train is for two packets, and
-    releases two at once. (``early_ago`` is the time since such a train began, in seconds.)
+    If all RTTs are equal, a flow's packets follow one another as a train. If the window is odd, the
+    last packet of the train waits at the receiver for the first packet of the next train. While it
+    waits, trains of other flows find the queue shorter by one packet than this flow's own train.
+    The first ACK of the next train is for two packets, and releases two at once. (``early_ago`` is
+    the time since such a train began, in seconds.)
 
     The receiver waits only for ``ack_pause``. If the next train comes later, the receiver
     acknowledges the packet alone. The ACK releases a new packet, which arrives between two trains,
     and which the receiver then holds back. So in this case, too, the model assumes that a packet is
     held back all the time between two trains.
 
-    After a loss, and while the sender waits for its retransmission timer, the receiver acknowledges
-    each packet at once, and holds back none. ``h`` is the length of the step in seconds.
+    ``delays`` says whether the receiver delays its ACKs now. ``h`` is the length of the step in
+    seconds.
     """
     trip = flow.rtt + now.delay
     began = (flow.round_part - 1.0) * trip + h
     if began < 0.0:
         return
     flow.early_ago = began + WINDOW_ERROR if flow.held_back > 0.0 else 0.0
-    whole = flow.undetected <= 0.0 and flow.recovery_left <= 0.0 and not flow.in_slow_start
-    whole = whole and flow.timeout_ends <= now.time
-    flow.held_back = flow.in_flight % 2.0 if whole and flow.in_flight % 1.0 == 0.0 else 0.0
+    flow.held_back = flow.in_flight % 2.0 if delays and flow.in_flight % 1.0 == 0.0 else 0.0
     joins = trip - flow.in_flight / c < flow.ack_pause
     flow.train_lacks = flow.held_back if joins else 0.0
 

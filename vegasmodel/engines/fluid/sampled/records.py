@@ -62,7 +62,7 @@ class Sender:
     gamma: float
     drift_factor: float  # factor on the law's drift: 1/2 with delayed ACKs
     steps_down: bool  # its window falls by whole packets, whatever the number of ACKs: ns-2's Vegas
-    counts_train: bool  # its law counts the packets of a train: ns-2's Vegas, with delayed ACKs
+    counts_sent: bool  # its law counts the packets sent in a round trip: ns-2's Vegas, delayed ACKs
     delays_acks: bool  # its receiver acknowledges every second packet
     ack_pause: float  # seconds for which this receiver waits for a second packet
     decrease: float
@@ -105,7 +105,7 @@ class Sender:
     round_part: float  # part of the present round that is over
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
-    held_back: float  # packets (0 or 1) that its receiver holds back between two trains
+    held_back: float  # packets (at most 1) that wait at its receiver for a delayed ACK
     train_lacks: float  # packets (0 or 1) by which its train is shorter than its window
     place: float  # in line: part of a round trip since the first packet of its train arrived
     silence: float  # in line, RED: round trips from a lost packet's missing ACK to the detection

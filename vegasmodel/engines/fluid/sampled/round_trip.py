@@ -15,7 +15,7 @@ from vegasmodel.engines.fluid.sampled.line import (
     grow_here,
     to_comparison,
 )
-from vegasmodel.engines.fluid.sampled.queue import burst, train_part
+from vegasmodel.engines.fluid.sampled.queue import burst, delay_alone, sends_pairs, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     WINDOW_ERROR,
@@ -47,12 +47,18 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     samples are the queueing delays in the part of the round trip in which the train passes the
     queue (``train_part``).
 
+    If ACKs are delayed and RTTs differ, a flow sends its packets in pairs, and the second packet of
+    a pair waits for the first (``queue.delay_alone``). The sample is that of the packet at which
+    the receiver sends the ACK. This is the second packet of a pair if the window is even, and the
+    first one if it is odd (``queue.hold_back``).
+
     Returns the number of packets that all flows send in the step.
     """
     s, arrivals, growth = now.delay, 0.0, 0.0
     for i in range(len(flows)):
         if flows[i].active:
             growth += max(flows[i].growth, 0.0)
+    alone = delay_alone(flows, s, c)
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
@@ -66,7 +72,9 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             if flow.samples_train:
                 g = h / trip
                 part = min(max(train_part(flow, now, c) - flow.round_part, 0.0), g) / g
-            flow.delay_sum += part * packets * (s + 0.5 * max(others / c - s, 0.0))
+            follows = sends_pairs(flow) and flow.held_back == 0.0
+            seen = alone + (1.0 / c if follows else 0.0) + 0.5 * max(others / c - s, 0.0)
+            flow.delay_sum += part * packets * seen
             flow.round_sent += part * packets
             flow.sent = part * packets
             flow.least_delay = min(flow.least_delay, s)
