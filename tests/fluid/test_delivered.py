@@ -80,7 +80,7 @@ def test_a_detected_loss_does_not_let_the_link_send_more_than_its_capacity():
 
 
 def test_packets_that_are_lost_or_wait_at_a_receiver_do_not_lengthen_the_mean_rtt():
-    """A full queue adds 64 ms to the RTT of 40 ms. The mean was 137 ms for Vegas, with its losses."""
+    """A full queue adds 64 ms to the RTT of 40 ms. The mean was 137 ms for Vegas."""
     flows = [
         ns2("vegas", rtt=0.04, count=3, delayed_ack=True),
         ns2("cubic", rtt=0.04, count=2, delayed_ack=True),
