@@ -192,8 +192,8 @@ class Flow:
     def packets_per_ack(self) -> float:
         """How many packets an ACK acknowledges: the median over the flow's packets.
 
-        Packets around a missing one do not count (``advance``). The result is NaN for too few
-        packets (``median_per_ack``).
+        ACKs that come after a packet was missing are left out (``advance``). The result is NaN for
+        too few packets (``median_per_ack``).
         """
         known = {packets: size / self.payload for packets, size in self.per_ack.items()}
         return median_per_ack(sorted(known.items()))
