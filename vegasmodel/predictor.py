@@ -56,9 +56,9 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 def choose(models: Sequence[str]) -> tuple[str, ...]:
     """The names of the models to evaluate.
 
-    - If ``models`` has names of models, these are evaluated.
-    - If it has the word ``all``, all models are.
-    - If it is empty, all models except the simulators ``fluid`` and ``rounds`` are.
+    - If ``models`` has names of models, they are these models.
+    - If ``models`` has the word ``all``, they are all models.
+    - If ``models`` is empty, they are all models except the simulators ``fluid`` and ``rounds``.
 
     Raises ``FieldError`` for any other value.
     """

@@ -79,9 +79,9 @@ def arrivals(scenario: Scenario) -> Prediction:
 def arrive(
     scenario: Scenario, followed: bool = True
 ) -> tuple[arrival_order.Arrivals, list[tuple[Floats, Floats, float]]]:
-    """The steady state after all flows have arrived, and a list of those after each arrival.
+    """The steady state after all flows have arrived, and a list of the states after each arrival.
 
-    An exact recursion from arrival to arrival computes them. Each entry of the list consists of the
+    An exact recursion computes each state from the one before. An entry of the list consists of the
     flows' over-estimates of baseRTT, their windows, and the queueing delay. The list is empty
     unless ``followed`` is true. The flows are in the order of arrival.
     """

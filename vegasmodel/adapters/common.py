@@ -299,9 +299,10 @@ def services_isolated(scenario: Scenario) -> bool:
 def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]:
     """The assumption that flows with user-defined laws repair their losses.
 
-    ``loss`` [n_flows] is the part of each flow's packets that is lost. The assumption fails if more
-    than the part ``MOST_LOST`` of such a flow's packets is lost. Flows over links with random loss
-    are not tested. The list is empty if no flow has a user-defined law, or if ``loss`` is ``None``.
+    ``loss`` [n_flows] is the fraction of each flow's packets that is lost. The assumption fails if
+    this fraction exceeds ``MOST_LOST`` for a flow with such a law. Flows over links with random
+    loss are not tested. The list is empty if no flow has a user-defined law, or if ``loss`` is
+    ``None``.
     """
     own = {law.name: law for law in registered(group.law for group in scenario.flows)}
     if not own or loss is None:

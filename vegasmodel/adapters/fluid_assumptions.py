@@ -74,7 +74,8 @@ def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
     With a window of one or two packets a sender waits for its timer after each loss. If the buffer
     is always full in this model, every packet that such a sender sends may be lost. The queue of a
-    real link varies from packet to packet, and now and then has room, so some packets get through.
+    real link varies from packet to packet and now and then has room. So some packets get through,
+    and the flow gets more than the model says.
     """
     rates = np.nan_to_num(run.throughput, nan=np.inf)
     worst = int(np.argmin(rates))
@@ -306,7 +307,7 @@ def _narrow_band(scenario: Scenario) -> Assumption:
 
 
 def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that no Vegas flow with delayed ACKs shares a full queue with others without.
+    """The assumption that Vegas flows with delayed ACKs share no full queue with flows without.
 
     It fails if all RTTs are equal, and a loss-based flow without delayed ACKs loses packets beside
     a Vegas flow with delayed ACKs. With equal RTTs, a flow whose receiver holds back an ACK loses a

@@ -60,8 +60,7 @@ def holding(
     """Whether each assumption of the mini-cycle model holds, by its name, for the values ``at``.
 
     ``at`` has the values of the scenario's fields, arrays of one shape, and ``cycle`` the steady
-    cycles for them. An assumption of which it is not known whether it holds counts as one that
-    holds.
+    cycles for them. The result is True also if it is not known whether the assumption holds.
     """
     n_vegas, n_reno = counts(scenario)
     shape = np.shape(at["buffer"])

@@ -82,8 +82,8 @@ def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumpti
     A loss cuts a window. If queue R is much shorter than the bandwidth-delay product at the rate of
     class R, the queue then runs empty. The windows need some time to grow back, and class D or
     nobody gets the rest of the rate. ``rate_delay.rate_utilization`` gives the part that the flows
-    use if they all lose packets at the same time. The assumption fails if more than ``MOST_IDLE``
-    is idle. ``n_R`` and ``n_D`` are the numbers of flows of the classes.
+    use if they all lose packets at the same time. The assumption fails if they leave more than the
+    fraction ``MOST_IDLE`` idle. ``n_R`` and ``n_D`` are the numbers of flows of the classes.
     """
     name, link = "windows-fill-the-link", scenario.links[0]
     S_R, _ = rate_delay.service_rates(n_R, n_D, link.capacity, queue.k)

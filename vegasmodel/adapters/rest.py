@@ -240,10 +240,10 @@ def fits(
     """The assumption that the buffer never overflows, neither in a steady state nor before it.
 
     Flows may start at different times. ``rests`` holds the steady state after each starting time,
-    and ``queue`` is the number of packets that wait in the last one. The assumption fails if the
-    buffer cannot hold them. Before a steady state is reached, the queue may be longer. Only an
-    upper bound of its length is known. If this bound exceeds the buffer, it is not known whether
-    the assumption holds. Nor is it known if ``rests`` is ``None``: then no bound is computed.
+    and ``queue`` is the number of packets that wait in the last of these states. The assumption
+    fails if the buffer cannot hold them. Before a steady state is reached, the queue may be longer,
+    and only an upper bound of its length is known. If this bound exceeds the buffer, or is not
+    computed because ``rests`` is ``None``, it is not known whether the assumption holds.
 
     ``backlog`` [n] is the greatest backlog of each flow, in packets. ``x`` [n] holds the
     over-estimates of baseRTT, s.

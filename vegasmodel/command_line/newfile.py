@@ -231,8 +231,9 @@ def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
     """The indices of the flows in ``table`` whose RTTs in the trace are probably too short.
 
     The RTT of ``flow`` in the trace is too short: less than the transmission times on its path.
-    RTTs up to twice as long are then taken to be too short as well.  This saves time, because each
-    flow is not tested by itself.
+    RTTs up to twice as long are then taken to be too short as well.  This saves time, because the
+    flows with these RTTs need not be tested one by one.
+
     """
     rtts = estimate(trace).rtt
     known = [(i, rtts[f["match"]]) for i, f in enumerate(table["flow"]) if f["match"] in rtts]

@@ -78,8 +78,8 @@ class Scan:
 
     ``points`` are Hopf bifurcations, at which two characteristic roots are on the imaginary axis.
     ``jumps`` are changes of stability without such roots. ``stable`` says for each value of x
-    whether the equilibrium is stable there; it is None if there is no equilibrium, or if this is
-    not known.
+    whether the equilibrium is stable there; it is None if there is no equilibrium, or if its
+    stability is not known.
     """
 
     points: tuple[Crossing, ...]

@@ -153,7 +153,7 @@ def split_buffer(buffer: ArrayLike, delay_buffer: ArrayLike = 0.1) -> tuple[Floa
 
     The buffer is rounded down to whole packets. Class D gets the fraction ``delay_buffer`` of it,
     rounded, and class R the rest. (In section III of Podlesny and Williamson the fraction is 0.1.)
-    If the buffer is infinite, so is each part. But a part whose fraction is 0 is then 0. Raises
+    If the buffer is infinite, each class gets an infinite buffer, or 0 if its fraction is 0. Raises
     ``FieldError`` for a negative buffer or a fraction outside [0, 1].
     """
     B = numbers("buffer", buffer, infinite=True)

@@ -90,8 +90,8 @@ def slow_start_overflows(buffer: float, decrease: float) -> float:
 
     Each ACK of slow start releases two packets. So if a window grows from w to w + n packets within
     a round trip, n packets have to wait in the queue, which has room for ``buffer`` packets, b. In
-    the round trips before the overflow the window has grown to at most 2 b. In the next one the
-    buffer overflows when the window has grown by b packets, to at most 3 b. The sender learns of
+    the round trips before the overflow the window has grown to at most 2 b. In the next round trip
+    the buffer overflows when the window has grown by b, to at most 3 b. The sender learns of
     the loss a round trip later. Until then its window may double. The sender then multiplies the
     window by ``decrease``, d. So the result is 6 d b.
 

@@ -37,7 +37,7 @@ class Record:
 
     A fault is a call with an unusable result, such as NaN. ``table`` [thread, 1 + n] has one row
     per thread. The first entry is the thread's number, or 0 if the row is free. The other ``n``
-    entries are the numbers with which the function was called; they are NaN if it has no fault.
+    entries are the numbers with which the function was called; they are NaN if there is no fault.
     """
 
     def __init__(self, n: int) -> None:

@@ -81,8 +81,8 @@ def convergence_regions(
     This is like figure 6 of Boutremans and Le Boudec. Lines bound the region where each window
     stays constant. The region where both windows stay constant is shaded. It is hatched where the
     first flow has the greater rate. Grey lines show where the link is just full and where the rates
-    are equal.
-    ``arrows`` times ``arrows`` points have arrows, which show in which direction the windows move.
+    are equal. On a grid of ``arrows`` times ``arrows`` points, arrows show in which direction the
+    windows move.
 
     ``paths`` are results of ``simulate``; each is drawn as a curve that starts at a circle and ends
     at a square. ``x`` are the flows' over-estimates of baseRTT in seconds. By default they are

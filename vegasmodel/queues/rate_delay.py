@@ -44,8 +44,7 @@ def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
     is first rounded down to whole packets. Queue D gets the fraction ``delay_buffer`` of it,
     rounded to the nearest whole number, and queue R gets the rest.
 
-    If the buffer is infinite, both queues get infinite buffers. But a queue whose fraction is 0
-    gets a buffer of 0.
+    If the buffer is infinite, each queue gets an infinite buffer, or 0 if its fraction is 0.
 
     Numbers and arrays are allowed; NumPy's broadcasting rules apply.
     """

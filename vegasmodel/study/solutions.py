@@ -28,8 +28,9 @@ class Interval:
     them chance decides, because the 95 % confidence interval of several runs contains the target.
 
     ``below`` is the next tried value below ``low``, and ``above`` the next above ``high``.  At
-    these the target is not met, or the model has no answer.  ``None`` stands for an end of the
-    searched range: beyond it, nothing is known.
+    ``below`` and ``above`` the target is not met, or the model has no result.  They are ``None`` at
+    an end of the searched range, beyond which nothing is known.
+
     """
 
     low: float

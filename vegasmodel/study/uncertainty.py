@@ -322,8 +322,8 @@ def _slopes(
     of all flows, followed by the throughput ratios of all pairs of groups.
 
     The second value that is returned tells, for each input, whether its derivatives can be trusted.
-    They can if two step sizes give nearly the same derivatives.  The third value says why there are
-    derivatives that are NaN, or is ``None``.
+    They can if two step sizes give nearly the same derivatives.  The third value says why some
+    derivatives are NaN; it is ``None`` if none is.
     """
     if not isinstance(model, str) or model not in CLOSED_FORMS:
         raise FieldError("model", model, f"a closed form: {', '.join(CLOSED_FORMS)}")

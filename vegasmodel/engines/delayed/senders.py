@@ -103,9 +103,10 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
 def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed: float) -> float:
     """The window of flow i after a step in which its sender learns the fate of ``acks`` packets.
 
-    Each of these packets was delivered or lost.  On average random loss and RED dropped ``tossed``
-    of them.  In the step the ratio of backlog to window goes from ``g0`` to ``g1``.  Slow start
-    ends in this step if the backlog reaches gamma, or by a drop (see the comment below).
+    Each of these packets was delivered or lost.  ``tossed`` is the expected number of those that
+    random loss and RED dropped.  In the step the ratio of backlog to window goes from ``g0`` to
+    ``g1``.  Slow start ends in this step if the backlog reaches gamma, or by a drop (see the
+    comment below).
     """
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # `tossed` is the expected number of drops by random loss and RED that the sender detects in
