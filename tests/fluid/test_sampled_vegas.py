@@ -97,6 +97,24 @@ def test_a_backlog_of_one_and_a_half_to_three_and_a_half_packets_is_a_wide_band(
     assert (abs(fluid.throughput[2] / rounds.throughput[2] - 1.0) < 0.1) == holds
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_delayed_acks_widen_the_band_of_backlogs(*, late: bool) -> None:
+    """A window of alpha 2 and beta 2 rests at 1.5 to 2.5 packets, with delayed ACKs up to 3.5.
+
+    With delayed ACKs the last flow gets a quarter less by `rounds` than by `fluid`.
+    """
+    bands = {0.0399: (3.0, 4.0), 0.0351: (3.0, 3.0), 0.1214: (2.0, 2.0), 0.0305: (2.0, 2.0)}
+    flows = tuple(
+        Flow("vegas", rtt, name=f"{rtt}", variant="ns2", alpha=low, beta=high, delayed_ack=late)
+        for rtt, (low, high) in bands.items()
+    )
+    s = Scenario((Link(3687.5, buffer=288.0),), flows, run=Run(150.0, 30.0, runs=8))
+    fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
+    [band] = [a for a in fluid.assumptions if a.name == "narrow-band"]
+    assert band.holds is not late
+    assert (abs(fluid.throughput[3] / rounds.throughput[3] - 1.0) < 0.2) is not late
+
+
 def test_slow_start_ends_by_the_queue_of_its_whole_burst() -> None:
     """ns-2, while the window still grows: 553 packets/s (standard error 5).
 
