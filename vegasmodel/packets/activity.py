@@ -57,16 +57,19 @@ def idle_flows(trace: Trace) -> dict[str, str]:
 
 
 def ends_early(trace: Trace) -> dict[str, float]:
-    """The time of the last packet, s, of each flow that ends before the trace does, by its name.
+    """The time, s, at which each flow ends that ends before the trace does, by the flow's name.
+
+    It is the time of the flow's last packet, with the exception below.
 
     A flow ends before the trace if the time from its last packet to the end of the trace is longer
     than a second (``SAME_TIME``), and longer than every pause between its packets. A flow is left
     out if the trace does not tell its throughput or its last packet.
 
-    A trace of the kernel's counters goes on while a connection is open, even if it sends nothing.
-    So if the trace counts retransmissions, and a flow has none after the last interval in which it
-    delivers packets, the flow ends with this interval. With a retransmission after it, the sender
-    was still waiting for an ACK, so the flow had not ended.
+    In a trace of the kernel's counters the time of the last packet may be much too late: samples go
+    on while a connection is open, even if it sends nothing. So if a trace counts retransmissions,
+    the last interval in which the flow delivers packets decides. If the flow retransmits nothing
+    after this interval, it ends with the interval at the latest. If it retransmits something, its
+    sender was still waiting for an ACK, so the flow did not end with the interval.
     """
     last, delivered = trace.known("last"), trace.known("throughput")
     again = trace.known("retransmits")

@@ -17,10 +17,11 @@ SEARCH = 60  # most iterations that find when the queue becomes empty or the buf
 
 @jit
 def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
-    """Compute how many packets of each flow have reached the queue from the start up to time t.
+    """Compute how many packets of each flow have reached the queue up to time t.
 
-    ``past`` is the history, and ``last`` the index of its last entry. Writes the numbers into
-    ``came`` [flow] and returns their sum over the flows.
+    ``past`` is the history of the simulation: how many packets each flow had sent by earlier times.
+    ``last`` is the index of its last entry. Writes the number of each flow into ``came`` [flow],
+    and returns their sum over the flows.
     """
     total = 0.0
     for i in range(came.size):
