@@ -20,7 +20,7 @@ from tests.packets.scenes import small
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, read
 from vegasmodel.packets.trace import VARIABLES, assemble, make
-from vegasmodel.packets.trace_file import KEY, metadata
+from vegasmodel.packets.trace_writing import KEY
 
 BITS = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("<d", struct.pack("<Q", bits))[0])
 VALUES = st.sampled_from((math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324, 1.7e308, 1 / 3)) | BITS
@@ -138,7 +138,7 @@ def test_what_a_trace_may_hold():
 
 def hostile():
     """Parquet files that are not our traces, by name."""
-    about = metadata(small())
+    about = small()._about()
 
     def table(columns, **changes):
         return pa.table(columns).replace_schema_metadata({KEY: json.dumps(about | changes)})
@@ -167,7 +167,7 @@ def test_a_small_file_of_many_zeros_is_refused(tmp_path):
     """12 variables of 2 million zeros: 200 MB of memory from a few kB."""
     path, rows, flows = tmp_path / "t.parquet", 2000, 1000
     names = [f"f{i}" for i in range(flows)]
-    about = metadata(make("x", [1.0], names, {"throughput": np.ones((1, flows))}))
+    about = make("x", [1.0], names, {"throughput": np.ones((1, flows))})._about()
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * flows)), flows)
     over = [name for name, kind in VARIABLES.items() if kind.over == "flow" and not kind.static]
     columns = {"time": pa.array(np.arange(1.0, rows + 1))} | dict.fromkeys(over, zeros)

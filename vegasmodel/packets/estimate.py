@@ -17,7 +17,8 @@ from vegasmodel.fields import kinds
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.full_queue import longest_wait
 from vegasmodel.packets.gaps import mean_over_time
-from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import Floats
 from vegasmodel.stacks import STACKS
 
 __all__ = ["Estimate", "Estimates", "estimate", "first_windows", "lost_packets"]

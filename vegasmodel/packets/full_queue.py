@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["longest_wait"]
 

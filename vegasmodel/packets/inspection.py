@@ -16,7 +16,8 @@ from vegasmodel.packets.gaps import lives, seconds_in, unknown_throughputs
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
-from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["doubts", "inspect", "unlikely_units"]
 

@@ -27,7 +27,8 @@ from vegasmodel.packets.gaps import (
 from vegasmodel.packets.inspection import unlikely_units
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
-from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import Floats
 from vegasmodel.results.prediction import Assumption, Prediction, sends_after_warm_up
 from vegasmodel.scenario import Scenario
 

@@ -5,7 +5,7 @@ holds the end of each interval. The first interval begins at ``Trace.begin``. Th
 trace may have are listed in ``VARIABLES``, with their units. A variable that was not recorded is
 absent. NaN means that a value is unknown.
 
-On disk a trace is a Parquet file (``trace_file``).
+On disk a trace is a Parquet file: ``trace_writing`` writes it, and ``trace_file`` reads it.
 """
 
 from __future__ import annotations
@@ -14,83 +14,28 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError, printable, show
+from vegasmodel.fields.units import FieldError
+from vegasmodel.packets import trace_writing
+from vegasmodel.packets.trace_variables import (
+    LARGEST,
+    MAX_NAME,
+    SCHEMA,
+    TIMES,
+    VARIABLES,
+    Floats,
+    TraceError,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = ["VARIABLES", "Trace", "TraceError", "make"]
-
-SCHEMA = 1
-MAX_FLOWS = 10_000
-MAX_LINKS = 10_000
-MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
-TIMES = ("first", "last")  # variables that may be negative, because a trace may begin before 0 s
-LARGEST = 1e12  # packets, packets per second or seconds
-
-Floats = NDArray[np.float64]
-
-
-class TraceError(FieldError):
-    """Raised if a trace file cannot be read.
-
-    The message names the file, the place in it, the value found there and what is expected.
-    """
-
-    def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
-        name = printable(str(path))
-        where = f"{name}, {place}" if place else name
-        super().__init__(where, value, f"expected {expected}")
-        self.args = (f"{where}: found {show(value)}, expected {expected}",)
-
-    @classmethod
-    def unreadable(cls, path: str | Path, reason: str) -> TraceError:
-        """The error for a file that cannot be opened or read for ``reason``, which it states."""
-        error = cls(path, "", Path(path).name, "a readable file")
-        error.args = (f"{printable(str(path))}: cannot be read: {reason}",)
-        return error
-
-
-class Variable(NamedTuple):
-    """Describes a variable of a trace, such as the RTT: its unit and its meaning.
-
-    A variable has one value per interval and per flow or link; ``over`` is ``"flow"`` or
-    ``"link"``.  If it is ``static``, it has one value per flow for the whole trace.
-    """
-
-    over: str
-    unit: str
-    meaning: str
-    static: bool = False
-
-
-VARIABLES = {
-    "throughput": Variable("flow", "pkt/s", "packets delivered for the first time per second"),
-    "sent": Variable("flow", "pkt", "data packets sent in the interval, again or not"),
-    "retransmits": Variable("flow", "pkt", "data packets sent again in the interval"),
-    "loss": Variable("flow", "pkt", "data packets dropped in the interval"),
-    "acks": Variable("flow", "pkt", "ACKs that reached the source in the interval"),
-    "window": Variable("flow", "pkt", "congestion window, or packets in flight; provenance says"),
-    "rtt": Variable("flow", "s", "mean round-trip time of the interval"),
-    "rtt_min": Variable("flow", "s", "smallest round-trip time of the interval"),
-    "base_rtt": Variable("flow", "s", "the source's own baseRTT"),
-    "queue": Variable("link", "pkt", "waiting packets, mean over the interval"),
-    "queue_max": Variable("link", "pkt", "waiting packets, largest of the interval"),
-    "served": Variable("link", "pkt/s", "packets sent into the link per second"),
-    "first": Variable("flow", "s", "time of the flow's first packet", static=True),
-    "last": Variable("flow", "s", "time of the flow's last packet", static=True),
-    "packet_size": Variable("flow", "B", "bytes of a full data packet", static=True),
-    "payload": Variable("flow", "B", "bytes of data that count as one packet", static=True),
-    "packets_per_ack": Variable(
-        "flow", "pkt", "packets that an ACK acknowledges, median over the packets", static=True
-    ),
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +126,27 @@ class Trace:
         ``packets.read`` reads it back bit for bit.  An interrupted call leaves no incomplete file.
         Raises ``FieldError`` if the trace is too large for ``packets.read``.
         """
-        from vegasmodel.packets import trace_file
+        trace_writing.write(self.data, self._about(), path)
 
-        trace_file.write(self, path)
+    def _about(self) -> dict[str, Any]:
+        """Facts about the trace as a whole, which its file holds as JSON."""
+        static = [name for name, kind in VARIABLES.items() if kind.static and name in self.data]
+        return {
+            "schema": self.schema,
+            "engine": self.engine,
+            "begin": self.begin,
+            "scenario": self.scenario,
+            "provenance": dict(self.provenance),
+            "controls": dict(self.controls),
+            "doubts": dict(self.doubts),
+            "flows": self.flows,
+            "links": self.links,
+            "static": {
+                name: [None if math.isnan(x) else x for x in self.data[name].values.tolist()]
+                for name in static
+            },
+            "units": {str(name): VARIABLES[str(name)].unit for name in self.data.data_vars},
+        }
 
 
 @kinds.checked

@@ -1,10 +1,4 @@
-"""Writes a ``Trace`` to a Parquet file, and reads it back.
-
-The file has one row per interval. Each variable that changes with time has a column, whose cells
-are lists with one value per flow or link. Other variables have one value per flow for the whole
-trace, such as ``first``, the time of the flow's first packet. These other variables are stored in
-the file's metadata (JSON), together with the names of the flows and links and other notes.
-"""
+"""Reads the Parquet files that ``Trace.write`` writes; ``trace_writing`` says what they hold."""
 
 from __future__ import annotations
 
@@ -18,77 +12,26 @@ import numpy as np
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
-from vegasmodel.packets.trace import (
+from vegasmodel.packets.trace import Trace, assemble
+from vegasmodel.packets.trace_variables import (
     MAX_FLOWS,
     MAX_LINKS,
     MAX_NAME,
     SCHEMA,
     VARIABLES,
     Floats,
-    Trace,
     TraceError,
-    assemble,
 )
-from vegasmodel.support.files import atomic_write
+from vegasmodel.packets.trace_writing import KEY, MAX_CELLS, MAX_METADATA, MAX_ROWS
 
-__all__ = ["read_parquet", "scenario_of", "write"]
+__all__ = ["read_parquet", "scenario_of"]
 
-MAX_ROWS = 4_000_000
-MAX_CELLS = 16_000_000  # values of all variables together
 BATCH = 1_000_000  # values read at a time
-MAX_METADATA = 8_000_000  # bytes
-KEY = b"vegasmodel.trace"
 # ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
 # malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
 # limits, pyarrow would allocate memory for all entries, and only then notice that the file is too
 # short.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
-
-
-def write(trace: Trace, path: str | Path) -> None:
-    """Write the trace to one Parquet file; ``Trace.write`` describes it."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    about = json.dumps(metadata(trace))
-    rows, flows, links = (trace.data.sizes[name] for name in ("time", "flow", "link"))
-    many = rows > MAX_ROWS or flows > MAX_FLOWS or links > MAX_LINKS
-    cells = sum(values.size for values in trace.data.data_vars.values())
-    if many or cells > MAX_CELLS or len(about) > MAX_METADATA:
-        size = f"{rows} intervals of {flows} flows and {links} links"
-        raise FieldError("trace", size, f"at most {MAX_CELLS} values, {MAX_FLOWS} flows")
-    columns = {"time": pa.array(trace.data["time"].values)}
-    for name, values in trace.data.data_vars.items():
-        kind = VARIABLES[str(name)]
-        if not kind.static and values.shape[1]:
-            flat = pa.array(np.ascontiguousarray(values.values).reshape(-1))
-            columns[str(name)] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
-    table = pa.table(columns).replace_schema_metadata({KEY: about})
-    packed = pa.BufferOutputStream()  # a process killed while packing leaves no file
-    pq.write_table(table, packed, compression="zstd")
-    with atomic_write(path) as part:
-        part.write_bytes(packed.getvalue())
-
-
-def metadata(trace: Trace) -> dict[str, Any]:
-    """Facts about the trace as a whole, which the file stores as JSON under the key ``KEY``."""
-    static = [name for name, kind in VARIABLES.items() if kind.static and name in trace.data]
-    return {
-        "schema": trace.schema,
-        "engine": trace.engine,
-        "begin": trace.begin,
-        "scenario": trace.scenario,
-        "provenance": dict(trace.provenance),
-        "controls": dict(trace.controls),
-        "doubts": dict(trace.doubts),
-        "flows": trace.flows,
-        "links": trace.links,
-        "static": {
-            name: [None if math.isnan(x) else x for x in trace.data[name].values.tolist()]
-            for name in static
-        },
-        "units": {str(name): VARIABLES[str(name)].unit for name in trace.data.data_vars},
-    }
 
 
 @kinds.checked

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.packets.trace import Floats, Trace, assemble
+from vegasmodel.packets.trace import Trace, assemble
+from vegasmodel.packets.trace_variables import Floats
 
 # first index of ``Bins.flow``, [quantity, flow, bin]; the last is a minimum, the others are sums
 DELIVERED, SENT, AGAIN, LOST, ACKS, RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(10)

@@ -38,7 +38,7 @@ from vegasmodel.packets.readers.bins import (
 )
 from vegasmodel.packets.readers.segments import MAX_RECENT, Flow
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS
+from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 Key = tuple[object, ...]  # both ends, the sender first
 MAX_PENDING = 500_000  # segments and ACKs that are not answered yet, of all flows together

@@ -23,7 +23,8 @@ from vegasmodel.packets.readers.bins import (
 )
 from vegasmodel.packets.readers.connections import Connections, Key, reverse, signed
 from vegasmodel.packets.readers.segments import Flow
-from vegasmodel.packets.trace import Floats, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["make"]
 

@@ -27,7 +27,8 @@ import numpy as np
 
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.sizes import HEADERS
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, assemble
+from vegasmodel.packets.trace import Trace, assemble
+from vegasmodel.packets.trace_variables import MAX_FLOWS, Floats
 
 CHUNK = 1 << 16
 MAX_PENDING = 1 << 20  # bytes of one tag

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, TraceError, assemble
+from vegasmodel.packets.trace import Trace, assemble
+from vegasmodel.packets.trace_variables import MAX_FLOWS, Floats, TraceError
 
 _WARNINGS = re.compile(rb"\s*(?:(?:warning|iperf3)\b[^\n]*\n\s*)*")
 _EVENT = re.compile(rb'\{\s*"event"\s*:')

@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 from vegasmodel.packets.readers.bins import Bins
 from vegasmodel.packets.readers.segments import median_per_ack
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, MAX_LINKS, Floats, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import MAX_FLOWS, MAX_LINKS, Floats
 
 BLOCK = 1 << 22  # bytes read at a time
 SLOTS = 1 << 15

@@ -18,7 +18,8 @@ from vegasmodel.packets.readers import connections_trace
 from vegasmodel.packets.readers.bins import QUEUE_MAX, SERVED, WAITED, Bins
 from vegasmodel.packets.readers.connections import Connections, Key
 from vegasmodel.packets.readers.source import MAX_TIME, Source
-from vegasmodel.packets.trace import MAX_LINKS, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import MAX_LINKS
 
 _LINE = re.compile(
     r"([-+drt]) (\S{1,40}) /NodeList/(\d{1,9})/"

@@ -16,7 +16,8 @@ import numpy as np
 
 from vegasmodel.fields.lists import few
 from vegasmodel.packets.readers.source import Source
-from vegasmodel.packets.trace import MAX_FLOWS, Floats, Trace, assemble
+from vegasmodel.packets.trace import Trace, assemble
+from vegasmodel.packets.trace_variables import MAX_FLOWS, Floats
 
 MAX_CELLS = 200_000  # samples kept
 NEAR = 0.25  # part of the usual interval; closer samples are one snapshot

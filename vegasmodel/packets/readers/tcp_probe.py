@@ -16,7 +16,8 @@ import re
 
 from vegasmodel.packets.readers.snapshots import Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
-from vegasmodel.packets.trace import MAX_FLOWS, Trace
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 CELL = 0.005  # seconds: events of a flow within this time are one sample
 ETHERNET = 1460  # bytes of data that a packet holds at most

@@ -1,0 +1,78 @@
+"""Names the variables that a trace may have, and bounds their values; defines ``TraceError``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.fields.units import FieldError, printable, show
+
+__all__ = ["VARIABLES", "TraceError", "Variable"]
+
+SCHEMA = 1
+MAX_FLOWS = 10_000
+MAX_LINKS = 10_000
+MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
+TIMES = ("first", "last")  # variables that may be negative, because a trace may begin before 0 s
+LARGEST = 1e12  # packets, packets per second or seconds
+
+Floats = NDArray[np.float64]
+
+
+class TraceError(FieldError):
+    """Raised if a trace file cannot be read.
+
+    The message names the file, the place in it, the value found there and what is expected.
+    """
+
+    def __init__(self, path: str | Path, place: str, value: object, expected: str) -> None:
+        name = printable(str(path))
+        where = f"{name}, {place}" if place else name
+        super().__init__(where, value, f"expected {expected}")
+        self.args = (f"{where}: found {show(value)}, expected {expected}",)
+
+    @classmethod
+    def unreadable(cls, path: str | Path, reason: str) -> TraceError:
+        """The error for a file that cannot be opened or read for ``reason``, which it states."""
+        error = cls(path, "", Path(path).name, "a readable file")
+        error.args = (f"{printable(str(path))}: cannot be read: {reason}",)
+        return error
+
+
+class Variable(NamedTuple):
+    """Describes a variable of a trace, such as the RTT: its unit and its meaning.
+
+    A variable has one value per interval and per flow or link; ``over`` is ``"flow"`` or
+    ``"link"``.  If it is ``static``, it has one value per flow for the whole trace.
+    """
+
+    over: str
+    unit: str
+    meaning: str
+    static: bool = False
+
+
+VARIABLES = {
+    "throughput": Variable("flow", "pkt/s", "packets delivered for the first time per second"),
+    "sent": Variable("flow", "pkt", "data packets sent in the interval, again or not"),
+    "retransmits": Variable("flow", "pkt", "data packets sent again in the interval"),
+    "loss": Variable("flow", "pkt", "data packets dropped in the interval"),
+    "acks": Variable("flow", "pkt", "ACKs that reached the source in the interval"),
+    "window": Variable("flow", "pkt", "congestion window, or packets in flight; provenance says"),
+    "rtt": Variable("flow", "s", "mean round-trip time of the interval"),
+    "rtt_min": Variable("flow", "s", "smallest round-trip time of the interval"),
+    "base_rtt": Variable("flow", "s", "the source's own baseRTT"),
+    "queue": Variable("link", "pkt", "waiting packets, mean over the interval"),
+    "queue_max": Variable("link", "pkt", "waiting packets, largest of the interval"),
+    "served": Variable("link", "pkt/s", "packets sent into the link per second"),
+    "first": Variable("flow", "s", "time of the flow's first packet", static=True),
+    "last": Variable("flow", "s", "time of the flow's last packet", static=True),
+    "packet_size": Variable("flow", "B", "bytes of a full data packet", static=True),
+    "payload": Variable("flow", "B", "bytes of data that count as one packet", static=True),
+    "packets_per_ack": Variable(
+        "flow", "pkt", "packets that an ACK acknowledges, median over the packets", static=True
+    ),
+}
