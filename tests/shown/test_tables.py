@@ -41,6 +41,14 @@ def test_many_groups_are_rows_and_models_columns(capsys: pytest.CaptureFixture[s
     assert ["sack", "250", "125"] in lines
     assert ["sack", "2", "25.0", "%", "1", "25.0", "%"] in lines
     assert ["Jain", "0.889", "0.889"] in lines  # 1000^2 / (5 * 225000)
+    ratios = lines[lines.index(["Ratio", "to", "vegas"]) + 1 :]
+    assert ratios[:5] == [
+        ["group", "rounds", "fluid"],
+        ["reno", "3", "3"], ["newreno", "2", "2"], ["sack", "2.5", "2.5"], ["cubic", "1.5", "1.5"],
+    ]  # fmt: skip
+    rates[0] = 0.0
+    tables.print_results(many, [vm.Prediction("rounds", many, rates)])
+    assert ["sack", "-"] in [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
 def test_a_table_shows_each_standard_error_that_is_known(

@@ -64,6 +64,8 @@ def print_results(
     several links, there is a table of the links.  With ``per_flow``, there is a table of the flows
     for each model.
 
+    If not all ratios fit, there is a table of each group's ratio to the first group.
+
     The notes name the assumptions that the scenario does not meet, and the models that have no
     prediction.  If no model has one, a sentence and the text ``hint`` take the place of the tables.
     """
@@ -82,6 +84,8 @@ def print_results(
         left_out = len(grids[0].columns) < 1 + n + n * (n - 1) // 2 + figures
         if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
             left_out, grids = True, by_groups(scenario, results, out.width)
+        if left_out:
+            grids += ratios_to_first(scenario, results, out.width)
         for i, grid in enumerate(grids):
             if i:
                 out.print()
@@ -225,6 +229,27 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> 
         heads = [f"{_short(r.model, 11)}\n{unit}" for r in some for unit in ("Mbit/s", "share")]
         tables.append(table(["group", *heads], rows, "Groups, all flows together"))
     return tables
+
+
+def ratios_to_first(scenario: Scenario, results: Sequence[Prediction], width: int) -> list[Table]:
+    """Tables of each group's mean throughput divided by that of the first group.
+
+    A group is an entry ``[[flow]]`` of the scenario. Groups are in rows, and models in columns. If
+    not all models fit ``width`` characters, there are several tables. At most ``MAX_GROUP_ROWS``
+    groups are shown.
+    """
+    first, *others = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
+    shown = [result for result in results if result.applicable]
+    room = max((width - 16) // 12, 1)  # the name takes 16, a column of figures 12
+    title = f"Ratio to {_short(first)}"
+    return [
+        table(
+            ["group", *(_short(result.model, 11) for result in some)],
+            [[g, *(number(r.ratios.get(f"{g}/{first}")) for r in some)] for g in others],
+            title,
+        )
+        for some in (shown[i : i + room] for i in range(0, len(shown), room))
+    ]
 
 
 def _together(result: Prediction, group: str) -> tuple[str, str]:
