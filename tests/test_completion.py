@@ -11,6 +11,7 @@ import pytest
 import vegasmodel as vm
 from benchmarks.estimates import without
 from tests.packets import samples
+from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError
@@ -116,7 +117,7 @@ def test_what_the_trace_cannot_tell_stays_the_default_and_says_so():
     [
         ({"loss": np.ones((10, 2))}, "vegas", 2.0, "the queue overflowed"),
         ({"retransmits": np.zeros((10, 2))}, "vegas", math.inf, "nothing was lost"),
-        ({"retransmits": np.zeros((10, 2))}, "reno", 2.0, "nothing was lost"),
+        ({"retransmits": np.zeros((10, 2))}, "reno", math.inf, "nothing was lost"),
         ({"retransmits": [[0.0, math.nan]] * 10}, "vegas", 2.0, "does not tell whether packets"),
         ({}, "vegas", 2.0, "does not tell whether packets were lost"),
     ],
@@ -124,7 +125,7 @@ def test_what_the_trace_cannot_tell_stays_the_default_and_says_so():
 def test_a_buffer_told_by_mean_rtts_is_a_lower_bound(losses, law, buffer, said):
     """200 pkt/s and a wait of 10 ms give 2 packets.
 
-    The default is kept only if nothing was lost, and if no flow grows until a loss.
+    The default is kept if nothing was lost: a larger buffer would give the same trace.
     """
     rtt = np.full((10, 2), 0.05)
     flows = [{"law": law, "name": "1"}, {"law": "vegas", "name": "2"}]
@@ -135,6 +136,45 @@ def test_a_buffer_told_by_mean_rtts_is_a_lower_bound(losses, law, buffer, said):
     assert (entry.low, entry.high) == (pytest.approx(2.0), math.inf)
     assert said in entry.how
     assert "lower bound" in entry.how
+
+
+def lossy():
+    """500 pkt/s of 1000; 1 packet in 100 is lost at random, while 0 to 40 packets wait."""
+    tops = 0.04 * np.random.default_rng(2).random(100)
+    rtt = 0.05 + np.concatenate([np.linspace(0.0, top, 10) for top in tops])[:, None]
+    again = (np.arange(1000) % 10 == 0)[:, None].astype(float)
+    figures = {"throughput": np.full((1000, 1), 500.0), "rtt": rtt, "retransmits": again}
+    return make("pcap", 0.02 * np.arange(1.0, 1001.0), ["a"], figures)
+
+
+@pytest.mark.parametrize(
+    ("stated", "estimated"),
+    [
+        ({}, {"link[0].buffer": math.inf, "link[0].loss": 0.01}),
+        ({"buffer": "60 pkt"}, {}),  # a missing key with a default is estimated only if it matters
+        ({"loss": 0.0}, {"link[0].buffer": None}),
+    ],
+)
+def test_random_losses_are_estimated_with_the_buffer_that_they_hide(stated, estimated):
+    table = {"link": [{"capacity": "1000 pkt/s", **stated}]}
+    table["flow"] = [{"law": "reno", "name": "a", "rtt": "50 ms"}]
+    scenario, filled = complete(table | {"run": {"duration": "20 s"}}, lossy())
+    found = {entry.key: entry.value for entry in filled if entry.key.startswith("link")}
+    assert set(found) == set(estimated)
+    if None in estimated.values():
+        assert 30.0 < found["link[0].buffer"] < 40.0  # by the capacity in the file; 500 were seen
+    else:
+        assert found == pytest.approx(estimated, rel=0.05)
+    assert scenario.links[0].loss == found.get("link[0].loss", 0.0)
+
+
+def test_a_new_file_has_the_random_losses_of_a_trace():
+    text, _, guesses = newfile.from_trace(lossy(), "lossy")
+    link = vm.Scenario.from_toml(text).links[0]
+    assert link.loss == pytest.approx(0.01, rel=0.05)
+    assert link.buffer == pytest.approx(25.0, rel=0.02)  # 1 BDP, more than the queue ever had
+    assert "buffer" in guesses
+    assert 'buffer = "1 BDP"  # a guess: ' in text
 
 
 def of_kernel(*backlogs):

@@ -255,18 +255,32 @@ def test_inspect_shows_a_count_that_is_unknown_for_one_flow_as_unknown(
     assert [row[-1] for row in rows if row[:1] in (["a"], ["b"])] == ["-", "12"]
 
 
-def test_an_infinite_buffer_is_never_written_for_a_flow_that_only_losses_stop() -> None:
-    """(99.99 ms - 60 ms) 1000 pkt/s = 39.99 packets were seen to wait; else nothing is known."""
-    rates = {"throughput": np.full((9, 1), 1000.0), "retransmits": np.zeros((9, 1))}
-    rtt = np.full((9, 1), 0.09999)
-    rtt[0] = 0.06
-    for more, written in (
-        ({"rtt": rtt}, 'buffer = "40 pkt"  # estimate: '),
-        ({}, 'buffer = "1 BDP"  # a guess: the trace cannot tell it'),
-    ):
-        text, *_ = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], rates | more), "r")
-        assert f"\n{written}" in text
-        assert vm.Scenario.from_toml(text).flows[0].law == "reno"
+@pytest.mark.parametrize(
+    ("base", "written"),
+    [
+        (0.06, 'buffer = "1 BDP"  # a guess: the trace only tells that it is at least 39.99 pkt: '),
+        (
+            0.02,
+            'buffer = "80 pkt"  # a guess: the trace only tells that it is at least 79.99 pkt: ',
+        ),
+        (None, 'buffer = "1 BDP"  # a guess: the trace cannot tell it'),
+    ],
+)
+def test_an_infinite_buffer_is_never_written_for_a_flow_that_only_losses_stop(
+    base: float | None, written: str
+) -> None:
+    """1000 pkt/s, of which nothing was lost; (99.99 ms - base RTT) 1000 pkt/s packets waited.
+
+    The BDP is 60 packets, or 20.
+    """
+    known = {"throughput": np.full((9, 1), 1000.0), "retransmits": np.zeros((9, 1))}
+    if base is not None:
+        known["rtt"] = np.full((9, 1), 0.09999)
+        known["rtt"][0] = base
+    text, _, guesses = newfile.from_trace(make("pcap", np.arange(1.0, 10.0), ["a"], known), "r")
+    assert f"\n{written}" in text
+    assert "buffer" in guesses
+    assert vm.Scenario.from_toml(text).flows[0].law == "reno"
 
 
 def kernel_csv(path: Path, rows: list[tuple[object, ...]]) -> Path:

@@ -132,9 +132,10 @@ def from_trace(
         if place is not None:
             kind, i, key = place
             table[kind][i][key], notes[place] = _written(entry, scenario.packet_size)
-            endless = any(g.grows_until_loss for g in scenario.flows)
-            if key == "buffer" and (part_of_rtt or (table[kind][i][key] == "inf" and endless)):
+            if key == "buffer" and part_of_rtt:
                 table[kind][i][key], notes[place] = "1 BDP", GUESS
+            elif key == "buffer" and table[kind][i][key] == "inf":
+                table[kind][i][key], notes[place] = _unseen(entry, scenario, notes[place])
     for i, flow in enumerate(table["flow"]):
         ran = trace.controls.get(flow["match"])
         if ran is None:
@@ -324,29 +325,47 @@ def _moment(time: float) -> str:
     return f"{time:.6f}".rstrip("0").rstrip(".") + " s"
 
 
-def _written(entry: Filled, packet_size: float) -> tuple[str, str]:
+def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     """An estimate as text for the scenario file, and the text of its comment.
 
-    Both texts use the same unit, which is ms for a time below 1 s.  The comment has the range of
-    values that agree with the trace.  It has no range if both ends are equal to four digits, or if
-    the estimate is a finite lower bound.  If the value is a default, the comment says only this.
+    The estimate is a number if it has no unit. Otherwise both texts use the same unit, which is ms
+    for a time below 1 s. The comment has the range of values that agree with the trace. It has no
+    range if both ends are equal to four digits, or if the estimate is a finite lower bound. If the
+    value is a default, the comment says only this.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
     if entry.key.endswith(".buffer") and math.isfinite(value):
         value = max(1.0, round(value))  # a queue holds whole packets
     short = f"{_rounded(value, low, high)!r}".removesuffix(".0")
-    text = f"{short} {unit}" if math.isfinite(value) else "inf"
+    text: str | float = f"{short} {unit}" if math.isfinite(value) else "inf"
+    text = text if unit else float(short)
     if entry.how == DEFAULT:
         return text, entry.how
     ends = list(dict.fromkeys(f"{end:.4g}" for end in (low, high)))
-    spread = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}"
+    spread = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}".rstrip()
     if math.isinf(high):  # a lower bound, as ``how`` says
         spread = f", at least {low:.4g} {unit}" if math.isinf(value) else ""
     note = f"estimate{spread}: {entry.how}"
     if entry.key.endswith(".capacity"):
         note += f"; packets of {packet_size:g} B"
     return text, note
+
+
+def _unseen(entry: Filled, scenario: Scenario, note: str) -> tuple[str, str]:
+    """A buffer that never was full in the trace, with a comment: infinite, or a guess.
+
+    It is a guess if a flow grows until it loses a packet: 1 BDP (capacity times mean RTT), or the
+    longest queue in the trace if that was longer.  ``note`` is the comment for ``inf``.
+    """
+    if not any(group.grows_until_loss for group in scenario.flows):
+        return "inf", note
+    if entry.how == DEFAULT:
+        return "1 BDP", GUESS
+    bdp = scenario.links[0].capacity * np.mean([m.rtt for m in scenario.members])
+    text = "1 BDP" if entry.low <= bdp else f"{math.ceil(entry.low)} pkt"
+    how = entry.how.removesuffix(", so the default")
+    return text, f"a guess: the trace only tells that it is at least {entry.low:.4g} pkt: {how}"
 
 
 def _rounded(value: float, low: float, high: float) -> float:

@@ -2,9 +2,9 @@
 
 The file may leave out a flow's RTT, and a Vegas flow's thresholds: alpha, or alpha and beta. If
 only beta is missing, it has its default. If there is only one link, the file may also leave out the
-link's capacity and buffer. A missing duration is the end of the trace. A missing warm-up is then
-chosen so that averages begin within the trace: usually when a third of the time from the last
-flow's start to the trace's end has passed (``_warmup``).
+link's capacity and buffer, and the probability ``loss`` of random losses. A missing duration is the
+end of the trace. A missing warm-up is then chosen so that averages begin within the trace: usually
+when a third of the time from the last flow's start to the trace's end has passed (``_warmup``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
@@ -110,9 +110,14 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         for i, member in zip(order, draft.members, strict=True)
         if STACKS[member.flow.variant].backlog_over_base
     }
-    known = estimate(trace, over_base)
+    stated = draft.links[0].capacity if len(links) == 1 and "capacity" in links[0] else None
+    known = estimate(trace, over_base, stated)
     known = dataclasses.replace(known, capacity=_by_bytes(known.capacity, trace, order, draft))
+    plain = "buffer" in link_gaps and isinstance(draft.links[0].queue, DropTail)
+    if not plain or "loss" in links[0]:
+        known = dataclasses.replace(known, loss=None)
     filled += [_link(key, known, draft, trace) for key in link_gaps]
+    filled += [_filled("link[0].loss", known.loss)] if known.loss is not None else []
     for g, missing in enumerate(gaps):
         names = [
             trace.flows[i]
@@ -306,8 +311,8 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     found = known.buffer
     if found is None or not isinstance(link.queue, DropTail) or link.loss:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT, link.buffer)
-    endless = any(group.grows_until_loss for group in draft.flows)
-    if lost_packets(trace) is False and not endless:  # a larger buffer would give the same trace
+    unlost = lost_packets(trace) is False  # then a larger buffer would give the same trace
+    if unlost or (known.loss is not None and math.isinf(found.high)):
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how, link.buffer)
     if trace.engine == "ns2":
@@ -387,4 +392,5 @@ def _put(completed: dict[str, Any], filled: list[Filled]) -> None:
         place = completed[kind][int(number)]
         if entry.how == DEFAULT:
             continue
-        place[key] = f"{entry.value!r} {entry.unit}" if math.isfinite(entry.value) else "inf"
+        text = f"{entry.value!r} {entry.unit}" if math.isfinite(entry.value) else "inf"
+        place[key] = text if entry.unit else entry.value

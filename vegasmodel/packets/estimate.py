@@ -7,29 +7,40 @@ that the flow keeps is the estimate of alpha.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets.busy_times import (
+    RUN,
+    blocks,
+    busy_periods,
+    carried,
+    delivered_by_all,
+    follows_the_queue,
+    queued,
+    rate_of_periods,
+    without_pauses,
+)
 from vegasmodel.packets.full_queue import longest_wait
-from vegasmodel.packets.gaps import mean_over_time
+from vegasmodel.packets.gaps import mean_over_time, packets_in_all
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import Floats
 from vegasmodel.stacks import STACKS
 
 __all__ = ["Estimate", "Estimates", "estimate", "first_windows", "lost_packets"]
 
-BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
-BLOCKS = (5, 100)  # least and greatest number of blocks
-RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
-PAUSE = 1.0  # s: a shorter silence may be a sender that waits for a retransmission
 NEAR = 2  # packets by which the queues that two flows meet may differ
 TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
 CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
+PERIODS = 10  # of ``RUN`` packets: in fewer, one stall of a host matters too much
+LARGER = "the capacity may be larger"
+OTHERS = "if it carries other traffic, which the trace does not hold"
+OVERFLOWS = 0.1  # of the lost packets; by chance, fewer are lost when the queue is longest
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
 
@@ -38,8 +49,7 @@ class Estimate:
     """An estimated value with its unit, and a text on how it was estimated (``how``).
 
     ``low`` to ``high`` is a range of plausible values, often from the lower to the upper quartile
-    of the values in the trace.  If a buffer's ``value`` is only a lower bound, ``high`` is
-    infinite.
+    of the values in the trace.  If ``value`` is only a lower bound, ``high`` is infinite.
     """
 
     value: float
@@ -53,9 +63,10 @@ class Estimate:
 class Estimates:
     """Estimates from a trace, for the bottleneck and for each flow.
 
-    ``capacity`` and ``buffer`` are those of the bottleneck, or ``None`` if unknown.  ``rtt``,
-    ``base_rtt`` and ``alpha`` map names of flows to estimates, and leave out the flows whose value
-    is unknown.  The function ``estimate`` explains these three.
+    ``capacity`` and ``buffer`` are those of the bottleneck, or ``None`` if unknown.  ``loss`` is
+    the probability that a packet is lost at random, or ``None`` if the trace shows no such losses.
+    ``rtt``, ``base_rtt`` and ``alpha`` map names of flows to estimates, and leave out the flows
+    whose value is unknown.  The function ``estimate`` explains these four.
     """
 
     capacity: Estimate | None
@@ -63,6 +74,7 @@ class Estimates:
     rtt: Mapping[str, Estimate]
     base_rtt: Mapping[str, Estimate]
     alpha: Mapping[str, Estimate]
+    loss: Estimate | None = None
 
     def to_json(self) -> dict[str, object]:
         """The estimates as plain Python types, which can be written as JSON."""
@@ -70,27 +82,36 @@ class Estimates:
 
 
 @kinds.checked
-def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimates:
-    """Estimate capacity, buffer, RTTs with empty queues, baseRTTs and alphas from a trace.
+def estimate(
+    trace: Trace, over_base: Collection[str] | None = None, capacity_pps: float | None = None
+) -> Estimates:
+    """Estimate capacity, buffer, losses, RTTs with empty queues, baseRTTs and alphas.
 
     - ``rtt`` is a flow's round-trip time with an empty queue.  All flows are assumed to share one
       queue.
     - ``base_rtt`` is the flow's smallest RTT in the trace.  A Vegas source does not know ``rtt``
       and uses its own smallest RTT instead.
     - ``alpha`` is the backlog that the flow keeps in the second half of its life, in packets.
+    - ``loss`` is the part of all packets that was lost.  It is estimated only if most of them were
+      lost while the queue was not full, as RTTs (``full_queue``) or lengths of the queue show.
 
     The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  For the flows that
     ``over_base`` names, it is W (RTT - baseRTT) / baseRTT, as in the Vegas of Linux.  By default
     ``over_base`` has all flows if the trace's engine is ``linux``, and none otherwise.
 
+    If the bottleneck's capacity is known, ``capacity_pps`` is it, in pkt/s.  It is then used where
+    a delay is converted to packets.
+
     Flows whose RTTs the trace cannot tell apart have one and the same ``rtt`` (``_as_one``).
 
     The text ``how`` of each estimate says how it was found.  The estimates have these limits:
 
-    - If the bottleneck was never busy, the estimated capacity is too low.
-    - If the trace shows no lost packet, the true buffer may be larger than estimated, and the
-      buffer's ``high`` is infinite.  The same holds if the trace has no queue lengths, because the
-      buffer is then computed from RTTs, whose largest value the trace may not have.
+    - If the bottleneck was seldom busy, the estimated capacity is too low.  If RTTs show this, the
+      capacity's ``high`` is infinite.
+    - If the trace shows no packet that was lost when the queue was longest, the true buffer may be
+      larger than estimated, and the buffer's ``high`` is infinite.  The same holds if the trace has
+      no queue lengths, because the buffer is then computed from RTTs, whose largest value the trace
+      may not have.
     - If the queue never emptied, the estimated ``rtt`` is too long.
 
     If a flow has little to send (``activity.idle_flows``), its RTTs are used only for its own
@@ -98,17 +119,23 @@ def estimate(trace: Trace, over_base: Collection[str] | None = None) -> Estimate
     """
     bases = {name: base for name, base in zip(trace.flows, _bases(trace), strict=True) if base}
     capacity = _capacity(trace)
+    if capacity_pps is not None:
+        capacity = Estimate(capacity_pps, capacity_pps, capacity_pps, "pkt/s", "known")
     if capacity is not None and not capacity.value > 0:
         capacity = None
     idle = idle_flows(trace)  # their RTTs may be old or of another path
     busy = {name: base for name, base in bases.items() if name not in idle}
+    if capacity is not None and capacity_pps is None and _bottleneck(trace) is None:
+        capacity = _while_queued(trace, capacity, busy)
     packet = 1.0 / capacity.value if capacity else np.inf
     rtts = bases | _as_one(_rtts(trace, busy, NEAR * packet), packet)
     if over_base is None:
         stack = STACKS.get(trace.engine)
         over_base = trace.flows if stack is not None and stack.backlog_over_base else ()
     alphas = _alphas(trace, bases, over_base)
-    return Estimates(capacity, _buffer(trace, capacity, busy), rtts, bases, alphas)
+    buffer, random = _buffer(trace, capacity, busy)
+    loss = _loss(trace, random) if random else None
+    return Estimates(capacity, buffer, rtts, bases, alphas, loss)
 
 
 def _bottleneck(trace: Trace) -> int | None:
@@ -124,16 +151,16 @@ def _bottleneck(trace: Trace) -> int | None:
 
 
 def _capacity(trace: Trace) -> Estimate | None:
-    lengths, delivered = np.diff(trace.edges), trace.known("throughput")
+    lengths = np.diff(trace.edges)
     link, served = _bottleneck(trace), trace.known("served")
     if link is not None and served is not None:
         queue, rate = trace.known("queue"), served[:, link]
         known = ~np.isnan(rate)
         busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
-        packets, seconds = _runs(busy, np.nan_to_num(rate) * lengths, lengths)
+        packets, seconds = busy_periods(busy, np.nan_to_num(rate) * lengths, lengths)
         if packets.size and np.median((rate * lengths)[known]) > RUN:
             # such a long interval may contain idle times, even if its mean queue is long
-            rates = _blocks(rate[known], lengths[known], finest=len(lengths))
+            rates = blocks(rate[known], lengths[known], finest=len(lengths))
             how = f"most packets sent into link {trace.links[link]} in an interval"
             middle, most = np.median(rates), rates.max()
             return Estimate(float(most), float(middle), float(most), "pkt/s", how)
@@ -143,67 +170,44 @@ def _capacity(trace: Trace) -> Estimate | None:
             low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
             how = f"packets sent into link {trace.links[link]} while at least one waits"
             return Estimate(mean, float(low), float(high), "pkt/s", how)
-    if delivered is None:
+    known_rates = delivered_by_all(trace)
+    if known_rates is None:
         return None
-    told = ~np.isnan(delivered)
-    whole = np.all(told[:, told.any(axis=0)], axis=1)  # leaves out flows without any
-    if not np.any(whole):
-        return None
-    rates = _blocks(*_without_pauses(np.nansum(delivered[whole], axis=1), lengths[whole]))
+    total, whole = known_rates
+    rates = blocks(*without_pauses(total[whole], lengths[whole]))
     if not rates.max(initial=0.0) > 0:
         return None
     middle, value = np.quantile(rates, [0.5, 0.9])
-    how = (
-        "largest throughput of all flows together; the capacity may be larger if the link idles, "
-        "or if it carries other traffic, which the trace does not hold"
-    )
+    how = f"largest throughput of all flows together; {LARGER} if the link idles, or {OTHERS}"
     return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
 
 
-def _runs(busy: NDArray[np.bool_], packets: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """Find the busy periods of a link: how many packets it sends in each, and the duration, s.
+def _while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]) -> Estimate:
+    """The throughput of all flows while RTTs show that packets wait, if they do so for long enough.
 
-    A busy period consists of successive intervals of the trace.  The arguments have one value per
-    interval: whether the link is busy, how many packets it sends, and the interval's length, s.
-    Periods with fewer than ``RUN`` packets are left out, because an error of one packet at their
-    ends would matter too much.
+    Unlike ``capacity``, which is estimated from throughputs alone, it leaves out the times in which
+    the link may be idle.  The trace must have the least RTT of each interval, which follows the
+    queue, and tell when packets were sent again.  If not, ``capacity`` is returned.
+
+    If RTTs vary for another reason than a queue, as on a radio link, they show a queue when there
+    is none.  The throughput at these times is then less than at most times.  If so, or if the RTTs
+    show a queue too seldom, ``capacity`` is a lower bound, and the result says so.
     """
-    edges = np.flatnonzero(np.diff(busy, prepend=False, append=False))
-    sums = [np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths)]
-    counts, seconds = (total[edges[1::2]] - total[edges[::2]] for total in sums)
-    long = counts >= RUN
-    return counts[long], seconds[long]
-
-
-def _without_pauses(rates: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """Leave out the times in which no flow sends, such as the time between two transfers.
-
-    ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  Nobody sends if
-    nothing is delivered for more than a second (``PAUSE``), and for longer than ``RUN`` packets
-    take on average.
-    """
-    silent = np.flatnonzero(np.diff(rates <= 0, prepend=False, append=False))
-    times, packets = np.concatenate([[0.0], np.cumsum(lengths)]), float(rates @ lengths)
-    keep = np.ones(len(rates), dtype=bool)
-    for first, end in zip(silent[::2], silent[1::2], strict=True):
-        long = times[end] - times[first]
-        keep[first:end] = long <= PAUSE or long * packets <= RUN * times[-1]
-    return rates[keep], lengths[keep]
-
-
-def _blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
-    """Divide the trace into blocks of equal duration; return the mean rate in each, in pkt/s.
-
-    ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  The number of
-    blocks is such that a block has about ``BLOCK`` packets on average, but at least 5 and at most
-    ``finest``.
-    """
-    packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
-    times = np.concatenate([[0.0], np.cumsum(lengths)])
-    count = int(np.clip(packets[-1] / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))
-    ends = np.linspace(0.0, times[-1], count + 1)
-    blocks: Floats = np.diff(np.interp(ends, times, packets)) / np.diff(ends)
-    return blocks
+    rtt, known = trace.known("rtt_min"), delivered_by_all(trace)
+    told = trace.known("retransmits") is not None and follows_the_queue(trace)
+    if rtt is None or known is None or not told:
+        return capacity
+    total, whole = known
+    lengths, waits = np.diff(trace.edges), rtt - _of_flows(trace, bases)
+    busy = queued(trace, carried(trace, waits, capacity.value)) & whole
+    packets, seconds = busy_periods(busy, total * lengths, lengths)
+    if packets.sum() >= PERIODS * RUN:
+        low, value, high = rate_of_periods(packets, seconds)
+        if high >= capacity.low:
+            how = f"throughput of all flows together while RTTs show a queue; {LARGER} {OTHERS}"
+            return Estimate(value, low, high, "pkt/s", how)
+    how = f"{capacity.how}; RTTs show a queue too seldom to tell: a lower bound"
+    return dataclasses.replace(capacity, high=np.inf, how=how)
 
 
 def _bases(trace: Trace) -> list[Estimate | None]:
@@ -379,28 +383,73 @@ BOUNDS = {
 
 def _buffer(
     trace: Trace, capacity: Estimate | None, bases: Mapping[str, Estimate]
-) -> Estimate | None:
+) -> tuple[Estimate | None, int]:
+    """The buffer, and the number of losses if most came while the queue was not full, else 0."""
     overflowed, again = lost_packets(trace), trace.known("retransmits")
     bound = BOUNDS[overflowed]
     link, largest = _bottleneck(trace), trace.known("queue_max")
     if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
-        top = float(np.nanmax(largest[:, link]))
-        high = top if overflowed else np.inf
-        return Estimate(top, top, high, "pkt", f"most packets that waited; {bound}")
+        return _of_lengths(largest[:, link], trace.known("loss"), overflowed)
     rtt = trace.known("rtt")
     if rtt is None or capacity is None or not bases:
-        return None
+        return None, 0
     clean = "none across retransmissions" in trace.provenance.get("rtt", "")  # a capture's RTTs
     if again is not None and not clean:  # ACKs of packets behind a lost one are delayed
         rtt = np.where(again > 0, np.nan, rtt)
-    base = np.array([bases[name].value if name in bases else np.nan for name in trace.flows])
-    wait, how = longest_wait(trace, rtt - base)
+    waits = carried(trace, rtt - _of_flows(trace, bases), capacity.value)
+    wait, how, random = longest_wait(trace, waits)
     if not wait > 0:
-        return None
+        return None, random
     most = wait * capacity.value
     if overflowed:  # a mean or a sample can miss the longest queue of its interval
-        bound += ", but an interval's RTT is not its largest: a lower bound"
-    return Estimate(most, most, np.inf, "pkt", f"({how} - base RTT) capacity; {bound}")
+        first = "packets were lost" if random else bound
+        bound = f"{first}, but an interval's RTT is not its largest: a lower bound"
+    how = f"({how} - base RTT) capacity; {bound}"
+    return Estimate(most, most, np.inf, "pkt", how), random
+
+
+def _of_lengths(longest: Floats, dropped: Floats | None, lost: bool | None) -> tuple[Estimate, int]:
+    """The buffer by the longest queue in each interval, packets, and the number of random losses.
+
+    ``dropped`` are the packets dropped in each interval, [time, flow], if the trace tells them, and
+    ``lost`` says whether any was lost.  The buffer is known if at least the part ``OVERFLOWS`` of
+    them were dropped when the queue was within a packet of the longest.  Otherwise no queue may
+    have overflowed.  The number of random losses is 0 unless most intervals with losses had shorter
+    queues.
+    """
+    top = float(np.nanmax(longest))
+    bound, random, full = BOUNDS[lost], 0, lost
+    drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)
+    if lost and drops.sum() > 0:
+        short = longest < top - 1
+        full = bool(drops[~short].sum() >= OVERFLOWS * drops.sum())
+        if np.mean(short[drops > 0]) > 0.5:
+            random = round(float(drops[short].sum()))
+        if not full:
+            bound = "packets were lost while fewer waited: a lower bound"
+    high = top if full else np.inf
+    return Estimate(top, top, high, "pkt", f"most packets that waited; {bound}"), random
+
+
+def _loss(trace: Trace, losses: int) -> Estimate | None:
+    """The probability that a packet is lost at random, if there were so many ``losses``.
+
+    The range is two standard deviations of the number of losses, if they are independent.
+    """
+    delivered = packets_in_all(trace)
+    packets = 0.0 if delivered is None else float(np.nansum(delivered))
+    if packets <= losses:
+        return None
+    low, high = ((losses + side * 2 * math.sqrt(losses)) / packets for side in (-1, 1))
+    how = (
+        "losses per packet delivered; most came, at random or by RED, while the queue was not full"
+    )
+    return Estimate(losses / packets, max(low, 0.0), min(high, 1.0), "", how)
+
+
+def _of_flows(trace: Trace, bases: Mapping[str, Estimate]) -> Floats:
+    """The smallest RTT of each flow of the trace, s; NaN for flows that ``bases`` lacks."""
+    return np.array([bases[name].value if name in bases else np.nan for name in trace.flows])
 
 
 def _alphas(

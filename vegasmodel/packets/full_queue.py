@@ -5,20 +5,54 @@ The buffer's size is estimated from this time and the capacity (``estimate.py``)
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from vegasmodel.packets.busy_times import follows_the_queue
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import Floats
 
-__all__ = ["longest_wait"]
+__all__ = ["Wait", "longest_wait"]
 
 MOST = 0.95  # quantile of RTTs: a stall of a host makes fewer too long
 FEW = 10  # losses, of which a few stalls can be a quarter
-SPREAD = 0.2  # of the median: distance to the upper quartile of the delays of a full queue
+SPREAD = 0.2  # of the delay of a full queue: what is shorter by more is not that of a full queue
 
 
-def longest_wait(trace: Trace, waits: Floats) -> tuple[float, str]:
-    """The queueing delay at the longest queue, s, and a text on the RTT that it comes from.
+class Wait(NamedTuple):
+    """The queueing delay at the longest queue.
+
+    - ``delay``: this delay, s.
+    - ``how``: a text on the RTT that the delay comes from.
+    - ``random``: the number of losses, if most of them came while the queue was not full; else 0.
+      Packets of one window that are lost together count as one loss.
+    """
+
+    delay: float
+    how: str
+    random: int
+
+
+class _Loss(NamedTuple):
+    """What happened from one loss of a flow to the next one.
+
+    - ``top``: the largest queueing delay, s.
+    - ``last``: the queueing delay last measured before the loss, s.
+    - ``rank``: the part of all delays of the flow, from 0 to 1, that are shorter than ``last``.
+    - ``full``: the queueing delay, s, that the flow seldom exceeds.
+    - ``seconds``: the time between the two losses, s.
+    """
+
+    top: float
+    last: float
+    rank: float
+    full: float
+    seconds: float
+
+
+def longest_wait(trace: Trace, waits: Floats) -> Wait:
+    """The queueing delay at the longest queue.
 
     ``waits`` has the queueing delays of the flows, s: [time, flow].
 
@@ -31,33 +65,71 @@ def longest_wait(trace: Trace, waits: Floats) -> tuple[float, str]:
     weight is above that of the usual time between two losses, or one flow that seldom loses a
     packet would decide.
 
-    If a quarter of these delays are longer than the median by more than the part ``SPREAD``, many
-    packets were lost before the queue was full.  The result is then a delay that few of them exceed
-    (``MOST``).  Of fewer than ``FEW`` delays, stalls may make a quarter too long, so the median
-    counts.  If the trace shows no losses, the result is a delay that the flow with the longest
-    delays seldom exceeds.
+    If most packets are lost while the queue is not full (``_at_any_queue``), the result is a delay
+    that few of the largest delays exceed (``MOST``).  The same holds if a quarter of these delays
+    are longer than the median by more than the part ``SPREAD``.  Of fewer than ``FEW`` delays,
+    stalls may make a quarter too long, so the median counts then.  If the trace shows no losses,
+    the result is a delay that the flow with the longest delays seldom exceeds.
     """
-    lengths, counts = np.diff(trace.edges), [trace.known(k) for k in ("retransmits", "loss")]
-    found = [values for values in counts if values is not None]
-    tops, weights = list[float](), list[float]()
-    for i in range(len(trace.flows)):
-        lost = next((v[:, i] for v in found if np.nansum(v[:, i]) > 0), np.zeros(0))
-        ends = np.flatnonzero(np.nan_to_num(lost) > 0) + 1
-        for first, end in zip([0, *ends], ends, strict=False):
-            top = np.fmax.reduce(waits[first:end, i])
-            if np.isfinite(top):
-                tops.append(float(top))
-                weights.append(float(lengths[first:end].sum()))
-    if tops:
-        spans = np.array(weights)
+    losses = [loss for i in range(len(trace.flows)) for loss in _losses(trace, waits, i)]
+    if losses:
+        tops = np.array([loss.top for loss in losses])
+        spans = np.array([loss.seconds for loss in losses])
         spans = np.minimum(spans, _quantiles(spans, spans)[0])
-        middle, high, most = _quantiles(np.array(tops), spans)
-        if high - middle <= SPREAD * middle or len(tops) < FEW:
-            return middle, f"largest RTT before a loss, median over {len(tops)} losses"
-        how = f"largest RTT before a loss, {MOST:.0%} quantile over {len(tops)} losses"
-        return most, f"{how}, which are not all of a full queue"
+        middle, high, most = _quantiles(tops, spans)
+        random = follows_the_queue(trace) and _at_any_queue(losses)
+        if not random and (high - middle <= SPREAD * middle or len(losses) < FEW):
+            how = f"largest RTT before a loss, median over {len(losses)} losses"
+            return Wait(middle, how, 0)
+        how = f"largest RTT before a loss, {MOST:.0%} quantile over {len(losses)} losses"
+        which = "most of which are not of a full queue" if random else "not all of a full queue"
+        return Wait(most, f"{how}, {which}", len(losses) if random else 0)
     parts = [np.quantile(w[np.isfinite(w)], MOST) for w in waits.T if np.isfinite(w).any()]
-    return float(max(parts, default=0.0)), f"RTT, {MOST:.0%} quantile"
+    return Wait(float(max(parts, default=0.0)), f"RTT, {MOST:.0%} quantile", 0)
+
+
+def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
+    """The losses of flow ``i``, with the delays that it met before each.
+
+    Losses without any delay known in between count as one loss.
+    """
+    counts = [trace.known(k) for k in ("retransmits", "loss")]
+    found = [values[:, i] for values in counts if values is not None]
+    lost = next((values for values in found if np.nansum(values) > 0), np.zeros(0))
+    ends = np.flatnonzero(np.nan_to_num(lost) > 0) + 1
+    known = np.isfinite(waits[:, i])
+    if not ends.size or not known.any():
+        return []
+    lengths, delivered = np.diff(trace.edges), trace.known("throughput")
+    packets = lengths if delivered is None else np.nan_to_num(delivered[:, i]) * lengths
+    weights = packets[known] if packets[known].sum() > 0 else lengths[known]
+    values = waits[known, i]
+    order = np.argsort(values)
+    total = np.concatenate([[0.0], np.cumsum(weights[order])]) / weights.sum()
+    full = float(np.quantile(values, MOST))
+    result = []
+    for first, end in zip([0, *ends], ends, strict=False):
+        told = waits[first:end, i][known[first:end]]
+        if told.size:
+            places = [np.searchsorted(values[order], told[-1], side=s) for s in ("left", "right")]
+            rank = float(np.mean(total[places]))
+            span = float(lengths[first:end].sum())
+            result.append(_Loss(float(told.max()), float(told[-1]), rank, full, span))
+    return result
+
+
+def _at_any_queue(losses: list[_Loss]) -> bool:
+    """Whether most of these losses came while the queue was not full.
+
+    If packets are lost at random, whatever the queue, the delay just before a loss is like that of
+    any packet.  Its rank among the delays of all packets is then 1/2 on average.  If packets are
+    lost only when the queue is full, the rank is near 1.  So if the mean rank is below 3/4, most
+    losses were random.  But a queue that is full most of the time also makes ranks of 1/2.  So a
+    second condition is that most of the delays before losses are shorter than that of a full queue
+    by more than the part ``SPREAD``.
+    """
+    short = [loss.last < (1 - SPREAD) * loss.full for loss in losses]
+    return bool(np.mean(short) >= 0.5 and np.mean([loss.rank for loss in losses]) < 0.75)
 
 
 def _quantiles(values: Floats, weights: Floats) -> list[float]:

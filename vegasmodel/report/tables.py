@@ -358,9 +358,9 @@ def print_estimates(filled: Sequence[Filled]) -> None:
         rows = [
             [
                 told(e.key),
-                f"{e.value:.4g} {e.unit}",
+                f"{e.value:.4g} {e.unit}".strip(),
                 f"{e.low:.4g}..{e.high:.4g}",
-                "-" if e.default is None else f"{e.default:.4g} {e.unit}",
+                "-" if e.default is None else f"{e.default:.4g} {e.unit}".strip(),
             ]
             for e in filled
         ]
