@@ -92,9 +92,10 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     A burst consists of packets that arrive faster than the link sends them. For example, in slow
     start it consists of the additional packets of one round trip. A whole window that one ACK
     releases (``window_sent``) is a burst, too. A burst can fill the buffer even if the flow's
-    average rate is low. RED drops such packets itself (``random_drops.py``).
+    average rate is low. At RED ``random_drops.py`` drops the packets of all bursts but those of
+    Vegas's slow start, which is not simulated packet by packet.
     """
-    if link.red:
+    if link.red and not (flow.in_slow_start and flow.decides_slow_start):
         return
     if flow.window_sent > 0.0:
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
