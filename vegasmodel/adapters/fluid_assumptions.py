@@ -91,17 +91,23 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     """The assumption that the only effect of a loss is an immediate cut of the window.
 
     It can fail only if all flows have the variant ``paper``. The equations for this variant cut the
-    window at once, but real senders with a loss-based law need time to recover. So the assumption
-    fails if such a flow loses packets. The equations for the other variants contain the recovery.
-    ``losses`` [n] are the flows' numbers of losses.
+    window at once, but real senders need time to recover. So the assumption fails if a flow with a
+    loss-based law loses packets. It also fails if Vegas loses packets at RED, which often drops
+    several packets of one window: Vegas then waits for its retransmission timer. The equations for
+    the other variants contain the recovery. ``losses`` [n] are the flows' numbers of losses.
     """
     loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
     found = one_recovery(scenario, "a loss only cuts the window", lost=lost)
-    if found.holds:
-        return found
     more = 'with variant = "ns2" or "linux" the equations contain this'
-    return Assumption(found.name, False, f"{found.detail}; {more}")
+    if not found.holds:
+        return Assumption(found.name, False, f"{found.detail}; {more}")
+    vegas = np.array([member.flow.keeps_backlog for member in scenario.members])
+    red = isinstance(scenario.links[0].queue, Red) and papers_only(scenario)
+    if not (red and losses[vegas].any()):
+        return found
+    said = "a loss only cuts the window; where RED drops several packets of a window, Vegas waits "
+    return Assumption(found.name, False, f"{said}for its timer; {more}")
 
 
 def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
