@@ -113,6 +113,35 @@ def test_delayed_acks_widen_the_band_of_backlogs(*, late: bool) -> None:
     [band] = [a for a in fluid.assumptions if a.name == "narrow-band"]
     assert band.holds is not late
     assert (abs(fluid.throughput[3] / rounds.throughput[3] - 1.0) < 0.2) is not late
+@pytest.mark.parametrize(("betas", "holds"), [((7.0, 9.0, 3.0), False), ((3.0, 6.0, 1.0), True)])
+def test_which_backlog_of_a_wide_band_is_kept_is_unknown_also_for_equal_rtts(
+    betas: tuple[float, ...], holds: bool
+) -> None:
+    """ns-2 gives the flows 462, 390 and 213 packets/s if beta is above alpha in all of them.
+
+    ``fluid`` gives them 288, 432 and 216. With beta = alpha its shares are those of ``rounds``.
+    """
+    flows = tuple(
+        Flow(
+            "vegas", 0.0131, name=f"{alpha:g}", count=count, alpha=alpha, beta=beta,
+            variant="ns2", send_jitter=0.0,
+        )
+        for alpha, beta, count in zip((3.0, 6.0, 1.0), betas, (1, 4, 1), strict=True)
+    )  # fmt: skip
+    s = Scenario((Link(2233.5, buffer=36.0),), flows, run=Run(90.0, 30.0))
+    fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
+
+    def band(found: vm.Prediction) -> bool | None:
+        return {a.name: a.holds for a in found.assumptions}["narrow-band"]
+
+    assert band(fluid) is holds
+    assert (abs(fluid.throughput[0] / rounds.throughput[0] - 1.0) < 0.1) == holds
+    random_starts = s.replace({"run.start_jitter": 0.5, "run.runs": 2})  # are a test of their own
+    assert band(vm.predict(random_starts, "fluid")) is True
+    paper = s.replace({"flow.variant": "paper", "flow.gamma": 1})
+    assert band(vm.predict(paper, "fluid")) is holds
+    alone = Scenario(s.links, (flows[0],), run=s.run)
+    assert band(vm.predict(alone, "fluid")) is True
 
 
 def test_slow_start_ends_by_the_queue_of_its_whole_burst() -> None:
