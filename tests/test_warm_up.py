@@ -148,3 +148,27 @@ def test_slow_start_of_vegas_ends_between_the_bounds(variant, buffer):
     least = rest._first_windows(case, np.array([2500.0]))[0]
     most = _slow_start_reaches(case, member, case.links[0])
     assert least < window < most + 15.0 / 0.2
+
+
+def test_newreno_that_repairs_the_losses_of_its_slow_start_beyond_the_warm_up_is_named() -> None:
+    """In ns-2 (3 runs) the flow gets 38 packets/s from 83 to 123 s, and 679 from 130 to 170 s.
+
+    The path holds n = 679 pkt/s 238.2 ms = 161.7 packets, and 177 wait: ns-2's limit of 178 counts
+    the one in transmission. So 2 n + 177 = 500.5 round trips of 238.2 ms are 119.2 s.
+    """
+    flow = vm.Flow("newreno", "238.2 ms", variant="ns2")
+    link = vm.Link("679 pkt/s", buffer=178)
+    for warm_up, holds in ((83.0, False), (130.0, True)):
+        run = vm.Run(duration=warm_up + 40.0, warmup=warm_up)
+        said = settles(vm.Scenario([link], [flow], run=run))
+        assert said.holds is holds
+        assert ("takes about 119.2 s" in said.detail) != holds
+    short = vm.Run(duration=123.0, warmup=83.0)
+    fits = vm.Link("679 pkt/s", buffer=150)  # less than n: slow start loses fewer packets
+    for links, flows in (
+        ([link], [vm.Flow("sack", "238.2 ms", variant="ns2")]),  # repairs all in a few round trips
+        ([link], [vm.Flow("newreno", "238.2 ms", variant="linux")]),  # has SACK
+        ([link], [flow, vm.Flow("sack", "238.2 ms", variant="ns2")]),
+        ([fits], [flow]),
+    ):
+        assert settles(vm.Scenario(links, flows, run=short)).holds is not False

@@ -34,6 +34,8 @@ def settles(scenario: Scenario) -> Assumption:
     - all flows keep the same backlog, as Vegas does, and n < W - s, where s is the window that slow
       start can reach (``_slow_start_reaches``): from s on, a window grows by a packet per round
       trip, or
+    - the time for n round trips is shorter than ``_first_repair``: NewReno cannot repair the losses
+      of its slow start in time, or
     - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has cut
       cannot grow back in time.
 
@@ -43,7 +45,7 @@ def settles(scenario: Scenario) -> Assumption:
     packet per round trip takes up to W round trips.
 
     For a flow that starts after the warm-up, the tests look at the time until the flow's stop
-    instead, and the last of the four tests is left out. If the assumption does not fail by the
+    instead, and the last two tests are left out. If the assumption does not fail by the
     other tests, the result is ``None``.
     """
     if said := _overloaded(scenario):
@@ -103,6 +105,14 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
             f"slow start of {member.name} ends at a window of at most {reached:.4g} packets; then "
             f"it grows by a packet a round trip, and has {trips:.4g} round trips until {until}; "
             f"for a fair share it needs {window:.4g} packets"
+        )
+        return Assumption(NAME, False, said)
+    repair = 0.0 if late else _first_repair(scenario, member, narrow, share)
+    if end - member.start < repair:
+        said = (
+            f"the warm-up of {member.name} is {end - member.start:.4g} s; its first slow start "
+            "overflows the buffer, and it repairs one lost packet a round trip, which takes "
+            f"about {repair:.4g} s"
         )
         return Assumption(NAME, False, said)
     back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
@@ -192,6 +202,31 @@ def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> flo
     smallest = min(room(scenario, link, group.direction) for link in path)
     overflow = settling.slow_start_overflows(smallest, group.decrease)
     return max(first, min(2.0 * rest.slow_start_ends(group, runs, product), overflow))
+
+
+def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
+    """The time in seconds in which a NewReno flow that is alone repairs the losses of slow start.
+
+    Let n be the number of packets that the flow's path holds, and b the number that the buffer of
+    its slowest link ``narrow`` holds. ``share`` is this link's capacity, in packets per second. In
+    slow start each ACK releases two packets. From the first loss until the sender learns of it,
+    n + b ACKs arrive, and for each of them one packet is lost. A sender that repairs one lost
+    packet per round trip (RFC 6582) needs n + b round trips, in which the queue is empty.
+
+    The window has then been halved from 2 (n + b) to n + b packets. The last ACK of the recovery
+    releases all of them at once (RFC 6582, section 3.2, step 3). The buffer holds b of them, the
+    others are lost, and their repair takes n further round trips.
+
+    The result is 0 if the flow is not alone, if it recovers in another way, if its slow start may
+    end without a loss, or if packets may be lost elsewhere. It is also 0 if b < n: slow start may
+    then overflow the buffer before the window fills the path, and fewer packets are lost.
+    """
+    group, path, T = member.flow, scenario.path(member.flow), member.rtt
+    slow = stack(scenario, group).recovery_of(find(group.law).recovery) == "hole by hole"
+    alone = len(scenario.members) == 1 and group.grows_until_loss
+    plain = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
+    n, b = share * T, share * room(scenario, narrow, group.direction) / narrow.capacity
+    return (2.0 * n + b) * T if alone and slow and plain and n <= b < math.inf else 0.0
 
 
 def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
