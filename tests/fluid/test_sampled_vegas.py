@@ -113,6 +113,8 @@ def test_delayed_acks_widen_the_band_of_backlogs(*, late: bool) -> None:
     [band] = [a for a in fluid.assumptions if a.name == "narrow-band"]
     assert band.holds is not late
     assert (abs(fluid.throughput[3] / rounds.throughput[3] - 1.0) < 0.2) is not late
+
+
 @pytest.mark.parametrize(("betas", "holds"), [((7.0, 9.0, 3.0), False), ((3.0, 6.0, 1.0), True)])
 def test_which_backlog_of_a_wide_band_is_kept_is_unknown_also_for_equal_rtts(
     betas: tuple[float, ...], holds: bool
