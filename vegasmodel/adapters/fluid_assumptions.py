@@ -333,11 +333,12 @@ def _narrow_band(scenario: Scenario) -> Assumption:
 def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that Vegas flows with delayed ACKs share no full queue with flows without.
 
-    It fails if all RTTs are equal, and a loss-based flow without delayed ACKs loses packets beside
-    a Vegas flow with delayed ACKs. With equal RTTs, a flow whose receiver holds back an ACK loses a
-    packet at a full queue (``engines/fluid/sampled/queue.py``). The receiver holds one back if the
-    window is odd. Vegas changes its window just before the queue is full, so the equations err
-    about when its window is odd.
+    It fails if all RTTs are equal, the queue is drop-tail, and a loss-based flow without delayed
+    ACKs loses packets beside a Vegas flow with delayed ACKs. With equal RTTs, a flow whose receiver
+    holds back an ACK loses a packet at a full queue (``engines/fluid/sampled/queue.py``). The
+    receiver holds one back if the window is odd. Vegas changes its window just before the queue is
+    full, so the equations err about when its window is odd. RED drops packets whether the queue is
+    full or not.
     """
     late = [g.name for g in scenario.flows if g.delayed_ack and find(g.law).delay_based]
     prompt = [
@@ -346,7 +347,8 @@ def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
         if losses > 0.0 and not (member.flow.delayed_ack or find(member.flow.law).delay_based)
     ]
     alike = len({member.rtt for member in scenario.members}) == 1
-    holds = papers_only(scenario) or not (late and prompt and alike)
+    fills = isinstance(scenario.links[0].queue, DropTail)
+    holds = papers_only(scenario) or not (late and prompt and alike and fills)
     said = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
     said += "; how often Vegas then loses packets is known only roughly" if said else ""
     return Assumption("vegas-acks-undelayed", holds, said)
