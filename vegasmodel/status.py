@@ -1,6 +1,6 @@
 """Defines how a solver or a simulator may end, as numbers with names such as ``DONE``.
 
-``PENDING`` says that it is still at work.
+``PENDING`` says that the solver or simulator is still at work.
 """
 
 from __future__ import annotations

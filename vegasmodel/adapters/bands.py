@@ -1,9 +1,9 @@
 """Computes the range of each Vegas flow's rate in equilibrium, by the model ``bands``.
 
 The model is for scenarios in which all flows are Vegas and share a single link. Vegas leaves its
-window unchanged while its backlog is in a certain range (with the papers' Vegas, from alpha to
-beta). So there are many equilibria. The model gives the least and the greatest rate that each flow
-has in any of them.
+window unchanged while its backlog is in a certain range: from alpha to beta, or a wider range if
+the TCP implementation rounds the backlog. So there are many equilibria. The model gives the least
+and the greatest rate that each flow has in any of them.
 """
 
 from __future__ import annotations

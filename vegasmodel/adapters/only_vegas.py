@@ -1,4 +1,4 @@
-"""Holds functions that several models share: those for a link which only Vegas flows use.
+"""Holds functions for the models of a link on which all flows are Vegas.
 
 For example, ``over_estimates`` computes by how much each flow over-estimates its propagation delay.
 A flow does so if packets are queued while it measures its baseRTT.

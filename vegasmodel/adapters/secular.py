@@ -1,6 +1,6 @@
 """Computes the rates of Vegas flows that share one link, by the model ``equilibrium``.
 
-In the equilibrium the backlog that each flow computes is one at which Vegas keeps its window.
+In equilibrium each flow computes a backlog at which Vegas keeps its window.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Runs the command ``design``: which buffer, for example, gives a flow 30 % of the throughput?"""
+"""Runs the command ``design``, which finds the values of a field that meet a target.
+
+For example, it finds the buffer at which a flow gets 30 % of the throughput.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the flows' random start times; run k of each simulator and of ns-2 has the same ones."""
+"""Draws the flows' random start times; those of run k are the same in each simulator and ns-2."""
 
 from __future__ import annotations
 

@@ -45,11 +45,11 @@ LIMIT = 220  # of passes; in the worst case many of them only halve the range of
 ROUGH_LIMIT = 60
 # `find_gap` computes the gap g of the docstring above by iteration. The first stage of the
 # iteration computes in float64, the second with twice as many digits. A stage ends after a step
-# that changes g by at most a certain fraction of g: a number of ROUGH_STEP in the first stage, of
-# LAST_STEP in the second. Each has two numbers. The first is for steps that converge quadratically:
-# after such a step, the relative error of g is about the square of the fraction. The second is for
-# steps that converge cubically. The error is then about the cube of the fraction, so the fraction
-# may be larger. The first stage also ends after ROUGH_LIMIT steps.
+# that changes g by at most a certain fraction of g. ROUGH_STEP has two such fractions for the first
+# stage, LAST_STEP two for the second. The first of the two is for steps that converge
+# quadratically: after such a step, the relative error of g is about the square of the fraction. The
+# second is for steps that converge cubically. The error is then about the cube of the fraction, so
+# this fraction may be larger. The first stage also ends after ROUGH_LIMIT steps.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -1,4 +1,4 @@
-"""Defines the named tuple that both solvers of Vegas's steady state return, for NumPy and JAX."""
+"""Defines the result of both solvers of Vegas's steady state (NumPy and JAX), a named tuple."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Finds the steady cycles of Vegas and Reno at each buffer size, and the sizes where they vanish.
 
 Vegas and Reno share a drop-tail link with a buffer of B packets (the model of De Vendictis and
-Baiocchi 2002). A cycle lasts from one overflow of the buffer to the next. At an overflow each
-source whose window still grows loses a packet. So there may be two steady cycles. In the first
+Baiocchi 2002). A cycle lasts from one overflow of the buffer to the next. At an overflow a source
+loses a packet only if its window still grows. So there may be two steady cycles. In the first
 cycle, Vegas still grows at every overflow, and every overflow multiplies its window by a factor
 lambda below 1. In the second cycle, Vegas has stopped growing before every overflow, and loses
 nothing.

@@ -1,10 +1,9 @@
 """Computes Vegas's window after the first overflow of the buffer, if Vegas and Reno start together.
 
-Vegas and Reno move in cycles from overflow to overflow. In general the steady cycle does not depend
-on the start. But it does depend on the start if Vegas never loses a packet, and keeps its window
-at any backlog in a range, for example between alpha and beta. Then there are many steady cycles,
-which differ in Vegas's window. The window after the first overflow decides which of these cycles
-follows.
+Vegas and Reno move in cycles from overflow to overflow. Usually the steady cycle does not depend on
+the start. But it does if Vegas never loses a packet, and keeps its window at any backlog in a
+range, for example between alpha and beta. Then there are many steady cycles, which differ in
+Vegas's window. The window after the first overflow decides which of these cycles follows.
 
 All sources start together in an empty network, in slow start. Reno's window doubles each RTT.
 Vegas's window doubles every second RTT (in Linux each RTT), until its backlog exceeds gamma. After

@@ -8,8 +8,8 @@ second to less. So the equilibrium lies between the two points. This is certain 
 from c exceed the rounding errors; the field ``certified`` of the result says whether they do.
 
 If the control loop is unstable, the queue oscillates, and its mean may differ from that of the
-equilibrium. ``alpha`` is the backlog of a Vegas flow in the model. A real flow may keep any backlog
-between its two thresholds.
+equilibrium. In the model each Vegas flow keeps a backlog of ``alpha`` packets. A real flow may keep
+any backlog between its two thresholds.
 
 The model was compared with ns-2 on 40 random scenarios (``python -m benchmarks.accuracy_red``). If
 RED drops packets, the error of the mean queue is 6 % on average and at most 12 %. Each scenario has

@@ -1,4 +1,4 @@
-"""Computes how Vegas flows' rates change if a flow over-estimates its propagation delay by more.
+"""Computes how Vegas flows' rates depend on the flows' over-estimates of propagation delays.
 
 Flow i keeps its backlog at alpha_i packets. It has the rate r_i, and over-estimates its propagation
 delay by x_i. Delta is the queueing delay. Let y_i = Delta - x_i. If x_k changes, the queueing delay

@@ -2,9 +2,10 @@
 
 The file may leave out a flow's RTT, and a Vegas flow's thresholds: alpha, or alpha and beta. If
 only beta is missing, it has its default. If there is only one link, the file may also leave out the
-link's capacity and buffer, and the probability ``loss`` of random losses. A missing duration is the
-end of the trace. A missing warm-up is then chosen so that averages begin within the trace: usually
-when a third of the time from the last flow's start to the trace's end has passed (``_warmup``).
+link's capacity and buffer, and the probability ``loss`` of random losses. If the duration is
+missing, the run is taken to end with the trace. If the warm-up is missing and its default does not
+fit the trace, averages begin within the trace: usually when a third of the time from the last
+flow's start to the trace's end has passed (``_warmup``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs

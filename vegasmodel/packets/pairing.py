@@ -1,4 +1,4 @@
-"""Finds for each flow of a scenario its flow in a trace, to compare predictions with the trace.
+"""Pairs the flows of a scenario with those of a trace, to compare predictions with the trace.
 
 Flows are paired by equal names or by other rules. For each pair, the result says by which rule.
 """

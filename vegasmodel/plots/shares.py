@@ -8,8 +8,8 @@ The functions that draw curves take two arguments. ``models`` are predictions, d
 error bars of two standard errors, but ``class_shares`` draws no error bars.
 
 An argument may be one prediction, a list of predictions, what ``vegasmodel.predict_all`` or
-``vegasmodel.compare`` returns, or a list of these. The argument ``models`` may contain comparisons;
-their measurements are drawn as markers.
+``vegasmodel.compare`` returns, or a list of these. The argument ``models`` may contain what
+``compare`` returns; the measurements in it are drawn as markers.
 """
 
 from __future__ import annotations

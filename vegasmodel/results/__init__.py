@@ -1,4 +1,4 @@
-"""Results: what a model predicts for a scenario, or what a measurement of it gives."""
+"""Defines results: what a model predicts for a scenario, or what a measurement of it shows."""
 
 __all__: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Describes three implementations of TCP ("stacks"): that of the papers, of ns-2 and of Linux.
+"""Describes three kinds of TCP ("stacks"): TCP as in the papers on Vegas, as in ns-2, as in Linux.
 
 A stack adds details to a congestion control law such as Vegas, for example timers and rounding. A
 flow's field ``variant`` names its stack.

@@ -1,4 +1,4 @@
-"""Evaluates a model (a closed form or a simulator) many times: for a scenario and its variants.
+"""Evaluates a model (closed form or simulator) often, for changed scenarios or random starts.
 
 - ``sweep`` evaluates a model over a grid of values of the scenario's fields.
 - ``design`` finds the values of a field that meet a target, by the search in ``search``.

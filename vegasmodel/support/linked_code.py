@@ -1,4 +1,4 @@
-"""Links functions in LLVM's intermediate language to one program, which LLVM then optimises.
+"""Links functions in LLVM's intermediate language into one program, which LLVM then optimises.
 
 By default LLVM inlines small functions in their callers. The options in ``Marks`` change how it
 treats a function:

@@ -1,6 +1,6 @@
 """Makes Numba compile faster: leaves out some steps, and does others in a faster way.
 
-Each context manager replaces functions of Numba until its ``with`` block ends.
+Each context manager of this module replaces functions of Numba until its ``with`` block ends.
 """
 
 from __future__ import annotations

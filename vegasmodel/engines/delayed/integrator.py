@@ -1,4 +1,4 @@
-"""Solves delay differential equations; delays may depend on the state, and events may change it.
+"""Solves delay differential equations; delays may depend on the state, events may change the state.
 
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 

@@ -1,4 +1,7 @@
-"""Stores the state of the simulator ``delayed``: the queue's history, the senders, and totals."""
+"""Defines the state of the simulator ``delayed``: the past of queue and flows, senders, totals.
+
+The totals are sums and time integrals, from which averages are computed.
+"""
 
 from __future__ import annotations
 

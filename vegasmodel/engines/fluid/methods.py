@@ -1,6 +1,6 @@
-"""Decides whether and how the simulator ``fluid`` simulates a scenario.
+"""Decides by which of two methods the simulator ``fluid`` simulates a scenario.
 
-There are two methods:
+The function ``unsupported`` says why ``fluid`` cannot simulate a scenario at all. The methods are:
 
 * ``continuous.py`` solves differential equations for windows that change at every instant. It is
   used if every flow runs TCP as in the papers (``variant = "paper"``) with a congestion control law

@@ -1,4 +1,4 @@
-"""Defines data types of the simulator ``fluid`` with windows that change at every instant.
+"""Defines data types of the simulator ``fluid``, for windows that change at every instant.
 
 The types are named tuples of arrays, which compiled code can read. ``Flows`` holds the properties
 of the flows, ``Batch`` several scenarios, and ``State`` the state of a simulation. ``Tally`` holds

@@ -1,4 +1,4 @@
-"""Makes a record of each flow of a scenario, which the package ``sampled`` simulates.
+"""Makes the records with which the package ``sampled`` simulates the flows of a scenario.
 
 A record (``sampled.records.Sender``) holds the parameters and the state of a flow's sender.
 """

@@ -1,11 +1,11 @@
 """Finds the steady state of senders whose windows are simulated in small steps of time.
 
-The package ``sampled`` simulates them (``methods.py`` says for which scenarios). The search records
-the state of senders and queue each time a window falls by a packet or more. The motion is periodic
-if a state returns, and returns once more after the same number of records. If no window moves any
-more, the state is a fixed point. If the windows only grow during the whole search, there is no
-result. In all other cases the result is an average over a long run, with its standard error. If
-random numbers decide which packets are lost, the result is always an average.
+The package ``sampled`` simulates these senders (``methods.py`` says in which scenarios). The search
+records the state of senders and queue each time a window falls by a packet or more. The motion is
+periodic if a recorded state occurs again, and once more after as many further records. If no window
+moves any more, the state is a fixed point. If the windows only grow during the whole search, there
+is no result. In all other cases the result is an average over a long run, with its standard error.
+If random numbers decide which packets are lost, the result is always an average.
 
 Here windows usually are whole packets and move in jumps, so the motion has no derivatives. The
 result therefore has no Floquet multipliers (the factors by which small disturbances grow in a

@@ -1,9 +1,10 @@
 """Decides which flows may have to wait at their access links.
 
 Each flow has an access link of its own at the sender, and one at the receiver. (The short flows of
-one ``[[flow]]`` table share theirs.) Both carry ``Scenario.access_rate`` packets/s. As in ns-2,
-their queues are unlimited, so no packet is lost there. ACKs hardly ever wait there, because they
-are smaller than the packets that they acknowledge. So only data packets are simulated there.
+one ``[[flow]]`` table share theirs.) The method ``Scenario.access_rate`` returns the rate of both.
+As in ns-2, their queues are unlimited, so no packet is lost there. ACKs hardly ever wait there,
+because they are smaller than the packets that they acknowledge. So only data packets are simulated
+there.
 
 By default access links are 200 times as fast as the slowest link on the flow's path. Waits are then
 so short that these queues are left out, to save time.

@@ -1,4 +1,4 @@
-"""Handles ACKs at the sender: counts packets in flight, missing packets and packets to send.
+"""Counts a sender's packets at each ACK: those in flight, those missing, those it may send.
 
 The packets that a receiver misses are stored as holes. A hole is a range of consecutive packets.
 """

@@ -11,9 +11,9 @@ would reach the sender if the receiver sent it at once. (In ``silent_packets`` i
 which the ACK would reach the queue.)
 
 ACKs may cross a queue of data on their way back. At the first such queue ``silent_packets`` counts
-the packets that the receiver does not acknowledge at once. No ACK joins the queue for them. This
-also leaves out the ACK that the receiver sends at the end of a pause. Its queueing delay is taken
-to be that of an ACK sent when its packet arrived.
+the packets that the receiver does not acknowledge at once. For these packets no ACK joins the
+queue, not even the one that the receiver sends at the end of a pause. The queueing delay of that
+ACK is taken to be that of an ACK sent when the packet arrived.
 
 Linux adapts the pause to the flow (``adapts_ack_pause``). It keeps a value called ato
 (``Sender.ack_ticks``), which begins at 40 ms and is at most the receiver's own retransmission

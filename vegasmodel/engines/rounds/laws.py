@@ -1,10 +1,10 @@
-"""Changes a sender's window upon ACKs, round trips, losses, congestion marks (ECN) and timeouts.
+"""Changes a sender's window at ACKs, ends of round trips, losses, ECN marks and timeouts.
 
 - ``grow`` changes it when ACKs of new data arrive.
 - ``end_round`` changes it at the end of a round trip.
 - ``cut`` changes it at a loss. For ns-2's Vegas and the Vegas of the papers (variants ``ns2`` and
   ``paper``) ``cut_overdue`` does this.
-- ``enter_cwr`` changes it at a congestion mark.
+- ``enter_cwr`` changes it when an ACK reports an ECN mark.
 - ``retransmission_timeout`` changes it at a timeout.
 
 All laws of congestion control share these functions. Each law says in its file in ``laws/`` by how

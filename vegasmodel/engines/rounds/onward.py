@@ -1,7 +1,8 @@
 """Sends groups of packets on to the next queue or the sender; finds the next event in time.
 
-Groups of packets that are on their way to a queue, or to their sender, are kept in ring buffers:
-one for each queue on the path of each flow.
+Groups of packets that are on their way to a queue are kept in a ring buffer, one for each flow and
+each queue on its path. The ring buffer of a flow's first queue keeps the groups that are on their
+way to the sender.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,8 +1,8 @@
 """Counts the packets at a link whose packets have different sizes.
 
 The simulator computes the sum of the sizes of the packets in a queue. But a buffer is limited to a
-number of packets, whatever their sizes. To find this number, the simulator must know the sizes of
-the packets in the queue, in their order. The table ``Queue.stock`` describes the queue. Each row
+number of packets, whatever their sizes. To find how many packets are in the queue, the simulator
+must know their sizes, in their order. The table ``Queue.stock`` describes the queue. Each row
 stands for neighbouring packets of one size. It contains this size, the number of packets, and the
 sum of their sizes.
 

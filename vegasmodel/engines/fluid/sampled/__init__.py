@@ -4,7 +4,7 @@ The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of 
 decides how its window changes. It sends whole packets only.
 
 Flow i has the window W_i and the propagation delay T_i. Its sender counts n_i packets in flight. Of
-these packets k_i are lost, but the sender does not know it yet. If the receiver delays its ACKs,
+these packets k_i are lost, but the sender does not know this yet. If the receiver delays its ACKs,
 one packet may wait at the receiver for its ACK (``queue.hold_back``). Then h_i is 1, otherwise 0.
 The link has the capacity c and the queueing delay s. At this delay the flows' rates add up to c:
 

@@ -1,7 +1,7 @@
 """Finds the order in which the packets of Linux senders of equal RTTs arrive at the full queue.
 
 When a window grows at the full queue, a packet is lost soon after. The order of the packets decides
-which flow loses one (``loser.follower``).
+which flow this packet belongs to (``loser.follower``).
 
 If all RTTs are equal, the packets of a sender follow one another as a train (Jacobson 1988,
 self-clocking). At a full queue the trains of all senders follow one another without a gap. They
@@ -14,7 +14,8 @@ is depends on the congestion control:
 - Reno counts ACKs. When it has counted W of them, its window W grows by one packet, and the count
   begins anew (``tcp_cong_avoid_ai``). Reno then counts to W + 1, and the train has W + 1 packets.
   So the window grows at the same place in each train: the number of ACKs that follow in the train
-  is always the same. It depends on the ACK that ended the last recovery, where the count began.
+  is always the same. This place depends on the ACK that ended the last recovery, because the count
+  began at this ACK.
 - CUBIC compares its window with its target and with its estimate of Reno's window
   (``bictcp_update``). While the window is constant, CUBIC compares at most once per 1/32 s. So the
   window grows at the first ACK of the train if the last comparison was at least 1/32 s ago.

@@ -1,7 +1,7 @@
-"""Decides whose packet is lost when a flow sends one too many for a full buffer.
+"""Decides whose packet is lost when a flow sends one packet more than the buffer can take.
 
-The additional packet may get the last free place in the buffer. Then a later packet is lost, which
-may belong to another flow.
+This packet may itself get the last free place in the buffer. Then a packet that arrives later is
+lost. It may belong to another flow.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Defines data types of ``sampled``: a sender, the link's state, and the link's constants.
 
-The function ``moving`` counts a sender's packets in flight, without those that are lost and those
-that the receiver holds back.
+The function ``moving`` counts a sender's packets in flight, without those that are lost and the one
+whose ACK the receiver delays.
 """
 
 from __future__ import annotations

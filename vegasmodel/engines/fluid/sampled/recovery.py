@@ -218,10 +218,10 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
             W = 1.0 if flow.recovery == SLOW_START else new
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
         flow.heard = flow.heard or before > lost
-        # The timer runs from its last restart. A fast retransmit and an ACK of new data restart
-        # it; a duplicate ACK does not. Without a fast retransmit the last restart was at the ACK of
-        # the packet before the lost one. This ACK came 1/before of a round trip ago, because the
-        # ACKs of `before` packets are spread over a round trip.
+        # The retransmission timer runs from its last restart. A fast retransmit and an ACK of new
+        # data restart it; a duplicate ACK does not. Without a fast retransmit the last restart was
+        # at the ACK of the packet before the lost one. This ACK came 1/before of a round trip ago,
+        # because the ACKs of `before` packets are spread over a round trip.
         await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)

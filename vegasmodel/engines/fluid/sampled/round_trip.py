@@ -1,4 +1,4 @@
-"""Handles ACKs: the sender measures the delay, detects losses and moves its window.
+"""Simulates what a sender does at ACKs: it measures the delay, detects losses, moves its window.
 
 Vegas decides at the end of a round trip by how much its window changes in the next one. So does a
 user's law with ``once_a_round = True``. The windows of other laws change throughout a round trip.

@@ -1,10 +1,11 @@
-"""Drops packets where the trains of several flows meet, although the link is idle at other times.
+"""Drops packets where bursts of several flows meet, although the link is idle at other times.
 
-A train consists of the packets that one flow has in flight. While the windows do not fill the link,
-these packets stay close together, because ACKs return at the rate at which the link sent the
-packets (Jacobson 1988, self-clocking). The train passes the queue once per round trip (Zhang,
-Shenker and Clark 1991, clustering). Trains of flows with different RTTs sometimes meet at the
-queue. Then packets arrive faster than the link sends them, and a small buffer overflows.
+These bursts are called trains. A train consists of the packets that one flow has in flight. While
+the windows do not fill the link, these packets stay close together, because ACKs return at the rate
+at which the link sent the packets (Jacobson 1988, self-clocking). The train passes the queue once
+per round trip (Zhang, Shenker and Clark 1991, clustering). Trains of flows with different RTTs
+sometimes meet at the queue. Then packets arrive faster than the link sends them, and a small buffer
+overflows.
 
 The package ``sampled`` computes the queueing delay from the windows. While the windows do not fill
 the link, this delay is 0. So this module counts separately how many packets wait because trains
