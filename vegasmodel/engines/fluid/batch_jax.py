@@ -86,9 +86,9 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
 def _put(places: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """Make a function that writes the new states of some scenarios into the array of all states.
 
-    The function, ``put(values, some)``, is for one array of the state. The last axis of ``values``
-    has an entry for each scenario. ``put`` overwrites the entries ``places`` with the array
-    ``some``, and returns ``values``.
+    The function is called as ``put(values, some)``. ``values`` is an array of the state, whose last
+    axis has an entry for each scenario. ``put`` overwrites the entries with the indices ``places``
+    with the array ``some``, and returns ``values``.
     """
 
     def put(values: np.ndarray, some: np.ndarray) -> np.ndarray:

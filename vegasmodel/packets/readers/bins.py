@@ -124,12 +124,12 @@ class Bins:
         known: tuple[str, ...] = (),
         doubts: Mapping[str, str] | None = None,
     ) -> Trace:
-        """Make a trace of some flows from ``begin`` to the time ``last``, in s.
+        """Make a trace of some flows, from the start of the first bin to the time ``last``, in s.
 
         - ``flows``, ``chosen``: the names of these flows, and their indices in ``Bins.flow``.
         - ``links``: the names of all links.
-        - ``known``: which of the variables sent, retransmits, loss and acks the file shows.  The
-          trace leaves out the others.
+        - ``known``: those of the variables sent, retransmits, loss and acks that the file shows.
+          The trace leaves out the others.
         - ``variables``: more variables of the trace, which do not come from the bins.
 
         ``packets.trace.Trace`` explains ``engine``, ``provenance`` and ``doubts``.

@@ -304,8 +304,9 @@ class Connections:
         timestamp it echoes, when the sender's timer expires.
 
         If a packet was lost before it reached the capture, and no later one came, its
-        retransmission looks new.  ``silent`` is the time since the flow's last segment, s.  If no
-        segment came since the ACK, for as long as a timer waits, this is no round trip.
+        retransmission looks new. So the time is not used if no segment came between the ACK and
+        this one, and if it is as long as a retransmission timer waits. ``silent`` is the time since
+        the flow's last segment, s.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:

@@ -107,8 +107,8 @@ def _slot(slots, table, columns, a, b, c, d):
     no row yet, the slot is empty; the caller stores the number of a new row there.
 
     A flow is given by its source node a, source port b, destination node c and destination port d.
-    A link is given by its two nodes a and b.  These values are in successive columns of ``table``,
-    of which ``columns`` is the first.  It is 0 for links and above 0 for flows.
+    A link is given by its two nodes a and b. These values are in successive columns of ``table``.
+    ``columns`` is the index of the first of these columns: 0 for links, and above 0 for flows.
     """
     mask = np.uint64(slots.size - 1)
     h = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(b) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -147,9 +147,9 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
 def _first_time(s, f, seq):
     """Whether packet ``seq`` of flow number f is received for the first time.
 
-    The function also marks the packet as received.  It keeps marks for about 16,000 packets (64
-    ``WORDS``) below the highest sequence number received.  Any lower packet is taken to have been
-    received before.
+    The function also marks the packet as received. It keeps marks for about 16,000 packets below
+    the highest sequence number received (64 in each of ``WORDS`` words). Any lower packet is taken
+    to have been received before.
     """
     high = s.flow[f, HIGH]
     word, bit = (seq >> 6) % WORDS, np.uint64(1) << np.uint64(seq & 63)

@@ -56,8 +56,8 @@ class Snapshots:
     def begin(self) -> None:
         """Add a snapshot (samples of several flows at one time) at time 0, without flows so far.
 
-        So if a flow has no sample at time 0 but has later ones, it was not open at time 0. Its
-        first counters are then counted as growth from 0.
+        Samples at time 0 may be added to it. A flow that has none of these, but appears later, was
+        not open at time 0. The first values of its counters then count as growth from 0.
         """
         self.rows[0.0] = (0.0, {})
 

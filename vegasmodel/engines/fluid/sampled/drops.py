@@ -44,12 +44,12 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     """Record that the flow loses ``packets`` packets, ``ago`` seconds before the end of this step.
 
     The function sets when the sender detects the loss: after ``flow.detection_in`` round trips (at
-    RED also ``flow.hears_in``, the same time in seconds). This is one round trip after the loss.
-    For Linux senders (``line.py``) and at RED it is ``flow.silence`` later, because packets sent
-    later must first be acknowledged. The function ``on_acks`` then lets the sender detect the loss,
-    together with all further losses until then. ``flow.later_hole`` is the time from the second
-    loss to the detection, in round trips. In ``flow.later_delay`` the function ``on_acks`` stores
-    the queueing delay that the duplicate ACKs will report.
+    RED also ``flow.hears_in``, the same time in seconds). The detection is one round trip after the
+    loss. For Linux senders (``line.py``) and at RED, the time ``flow.silence`` is added, in which
+    the ACKs come that report the loss. The function ``on_acks`` then lets the sender detect the
+    loss, together with all further losses until then. ``flow.later_hole`` is the time from the
+    second loss to the detection, in round trips. In ``flow.later_delay`` the function ``on_acks``
+    stores the queueing delay that the duplicate ACKs will report.
 
     If windows are real numbers (``smooth`` in ``overflow``), ``on_acks`` does not wait for the
     round trip: the sender cuts its window at the end of this step. A loss at the full buffer then
@@ -124,8 +124,8 @@ def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     between a departure and the next arrival, and n places otherwise.
 
     If senders wait at random, each arrival is later by a random time of its own, so the places of
-    several departed packets may be free. For each of these departures ``age`` is the time since
-    then, in transmission times.
+    several departed packets may be free. The code goes through the latest departures. ``age`` is
+    the time since such a departure, in transmission times.
     """
     free = link.room - link.capacity * (now.delay + flow.wait)
     places: float = np.floor(free)
@@ -310,7 +310,8 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     """Drop a packet of a train whose first ACK releases two packets, if the queue is too long.
 
     The receiver has held back a packet, so the queue is longer by one packet while this train
-    passes (``queue.hold_back_from_train``). The first packet of the train that is not late is lost
+    passes (``queue.hold_back_from_train``). A packet is late if its sender's random wait delays it
+    until after a departure from the queue. The first packet of the train that is not late is lost
     (``loser.follower``). If all of them are late, none is lost in this round trip.
     """
     for i in range(len(flows)):

@@ -77,7 +77,8 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
       ACK that does so is the one that ends the recovery. In ns-2 this ACK does not enlarge the
       window if the sender has SACK (``sack_exit_rests``). The first round trip then brings one ACK
       too few, so the window reaches the next whole packet only after two round trips.
-    - If Linux senders have equal RTTs, ``line.end_recovery_in_line`` does the rest.
+    - If Linux senders have equal RTTs, those that count ACKs as Reno does begin to count
+      (``line.end_recovery_in_line``).
     """
     decides = flow.once_a_round and not flow.restarts_rounds
     flow.round_part = after + (train_part(flow, now, c) if decides else 0.0)

@@ -118,10 +118,10 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
 def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
     """Let the sender begin to count ACKs at the end of a recovery, if it counts ACKs as Reno does.
 
-    A train is a flow's ACKs, one behind the other. Reno begins to count with the ACK that ends the
-    recovery, so this ACK is the first of the ACKs that it counts. It has counted enough of them one
-    ACK before the ACK with the same place in the next train; the window grows there. If the
-    recovery ended at the first ACK of its train, the window grows at the last ACK of this train.
+    A train is a flow's ACKs, one behind the other. The first ACK that Reno counts is the one that
+    ends the recovery. The window grows when Reno has counted as many ACKs as a train has. If the
+    recovery ends, for example, at the third ACK of a train, this is at the second ACK of the next
+    train. If it ends at the first ACK of a train, this is at the last ACK of the same train.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)

@@ -67,7 +67,7 @@ def lateness(flow: Sender, link: Bottleneck) -> float:
     """The probability that the sender's random wait delays packets until after a departure.
 
     Without the wait, the packets would arrive before this departure. Such packets are called late
-    (``follower``). The result may be below 0, and then no packet is late.
+    (``follower``). If no packet is late, the result is 0 or below.
     """
     if link.max_wait == 0.0:
         return 0.0

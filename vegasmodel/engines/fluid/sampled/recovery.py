@@ -38,8 +38,8 @@ def needed(flow: Sender, now: LinkState, c: float) -> float:
     """The number of duplicate ACKs at which a sender sends a lost packet again.
 
     It is three. ns-2's Vegas (``fine_timer``) may need fewer: at each duplicate ACK it compares the
-    age of the missing packet with a timeout of its own, which exceeds a steady RTT by
-    ``FINE_SLACK`` of it. If the packet is older, Vegas sends it again. Duplicate ACKs come one
+    age of the missing packet with a timeout of its own, which exceeds a steady RTT by the fraction
+    ``FINE_SLACK``. If the packet is older than this, Vegas sends it again. Duplicate ACKs come one
     after another, as the flow's packets do. If the packets form a train (``in_train``), the ACKs
     come one transmission time of the link apart (1/``c``). Otherwise they are spread over the round
     trip.
@@ -106,10 +106,11 @@ def timeout(flow: Sender, now: LinkState) -> float:
 
     Before the first ACK it is ``first_rto``, if no handshake has measured the RTT.
 
-    Otherwise it is the timeout at a steady RTT (``Stack.steady_timeout``). BSD measures RTTs in
-    ticks of a clock: if all RTTs are at most one tick, all samples are alike, and the timeout is
-    short. But if the receiver may hold back an ACK for longer than a tick, samples differ, and the
-    timeout is that for a longer RTT. Senders with RACK never wait for this timer here.
+    Otherwise it is the timeout at a steady RTT (``Stack.steady_timeout``). Senders of BSD and ns-2
+    measure RTTs in ticks of a clock (``tick``). If all RTTs are at most one tick, all samples are
+    alike, and the timeout is short. If some RTTs may exceed a tick because the receiver delays
+    ACKs, samples differ, and the timeout is longer. Senders with RACK never wait for this timer
+    here.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto

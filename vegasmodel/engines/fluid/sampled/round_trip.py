@@ -87,9 +87,10 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
 
     If ``smooth``, windows are real numbers, and the window is not reduced. In slow start the Vegas
     of Linux doubles its window in each round trip, and the Vegas of ns-2 and of the papers in every
-    other one. The latter compares the backlog with gamma only before a round trip in which the
-    window would double. If slow start goes on, it stores in ``round_drift`` by how much the
-    function ``move`` is to enlarge the window. For Linux ``move`` needs no such number.
+    other one. The Vegas of ns-2 and of the papers compares the backlog with gamma only before a
+    round trip in which the window would double. If slow start goes on, ``round_drift`` tells the
+    function ``move`` by how much to enlarge the window in this round trip. For Linux ``move`` does
+    not need it.
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
