@@ -7,7 +7,7 @@ import numpy as np
 from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
 from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift
 from vegasmodel.engines.fluid.sampled.line import end_recovery_in_line
-from vegasmodel.engines.fluid.sampled.queue import hold_back, train_part
+from vegasmodel.engines.fluid.sampled.queue import hold_back, round_trip_of_train, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
     HOLE_BY_HOLE,
@@ -83,6 +83,7 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
     decides = flow.once_a_round and not flow.restarts_rounds
     flow.round_part = after + (train_part(flow, now, c) if decides else 0.0)
     flow.burst, flow.round_delay = 0.0, now.delay
+    flow.round_lasts = round_trip_of_train(flow, now, c)
     if flow.in_line:
         end_recovery_in_line(flow, now, c)
         return
@@ -151,10 +152,15 @@ def double_in_trains(flow: Sender, now: LinkState, g: float, c: float) -> None:
     one packet, and releases one packet more than it acknowledges. In the rest of the round trip no
     ACK arrives. There is none in the first round trip either: ``acks_left`` is 0 then. If packets
     waited already when the round trip began, ACKs arrive all the time.
+
+    The next round trip begins with the ACK of the first packet of the train (``round_lasts``). This
+    packet does not wait for the packets behind it, so the growth of the queue does not delay the
+    ACK.
     """
     trip, left, x = flow.rtt + now.delay, g, flow.round_part
     while left > 0.0 and flow.in_slow_start:
-        W, spent = flow.cwnd, min(left, max(1.0 - x, WINDOW_ERROR))
+        per = trip / flow.round_lasts
+        W, spent = flow.cwnd, min(left, max(1.0 - x, WINDOW_ERROR) / per)
         if flow.round_delay > 0.0 and flow.acks_left > 0.0:
             acks = (flow.in_flight - flow.undetected) * spent
         else:
@@ -163,7 +169,7 @@ def double_in_trains(flow: Sender, now: LinkState, g: float, c: float) -> None:
         flow.cwnd = min(W + flow.drift_factor * acks, max(flow.ssthresh, W))
         flow.train_sent += acks + flow.cwnd - W
         flow.in_slow_start = flow.cwnd < flow.ssthresh
-        x, left = x + spent, left - spent
+        x, left = x + per * spent, left - spent
         if x >= 1.0 - WINDOW_ERROR:
             x, flow.acks_left = 0.0, flow.cwnd
 

@@ -54,6 +54,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             if flow.measures_base:
                 flow.over_estimate = np.inf if flow.untimed else now.delay
             flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
+            flow.round_lasts = flow.rtt + now.delay
             flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
             flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
@@ -178,13 +179,12 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
 
 
 @jit
-def to_train_end(flow: Sender, now: LinkState, c: float) -> float:
+def to_train_end(flow: Sender, c: float) -> float:
     """Seconds until the train of a flow in slow start ends, or else until its next one begins."""
-    trip = flow.rtt + now.delay
-    left = 1.0 - flow.round_part  # round trips
+    left = (1.0 - flow.round_part) * flow.round_lasts
     if flow.acks_left > 0.0 and flow.round_delay == 0.0:
-        left = min(left, flow.acks_left / (c * trip))
-    return max(left, WINDOW_ERROR) * trip
+        left = min(left, flow.acks_left / c)
+    return max(left, WINDOW_ERROR * flow.round_lasts)
 
 
 @jit
@@ -210,7 +210,7 @@ def step_length(
             if flow.active:
                 h = min(h, fraction * (flow.rtt + now.delay))
                 if comes_in_trains(flow):
-                    h = min(h, to_train_end(flow, now, link.capacity))
+                    h = min(h, to_train_end(flow, link.capacity))
     return h
 
 

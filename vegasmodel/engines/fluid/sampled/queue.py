@@ -74,6 +74,16 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 
 @jit
+def round_trip_of_train(flow: Sender, now: LinkState, c: float) -> float:
+    """Seconds until the ACK of a packet of slow start that reaches the queue now.
+
+    While such a train arrives at RED, more packets wait than the queueing delay s says
+    (``red_waiting``).
+    """
+    return flow.rtt + max(now.delay, now.red_waiting / c)
+
+
+@jit
 def burst(flow: Sender, now: LinkState, c: float) -> float:
     """How many packets of the flow's burst wait without being counted in the queueing delay.
 

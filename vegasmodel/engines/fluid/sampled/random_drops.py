@@ -12,9 +12,15 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.drops import lose
-from vegasmodel.engines.fluid.sampled.queue import in_network, red_probability
-from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
-from vegasmodel.engines.fluid.sampled.recovery import FRESH, sends_again
+from vegasmodel.engines.fluid.sampled.queue import delay, in_network, red_probability
+from vegasmodel.engines.fluid.sampled.records import (
+    DUPLICATES,
+    WINDOW_ERROR,
+    Bottleneck,
+    LinkState,
+    Sender,
+)
+from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
 from vegasmodel.engines.tables import Table, jit, rare
 
 
@@ -109,7 +115,8 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     releases two packets, and the link sends one of them before the next ACK comes. So the queue
     grows by one packet with each ACK, although equation (S1) may have no queueing delay s: it
     spreads the packets in flight evenly over the round trip. While such a train arrives, and until
-    the queue has emptied, the function counts the packets that wait (``red_waiting``).
+    the queue has emptied, the function counts the packets that wait (``red_waiting``). It goes on
+    with the packets of s as soon as these are as many. Packets dropped in this step do not count.
 
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which
     the sender has repaired losses hole by hole. The queue is then longer than s says, too. In the
@@ -131,22 +138,22 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     before, after = max(c * s - 0.5, 0.0), max(c * now.delay - 0.5, 0.0)
     longest = max(before, after)
     queue = max(now.red_waiting, before)
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active and sends_again(flow, now, now.step / (flow.rtt + s), c):
-            resend_arrives(flow, now, link, queue)
     if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
         times = max(packets, c * now.step) if longest == 0.0 else packets
         part = 1.0 - (1.0 - link.weight) ** times
         now.red_average += part * (0.5 * (before + after) - now.red_average)
         now.red_count = -1.0
+        resends_arrive(flows, now, link, s, after)
         return
     served = c * now.step if bursts or longest == 0.0 else before + packets - after
     queue = one_by_one(flows, now, link, packets, queue, served)
+    resends_arrive(flows, now, link, s, queue)
     for i in range(len(flows)):
         if flows[i].active and flows[i].at_once > 1.0:
             queue = burst_arrives(flows[i], now, link, queue)
     queue = min(queue, in_network(flows))  # no more packets wait than are in flight
+    if bursts:
+        now.delay = delay(flows, now, c)  # without the packets that were dropped in this step
     now.red_waiting = queue if bursts and queue > c * now.delay + 1.0 else 0.0
 
 
@@ -166,14 +173,30 @@ def whose(flows: Table[Sender], now: LinkState) -> int:
     return last
 
 
+@jit
+def resends_arrive(
+    flows: Table[Sender], now: LinkState, link: Bottleneck, s: float, queue: float
+) -> None:
+    """Let the packets arrive that flows send again because they detect losses in this step.
+
+    ``queue`` packets wait at the end of the step. ``s`` is the queueing delay at its beginning.
+    """
+    for i in range(len(flows)):
+        flow = flows[i]
+        if flow.active and sends_again(flow, now, now.step / (flow.rtt + s), link.capacity):
+            resend_arrives(flow, now, link, queue)
+
+
 @rare
 def resend_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) -> None:
     """Let the packet arrive that the flow sends again because it detects a loss in this step.
 
-    ``queue`` packets wait. If RED drops the packet, the sender must wait for its retransmission
-    timer (``recovery.on_loss``).
+    ``queue`` packets would wait if the sender had sent a packet for each ACK. But it has sent none
+    for the duplicate ACKs that report the loss. If RED drops the packet, the sender must wait for
+    its retransmission timer (``recovery.on_loss``).
     """
-    flow.resend_lost = dropped(now, link, queue)
+    unsent = min(needed(flow, now, link.capacity), DUPLICATES)
+    flow.resend_lost = dropped(now, link, max(queue - unsent, 0.0))
     flow.lost += flow.resend_lost
 
 

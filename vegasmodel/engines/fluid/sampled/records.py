@@ -103,6 +103,7 @@ class Sender:
     acks_left: float  # in slow start: ACKs of this round to come; 0 in the first round
     round_drift: float  # packets by which this round moves the window, m
     round_part: float  # part of the present round that is over
+    round_lasts: float  # in trains: seconds from the round's first packet to its ACK
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
     held_back: float  # packets (at most 1) that wait at its receiver for a delayed ACK

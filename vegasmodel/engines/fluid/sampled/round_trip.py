@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
 from vegasmodel.engines.fluid.sampled.law import decide, source
 from vegasmodel.engines.fluid.sampled.line import (
     begin_recovery,
@@ -15,7 +16,13 @@ from vegasmodel.engines.fluid.sampled.line import (
     grow_here,
     to_comparison,
 )
-from vegasmodel.engines.fluid.sampled.queue import burst, delay_alone, sends_pairs, train_part
+from vegasmodel.engines.fluid.sampled.queue import (
+    burst,
+    delay_alone,
+    round_trip_of_train,
+    sends_pairs,
+    train_part,
+)
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     WINDOW_ERROR,
@@ -216,15 +223,17 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
             losses = 1
             if flow.in_slow_start:  # a new round trip has begun
                 flow.round_part = -left - g
+                flow.round_lasts = flow.rtt + now.delay
                 flow.burst, flow.next_burst = 0.0, 0.0
                 flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.trips += g
     flow.rests_for = max(flow.rests_for - now.step, 0.0)
     if compares_in <= g and not (flow.in_slow_start or hears_nothing(flow, now)):
         compare(flow, now, g - compares_in, c)
-    flow.round_part += g
+    flow.round_part += now.step / flow.round_lasts if comes_in_trains(flow) else g
     if flow.round_part >= 1.0:
         flow.round_part -= np.floor(flow.round_part)
+        flow.round_lasts = round_trip_of_train(flow, now, c)
         end_round(flow, now, c, smooth)
         if flow.samples_train:  # in this step, too, it has sent packets of the round that has begun
             flow.round_sent = min(flow.round_part, train_part(flow, now, c)) * flow.in_flight

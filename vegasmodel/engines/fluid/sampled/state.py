@@ -20,7 +20,9 @@ from vegasmodel.metrics import Floats
 
 # the columns of a sender's record that ``_FIELDS`` leaves out
 PAST = ("lost", "rounds_at_rest", "timeouts")  # they do not affect the window
-RED = ("bunch", "bunch_left", "acks_left", "hears_in", "burst_lost")  # they matter under RED only
+RED = (  # they matter under RED only
+    "bunch", "bunch_left", "acks_left", "round_lasts", "hears_in", "burst_lost",
+)  # fmt: skip
 SINCE = ("trips",)  # it follows from the time since the last loss
 INSTANTS = ("timeout_ends", "last_loss")  # they are times; ``write_state`` writes them itself
 TRAINS = (  # they say where the flows' trains are
