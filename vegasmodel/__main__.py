@@ -1,4 +1,4 @@
-"""Starts the command ``vegasmodel``, also as ``python -m vegasmodel``.
+"""Starts the command ``vegasmodel``, which may also be typed as ``python -m vegasmodel``.
 
 The import of the command's modules takes a moment. If Ctrl-C or SIGTERM comes meanwhile, the
 process ends at once, without a traceback or other message.

@@ -14,8 +14,8 @@ strictly concave. The queueing delays are unique if the rows of A for the full l
 independent. Otherwise ``solve`` returns one of the possible sets of queueing delays.
 
 The model has one threshold per flow. A flow with alpha < beta may keep any backlog between alpha
-and beta. For such flows, solve once with alpha and once with beta. In the model no buffer overflows
-and no ACK waits in a queue. Propagation delays have no effect on the result.
+and beta. For such flows, solve once with alpha and once with beta as the threshold. In the model no
+buffer overflows and no ACK waits in a queue. Propagation delays have no effect on the result.
 """
 
 from __future__ import annotations

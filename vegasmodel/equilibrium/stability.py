@@ -18,8 +18,8 @@ The equilibrium is stable if all roots have negative real parts. The symbols are
 - p': the derivative of RED's drop or mark probability with respect to the average queue.
 - K: the speed, in 1/s, at which this average follows the queue.
 
-If RED marks packets, it drops none, and F lacks the first term. Without RED, p' is 0 and each g_i
-is a constant. Let gamma_i be -g_i. Then the equilibrium is stable if the mean of the gamma_i,
+If RED marks packets instead of dropping them, F lacks the first term. Without RED, p' is 0 and each
+g_i is a constant. Let gamma_i be -g_i. Then the equilibrium is stable if the mean of the gamma_i,
 weighted by the mu_i, is below 1. This mean is ``Loop.gain``.
 
 ``characteristic`` computes F and says how it is derived.

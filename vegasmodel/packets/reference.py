@@ -1,7 +1,7 @@
 """Finds stored results of ns-2 and Linux, so that users need to install neither of them.
 
 The command ``vegasmodel compare`` compares models with a measurement of a scenario. If the user
-gives no trace, the measurement is a stored run of exactly this scenario, where one exists.
+gives no trace, the measurement is a stored run of exactly this scenario, if there is one.
 
 Each run is one JSON file. Its name is the scenario's ``fingerprint``, a hash of the scenario. The
 file holds the scenario as its user wrote it, the version of ns-2 or Linux, the results, and a

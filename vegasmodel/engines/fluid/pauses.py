@@ -1,9 +1,9 @@
 """Runs a simulation of ``fluid`` in short pieces, so that Ctrl-C can stop it.
 
 Python cannot react to Ctrl-C while compiled code runs. So the compiled main loops (``march.py``,
-``sampled/march.py``) return to Python after each piece, a fraction of a second. If the user has
-pressed Ctrl-C, Python then raises ``KeyboardInterrupt`` in the main thread, and ``threads.check``
-raises it in other threads.
+``sampled/march.py``) return to Python after each piece, which takes a fraction of a second to
+compute. If the user has pressed Ctrl-C, Python then raises ``KeyboardInterrupt`` in the main
+thread, and ``threads.check`` raises it in other threads.
 """
 
 from __future__ import annotations

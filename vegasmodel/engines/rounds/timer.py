@@ -4,9 +4,10 @@ When the retransmission timer expires, the sender takes all packets in flight fo
 ns-2 this timer counts coarse clock ticks, and the RTT of one packet at a time is measured. Linux
 measures the RTT with every ACK.
 
-Linux has two more timers, which usually expire earlier. When the first expires, the sender sends
-one more packet, the tail loss probe (TLP, ``tcp_schedule_loss_probe``). When the second expires,
-the reordering timer, the sender takes the first missing packet for lost.
+Linux has two more timers, which usually expire earlier. One is the timer of the tail loss probe
+(TLP, ``tcp_schedule_loss_probe``): when it expires, the sender sends one more packet, the probe.
+The other is the reordering timer: when it expires, the sender takes the first missing packet for
+lost.
 
 Vegas with the variant ``ns2`` or ``paper`` also compares the time since a packet was sent with a
 fine timeout, which is not rounded to clock ticks. It compares only at certain ACKs: at each
