@@ -367,10 +367,11 @@ def _jacobian(image: Callable[[Floats], Floats], window: Floats, on: np.ndarray)
     """The Jacobian matrix of ``image``, a function from windows to windows.
 
     The derivatives are central differences. Only active flows have a row and a column. A column
-    holds the derivatives with respect to one window. It is NaN if ``image`` jumps or has a kink at
-    this window. For example, the next overflow may cut the window if it is slightly larger, but not
-    if it is slightly smaller: a jump. Or Vegas with alpha < beta may hold its window if it is
-    slightly larger, and let it grow if it is slightly smaller: a kink.
+    holds the derivatives with respect to one window. The column is NaN if ``image`` has a jump or a
+    kink at the present size of this window. An example of a jump: the next overflow cuts the window
+    if the window is slightly larger, but not if it is slightly smaller. An example of a kink: Vegas
+    with alpha < beta keeps its window if the window is slightly larger, and lets it grow if it is
+    slightly smaller.
     """
     active, here = np.flatnonzero(on), image(window)
     jacobian: Floats = np.empty((active.size, active.size))

@@ -84,7 +84,7 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
-    """What ``march`` of the package ``sampled`` needs to know besides the flows.
+    """Further arguments of ``march`` of the package ``sampled``, besides the flows.
 
     Returns the link's constants, the length of a step divided by the shortest round trip, and the
     flag ``smooth``. The flag is true if all flows run TCP as in the papers: windows are then real

@@ -35,7 +35,7 @@ def whole(march: Callable[..., int], *arguments: Any) -> int:
 
 
 def running(clock: Callable[[], float], length: float) -> AbstractContextManager[None]:
-    """A context manager that reports a run's progress (``progress.running``)."""
+    """A context manager that reports a run's progress; ``clock`` gives the seconds simulated."""
     from vegasmodel.support.machine_code import compiling  # the simulator has loaded it
 
     return progress.running(clock, length, compiling)

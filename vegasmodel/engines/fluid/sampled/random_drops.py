@@ -65,11 +65,11 @@ def packets_to_loss(now: LinkState, loss: float) -> float:
 
 @rare
 def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Let random loss hit the packet that the flow sends again because it detects a loss.
+    """Draw whether the packet that the flow sends again at the detection of a loss is lost, too.
 
-    If the packet is lost, the sender must wait for its retransmission timer (``recovery.on_loss``).
-    The packet also counts among those that arrive in the next round trip. So that it is not exposed
-    to random loss twice, the next loss is put off by one packet.
+    If random loss hits the packet, the sender must wait for its retransmission timer
+    (``recovery.on_loss``). The packet also counts among those that arrive in the next round trip.
+    So that it is not exposed to random loss twice, the next loss is put off by one packet.
     """
     now.loss_gap += 1.0
     if draw(now) < link.loss:
@@ -79,7 +79,7 @@ def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 
 @rare
 def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> None:
-    """Let random loss hit the few packets that the flow sends at once after a timeout.
+    """Draw which of the few packets that the flow sends at once after a timeout are lost at random.
 
     The first of them are sent when the timer expires. Their ACKs come together a round trip later
     and release the next ones, and so on. If a step of ``g`` round trips sends none of them, the
