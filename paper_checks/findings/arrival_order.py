@@ -152,7 +152,7 @@ But Bonald's form, the formula for the rates that `boutremans` prints, is wrong:
 {sums[0]:.3f} of the capacity for two sources, and to {sums[1]:.2f} of it for 20. The exact
 recursion computes the rates source after source by equation (6), and its rates add up to the
 capacity. But in the exact recursion, too, the last source gets more than in ns-2. So the wrong sum
-of Bonald's form is not the reason why the last source gets too much in theory.
+of Bonald's form is not the reason why the theories give the last source too much.
 
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator

@@ -177,7 +177,7 @@ as with CBQ.
 
 If a NewReno flow joins the queue for low delay, its throughput there has two sources. One is the
 growth of this queue's part of the link, the other is what the Vegas flows in the queue lose. With
-CBQ the growth alone is about as much as the flow's throughput in the other queue, so the flow gets
+CBQ the growth alone is about as much as the flow had in the queue for throughput, so the flow gets
 more than it had. With the router of `podlesny` the growth is only half of that. What the Vegas
 flows lose is less than the missing half, so the flow gets less than it had.
 

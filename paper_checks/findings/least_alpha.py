@@ -189,11 +189,11 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
     return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
 source gets as much as Reno? Two papers have partial answers. In `devendictis` (De Vendictis and
 Baiocchi), Vegas gets more than Reno if the buffer is smaller than B_th = alpha (3 - 2 lambda),
-where lambda is the factor by which a loss multiplies Vegas's window. Above B_th, Vegas's part falls
-as the buffer grows. The paper `evaluation` (a comparison
-of Reno, SACK and Vegas in ns-2) finds that alpha = 3, beta = 6 is fair at a buffer of 15 packets
-(section 3.3.3), and that alpha = 1, beta = 3 is fair at a buffer of "about 8" packets. Neither
-paper says how to find the fair alpha for a given buffer.
+where lambda is the factor by which a loss multiplies Vegas's window. Above B_th, Vegas's share
+falls as the buffer grows. The paper `evaluation` (a comparison of Reno, SACK and Vegas in ns-2)
+finds that alpha = 3, beta = 6 is fair at a buffer of 15 packets (section 3.3.3), and that alpha
+= 1, beta = 3 is fair at a buffer of "about 8" packets. Neither paper says how to find the fair
+alpha for a given buffer.
 
 This page computes the *fair alpha*: the value of alpha = beta at which one Vegas and one Reno
 source of equal delay get the same throughput. For ns-2 and for the simulator `rounds` we make
@@ -235,7 +235,7 @@ of each link:
 {table(["model", "link of evaluation", "link of devendictis"], missed)}
 
 **What remains true.** The fair alpha grows with the buffer B. The model of the paper `devendictis`
-suggests this, because B_th, the buffer above which Vegas's part falls, is proportional to alpha.
+suggests this, because B_th, the buffer above which Vegas's share falls, is proportional to alpha.
 But at a buffer of B_th the two sources do not yet get the same. With alpha = 3, for example, B_th
 is {ALPHA * (3 - 2 * LAM):g} packets. By the paper's printed formulas, Vegas still gets more than
 Reno just above it: at 80 ms it gets {above[5]:.2f} times as much at a buffer of 5 packets,

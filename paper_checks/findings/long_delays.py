@@ -166,10 +166,10 @@ the larger throughput to the smaller:
 
 **What remains true.** We confirm the numbers of the paper `tsang`, and also its conclusion for
 alpha = 1 and beta = 3: the connection with the longer delay gets less. We simulated the window rule
-that the paper prints, twice: the two connections start together, and either of them may be the
-first to have a packet at the router. If it is the connection with the shorter delay, the connection
-with the longer delay gets less in {lose[RULE]} of {len(real)} cases. If it is the connection with
-the longer delay, this connection gets less in {swapped} of {len(real)} cases.
+that the paper prints. The two connections start together, so either of them may be the first to
+have a packet at the router. We simulated both cases. If the connection with the shorter delay is
+first, the connection with the longer delay gets less in {lose[RULE]} of {len(real)} cases. If the
+connection with the longer delay is first, it gets less, too, in {swapped} of {len(real)} cases.
 
 If alpha = beta = 2 or 3, the printed rule gives both connections of `tsang` nearly the same
 throughput, as in table 4 of the paper. If alpha = beta = 1, the throughputs differ more in some
@@ -195,10 +195,11 @@ all connections have the same backlog.
 
 In ns-2 2.35 the connection with the longer delay gets less in only {lose[NS2]} of {len(real)}
 cases, because ns-2 rounds the backlog. The rounding has two effects. First, a window stops growing
-at a backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time, because Vegas
-ends slow start by the rounded backlog. A window doubles in slow start, so the last doubling may
-take the backlog of the connection with the longer delay from below alpha to above alpha. Then this
-connection keeps the larger backlog, and need not get less.
+at a backlog of alpha - 1/2 instead of alpha. Second, slow start ends at another time than without
+rounding, because Vegas compares the rounded backlog with a threshold to end slow start. A window
+doubles in slow start, so the last doubling may take the backlog of the connection with the longer
+delay from below alpha to above alpha. Then this connection keeps the larger backlog, and need not
+get less.
 
 **Which hypothesis is wrong.** `tsang` says that every connection knows its true minimum RTT. This
 hypothesis is wrong: the two connections start together, and the first packet of the connection with
