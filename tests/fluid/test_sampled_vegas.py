@@ -180,3 +180,18 @@ def test_slow_start_of_linux_doubles_the_window_once_a_round_trip() -> None:
     early = time <= 0.15  # no queue so far: 10, 20, 40, 80 packets
     assert window[early].max() > 60.0
     assert np.all(window[early] <= 10.0 * 2.0 ** (time[early] / 0.05) * (1.0 + 1e-9))
+
+
+def test_at_five_packets_with_delayed_acks_linux_vegas_grows_as_reno() -> None:
+    """Only two ACKs arrive in a round trip, as the fifth packet waits at the receiver.
+
+    With up to two RTT samples Linux's Vegas does not look at its backlog (``cntRTT``). At six
+    packets it has three samples, and its backlog, of more than beta, lets the window shrink.
+    ``rounds`` agrees.
+    """
+    flow = Flow("vegas", 0.04, alpha=1.0, beta=1.0, variant="linux", delayed_ack=True)
+    case = Scenario((Link(50.0, buffer=100.0),), (flow,), run=Run(100.0, 40.0))
+    for model in ("fluid", "rounds"):
+        found = vm.simulate(case, model, samples=4001)
+        window = np.floor(found.window.values[found.time.values > 40.0])
+        assert window.max() == 6.0

@@ -220,7 +220,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
       train is reached (``spare_acks`` below 1/2), W rests for a round trip.
 
     With another m, W grows m times as fast. In the second case 1/2 is then replaced by 1/(2 m). If
-    the receiver holds back a packet (``train_lacks``), a round trip brings an ACK less for W.
+    the receiver holds back a packet (``lacks``), a round trip brings an ACK less for W.
 
     Returns for how many of the ``g`` round trips W grows, and for how many it rests after that.
     """
@@ -234,7 +234,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
     N = np.floor(flow.cwnd + WINDOW_ERROR)
     if m <= 0.0 or flow.cwnd < before + 1.0 - WINDOW_ERROR:
         return moving, 0.0
-    flow.spare_acks -= (0.5 + flow.train_lacks) * (N - before) / m
+    flow.spare_acks -= (0.5 + flow.lacks) * (N - before) / m
     if flow.spare_acks >= 0.5 / m - WINDOW_ERROR:
         return moving, 0.0
     after = (flow.cwnd - N) / m

@@ -139,14 +139,15 @@ def decide(flow: Sender, now: LinkState) -> None:
     - In TCP as in the papers it shrinks and grows evenly over the next round trip.
 
     If at most two ACKs arrive in a round trip, Linux's Vegas does not use the backlog
-    (``tcp_vegas_cong_avoid``: ``cntRTT``). The window W then grows as Reno's does, by one packet
-    for W acknowledged packets. But Vegas counts only the packets that the last ACK of each round
-    trip acknowledges.
+    (``tcp_vegas_cong_avoid``: ``cntRTT``). With delayed ACKs this is so at 5 packets, too: one of
+    them waits at the receiver (``queue.hold_back``). The window W then grows as Reno's does, by one
+    packet for W acknowledged packets. But Vegas counts only the packets that the last ACK of each
+    round trip acknowledges.
     """
     W = np.floor(flow.cwnd + WINDOW_ERROR)
-    samples = W / flow.acked_at_once
+    samples = (W - flow.lacks) / flow.acked_at_once
     few = flow.grows_if_few and samples <= FEW_SAMPLES
-    m = 1.0 / samples if few else drift(flow, now, False)
+    m = flow.acked_at_once / W if few else drift(flow, now, False)
     if m < 0.0 and flow.steps_down:
         m /= flow.drift_factor
     flow.round_drift = 0.0

@@ -62,7 +62,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
             flow.resends, flow.timer = 0.0, 1.0
             flow.spare_acks, flow.rest = 0.0, 0.0
-            flow.held_back, flow.train_lacks = 0.0, 0.0
+            flow.held_back, flow.lacks = 0.0, 0.0
             flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
             flow.lost_of_pairs, flow.resends_left = False, 0.0
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0

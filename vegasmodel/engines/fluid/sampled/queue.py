@@ -158,6 +158,7 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
     trip, odd = flow.rtt + now.delay, np.floor(flow.in_flight) % 2.0
     joins = 2.0 * trip < (flow.in_flight + 1.0) * flow.ack_pause
     flow.held_back = odd * delays * (1.0 if joins else min(flow.ack_pause / trip, 1.0))
+    flow.lacks = flow.held_back if joins else 0.0
 
 
 @jit
@@ -185,7 +186,7 @@ def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c
     flow.early_ago = began + WINDOW_ERROR if flow.held_back > 0.0 else 0.0
     flow.held_back = flow.in_flight % 2.0 if delays and flow.in_flight % 1.0 == 0.0 else 0.0
     joins = trip - flow.in_flight / c < flow.ack_pause
-    flow.train_lacks = flow.held_back if joins else 0.0
+    flow.lacks = flow.held_back if joins else 0.0
 
 
 @jit

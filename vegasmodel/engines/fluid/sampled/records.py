@@ -107,7 +107,7 @@ class Sender:
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
     held_back: float  # packets (at most 1) that wait at its receiver for a delayed ACK
-    train_lacks: float  # packets (0 or 1) by which its train is shorter than its window
+    lacks: float  # packets (0 or 1) that wait at its receiver all the time, so no ACK comes of them
     place: float  # in line: part of a round trip since the first packet of its train arrived
     silence: float  # in line, RED: round trips from a lost packet's missing ACK to the detection
     rests_for: float  # seconds for which CUBIC does not compare its window

@@ -197,7 +197,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     begins = flow.in_slow_start
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
-    flow.round_drift, flow.held_back, flow.train_lacks = 0.0, 0.0, 0.0
+    flow.round_drift, flow.held_back, flow.lacks = 0.0, 0.0, 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
     timer, flow.resend_lost = times_out(flow, now, c) or flow.resend_lost, False
     fast = W - lost >= needed(flow, now, c)
