@@ -79,6 +79,18 @@ def test_a_simulation_that_fails_shows_no_numbers_and_writes_no_file(
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_simulator_that_lacks_a_feature_is_named_by_its_option(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The error showed the scenario's name as a value that is not allowed."""
+    path = tmp_path / "s.toml"
+    links = "".join(f'[[link]]\nname = "{n}"\ncapacity = "9 pkt/s"\n' for n in "ab")
+    path.write_text(f'{links}[[flow]]\nlaw = "reno"\nrtt = "1 s"\n')
+    assert run(["simulate", str(path), "--model", "delayed"]) == 2
+    said = f"vegasmodel: --model: 'delayed' has no answer for {path}; the simulator `delayed` does "
+    assert capsys.readouterr().err == f"{said}not simulate more than one link\n"
+
+
 def test_a_huge_buffer_has_room_for_its_packets() -> None:
     scenario = vm.Scenario.from_toml(BLOATED)
     assert vm.simulate(scenario).attrs["status"] == "done"

@@ -271,3 +271,12 @@ def test_a_simulators_clock_never_goes_back(tmp_path):
     lines = samples.ns3_ascii(samples.course(packets=20)).split(b"\n")
     with pytest.raises(TraceError, match="does not decrease"):
         read(saved(tmp_path, b"\n".join([lines[40], lines[0]])))
+
+
+def test_one_sample_is_too_few(tmp_path):
+    path = tmp_path / "t.csv"
+    head = "time,flow,cwnd,bytes_acked,snd_mss\n"
+    for rows, found in (("", "no samples"), ("1,a,9,0,1000\n", "samples at one time")):
+        path.write_text(head + rows)
+        with pytest.raises(TraceError, match=f"found '{found}', expected samples at two times"):
+            read(path)

@@ -82,7 +82,10 @@ def simulate(
     try:
         data = simulation.simulate(case, model, samples=samples)
     except ValueError as error:
-        raise FieldError(str(scenario), case.name, str(error)) from None
+        if isinstance(error, FieldError):
+            raise FieldError(str(scenario), case.name, str(error)) from None
+        wrong = f"has no answer for {scenario}"
+        raise FieldError("--model", model, str(error), wrong=wrong) from None
     if data.attrs["status"] != "done":
         if json:  # null for each figure
             _print(data.where(False), [], json=True)

@@ -162,7 +162,8 @@ class Snapshots:
         """
         rows, names = self._joined(), list(self.latest)
         if len(rows) < 2:
-            self.source.fail("", f"samples at {len(rows)} times", "samples at two times or more")
+            found = "samples at one time" if rows else "no samples"
+            self.source.fail("", found, "samples at two times or more")
         while self.width and len(rows) * len(names) > 10 * MAX_CELLS and len(rows) > 2:
             self._thin()
             rows = self._joined()
