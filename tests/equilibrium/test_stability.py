@@ -311,6 +311,15 @@ def test_without_a_boundary_the_verdict_of_the_whole_plane_is_said(
     assert "0 curves" not in shown
 
 
+def test_an_unknown_field_of_the_plane_is_named_by_its_option(tmp_path, capsys):
+    """The error began with the word "field"."""
+    (tmp_path / "a.toml").write_text(RED_MIXED)
+    over = ["--over", "rtt=20ms:30ms", "--over", "link.queue.weight=1e-3:0.01"]
+    assert run(["stability", str(tmp_path / "a.toml"), *over]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("vegasmodel: --over: 'rtt' is not allowed; a field of this scenario: ")
+
+
 @pytest.mark.parametrize(
     ("variant", "ends"), [("ns2", "from 2.5 to 3.5 packets"), ("linux", "from 3 to 4 packets")]
 )

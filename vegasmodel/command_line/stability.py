@@ -123,7 +123,7 @@ def _span(text: str, scenario: Scenario) -> tuple[str, tuple[float, float]]:
     low, colon, high = ends.partition(":")
     if not equals or not colon:
         raise FieldError("--over", text, "FIELD=LOW:HIGH, such as flow.rtt=20ms:500ms")
-    field = fields.find(scenario, name)
+    field = fields.find(scenario, name, "--over")
     if not field.number:
         raise FieldError("--over", text, "a field of numbers that need not be whole")
     return name, (float(field.read(low, scenario)), float(field.read(high, scenario)))
