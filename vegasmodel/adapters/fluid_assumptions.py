@@ -404,8 +404,8 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
     if not named:
         return Assumption("base-rtt-above-propagation", True)
     detail = (
-        f"{named[0]}{' and others' if len(named) > 1 else ''}: how ns-2's Vegas may lose its "
-        "baseRTT after a timeout is not in the equations"
+        f"{named[0]}{' and others' if len(named) > 1 else ''}: the equations cannot always tell "
+        "when ns-2's Vegas loses its baseRTT after a timeout"
     )
     return Assumption("base-rtt-above-propagation", False if waited.any() else None, detail)
 

@@ -72,6 +72,13 @@ def senders(scenario: Scenario) -> np.ndarray:
     together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
     flows["in_train"] = together
     flows["at_red"] = isinstance(scenario.links[0].queue, Red) and not smooth
+    resets = [
+        member.flow.keeps_backlog and stack(scenario, member.flow).resets_base
+        for member in scenario.members
+    ]
+    in_blocks = flows["at_red"] & (together and flows.size == 2)
+    flows["loses_base"] = in_blocks & flows["measures_base"] & np.array(resets)
+    flows["in_blocks"] = np.any(flows["loses_base"])
     flows["in_trains"] = flows["at_red"] & ~flows["decides_slow_start"]
     flows["in_line"] = flows["whole_window"] & _in_line(scenario)
     cubic = [find(member.flow.law).is_cubic for member in scenario.members]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import comes_in_trains, draw, victim
+from vegasmodel.engines.fluid.sampled.holes import count_hole
 from vegasmodel.engines.fluid.sampled.line import silence
 from vegasmodel.engines.fluid.sampled.loser import late_acks, loser
 from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, in_network
@@ -57,6 +58,8 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
     counts as one packet in ``flow.lost``.
     """
     passed = max(now.step - ago, 0.0) / (flow.rtt + now.delay)  # of this step, before the loss
+    if flow.at_red:
+        count_hole(flow, now, ago)
     if flow.detection_in <= 0.0:
         flow.silence = silence(flow, now, passed, link.capacity) if flow.in_line else 0.0
         if flow.at_red:

@@ -32,7 +32,11 @@ def recovering(flow: Sender) -> float:
       that one take up a part of the window, although most have arrived. The sender fills the other
       part of the window with new packets, at most W - k. In this round trip the field
       ``flight_later`` is the number of packets in flight.
-    - Later round trips: the sender sends only the next lost packet.
+    - Later round trips: the sender sends only the next lost packet. But at RED the last lost
+      packets may be far apart. When one of them is filled, the window has room for many new
+      packets. ns-2's NewReno sends two at this ACK and two at each duplicate ACK. So in each of the
+      last round trips it has twice as many new packets in flight as before, and two more, up to
+      ``new_at_end``.
 
     All this is so if partial ACKs do not deflate the window. If they deflate it (RFC 2582, section
     3), W packets are in flight in each round trip.
@@ -45,7 +49,11 @@ def recovering(flow: Sender) -> float:
     over = flow.holes - flow.recovery_left
     if over < 1.0:
         return max(flow.cwnd - flow.holes, 0.0) + 1.0
-    return flow.flight_later if over < 2.0 else 1.0
+    if over < 2.0:
+        return flow.flight_later
+    growth = 2.0 ** np.floor(flow.recovery_left)  # until the recovery ends
+    new: float = max((flow.new_at_end + 2.0) / growth - 2.0, 0.0)
+    return 1.0 + new
 
 
 @jit

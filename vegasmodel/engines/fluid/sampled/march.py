@@ -68,6 +68,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
             flow.bunch, flow.bunch_left, flow.acks_left = 0.0, 0.0, 0.0
             flow.heard = flow.resend_lost = False
+            flow.sent_since = flow.new_in_flight = flow.new_beyond = 0.0
             begin_train(flow, now, link.capacity)
             if flow.first_rto > 0.0:
                 first_window_arrives(flow, now, link)

@@ -3,13 +3,14 @@
 RED computes an average of the queue with each packet that arrives, and a drop probability p from
 the average. While p is 0, a formula gives the average at the end of a step. Otherwise the step is
 simulated packet by packet. The packets of a burst, and those that a flow sends in slow start, are
-always simulated one by one.
+always simulated one by one. After a burst, packets may also arrive in their order (``blocks.py``).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.sampled.blocks import burst_is_block, line_up_behind, sends
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
 from vegasmodel.engines.fluid.sampled.drops import lose
 from vegasmodel.engines.fluid.sampled.queue import delay, in_network, red_probability
@@ -21,7 +22,10 @@ from vegasmodel.engines.fluid.sampled.records import (
     Sender,
 )
 from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
+from vegasmodel.engines.fluid.sampled.short_round import note
 from vegasmodel.engines.tables import Table, jit, rare
+
+ALONE = 3.0  # losses: after a recovery of so many, few other packets are in flight
 
 
 @jit
@@ -135,6 +139,9 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
             flow.bunch = flow.bunch if flow.bunch_left > 0.0 else 0.0
         packets += flow.arrives
         bursts = bursts or flow.at_once > 1.0 or flow.train_sent > 0.0
+    if now.time < now.ordered_until:
+        now.red_waiting = block_by_block(flows, now, link, now.red_waiting, s)
+        return
     before, after = max(c * s - 0.5, 0.0), max(c * now.delay - 0.5, 0.0)
     longest = max(before, after)
     queue = max(now.red_waiting, before)
@@ -144,17 +151,68 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
         now.red_average += part * (0.5 * (before + after) - now.red_average)
         now.red_count = -1.0
         resends_arrive(flows, now, link, s, after)
+        count_sent(flows)
         return
     served = c * now.step if bursts or longest == 0.0 else before + packets - after
     queue = one_by_one(flows, now, link, packets, queue, served)
     resends_arrive(flows, now, link, s, queue)
+    count_sent(flows)
+    lines_up = -1
     for i in range(len(flows)):
         if flows[i].active and flows[i].at_once > 1.0:
             queue = burst_arrives(flows[i], now, link, queue)
+            lines_up = i if s > 0.0 and flows[i].in_blocks and flows[i].holes >= ALONE else -1
     queue = min(queue, in_network(flows))  # no more packets wait than are in flight
     if bursts:
         now.delay = delay(flows, now, c)  # without the packets that were dropped in this step
     now.red_waiting = queue if bursts and queue > c * now.delay + 1.0 else 0.0
+    if lines_up >= 0:
+        line_up_behind(flows, lines_up, now, c, queue)
+        now.red_waiting = queue
+
+
+@jit
+def count_sent(flows: Table[Sender]) -> None:
+    """Count the packets that each flow has sent in this step (``Sender.sent_since``)."""
+    for i in range(len(flows)):
+        flows[i].sent_since += flows[i].arrives
+        flows[i].arrives = 0.0
+
+
+@rare
+def block_by_block(
+    flows: Table[Sender], now: LinkState, link: Bottleneck, queue: float, s: float
+) -> float:
+    """Let the packets of a step arrive in the order of ``blocks.py``; returns how many then wait.
+
+    ``queue`` packets wait when the step begins, and ``s`` is the queueing delay then. The link
+    sends a packet in each transmission time, and each flow whose block arrives at this time sends
+    one, too. A burst arrives at the end of the step.
+    """
+    c = link.capacity
+    now.red_part += c * now.step
+    sent = np.floor(now.red_part)
+    now.red_part -= sent
+    for i in range(len(flows)):
+        flows[i].arrives = 0.0  # the packets are counted one by one
+    for k in range(int(sent)):
+        ago = now.step * (1.0 - k / sent)
+        for i in range(len(flows)):
+            flow = flows[i]
+            if flow.active and sends(flow, now, now.time - ago, c, queue):
+                flow.sent_since += 1.0
+                now.red_waiting = queue
+                lost = dropped(now, link, queue)
+                note(flow, lost)
+                queue += not lost
+                if lost:
+                    lose(flow, now, link, 1.0, ago)
+        queue = after_service(now, link, queue - 1.0)
+    resends_arrive(flows, now, link, s, queue)
+    for i in range(len(flows)):
+        if flows[i].active and flows[i].at_once > 1.0:
+            queue = burst_arrives(flows[i], now, link, queue)
+    return queue
 
 
 @rare
@@ -229,16 +287,28 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
     """Let a burst of the flow arrive at once; returns how many packets then wait.
 
     ``queue`` is the number of packets that wait before the burst arrives.
+
+    If the burst loses packets, duplicate ACKs tell of them. They come early if the flow has new
+    packets in flight that it sent before the burst: their ACKs release the packets that follow the
+    burst.
     """
     flow.bunch, flow.bunch_left = 0.0, 1.0
+    clean, before = -1.0, queue
+    known, others = flow.detection_in > 0.0, flow.in_flight - flow.at_once
     for _ in range(int(flow.at_once)):
         now.red_waiting = queue
+        flow.sent_since += 1.0
         if dropped(now, link, queue):
+            clean = flow.bunch if clean < 0.0 else clean
             lose(flow, now, link, 1.0, 0.0)
             flow.burst_lost += 1.0
         else:
             queue += 1.0
             flow.bunch += 1.0
+    if clean >= 0.0 and not known and others >= DUPLICATES:
+        flow.hears_in = flow.rtt + (queue + DUPLICATES) / link.capacity
+        flow.detection_in = flow.hears_in / (flow.rtt + now.delay)
+    burst_is_block(flow, now, link.capacity, before, clean, flow.bunch)
     return queue
 
 

@@ -40,6 +40,8 @@ class Sender:
     in_train: bool  # all RTTs are equal, so its packets follow one another
     in_trains: bool  # RED: in slow start its window grows only while a train of ACKs arrives
     at_red: bool  # the queue is RED, and windows are whole packets
+    in_blocks: bool  # RED, two flows: after a burst packets arrive in blocks (``blocks.py``)
+    loses_base: bool  # in blocks, ns-2's Vegas: baseRTT may fall (``short_round.py``)
     in_line: bool  # Linux: the places of all packets of a round trip are known (``line.py``)
     compares: bool  # Linux's CUBIC in line: it compares its window at certain ACKs
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
@@ -87,6 +89,7 @@ class Sender:
     holes: float  # round trips in which this recovery sends lost packets again
     later_delay: float  # queueing delay of the packets sent after the lost one; NEVER: not known
     later_hole: float  # round trips from the second of several losses to the detection of the first
+    new_at_end: float  # RED: new packets in flight when this recovery ends
     flight_later: float  # packets in flight in a recovery: round trip 1 with SACK, 2 without
     heard: bool  # an ACK has come
     timeout_ends: float  # time until which it waits for its retransmission timer
@@ -126,7 +129,23 @@ class Sender:
     last_loss: float  # time of the last loss; before any loss, the time of the start
     bunch: float  # packets of its last burst, until their ACKs come (only if the queue is RED)
     bunch_left: float  # round trips until then
+    sent_since: float  # packets that it has sent since its last loss
+    new_in_flight: float  # new packets in flight when a recovery has filled these holes
+    new_beyond: float  # packets then outstanding beyond the window (``drops.next_hole``)
     burst_lost: float  # packets of its last burst that RED dropped, until the detection
+    # the block that its packets form at RED after a burst (``blocks.py``, ``short_round.py``)
+    block: float  # number of its present block; 0: the one that follows the burst
+    block_began: float  # time at which the first packet of this block arrives
+    block_next: float  # the same of its next block
+    block_size: float  # packets in the block
+    passed: float  # packets of the block that RED has accepted
+    clean: float  # the same until the first loss in the block; -1: there is none
+    first_block: float  # the last block whose losses lie before the end of Vegas's round trip
+    lost_before: float  # packets lost in this block and before it
+    lost_beyond: float  # packets lost in later blocks
+    from_begin: bool  # these begin with the first packet of a block
+    run: float  # successive packets among them that were lost last
+    short_round: float  # ACKs in the short round trip that an earlier run leads to; 0: none
     # the train that its packets form at the queue
     arriving: bool  # the train arrives at the queue now
     front: float  # time at which the first packet of the next train arrives
@@ -167,6 +186,7 @@ class LinkState:
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
     red_passes: float  # RED: probability that all these packets pass
     red_gap: float  # RED: value of this probability at which the next packet is dropped
+    ordered_until: float  # RED: time until which packets arrive block by block (``blocks.py``)
     draws: int  # number of random numbers drawn so far
     drops: int  # number of drops that ``march`` has not yet counted as steps
     # the trains that arrive now (``trains.py``)

@@ -20,6 +20,7 @@ from vegasmodel.engines.fluid.sampled.records import (
     LinkState,
     Sender,
 )
+from vegasmodel.engines.fluid.sampled.short_round import lose_base
 from vegasmodel.engines.tables import jit, rare
 from vegasmodel.stacks.stack import MIN_RTO
 
@@ -219,6 +220,8 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
             W = 1.0 if flow.recovery == SLOW_START else new
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
         flow.heard = flow.heard or before > lost
+        if flow.loses_base and now.time < now.ordered_until:
+            lose_base(flow, c, before, before - lost, fast)
         # The retransmission timer runs from its last restart. A fast retransmit and an ACK of new
         # data restart it; a duplicate ACK does not. Without a fast retransmit the last restart was
         # at the ACK of the packet before the lost one. This ACK came 1/before of a round trip ago,
@@ -238,4 +241,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     elif flow.recovery == HOLE_BY_HOLE:
         flow.recovery_left = lost + left
         flow.holes = lost
+        flow.new_at_end = 0.0  # Vegas sends as many as its window allows
+        if not flow.fine_timer:
+            flow.new_at_end = min(np.floor(flow.new_in_flight), max(new - 1.0, 0.0))
         flow.flight_later = min(max(new - lost, 0.0), max(new - flow.later_hole * W, 0.0)) + 1.0

@@ -21,7 +21,10 @@ from vegasmodel.metrics import Floats
 # the columns of a sender's record that ``_FIELDS`` leaves out
 PAST = ("lost", "rounds_at_rest", "timeouts")  # they do not affect the window
 RED = (  # they matter under RED only
-    "bunch", "bunch_left", "acks_left", "round_lasts", "hears_in", "burst_lost",
+    "bunch", "bunch_left", "acks_left", "round_lasts", "hears_in", "burst_lost", "sent_since",
+    "new_in_flight", "new_beyond", "new_at_end", "block", "block_began", "block_next", "block_size",
+    "passed", "clean", "first_block", "lost_before", "lost_beyond", "from_begin", "run",
+    "short_round",
 )  # fmt: skip
 SINCE = ("trips",)  # it follows from the time since the last loss
 INSTANTS = ("timeout_ends", "last_loss")  # they are times; ``write_state`` writes them itself

@@ -1,0 +1,81 @@
+"""Keeps the packets of two flows in order at a RED queue, for some round trips after a burst.
+
+A NewReno source repairs one lost packet in each round trip. The ACK that ends this recovery
+releases a whole window at once: a burst. If both RTTs are equal, the packets that a flow has in
+flight follow one another as a block, and blocks of the two flows take turns. So the burst is a
+block, too. Behind it comes a block of the other flow, and then the block that the ACKs of the burst
+release.
+
+RED's average queue rises after a burst, and RED may drop every packet for a while. Then the order
+of the blocks decides which flow loses how many packets in a row. So ``block_by_block`` lets each
+packet arrive by itself, block by block.
+
+A block arrives at the link's rate. The flow's next block follows a round trip later, as the first
+packet of the block needs this time to the receiver and back. The round trip includes the wait of
+this packet in the queue. An ACK releases a packet of the next block only if it comes before the
+duplicate ACKs of the first loss. So the next block has as many packets as this block had before its
+first loss.
+
+With more than two flows, the order of their blocks is not known. Then this module is not
+used. It is not used either if the link was idle before the burst, because the other flow's block
+need not follow the burst at once.
+"""
+
+from __future__ import annotations
+
+from vegasmodel.engines.fluid.sampled.records import NEVER, LinkState, Sender, moving
+from vegasmodel.engines.tables import Table, rare
+
+ROUND_TRIPS = 3.0  # after a burst, in which the packets are kept in order
+
+
+@rare
+def line_up_behind(
+    flows: Table[Sender], first: int, now: LinkState, c: float, queue: float
+) -> None:
+    """Let the other flow's block begin behind a burst of flow ``first``; ``queue`` packets wait."""
+    for i in range(len(flows)):
+        flow = flows[i]
+        flow.block, flow.first_block = 0.0, NEVER
+        flow.run, flow.short_round, flow.lost_before, flow.lost_beyond = 0.0, 0.0, 0.0, 0.0
+        if i != first:
+            flow.block_began = now.time + 1.0 / c
+            flow.block_next = flow.block_began + flow.rtt + queue / c
+            flow.block_size = moving(flow) if flow.timeout_ends <= now.time else 0.0
+            flow.clean, flow.passed = -1.0, 0.0
+    now.ordered_until = now.time + ROUND_TRIPS * (flows[first].rtt + queue / c)
+
+
+@rare
+def burst_is_block(
+    flow: Sender, now: LinkState, c: float, queue: float, clean: float, passed: float
+) -> None:
+    """Make a burst that arrives now the present block of its flow.
+
+    ``queue`` packets waited before. ``passed`` packets of the burst have found a place, ``clean``
+    of them before the first loss (-1: none is lost).
+    """
+    flow.block_began, flow.block_size, flow.clean, flow.passed = now.time, 0.0, clean, passed
+    flow.block_next = now.time + flow.rtt + queue / c
+
+
+@rare
+def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
+    """Begin the flow's next block, whose first packet finds ``queue`` packets waiting."""
+    flow.block_began = flow.block_next
+    flow.block_next += flow.rtt + queue / c
+    flow.block_size = flow.clean if flow.clean >= 0.0 else flow.passed
+    if flow.timeout_ends > now.time:
+        flow.block_size = 0.0
+    flow.clean, flow.passed = -1.0, 0.0
+    flow.block += 1.0
+    if flow.first_block >= flow.block - 1.0:
+        flow.run = 0.0
+
+
+@rare
+def sends(flow: Sender, now: LinkState, t: float, c: float, queue: float) -> bool:
+    """Whether a packet of the flow arrives at the time ``t``, where ``queue`` packets wait."""
+    if t >= flow.block_next:
+        begin_block(flow, now, c, queue)
+    return flow.block_began <= t < flow.block_began + flow.block_size / c

@@ -1,0 +1,47 @@
+"""Counts the new packets that ns-2's NewReno has in flight when a recovery at RED ends.
+
+NewReno fills one hole in each round trip. The last holes may be far apart, as RED then drops few
+packets. So the window has room for many new packets before the recovery ends. They matter for the
+burst that ends it (``growth.end_recovery``). They wait in the queue when it arrives, and their ACKs
+tell early of the packets that the burst loses.
+"""
+
+from __future__ import annotations
+
+from vegasmodel.engines.fluid.sampled.records import LinkState, Sender
+from vegasmodel.engines.tables import rare
+
+
+@rare
+def count_hole(flow: Sender, now: LinkState, ago: float) -> None:
+    """Note that RED drops a packet of the flow, ``ago`` seconds before the end of this step.
+
+    The recovery will fill these holes one by one (``next_hole``).
+    """
+    part = 0.0  # packets sent in this step before it
+    if now.step > 0.0:
+        part = flow.arrives * min(max(1.0 - ago / now.step, 0.0), 1.0)
+    gap, flow.sent_since = flow.sent_since + part, -part
+    if flow.detection_in <= 0.0:
+        flow.new_in_flight = flow.new_beyond = 0.0
+    else:
+        next_hole(flow, max(gap, 1.0))
+
+
+@rare
+def next_hole(flow: Sender, gap: float) -> None:
+    """Count the new packets in flight a round trip after a recovery has filled a hole.
+
+    The next lost packet follows ``gap`` packets behind the one that filled the hole. So the ACK
+    lets the window slide by ``gap`` packets. ns-2's NewReno sends at most two new packets at this
+    ACK, and at most two at each duplicate ACK (tcp-newreno.cc: ``send_much`` with a burst of 2).
+    The ACK undoes what earlier duplicate ACKs added to the window. Each duplicate ACK of a new
+    packet adds one packet again. ``new_beyond`` is the number of packets by which those outstanding
+    exceed the window without them; below 0 the window has room.
+    """
+    at_ack = min(max(gap - flow.new_beyond, 0.0), 2.0)
+    flow.new_beyond += at_ack - gap
+    duplicates, room = flow.new_in_flight, max(-flow.new_beyond, 0.0)
+    later = max(duplicates + min(duplicates, room) - max(flow.new_beyond, 0.0), 0.0)
+    flow.new_beyond += later
+    flow.new_in_flight = at_ack + later

@@ -1,0 +1,93 @@
+"""Finds out whether ns-2's Vegas measures a far too small baseRTT after a burst at a RED queue.
+
+Once per round trip ns-2's Vegas computes an RTT, the mean of the round trip's samples. If there are
+no samples, it takes the time since the round trip began. A packet that was sent twice gives no
+sample. A round trip ends with the ACK of the first packet that was sent after it began
+(tcp-vegas.cc: ``v_begseq_``, ``v_begtime_``, ``v_cntRTT_``).
+``docs/ns2.md`` describes what follows:
+
+- RED drops some successive packets of Vegas, a run. After its timeout Vegas sends them again, in
+  trains of 2, 2, 4, 4, 8, 8 ... packets, because its slow start doubles the window in every other
+  round trip. The first ACK of each train ends a round trip.
+- The packets behind the run have arrived. So the ACK of the last packet of the run acknowledges
+  these, too, and ends a round trip that began with the first ACK of the train. No ACK of this round
+  trip gives a sample. So the time between these two ACKs becomes baseRTT.
+- This happens only if the run lies beyond the packet whose ACK would end the present round trip
+  when the first packet is lost. That is the first packet of the flow's next block (``blocks.py``).
+  It is the lost packet itself if this is the first of its block.
+- If Vegas repairs the packet whose ACK ends the round trip before its timeout, the next round trip
+  ends only with packets sent after the run. So then baseRTT stays as it is. Vegas repairs the
+  first loss at the third duplicate ACK, and the second loss one round trip later (``v_worried_``).
+  These repairs give RTT samples that contain the repair, so its fine timer then is too long for a
+  third repair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.fluid.sampled.records import Sender
+from vegasmodel.engines.tables import rare
+
+REPAIRED = 2.0  # losses that Vegas repairs before its timeout
+
+
+@rare
+def acks_of_train(flow: Sender, W: float) -> float:
+    """The ACKs from the first one of a train to that of the last packet of a run (``flow.run``).
+
+    ``W`` is the window before the loss. Slow start ends at half of it. The result is 0 if the last
+    packet of the run is the first of its train.
+    """
+    left, train, grows = flow.run, 2.0, flow.doubles == 0
+    while left > train:
+        left -= train
+        train = max(min(2.0 * train, np.floor(0.5 * W)), train) if grows else train
+        grows = not grows
+    return max(left - 1.0, 0.0)
+
+
+@rare
+def note(flow: Sender, lost: bool) -> None:
+    """Count a packet of the flow's present block, which RED has dropped (``lost``) or accepted.
+
+    If an accepted packet ends a run, ``short_round`` becomes the number of ACKs in the short round
+    trip that will become baseRTT.
+    """
+    if not lost:
+        flow.passed += 1.0
+        if flow.run > 0.0 and flow.short_round == 0.0:
+            flow.short_round = acks_of_train(flow, flow.in_flight)
+        flow.run = 0.0
+        return
+    if flow.clean < 0.0:
+        flow.clean = flow.passed
+    if flow.undetected <= 0.0:
+        flow.first_block = flow.block - (flow.passed == 0.0)
+        flow.run, flow.short_round, flow.lost_before, flow.lost_beyond = 0.0, 0.0, 0.0, 0.0
+    if flow.block <= flow.first_block:
+        flow.lost_before += 1.0
+        return
+    if flow.lost_beyond == 0.0:
+        flow.from_begin = flow.passed == 0.0
+    flow.run, flow.lost_beyond = flow.run + 1.0, flow.lost_beyond + 1.0
+
+
+@rare
+def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> None:
+    """At a timeout, let Vegas measure the time of some ACKs as its baseRTT, if it does so.
+
+    Before the losses ``W`` packets were in flight, and ``arrived`` of them have arrived. ``fast``
+    says whether Vegas has repaired losses before the timeout. The ACKs come at the distance of the
+    link's transmission times; ``c`` is its capacity.
+
+    If no packet of the block behind the run has passed, packets that duplicate ACKs released may
+    have. They release one each when they have made up for the cut of the window, a quarter.
+    """
+    if fast and flow.lost_before < REPAIRED + (not flow.from_begin):
+        return
+    acks = flow.short_round
+    if acks == 0.0 and fast and arrived > 0.25 * W + 1.0:
+        acks = acks_of_train(flow, W)
+    if acks > 0.0:
+        flow.over_estimate = min(flow.over_estimate, acks / c - flow.rtt)
