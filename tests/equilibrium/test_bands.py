@@ -96,6 +96,8 @@ def test_flows_that_may_all_rest_with_an_empty_queue(alpha, variant, least):
     said = f"alpha: .* more than {least} for at least one flow: .* the queue may be empty"
     with pytest.raises(FieldError, match=said):
         bands.equilibria(alpha, 1.0, 0.0, 100.0, variant=variant)
+    with pytest.raises(FieldError, match=r"alpha: \[\] is not allowed; one value, or one for each"):
+        bands.equilibria([], [], 0.0, 100.0)
     assert bands.equilibria([0.2, 1.0], 2.0, 0.0, 100.0, variant="ns2").delay_range[0] == 0.5 / 100
 
 

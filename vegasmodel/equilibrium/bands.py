@@ -87,6 +87,8 @@ def equilibria(
         raise ValueError(
             "one set at a time: thresholds, over_estimate and rtt are scalars or have one axis"
         )
+    if lower.size == 0:
+        raise FieldError("alpha", alpha, "one value, or one for each flow")
     if not np.any(lower > 0):
         least = find(variant).below_alpha
         allowed = (
