@@ -85,3 +85,19 @@ def test_flows_that_have_little_to_send(figures, idle):
     trace = make("linux", np.arange(1.0, 11.0), ["a", "b"], rows | {"payload": each["payload"]})
     assert list(idle_flows(trace)) == ["b"] * idle
     assert doubts(trace).get("no-idle-flows", "").startswith("b delivers") == idle
+
+
+def two_flows(shared, *, how="segment to its ACK, none across retransmissions"):
+    """Two flows of 500 pkt/s behind queues of 0 to 40 packets, with two sawteeth, or one."""
+    time = 0.02 * np.arange(1.0, 2001.0)
+    one, other = (0.04 * (time / period % 1.0) for period in (1.7, 2.9))
+    rtt = np.stack([0.04 + one, 0.07 + (one if shared else other)], axis=1)
+    figures = {"rtt": rtt, "throughput": np.full((2000, 2), 500.0)}
+    return make("pcap", time, ["a", "b"], figures, provenance={"rtt": how})
+
+
+def test_flows_whose_rtts_do_not_rise_together_may_not_share_a_queue():
+    """The estimated capacity was the sum of those of two links."""
+    assert "a and b vary, but not together" in doubts(two_flows(shared=False))["one-queue"]
+    assert "one-queue" not in doubts(two_flows(shared=True))
+    assert "one-queue" not in doubts(two_flows(shared=False, how="the kernel's smoothed RTT"))

@@ -13,6 +13,7 @@ from vegasmodel.fields.lists import few
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.gaps import lives, seconds_in, unknown_throughputs
+from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
@@ -60,11 +61,12 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
 def doubts(trace: Trace) -> dict[str, str]:
     """The assumptions about a trace that are in doubt: each name, and a text that says why.
 
-    Some doubts arose when the file was read (``Trace.doubts``). Three assumptions are tested here,
+    Some doubts arose when the file was read (``Trace.doubts``). Four assumptions are tested here,
     because they depend on the values:
 
     - ``usual-units``: the values have the units that the file's format prescribes.
     - ``no-idle-flows``: every flow has data to send most of the time.
+    - ``one-queue``: the packets of all flows of a capture wait in the same queue.
     - ``known-throughput``: each flow's throughput is known for at least 90 % of its time.
     """
     idle = idle_flows(trace)
@@ -72,6 +74,8 @@ def doubts(trace: Trace) -> dict[str, str]:
     if idle:
         said = [f"{name} {pauses}" for name, pauses in idle.items()]
         found["no-idle-flows"] = few(said, clauses=True)
+    if others := apart(trace, idle):
+        found["one-queue"] = others
     delivered = trace.known("throughput")
     if delivered is not None:
         seconds = seconds_in(trace, lives(trace))

@@ -142,6 +142,8 @@ ASSUMPTIONS = MappingProxyType(
         "99.9 % of the trace's packets",
         "no-idle-flows": "every flow of the trace has data to send nearly all the time, unless the "
         "scenario says otherwise",
+        "one-queue": "the RTTs of all flows rise and fall together, as those of flows that share a "
+        "queue do",
         "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
         "known-throughput": "the trace tells the throughput of every flow for at least 90 % of the "
         "time measured; the averages leave out the rest, and if a throughput is unknown "

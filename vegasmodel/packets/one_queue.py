@@ -1,0 +1,59 @@
+"""Finds flows of a trace whose packets do not wait in the same queue."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection
+
+import numpy as np
+
+from vegasmodel.packets.busy_times import delivered_by_all, follows_the_queue
+from vegasmodel.packets.trace import Floats, Trace
+
+__all__ = ["apart"]
+
+ENOUGH = 100  # intervals in which the RTTs of both flows are known
+PACKETS = 5.0  # standard deviation; the order of packets in the queue changes RTTs by less
+TOGETHER = 0.25  # correlation of RTTs; if a queue is shared, only RTTs that differ make it small
+MOST_FLOWS = 50  # of which all pairs are looked at
+
+
+def apart(trace: Trace, idle: Collection[str]) -> str:
+    """Says which two flows do not share a queue, or is empty if RTTs do not show this.
+
+    Two flows that share a queue meet the same queueing delay, so their RTTs rise and fall together.
+    Two flows do not share a queue if the RTTs of both vary by several packets, but the correlation
+    of the two is small.  Flows with little to send (``idle``) are not looked at, and of the others
+    only the first ``MOST_FLOWS``.  Only captures are looked at, because other traces have RTTs that
+    contain the waits of delayed ACKs.
+    """
+    rtt, known = trace.known("rtt"), delivered_by_all(trace)
+    capture = "none across retransmissions" in trace.provenance.get("rtt", "")
+    if rtt is None or known is None or not capture or not follows_the_queue(trace):
+        return ""
+    rates, whole = known
+    lengths = np.diff(trace.edges)[whole]
+    packet = lengths.sum() / max(float(rates[whole] @ lengths), 1.0)
+    busy = [i for i, name in enumerate(trace.flows) if name not in idle][:MOST_FLOWS]
+    least = min(
+        itertools.combinations(busy, 2), key=lambda pair: _pair(rtt, pair, packet), default=()
+    )
+    if not least or _pair(rtt, least, packet) >= TOGETHER:
+        return ""
+    one, other = (trace.flows[i] for i in least)
+    return (
+        f"the RTTs of {one} and {other} vary, but not together, so their packets may wait in "
+        "different queues; the estimates take it that all flows share one"
+    )
+
+
+def _pair(rtt: Floats, pair: tuple[int, ...], packet: float) -> float:
+    """The correlation of the RTTs of two flows; 1 if it says nothing.
+
+    ``packet`` is the mean time between two packets, s.
+    """
+    both = rtt[:, list(pair)]
+    both = both[np.isfinite(both).all(axis=1)]
+    if len(both) < ENOUGH or not np.all(both.std(axis=0) >= PACKETS * packet):
+        return 1.0
+    return float(np.asarray(np.corrcoef(both.T))[0, 1])
