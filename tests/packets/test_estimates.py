@@ -202,6 +202,21 @@ def test_a_capacity_is_the_throughput_while_packets_wait():
     assert "while RTTs show a queue" in found.how
 
 
+def test_a_link_that_is_idle_for_a_part_of_most_intervals_has_a_lower_bound_of_its_capacity():
+    """1000 pkt/s; 10 packets come at once every 20 ms, but in every tenth second 20 packets.
+
+    So the mean over the intervals in which a packet waits is 550 pkt/s.
+    """
+    sent = np.where(np.arange(5000) % 500 < 50, 1000.0, 500.0)[:, None]
+    queue = np.full((5000, 1), 5.0)
+    figures = {"served": sent, "throughput": sent, "queue": queue}
+    trace = make("ns2", 0.02 * np.arange(1.0, 5001.0), ["a"], figures, links=["l"])
+    found = estimate(trace).capacity
+    assert 950.0 < found.value <= 1000.0
+    assert found.high == math.inf
+    assert "lower bound" in found.how
+
+
 def test_a_capacity_is_a_lower_bound_if_packets_seldom_wait():
     found = estimate(half_idle(np.random.default_rng(3), queue=False)).capacity
     assert found.value < 1000.0

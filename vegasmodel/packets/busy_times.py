@@ -15,6 +15,7 @@ __all__ = [
     "carried",
     "delivered_by_all",
     "follows_the_queue",
+    "most_in_any_time",
     "queued",
     "rate_of_periods",
     "without_pauses",
@@ -76,17 +77,18 @@ def follows_the_queue(trace: Trace) -> bool:
     return bool(np.median(np.diff(trace.edges)) <= np.nanmedian(rtt))
 
 
-def queued(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
+def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
     """Whether a packet waited at the link, in each interval of the trace: [time].
 
     ``waits`` has delays beyond the RTT without queueing, s: [time, flow].  If a packet arrives at
-    time t and has waited for a time w, the link was busy from t - w to t.
+    time t and has waited for a time w, the link was busy from t - w to t.  The trace only tells the
+    interval that contains t.  So ``surely`` leaves out what is busy only for late t in it.
 
     An interval does not count from the first retransmission of a flow up to its next RTT.  In this
     time the ACK number stands still and then leaps, so throughputs are too low, then too high.
     """
     edges, again = trace.edges, trace.known("retransmits")
-    ends, counts = np.arange(1, len(edges)), np.zeros(len(edges))
+    ends, counts = np.arange(len(edges) - 1) + (not surely), np.zeros(len(edges))
     longest = np.fmax.reduce(waits, axis=1)
     longest = np.where(np.isfinite(longest), longest, 0.0)
     firsts = np.searchsorted(edges, edges[1:] - longest)
@@ -119,6 +121,23 @@ def busy_periods(
     counts, seconds = (total[edges[1::2]] - total[edges[::2]] for total in sums)
     long = counts >= RUN
     return counts[long], seconds[long]
+
+
+def most_in_any_time(packets: Floats, lengths: Floats) -> float:
+    """The largest rate in any successive intervals of the trace, less one packet, pkt/s.
+
+    ``packets`` and ``lengths`` (s) have one value per interval.  In a time T a link of capacity C
+    sends at most C T + 1 packets of one size, so the result is at most C.  Only times of 1, 2, 4,
+    ... intervals are looked at, in which at least ``RUN`` packets are sent: among fewer packets, a
+    small one, such as a SYN, matters too much.
+    """
+    sums, times = (np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths))
+    most = 0.0
+    for n in 2 ** np.arange(len(packets).bit_length()):
+        counts, seconds = sums[n:] - sums[:-n], times[n:] - times[:-n]
+        enough = counts >= RUN
+        most = max(most, float(np.max((counts - 1.0)[enough] / seconds[enough], initial=0.0)))
+    return most
 
 
 def rate_of_periods(packets: Floats, seconds: Floats) -> tuple[float, float, float]:

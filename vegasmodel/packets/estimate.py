@@ -22,6 +22,7 @@ from vegasmodel.packets.busy_times import (
     carried,
     delivered_by_all,
     follows_the_queue,
+    most_in_any_time,
     queued,
     rate_of_periods,
     without_pauses,
@@ -169,6 +170,10 @@ def _capacity(trace: Trace) -> Estimate | None:
             mean, edge = float(packets.sum() / seconds.sum()), packets.size / packets.sum()
             low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
             how = f"packets sent into link {trace.links[link]} while at least one waits"
+            most = most_in_any_time(np.nan_to_num(rate) * lengths, lengths)
+            if most > mean * (1 + 1 / RUN):  # more than an error of a packet: most were partly idle
+                how = f"most packets sent into link {trace.links[link]} in any time: a lower bound"
+                return Estimate(most, most, np.inf, "pkt/s", how)
             return Estimate(mean, float(low), float(high), "pkt/s", how)
     known_rates = delivered_by_all(trace)
     if known_rates is None:
@@ -191,7 +196,7 @@ def _while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate
 
     If RTTs vary for another reason than a queue, as on a radio link, they show a queue when there
     is none.  The throughput at these times is then less than at most times.  If so, or if the RTTs
-    show a queue too seldom, ``capacity`` is a lower bound, and the result says so.
+    show a queue too seldom, the result is a lower bound, and says so.
     """
     rtt, known = trace.known("rtt_min"), delivered_by_all(trace)
     told = trace.known("retransmits") is not None and follows_the_queue(trace)
@@ -199,13 +204,21 @@ def _while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate
         return capacity
     total, whole = known
     lengths, waits = np.diff(trace.edges), rtt - _of_flows(trace, bases)
-    busy = queued(trace, carried(trace, waits, capacity.value)) & whole
-    packets, seconds = busy_periods(busy, total * lengths, lengths)
-    if packets.sum() >= PERIODS * RUN:
-        low, value, high = rate_of_periods(packets, seconds)
-        if high >= capacity.low:
-            how = f"throughput of all flows together while RTTs show a queue; {LARGER} {OTHERS}"
+    waits, found = carried(trace, waits, capacity.value), None
+    for surely in (True, False):
+        busy = queued(trace, waits, surely=surely) & whole
+        packets, seconds = busy_periods(busy, total * lengths, lengths)
+        if packets.sum() >= PERIODS * RUN:
+            found = rate_of_periods(packets, seconds)
+            break
+    how = f"throughput of all flows together while RTTs show a queue; {LARGER} {OTHERS}"
+    error = 1 + 1 / RUN  # of one packet in a busy period
+    if found is not None and found[2] * error >= capacity.low:
+        low, value, high = found
+        if surely:
             return Estimate(value, low, high, "pkt/s", how)
+        if value > capacity.value:
+            capacity = Estimate(value, low, high, "pkt/s", how)
     how = f"{capacity.how}; RTTs show a queue too seldom to tell: a lower bound"
     return dataclasses.replace(capacity, high=np.inf, how=how)
 
@@ -389,7 +402,7 @@ def _buffer(
     bound = BOUNDS[overflowed]
     link, largest = _bottleneck(trace), trace.known("queue_max")
     if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
-        return _of_lengths(largest[:, link], trace.known("loss"), overflowed)
+        return _of_lengths(largest, link, trace.known("loss"), overflowed)
     rtt = trace.known("rtt")
     if rtt is None or capacity is None or not bases:
         return None, 0
@@ -408,21 +421,26 @@ def _buffer(
     return Estimate(most, most, np.inf, "pkt", how), random
 
 
-def _of_lengths(longest: Floats, dropped: Floats | None, lost: bool | None) -> tuple[Estimate, int]:
-    """The buffer by the longest queue in each interval, packets, and the number of random losses.
+def _of_lengths(
+    largest: Floats, link: int, dropped: Floats | None, lost: bool | None
+) -> tuple[Estimate, int]:
+    """The buffer of a link by the longest queue in each interval, and the number of random losses.
 
-    ``dropped`` are the packets dropped in each interval, [time, flow], if the trace tells them, and
-    ``lost`` says whether any was lost.  The buffer is known if at least the part ``OVERFLOWS`` of
-    them were dropped when the queue was within a packet of the longest.  Otherwise no queue may
-    have overflowed.  The number of random losses is 0 unless most intervals with losses had shorter
-    queues.
+    ``largest`` has these queues, packets: [time, link].  ``dropped`` are the packets dropped in
+    each interval, [time, flow], if the trace tells them, and ``lost`` says whether any was lost.
+    The buffer is known if at least the part ``OVERFLOWS`` of them were dropped when the queue was
+    within a packet of the longest.  Otherwise the queue may never have overflowed.
+
+    A loss is random if no link had its longest queue then, except links with queues of ``NEAR``
+    packets at most.  The number is 0 unless most intervals with losses have random ones.
     """
-    top = float(np.nanmax(longest))
-    bound, random, full = BOUNDS[lost], 0, lost
+    tops = np.nanmax(largest, axis=0, initial=0.0)
+    top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, lost
     drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)
     if lost and drops.sum() > 0:
-        short = longest < top - 1
-        full = bool(drops[~short].sum() >= OVERFLOWS * drops.sum())
+        near = np.nan_to_num(largest) >= tops - 1
+        full = bool(drops[near[:, link]].sum() >= OVERFLOWS * drops.sum())
+        short = ~np.any(near[:, tops > NEAR], axis=1)
         if np.mean(short[drops > 0]) > 0.5:
             random = round(float(drops[short].sum()))
         if not full:
