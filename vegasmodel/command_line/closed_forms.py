@@ -1,8 +1,10 @@
 """Runs the commands ``equilibrium``, ``arrivals`` and ``rd``, which compute the rates of flows.
 
 They need no scenario file: options give the capacity and the properties of the flows.
-``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use. ``rd`` is for a link with
-Rate-Delay services (Podlesny and Williamson).
+``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use. For ``equilibrium`` an
+option gives by how much each flow over-estimates its propagation delay. ``arrivals`` computes these
+over-estimates of flows that start one after another. ``rd`` is for a link with Rate-Delay services
+(Podlesny and Williamson), which has a queue for a high rate and another for a low delay.
 
 An option with one value per flow takes a list with commas (``--alpha 3,1``). A single value of
 ``--alpha`` or ``--rtt`` holds for all flows. The command ``equilibrium`` takes the number of flows

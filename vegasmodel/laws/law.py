@@ -55,8 +55,9 @@ class Source(NamedTuple):
     round_trips: float = 0.0  # since its last loss (since its start, if there was none)
 
 
-# We take the result of a law's function for an error if its magnitude is larger than this. No
-# window in packets is so large: even a link of 1 Tbit/s with an RTT of 1 s holds about 1e8 packets.
+# If a function of a law returns a number whose magnitude is larger than this, the number counts as
+# an error. Windows are never so large: even a link of 1 Tbit/s with an RTT of 1 s holds only about
+# 1e8 packets.
 LARGEST_ANSWER = 1e9
 Rule = Callable[[Source], float]
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]

@@ -50,7 +50,11 @@ def all_continuous(scenario: Scenario) -> bool:
 
 
 def one_run_suffices(scenario: Scenario) -> bool:
-    """Whether all runs are equal: ``continuous.py`` makes them, and start times are not random."""
+    """Whether all runs of the scenario give the same result, so that one run is enough.
+
+    They do if the module ``continuous`` computes the runs, and if start times are not random. (That
+    module draws no random numbers.)
+    """
     return all_continuous(scenario) and scenario.run.start_jitter == 0.0
 
 

@@ -114,13 +114,14 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
 
     - The ACK at which the window reaches its next whole number of packets.
     - The ACK before the one that ends the round trip.
-    - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut. For
-      ns-2's CUBIC (``halves_rate``) a step then has only one ACK.
-    - The last ACK of those that give an RTT sample, if the next one gives none, or the reverse.
+    - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut. Until
+      this ACK has come, ns-2's CUBIC (``halves_rate``) processes only one ACK in a step.
+    - The last ACK before a change from ACKs that give an RTT sample to ACKs that give none, or from
+      ACKs that give none to ACKs that give one.
 
-    Each ACK acknowledges ``each`` packets. ``once`` is True if the packet of the first ACK was sent
-    only once, so that this ACK gives an RTT sample. If it is False, no ACK of a packet with a
-    number below ``untimed`` gives a sample.
+    Each ACK acknowledges ``each`` packets. ``once`` is True if the first ACK gives an RTT sample,
+    because its packet was sent only once. If ``once`` is False, no ACK of a packet with a number
+    below ``untimed`` gives a sample.
     """
     alike = acks_to_change(f)
     if each > 1.0 and f.counts_packets:

@@ -141,10 +141,11 @@ def to_comparison(flow: Sender, now: LinkState, c: float) -> float:
 
 @jit
 def grow_here(flow: Sender, now: LinkState, ago: float, c: float) -> None:
-    """Store in ``spare_acks`` how many ACKs follow the one at which a window grows.
+    """Store in ``flow.spare_acks`` how many ACKs follow the ACK at which the flow's window grows.
 
-    The ACKs of a flow come one behind the other, as a train. The function counts the ACKs that come
-    behind this one in the train. The window grows ``ago`` round trips before the end of this step.
+    In each round trip the ACKs of the flow's packets in flight come one behind the other, as a
+    train. The function counts the ACKs from the one at which the window grows to the end of the
+    train. The window grows ``ago`` round trips before the end of the simulation's present step.
     """
     at = (flow.place - ago) % 1.0 * length(flow, now, c)
     flow.spare_acks = max(flow.in_flight - at, 0.0)
