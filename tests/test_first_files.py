@@ -115,7 +115,7 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert guesses[-4:] == ["variant", "queue", "delayed_ack", "send_jitter"]
     path = tmp_path / "t.toml"
     assert all(f"# - {key}, under " in path.read_text() for key in guesses[-4:])
-    assert "If it is RED, correct buffer, too: " in path.read_text()
+    assert "If your link has RED," in path.read_text()
     written = vm.load(path)
     assert written.guesses == tuple(guesses)
     assert vm.Scenario.from_toml(written.to_toml()) == written

@@ -131,13 +131,15 @@ def _starvation() -> Map:
         "Mbit/s, and 1.6 ms at 20 Mbit/s. So an error of one millisecond in the misled flow's "
         "queueing delay is a larger part of this delay on a faster link, and changes the ratio "
         "more.\n\n"
-        "In the left panel of `starvation`, one flow over-estimates its baseRTT: it counts part "
-        "of the queueing delay as propagation delay. Let c be the capacity of the link. If the "
+        "In the left panel of `starvation`, one flow over-estimates its baseRTT by the time on the "
+        "horizontal axis: it counts this part of the queueing delay as propagation delay. Let c "
+        "be the capacity of the link. If the "
         "flow over-estimates its baseRTT by 1.5 alpha/c, the queueing delay becomes 3 alpha/c. "
         "The flow then counts half of the queueing delay as propagation delay, and gets twice the "
         "rate of the other flow.\n\n"
         "In the right panel of `starvation`, the path of one flow has jitter, and this flow gets "
-        "less than the other. The baseRTT of the flow with jitter is the smallest RTT that any of "
+        "less than the other. The horizontal axis has the standard deviation of the jitter. "
+        "The baseRTT of the flow with jitter is the smallest RTT that any of "
         "its packets had. Most of its packets have a longer RTT because of the jitter. The flow "
         "counts this additional delay as queueing delay, and reduces its window.",
     )
@@ -193,7 +195,9 @@ def _rtt_bias() -> Map:
             panel("senders wait up to a packet's time", "", 3),
         ),
         "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with a "
-        "NewReno flow of a longer round trip. In general the flow with the longer round trip gets "
+        "NewReno flow of a longer round trip. The longer round trip grows from left to right, and "
+        "the buffer from bottom to top. The colours show the throughput of the flow with 40 ms, "
+        "divided by that of the other. In general the flow with the longer round trip gets "
         "less. With a larger buffer the shares are more equal: the queueing delay is longer, and "
         "is the same for both flows, so their round trips differ by a smaller factor.\n\n"
         "In the left panel of `rtt-bias` senders send at once when their windows allow it. Then "
@@ -231,16 +235,18 @@ def _linux_order() -> Map:
             panel("first window of the earlier flow (the other has 10)", "early"),
             panel("first window of the later flow (the other has 10)", "late"),
         ),
-        "In the map `linux-order` one Linux Vegas flow starts after another. In blue cells the "
-        "later flow gets more than half of the throughput. Linux's Vegas assumes that the "
+        "In the map `linux-order` one Linux Vegas flow starts after another; the time between the "
+        "two starts grows from bottom to top. In blue cells the flow that starts later "
+        "gets more than half of the throughput. Linux's Vegas assumes that the "
         "smallest RTT that it has measured is the RTT without queueing. A flow that starts while "
         "the queue is long never measures this RTT: the queue does not become empty afterwards. "
         "So what happens in the first seconds still decides the shares in a run of 90 s. Each "
         "cell is the mean of five runs.\n\n"
         "In `linux-order`, a flow that starts 0.5 to 2 s after the other one finds the queue that "
-        "the slow start of the earlier flow has filled. It counts the delay of this queue as "
-        "propagation delay, and gets nine tenths of the link or more. If it starts 5 s after the "
-        "earlier flow, it finds a shorter queue and usually gets less.\n\n"
+        "the slow start of the earlier flow has filled. The later flow counts the delay of this "
+        "queue as propagation delay, and gets about nine tenths of the link or more. If it starts "
+        "5 s after the earlier flow, it finds a shorter queue. Then it usually gets a smaller "
+        "share, but still more than half.\n\n"
         'In the left panel of `linux-order` the initial window of the earlier flow varies ("first '
         'window" in the picture). With a smaller initial window the earlier flow takes longer to '
         "build up a queue. So the later flow must start later to find a long queue. If both flows "
