@@ -152,6 +152,31 @@ def of_a_queue(longest, dropped):
     return make("ns2", np.arange(1.0, len(longest) + 1), ["a"], figures, links=["l"])
 
 
+def test_drops_at_a_full_buffer_of_two_packets_are_not_random() -> None:
+    queues = np.resize([2.0, 1.0], 40)
+    found = estimate(of_a_queue(queues, np.where(queues == 2, 5, 0)))
+    assert (found.buffer.value, found.buffer.high) == (2.0, 2.0)
+    assert found.loss is None
+
+
+def test_few_losses_do_not_tell_that_packets_are_lost_at_random() -> None:
+    queues = np.resize([3.0, 9.0, 4.0, 20.0, 5.0], 40)
+    few, many = (np.where(np.arange(40) < 3 * n, queues == 4, 0) * 1 for n in (4, 100))
+    assert estimate(of_a_queue(queues, few)).loss is None
+    assert estimate(of_a_queue(queues, 2 * many)).loss is not None
+
+
+def test_acks_that_the_link_also_sends_do_not_raise_its_capacity() -> None:
+    """In every tenth interval it sends as many ACKs as packets."""
+    served = np.where(np.arange(400) % 10 == 0, 1900.0, 1000.0)[:, None]
+    figures = {"queue": np.full((400, 1), 5.0), "queue_max": np.full((400, 1), 5.0)}
+    figures |= {"served": served, "throughput": np.full((400, 1), 1000.0)}
+    times = 0.01 * np.arange(1.0, 401.0)
+    found = estimate(make("ns2", times, ["a"], figures, links=["l"])).capacity
+    assert found.value == pytest.approx(served.mean(), rel=0.01)
+    assert "a lower bound" not in found.how
+
+
 def test_drops_at_the_longest_queue_tell_the_buffer_and_others_the_random_losses():
     """One packet in every second interval is lost at random, and 5 in those with a full queue."""
     queues = np.resize([3.0, 9.0, 4.0, 20.0, 5.0], 40)
@@ -159,10 +184,11 @@ def test_drops_at_the_longest_queue_tell_the_buffer_and_others_the_random_losses
     found = estimate(of_a_queue(queues, at_random))
     assert (found.buffer.value, found.buffer.high) == (20.0, math.inf)
     assert "packets were lost while fewer waited: a lower bound" in found.buffer.how
-    assert found.loss.value == pytest.approx(at_random.sum() / 40_000)
+    lost = at_random.sum()
+    assert found.loss.value == pytest.approx(lost / (40_000 + lost))
     both = estimate(of_a_queue(queues, at_random + np.where(queues == 20, 5, 0)))
     assert (both.buffer.value, both.buffer.high) == (20.0, 20.0)
-    assert both.loss.value == pytest.approx(at_random.sum() / 40_000)
+    assert both.loss.value == pytest.approx(lost / (40_000 + lost))
     full = estimate(of_a_queue(queues, np.where(queues == 20, 5, 0)))
     assert (full.buffer.high, full.loss) == (20.0, None)
 

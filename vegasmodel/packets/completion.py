@@ -58,7 +58,7 @@ class Filled:
     ``key`` names it, such as ``link[0].buffer``. The trace agrees with all values from ``low`` to
     ``high``; ``value`` is the estimate, in ``unit``. ``how`` says how the estimate was found. If
     the trace does not tell a buffer or alpha, ``value`` is the default of the key. ``default`` is
-    the key's default; it is ``None`` for a key that a scenario file must have.
+    the key's default. It is ``None`` if the key has none, or one that depends on the trace.
     """
 
     key: str
@@ -112,13 +112,14 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         if STACKS[member.flow.variant].backlog_over_base
     }
     stated = draft.links[0].capacity if len(links) == 1 and "capacity" in links[0] else None
+    stated = None if stated is None else stated / _mean_size(trace, order, draft)
     known = estimate(trace, over_base, stated)
     known = dataclasses.replace(known, capacity=_by_bytes(known.capacity, trace, order, draft))
     plain = "buffer" in link_gaps and isinstance(draft.links[0].queue, DropTail)
     if not plain or "loss" in links[0]:
         known = dataclasses.replace(known, loss=None)
     filled += [_link(key, known, draft, trace) for key in link_gaps]
-    filled += [_filled("link[0].loss", known.loss)] if known.loss is not None else []
+    filled += [_filled("link[0].loss", known.loss, 0.0)] if known.loss is not None else []
     for g, missing in enumerate(gaps):
         names = [
             trace.flows[i]
@@ -192,17 +193,26 @@ def _by_bytes(
     a large one. It is returned unchanged if all flows have packets of ``packet_size``, or if the
     trace tells no throughputs. For each flow of the scenario, ``order`` has its index in the trace.
     """
-    delivered = packets_in_all(trace)
-    if found is None or delivered is None:
+    part = _mean_size(trace, order, draft)
+    if found is None or part == 1.0:
         return found
-    packets = np.nan_to_num(delivered[list(order)])
-    sizes = np.array([draft.size_of(member.flow) for member in draft.members])
-    if np.all(sizes == draft.packet_size) or not packets.sum() > 0:
-        return found
-    part = float(packets @ sizes / packets.sum() / draft.packet_size)
     how = f"{found.how}; counted by bytes, as packets differ in size"
     value, low, high = (part * each for each in (found.value, found.low, found.high))
     return dataclasses.replace(found, value=value, low=low, high=high, how=how)
+
+
+def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float:
+    """The mean size of the packets in the trace, divided by the scenario's ``packet_size``.
+
+    It is 1 if the trace tells no throughputs. For each flow of the scenario, ``order`` has its
+    index in the trace.
+    """
+    delivered = packets_in_all(trace)
+    sizes = np.array([draft.size_of(member.flow) for member in draft.members])
+    if delivered is None or np.all(sizes == draft.packet_size):
+        return 1.0
+    packets = np.nan_to_num(delivered[list(order)])
+    return float(packets @ sizes / packets.sum() / draft.packet_size) if packets.sum() > 0 else 1.0
 
 
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:

@@ -27,7 +27,7 @@ from vegasmodel.packets.busy_times import (
     rate_of_periods,
     without_pauses,
 )
-from vegasmodel.packets.full_queue import longest_wait
+from vegasmodel.packets.full_queue import FEW, longest_wait
 from vegasmodel.packets.gaps import mean_over_time, packets_in_all
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import Floats
@@ -171,6 +171,7 @@ def _capacity(trace: Trace) -> Estimate | None:
             low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
             how = f"packets sent into link {trace.links[link]} while at least one waits"
             most = most_in_any_time(np.nan_to_num(rate) * lengths, lengths)
+            most = most if _only_these_flows(trace, float(np.nan_to_num(rate) @ lengths)) else 0.0
             if most > mean * (1 + 1 / RUN):  # more than an error of a packet: most were partly idle
                 how = f"most packets sent into link {trace.links[link]} in any time: a lower bound"
                 return Estimate(most, most, np.inf, "pkt/s", how)
@@ -185,6 +186,16 @@ def _capacity(trace: Trace) -> Estimate | None:
     middle, value = np.quantile(rates, [0.5, 0.9])
     how = f"largest throughput of all flows together; {LARGER} if the link idles, or {OTHERS}"
     return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
+
+
+def _only_these_flows(trace: Trace, packets: float) -> bool:
+    """Whether a link that has sent so many ``packets`` sends hardly any but those of the flows.
+
+    Other packets, such as ACKs in the reverse direction, may be small.  Then the number of packets
+    per second says little about the link's capacity.
+    """
+    delivered = packets_in_all(trace)
+    return delivered is not None and packets <= float(np.nansum(delivered)) * (1 + 1 / RUN)
 
 
 def _while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]) -> Estimate:
@@ -431,8 +442,9 @@ def _of_lengths(
     The buffer is known if at least the part ``OVERFLOWS`` of them were dropped when the queue was
     within a packet of the longest.  Otherwise the queue may never have overflowed.
 
-    A loss is random if no link had its longest queue then, except links with queues of ``NEAR``
-    packets at most.  The number is 0 unless most intervals with losses have random ones.
+    A loss is random if no link had its longest queue then.  Other links with queues of ``NEAR``
+    packets at most do not count.  The number is 0 unless most intervals with losses have random
+    ones, and 0 for fewer than ``FEW`` losses.
     """
     tops = np.nanmax(largest, axis=0, initial=0.0)
     top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, lost
@@ -440,8 +452,10 @@ def _of_lengths(
     if lost and drops.sum() > 0:
         near = np.nan_to_num(largest) >= tops - 1
         full = bool(drops[near[:, link]].sum() >= OVERFLOWS * drops.sum())
-        short = ~np.any(near[:, tops > NEAR], axis=1)
-        if np.mean(short[drops > 0]) > 0.5:
+        others = tops > NEAR
+        others[link] = True  # also a buffer of few packets
+        short = ~np.any(near[:, others], axis=1)
+        if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5:
             random = round(float(drops[short].sum()))
         if not full:
             bound = "packets were lost while fewer waited: a lower bound"
@@ -456,13 +470,12 @@ def _loss(trace: Trace, losses: int) -> Estimate | None:
     """
     delivered = packets_in_all(trace)
     packets = 0.0 if delivered is None else float(np.nansum(delivered))
-    if packets <= losses:
+    if not packets > 0:
         return None
-    low, high = ((losses + side * 2 * math.sqrt(losses)) / packets for side in (-1, 1))
-    how = (
-        "losses per packet delivered; most came, at random or by RED, while the queue was not full"
-    )
-    return Estimate(losses / packets, max(low, 0.0), min(high, 1.0), "", how)
+    sent = packets + losses
+    low, high = ((losses + side * 2 * math.sqrt(losses)) / sent for side in (-1, 1))
+    how = "losses per packet sent; most came, at random or by RED, while the queue was not full"
+    return Estimate(losses / sent, max(low, 0.0), min(high, 1.0), "", how)
 
 
 def _of_flows(trace: Trace, bases: Mapping[str, Estimate]) -> Floats:

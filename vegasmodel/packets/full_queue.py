@@ -68,8 +68,9 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
     If most packets are lost while the queue is not full (``_at_any_queue``), the result is a delay
     that few of the largest delays exceed (``MOST``).  The same holds if a quarter of these delays
     are longer than the median by more than the part ``SPREAD``.  Of fewer than ``FEW`` delays,
-    stalls may make a quarter too long, so the median counts then.  If the trace shows no losses,
-    the result is a delay that the flow with the longest delays seldom exceeds.
+    stalls may make a quarter too long, so the median counts then, and no loss counts as random.
+    If the trace shows no losses, the result is a delay that the flow with the longest delays seldom
+    exceeds.
     """
     losses = [loss for i in range(len(trace.flows)) for loss in _losses(trace, waits, i)]
     if losses:
@@ -77,7 +78,7 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
         spans = np.array([loss.seconds for loss in losses])
         spans = np.minimum(spans, _quantiles(spans, spans)[0])
         middle, high, most = _quantiles(tops, spans)
-        random = follows_the_queue(trace) and _at_any_queue(losses)
+        random = len(losses) >= FEW and follows_the_queue(trace) and _at_any_queue(losses)
         if not random and (high - middle <= SPREAD * middle or len(losses) < FEW):
             how = f"largest RTT before a loss, median over {len(losses)} losses"
             return Wait(middle, how, 0)
@@ -105,13 +106,14 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
     weights = packets[known] if packets[known].sum() > 0 else lengths[known]
     values = waits[known, i]
     order = np.argsort(values)
+    ranked = values[order]
     total = np.concatenate([[0.0], np.cumsum(weights[order])]) / weights.sum()
     full = float(np.quantile(values, MOST))
     result = []
     for first, end in zip([0, *ends], ends, strict=False):
         told = waits[first:end, i][known[first:end]]
         if told.size:
-            places = [np.searchsorted(values[order], told[-1], side=s) for s in ("left", "right")]
+            places = [np.searchsorted(ranked, told[-1], side=s) for s in ("left", "right")]
             rank = float(np.mean(total[places]))
             span = float(lengths[first:end].sum())
             result.append(_Loss(float(told.max()), float(told[-1]), rank, full, span))
