@@ -169,6 +169,8 @@ def test_newreno_that_repairs_the_losses_of_its_slow_start_beyond_the_warm_up_is
         ([link], [vm.Flow("sack", "238.2 ms", variant="ns2")]),  # repairs all in a few round trips
         ([link], [vm.Flow("newreno", "238.2 ms", variant="linux")]),  # has SACK
         ([link], [flow, vm.Flow("sack", "238.2 ms", variant="ns2")]),
+        ([link], [vm.Flow("newreno", "238.2 ms", variant="ns2", delayed_ack=True)]),
+        ([link], [vm.Flow("newreno", "238.2 ms", variant="paper")]),  # only cuts the window
         ([fits], [flow]),
     ):
         assert settles(vm.Scenario(links, flows, run=short)).holds is not False

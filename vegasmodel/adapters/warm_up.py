@@ -14,6 +14,7 @@ from vegasmodel.laws import cubic, find, registered
 from vegasmodel.results.prediction import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scenario
 from vegasmodel.scenario.placement import room, stack
+from vegasmodel.stacks import STACKS
 
 NAME = "settles-in-time"
 
@@ -219,10 +220,15 @@ def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float
 
     The result is 0 if the flow is not alone, if it recovers in another way, if its slow start may
     end without a loss, or if packets may be lost elsewhere. It is also 0 if b < n: slow start may
-    then overflow the buffer before the window fills the path, and fewer packets are lost.
+    then overflow the buffer before the window fills the path, and fewer packets are lost. With
+    delayed ACKs fewer packets are lost, too. Some ns-2 (``partial_deflates``) sends new packets
+    during the recovery, and the papers' TCP only cuts the window. For these the result is 0.
     """
     group, path, T = member.flow, scenario.path(member.flow), member.rtt
-    slow = stack(scenario, group).recovery_of(find(group.law).recovery) == "hole by hole"
+    runs = stack(scenario, group)
+    slow = runs.recovery_of(find(group.law).recovery) == "hole by hole"
+    slow = slow and not (runs.partial_deflates or group.delayed_ack)
+    slow = slow and not STACKS[group.variant].real_numbers
     alone = len(scenario.members) == 1 and group.grows_until_loss
     plain = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
     n, b = share * T, share * room(scenario, narrow, group.direction) / narrow.capacity
