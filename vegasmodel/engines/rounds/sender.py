@@ -114,8 +114,8 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
 
     - The ACK at which the window reaches its next whole number of packets.
     - The ACK before the one that ends the round trip.
-    - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut. Until
-      this ACK has come, ns-2's CUBIC (``halves_rate``) processes only one ACK in a step.
+    - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut.
+      Until this ACK has come, ns-2's CUBIC (``halves_rate``) processes only one ACK in a step.
     - The last ACK before a change from ACKs that give an RTT sample to ACKs that give none, or from
       ACKs that give none to ACKs that give one.
 
