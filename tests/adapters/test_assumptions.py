@@ -83,7 +83,7 @@ def test_losses_are_random_only_where_rounds_loses_no_more(
     assert rounds.loss_rate is not None
     sent = rounds.throughput / (1.0 - rounds.loss_rate)
     more = float(sent @ rounds.loss_rate / sent.sum()) / loss
-    assert (more > 1.2) is not holds, more
+    assert bool(more > 1.2) is (not holds), more
     assert found["losses-are-random-only"].holds is holds, found["losses-are-random-only"].detail
 
 

@@ -172,7 +172,9 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
 
 def empty_tally(n: int) -> Tally:
     """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
-    return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
+    return Tally(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
+    )
 
 
 def averages(tally: Tally) -> dict[str, Any]:

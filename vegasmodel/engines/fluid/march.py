@@ -136,7 +136,9 @@ def workspace(n: int, trail: int = TRAIL) -> Workspace:
     states of its latest cycle; ``trail`` is the greatest number of these states.
     """
     mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-    before = Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
+    before = Tally(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
+    )
     return Workspace(
         np.zeros(n, np.bool_), np.empty(n), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64),
         mark, before, np.empty((trail, n + 2)), np.zeros(9),

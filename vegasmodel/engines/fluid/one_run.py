@@ -53,7 +53,7 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
         return {
             "throughput": after.delivered / after.active,
             "delivered": after.delivered,
-            "rtt_mean": after.window / after.delivered - flows["wait"],
+            "rtt_mean": after.moving / after.delivered - flows["wait"],
             "base_rtt": np.where(delay_based, propagation + flows["over_estimate"], np.nan),
             "queue_mean": after.queue[:1] / after.queue[1],
             "loss_rate": (flows["lost"] - lost) / (flows["lost"] - lost + after.delivered),

@@ -67,7 +67,8 @@ class Tally(NamedTuple):
     """Integrals over time and counts of losses, from which a simulation's averages are computed."""
 
     delivered: Floats  # [flow] packets
-    window: Floats  # [flow] integral of W dt; ``sampled``: of the packets that move
+    window: Floats  # [flow] integral of W dt; ``sampled``: of the packets in flight
+    moving: Floats  # [flow] only ``sampled``: the same of the packets that move
     active: Floats  # [flow] seconds
     losses: np.ndarray  # [flow] events
     queue: Floats  # [2] integrals of c s dt and of dt

@@ -246,7 +246,8 @@ def _answer(
     spread: Floats | None = None,
 ) -> LimitCycle:
     flows, found = motion.flows, averages(tally)
-    found["rtt_mean"] -= flows["wait"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found["rtt_mean"] = tally.moving / tally.delivered - flows["wait"]
     base = flows["rtt"] - flows["wait"] + flows["over_estimate"]
     return LimitCycle(
         kind=kind,

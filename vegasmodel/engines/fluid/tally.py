@@ -17,7 +17,9 @@ from vegasmodel.metrics import Floats
 @making
 def zero_tally(n: int) -> Tally:
     """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
-    return Tally(np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2))
+    return Tally(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
+    )
 
 
 @jit

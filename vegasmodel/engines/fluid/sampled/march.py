@@ -69,6 +69,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.bunch, flow.bunch_left, flow.acks_left = 0.0, 0.0, 0.0
             flow.heard = flow.resend_lost = False
             flow.sent_since = flow.new_in_flight = flow.new_beyond = 0.0
+            now.ordered_until = 0.0  # the blocks at RED do not contain this flow
             begin_train(flow, now, link.capacity)
             if flow.first_rto > 0.0:
                 first_window_arrives(flow, now, link)
@@ -292,7 +293,8 @@ def march(
                     within = delivered_within(grid[j] - began, h, flow.delivery_rate, rate)
                     record[j, 2 * n + 1 + i] += within
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
-                out.window[i] += h * moving(flow)
+                out.window[i] += h * flow.in_flight
+                out.moving[i] += h * moving(flow)
                 out.active[i] += h
                 flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
                 before = flow.cwnd

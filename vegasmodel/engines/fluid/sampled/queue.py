@@ -145,7 +145,8 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
     - If the window is odd, the receiver acknowledges the first packet of a pair together with the
       second of the pair before. So at nearly all times one packet is held back. But the receiver
       waits only for ``ack_pause``. If the next pair comes later, one packet per round trip waits
-      for this time, and is then acknowledged alone.
+      for this time, and is then acknowledged alone. A packet that is alone in flight always waits
+      for this time, because the sender sends no other before the ACK.
 
     After a loss the receiver acknowledges each packet at once, also while the sender waits for its
     retransmission timer. ``h`` is the length of the step in seconds.
@@ -156,8 +157,9 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
         hold_back_from_train(flow, now, delays, h, c)
         return
     trip, odd = flow.rtt + now.delay, np.floor(flow.in_flight) % 2.0
-    joins = 2.0 * trip < (flow.in_flight + 1.0) * flow.ack_pause
-    flow.held_back = odd * delays * (1.0 if joins else min(flow.ack_pause / trip, 1.0))
+    joins = flow.in_flight > 1.0 and 2.0 * trip < (flow.in_flight + 1.0) * flow.ack_pause
+    alone = flow.ack_pause / (trip + flow.ack_pause)
+    flow.held_back = odd * delays * (1.0 if joins else alone)
     flow.lacks = flow.held_back if joins else 0.0
 
 

@@ -40,7 +40,7 @@ class Sender:
     in_train: bool  # all RTTs are equal, so its packets follow one another
     in_trains: bool  # RED: in slow start its window grows only while a train of ACKs arrives
     at_red: bool  # the queue is RED, and windows are whole packets
-    in_blocks: bool  # RED, two flows: after a burst packets arrive in blocks (``blocks.py``)
+    in_blocks: bool  # RED, two flows, one of them ns-2's Vegas: arrives in blocks (``blocks.py``)
     loses_base: bool  # in blocks, ns-2's Vegas: baseRTT may fall (``short_round.py``)
     in_line: bool  # Linux: the places of all packets of a round trip are known (``line.py``)
     compares: bool  # Linux's CUBIC in line: it compares its window at certain ACKs
@@ -131,7 +131,7 @@ class Sender:
     bunch_left: float  # round trips until then
     sent_since: float  # packets that it has sent since its last loss
     new_in_flight: float  # new packets in flight when a recovery has filled these holes
-    new_beyond: float  # packets then outstanding beyond the window (``drops.next_hole``)
+    new_beyond: float  # packets then outstanding beyond the window (``holes.next_hole``)
     burst_lost: float  # packets of its last burst that RED dropped, until the detection
     # the block that its packets form at RED after a burst (``blocks.py``, ``short_round.py``)
     block: float  # number of its present block; 0: the one that follows the burst

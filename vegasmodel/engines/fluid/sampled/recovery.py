@@ -241,7 +241,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     elif flow.recovery == HOLE_BY_HOLE:
         flow.recovery_left = lost + left
         flow.holes = lost
-        flow.new_at_end = 0.0  # Vegas sends as many as its window allows
+        flow.new_at_end = 0.0  # of Vegas they are not simulated
         if not flow.fine_timer:
             flow.new_at_end = min(np.floor(flow.new_in_flight), max(new - 1.0, 0.0))
         flow.flight_later = min(max(new - lost, 0.0), max(new - flow.later_hole * W, 0.0)) + 1.0

@@ -4,7 +4,7 @@ Once per round trip ns-2's Vegas computes an RTT, the mean of the round trip's s
 no samples, it takes the time since the round trip began. A packet that was sent twice gives no
 sample. A round trip ends with the ACK of the first packet that was sent after it began
 (tcp-vegas.cc: ``v_begseq_``, ``v_begtime_``, ``v_cntRTT_``).
-``docs/ns2.md`` describes what follows:
+``docs/ns2.md`` says how often such a baseRTT occurs. It comes about as follows:
 
 - RED drops some successive packets of Vegas, a run. After its timeout Vegas sends them again, in
   trains of 2, 2, 4, 4, 8, 8 ... packets, because its slow start doubles the window in every other
@@ -82,12 +82,12 @@ def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> N
     link's transmission times; ``c`` is its capacity.
 
     If no packet of the block behind the run has passed, packets that duplicate ACKs released may
-    have. They release one each when they have made up for the cut of the window, a quarter.
+    have. They release one each when they have made up for the cut of the window.
     """
     if fast and flow.lost_before < REPAIRED + (not flow.from_begin):
         return
     acks = flow.short_round
-    if acks == 0.0 and fast and arrived > 0.25 * W + 1.0:
+    if acks == 0.0 and fast and arrived > (1.0 - flow.decrease) * W + 1.0:
         acks = acks_of_train(flow, W)
     if acks > 0.0:
-        flow.over_estimate = min(flow.over_estimate, acks / c - flow.rtt)
+        flow.over_estimate = min(flow.over_estimate, acks / c - (flow.rtt - flow.wait))
