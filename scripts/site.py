@@ -164,8 +164,16 @@ def python_page(package: ModuleType) -> str:
         module = getattr(package, inner)
         if isinstance(module, ModuleType) and not hasattr(module, "__path__"):
             title = f"{name}.{inner}"
-            parts += [title, "-" * len(title), "", f".. automodule:: {title}", "   :members:", ""]
+            parts += [title, "-" * len(title), "", f".. automodule:: {title}", "   :members:"]
+            again = [n for n in getattr(module, "__all__", ()) if shown_before(module, n)]
+            parts += [f"   :exclude-members: {', '.join(again)}", ""] if again else [""]
     return "\n".join(parts)
+
+
+def shown_before(module: ModuleType, name: str) -> bool:
+    """Whether a name of a module is of another module, and is shown at the top of the package."""
+    what = getattr(module, name)
+    return what is getattr(vm, name, None) and what.__module__ != module.__name__
 
 
 def gallery(quick: bool) -> None:
