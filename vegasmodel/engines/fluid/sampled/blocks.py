@@ -16,9 +16,10 @@ this packet in the queue. An ACK releases a packet of the next block only if it 
 duplicate ACKs of the first loss. So the next block has as many packets as this block had before its
 first loss.
 
-With more than two flows, the order of their blocks is not known. Then this module is not
-used. It is not used either if the link was idle before the burst, because the other flow's block
-need not follow the burst at once.
+This module is used only if one of the two flows is ns-2's Vegas, because this order decides whether
+Vegas loses its baseRTT (``short_round.py``). With more than two flows, the order of their blocks is
+not known, so the module is not used. It is not used either if the link was idle before the burst,
+because the other flow's block need not follow the burst at once.
 """
 
 from __future__ import annotations

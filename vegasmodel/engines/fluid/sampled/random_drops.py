@@ -25,7 +25,9 @@ from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
 from vegasmodel.engines.fluid.sampled.short_round import note
 from vegasmodel.engines.tables import Table, jit, rare
 
-ALONE = 3.0  # losses: after a recovery of so many, few other packets are in flight
+# losses: in the first two round trips of a recovery the sender also sends many new packets, so the
+# window that the ACK of a shorter recovery releases is not alone in flight (``growth.recovering``)
+ALONE = 3.0
 
 
 @jit
