@@ -252,3 +252,38 @@ def test_the_first_second_is_in_step_too() -> None:
     link = Link("8 Mbit/s", buffer="2 BDP", delay=0.001)
     scenario = Scenario((link,), flows, packet_size=1500.0, run=Run(100.0, 10.0))
     np.testing.assert_allclose(answer(scenario).throughput, [261.6, 405.1], rtol=0.005)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rtt", "groups", "measured"),
+    [
+        (217.7, 0.1, [("vegas", 4, 2, 6), ("vegas", 1, 1, 3)], [70.7, 38.1, 38.1, 38.2, 32.7]),
+        (217.7, 0.1, [("vegas", 1, 1, 3), ("vegas", 4, 2, 6)], [48.4, 42.3, 42.4, 42.4, 42.4]),
+        (578.017, 0.05, [("newreno", 3, 1, 3), ("vegas", 3, 3, 7)], [68.7] * 3 + [124.0] * 3),
+    ],
+)  # fmt: skip
+def test_flows_that_start_at_the_same_instant_have_the_order_of_the_file(
+    capacity: float,
+    rtt: float,
+    groups: list[tuple[str, int, int, int]],
+    measured: list[float],
+) -> None:
+    """``measured`` is one run of ns-2 2.35 each."""
+    flows = tuple(
+        exact(law, rtt, name=law + str(low), variant="ns2", count=count, alpha=low, beta=high)
+        for law, count, low, high in groups
+    )
+    s = Scenario((Link(capacity, buffer=40.0),), flows, run=Run(120.0, 40.0))
+    assert answer(s).throughput == pytest.approx(measured, rel=0.005)
+
+
+def test_the_order_of_the_file_does_not_matter_if_senders_wait() -> None:
+    flows = [
+        Flow(law, 0.1, name=f"{law}{low}", variant="ns2", alpha=low, beta=2.0 * low)
+        for law, low in (("vegas", 2.0), ("newreno", 1.0), ("vegas", 1.0))
+    ]
+    found = [
+        answer(Scenario((Link(217.7, buffer=60.0),), tuple(some), run=Run(60.0, 20.0)))
+        for some in (flows, flows[::-1])
+    ]
+    assert found[0].throughput == pytest.approx(found[1].throughput[::-1], rel=1e-12)

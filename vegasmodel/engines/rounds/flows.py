@@ -235,11 +235,17 @@ def records(
     # links, this packet belongs to the flow with the longer RTT, whose access link has the longer
     # delay. This simulator handles such packets in the order of the array `flows`. So the flows
     # with the longest RTT come first in the array. Flows with the same RTT are sorted by start
-    # time, congestion control, alpha, beta and stop time, so that the result does not depend on the
-    # order of the flows in the scenario file. But if flows arrive at random or have random sizes,
-    # the order of the file's [[flow]] tables decides which random numbers each flow gets.
-    keys = (*(flows[key] for key in ("stop", "beta", "alpha")), np.array(places), flows["start"])
-    flows = flows.view(_BYTES)[np.lexsort((*keys, -flows["rtt"]))].view(FLOW)
+    # time. If two of them also start at the same time, and their senders do not wait at random,
+    # their first packets arrive at the same instant. Then ns-2 takes these packets in the order of
+    # the scenario file, and so does this simulator. If senders wait, packets do not arrive at the
+    # same instant. Then the flows are sorted by congestion control, alpha, beta and stop time, so
+    # that the result does not depend on the order of the flows in the scenario file. But if flows
+    # arrive at random or have random sizes, the order of the file's [[flow]] tables decides which
+    # random numbers each flow gets.
+    waits = (flows["jitter"] > 0.0) | (flows["queue_wait"] > 0.0)
+    rules = (flows["stop"], flows["beta"], flows["alpha"], np.array(places))
+    keys = (*(np.where(waits, rule, 0.0) for rule in rules), flows["start"], -flows["rtt"])
+    flows = flows.view(_BYTES)[np.lexsort(keys)].view(FLOW)
     # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own
     ticks = np.random.default_rng([scenario.run.seed, seed, len(flows), 0])
     period = np.where(flows["timer_wheel"], GRAINS * JIFFY, flows["tick"])
@@ -275,9 +281,8 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
 def _place(law: Law) -> int:
     """The rank of a congestion control law among flows with equal RTT and start time.
 
-    If packets of such flows reach a queue at the same instant, the lowest rank enters it first.
-    Vegas has rank 0. The rank of any other law depends on how it recovers from losses
-    (``_IN_LINE``).
+    ``records`` sorts such flows by this rank if their senders wait at random. Vegas has rank 0. The
+    rank of any other law depends on how it recovers from losses (``_IN_LINE``).
     """
     return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
 
