@@ -60,7 +60,8 @@ def test_a_flow_that_has_measured_its_base_by_probes_starts_without_slow_start()
     [
         (1.0, (0.01, 0.12, 0.12, 0.08), False),
         (5.0, (0.01, 0.12, 0.12, 0.08), True),
-        (1.0, (0.08, 0.08, 0.08, 0.08), True),
+        (1.0, (0.08, 0.08, 0.08, 0.08), False),
+        (5.0, (0.08, 0.08, 0.08, 0.08), True),
     ],
 )
 def test_which_backlog_a_window_keeps_is_said_to_be_unknown(
@@ -69,7 +70,8 @@ def test_which_backlog_a_window_keeps_is_said_to_be_unknown(
     """At alpha = beta = 1 ns-2 gives the first flow 1776 packets/s (standard error 13).
 
     ``fluid`` gives it 2653. Its window rests at 0.5 to 1.5 packets of its own in the queue. At 4.5
-    to 5.5 packets the range is narrow. Flows of equal RTTs have no trains that meet.
+    to 5.5 packets the range is narrow. With equal RTTs the first packets decide: ns-2 gives three
+    such flows of 0.1 s 2335, 2205 and 1709 packets/s if senders do not wait, ``fluid`` 2083 each.
     """
     flows = tuple(
         Flow("vegas", rtt, name=f"{i}", variant="ns2", alpha=threshold, beta=threshold)
@@ -115,20 +117,24 @@ def test_delayed_acks_widen_the_band_of_backlogs(*, late: bool) -> None:
     assert bool(abs(fluid.throughput[3] / rounds.throughput[3] - 1.0) < 0.2) is (not late)
 
 
-@pytest.mark.parametrize(("betas", "holds"), [((7.0, 9.0, 3.0), False), ((3.0, 6.0, 1.0), True)])
+@pytest.mark.parametrize(
+    ("alphas", "betas", "holds"),
+    [
+        ((3.0, 6.0, 1.0), (7.0, 9.0, 3.0), False),
+        ((3.0, 6.0, 1.0), (3.0, 6.0, 1.0), False),
+        ((3.0, 6.0, 2.0), (3.0, 6.0, 2.0), True),
+    ],
+)
 def test_which_backlog_of_a_wide_band_is_kept_is_unknown_also_for_equal_rtts(
-    betas: tuple[float, ...], holds: bool
+    alphas: tuple[float, ...], betas: tuple[float, ...], holds: bool
 ) -> None:
-    """ns-2 gives the flows 462, 390 and 213 packets/s if beta is above alpha in all of them.
-
-    ``fluid`` gives them 288, 432 and 216. With beta = alpha its shares are those of ``rounds``.
-    """
+    """With alpha = beta = 1 a flow keeps any backlog from 0.5 to 1.5 packets: a factor of 3."""
     flows = tuple(
         Flow(
             "vegas", 0.0131, name=f"{alpha:g}", count=count, alpha=alpha, beta=beta,
             variant="ns2", send_jitter=0.0,
         )
-        for alpha, beta, count in zip((3.0, 6.0, 1.0), betas, (1, 4, 1), strict=True)
+        for alpha, beta, count in zip(alphas, betas, (1, 4, 1), strict=True)
     )  # fmt: skip
     s = Scenario((Link(2233.5, buffer=36.0),), flows, run=Run(90.0, 30.0))
     fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
@@ -141,7 +147,7 @@ def test_which_backlog_of_a_wide_band_is_kept_is_unknown_also_for_equal_rtts(
     random_starts = s.replace({"run.start_jitter": 0.5, "run.runs": 2})  # are a test of their own
     assert band(vm.predict(random_starts, "fluid")) is True
     paper = s.replace({"flow.variant": "paper", "flow.gamma": 1})
-    assert band(vm.predict(paper, "fluid")) is holds
+    assert band(vm.predict(paper, "fluid")) is (alphas == betas)  # it does not round
     alone = Scenario(s.links, (flows[0],), run=s.run)
     assert band(vm.predict(alone, "fluid")) is True
 

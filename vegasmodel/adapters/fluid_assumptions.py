@@ -303,10 +303,9 @@ def _narrow_band(scenario: Scenario) -> Assumption:
     window is even. If its window is odd, the backlog is right within a fraction of a packet
     (``sampled.law.source_at``). So the range then ends at beta + 3/2 packets.
 
-    If all RTTs are equal, trains do not meet, and with alpha = beta the range is too narrow to
-    matter. With alpha < beta, the backlogs depend on the flows' starts. If starts are random, the
-    assumption ``insensitive-to-starts`` says whether they matter. So for equal RTTs this assumption
-    can fail only if some alpha is below beta, and starts are not random.
+    If all RTTs are equal, trains do not meet, and the backlogs depend on the flows' starts. If
+    starts are random, the assumption ``insensitive-to-starts`` says whether they matter. So for
+    equal RTTs this assumption can fail only if starts are not random.
 
     The wider the range, the larger is the error. The assumption fails from a factor of 2
     (``WIDEST_BAND``) on. ``fluid`` and ``rounds`` then differ by over 10 % of the mean throughput
@@ -321,7 +320,7 @@ def _narrow_band(scenario: Scenario) -> Assumption:
         runs = stack(scenario, g)
         low, high = runs.dead_zone(g.alpha, g.beta)
         high += g.delayed_ack and not (runs.real_numbers or runs.decides_late)
-        if high >= WIDEST_BAND * low and not (alike and g.alpha == g.beta):
+        if high >= WIDEST_BAND * low:
             wide.append(f"{g.name} rests at a backlog of {low:g} to {high:g} packets")
     said = "; which of them it keeps depends on trains of packets, which the equations lack"
     if alike:
