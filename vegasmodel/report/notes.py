@@ -13,8 +13,9 @@ from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import percent, student_t
 from vegasmodel.report.console import PLUS_MINUS
 from vegasmodel.results import rate_ranges
-from vegasmodel.results.prediction import Prediction, over_runs
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.scatter import more_than
+from vegasmodel.results.texts import over_runs
 from vegasmodel.scenario import Flow, Link, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS

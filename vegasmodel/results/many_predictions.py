@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from vegasmodel.fields.rules import Choice
-from vegasmodel.results.prediction import Prediction, of_errors, shown_rate
+from vegasmodel.results.prediction import Prediction
+from vegasmodel.results.texts import of_errors, shown_rate
 from vegasmodel.support.shown import Shown, Table
 
 if TYPE_CHECKING:

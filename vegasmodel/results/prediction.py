@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,6 @@ import numpy as np
 
 from vegasmodel.fields.by_name import ByName
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import (
     Floats,
     delivered,
@@ -24,8 +22,9 @@ from vegasmodel.metrics import (
     group_ratios,
     jain,
     standard_error,
-    with_error,
 )
+from vegasmodel.results import texts, writers
+from vegasmodel.results.writers import finite
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.support.shown import Shown, Table
@@ -33,15 +32,6 @@ from vegasmodel.support.shown import Shown, Table
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-
-_RATES = ("throughput", "throughput_se", "throughput_low", "throughput_high")
-_UNITS = {  # of the variables of ``to_xarray`` that have one
-    **dict.fromkeys(_RATES, "packets/s"),
-    "throughput_mbps": "Mbit/s",
-    "base_rtt": "s",
-    "rtt_mean": "s",
-    "queue_mean": "packets",
-}
 
 
 @dataclass(frozen=True)
@@ -312,33 +302,11 @@ class Prediction(Shown):
         The throughputs are means per flow, of at most six groups; ranges stand in parentheses.
         If the model cannot be evaluated for the scenario, the line has the model and the reason.
         """
-        if not self.applicable:
-            return f"<Prediction {self.model}: no answer, {self.reason}>"
-        first = list(self.groups.items())[:6]
-        rates = [f"{name} {format_number(rate)}{_ends(self, name)} pkt/s" for name, rate in first]
-        more = [f"{len(self.groups) - 6} more"] if len(self.groups) > 6 else []
-        broken = len(self.broken)
-        said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
-        return f"<Prediction {self.model}: {', '.join([*rates, *more])}{said}>"
+        return texts.one_line(self)
 
     @property
     def _shown(self) -> Table:
-        title = f"{self.model} on {self.scenario.name}"
-        if not self.applicable:
-            return Table(f"{title}: no answer, {self.reason}", [], [])
-        broken = [each.name for each in self.broken]
-        said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
-        said += of_errors([self])
-        rows = [
-            [
-                name,
-                shown_rate(self, name),
-                format_number(self.group_bps[name] / 1e6),
-                _percent(self.shares[name]),
-            ]
-            for name in self.groups
-        ]
-        return Table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
+        return texts.table(self)
 
     def to_dataframe(self) -> pd.DataFrame:
         """The prediction as a pandas table with one row per flow.
@@ -350,24 +318,7 @@ class Prediction(Shown):
         ``throughput_pps`` is in packets per second, ``throughput_bps`` in bit/s and ``rtt_mean_s``
         in seconds.  NaN means that the model gives no value.
         """
-        import pandas as pd
-
-        bits = self.delivered_bps
-        total_bits = np.nan if bits is None else bits.sum()
-        rows = []
-        for i, flow in enumerate(self._flow(i) for i in range(len(self.names))):
-            low, high = flow.pop("throughput_range_pps") or (None, None)
-            share = None if bits is None or not total_bits > 0 else bits[i] / total_bits
-            rows.append(
-                {"model": self.model, "flow": flow.pop("name"), "law": flow.pop("law")}
-                | {"group": self.scenario.members[i].flow.name, "share": share}
-                | {"delivered_bps": None if bits is None else bits[i]}
-                | flow
-                | {"throughput_low_pps": low, "throughput_high_pps": high}
-            )
-        frame = pd.DataFrame(rows)
-        texts = ["model", "flow", "law", "group"]
-        return frame.astype(dict.fromkeys(frame.columns.difference(texts), float))
+        return writers.dataframe(self)
 
     def to_xarray(self) -> xr.Dataset:
         """The prediction as an xarray dataset with the dimensions ``flow`` and ``link``.
@@ -380,19 +331,7 @@ class Prediction(Shown):
         variables are over ``link``: the mean queue in packets (``queue_mean``) and the
         ``utilization``.
         """
-        frame = self.to_dataframe().drop(columns=["model", "delivered_bps"]).set_index("flow")
-        frame["throughput_mbps"] = frame.pop("throughput_bps") / 1e6
-        frame = frame.rename(columns=lambda name: name.removesuffix("_pps").removesuffix("_s"))
-        data: xr.Dataset = frame.to_xarray().set_coords(["law", "group"])
-        for name, values in (("queue_mean", self.queue_mean), ("utilization", self.utilization)):
-            nothing = np.full(len(self.scenario.links), np.nan)
-            data[name] = ("link", nothing if values is None else np.asarray(values, dtype=float))
-        names = [link.name for link in self.scenario.links]
-        data = data.assign_coords(link=names, flow=self.names)
-        for figure, variable in data.data_vars.items():
-            variable.attrs["units"] = _UNITS.get(str(figure), "1")
-        data.attrs = {"model": self.model, "scenario": self.scenario.name}
-        return data
+        return writers.dataset(self)
 
     def to_json(self) -> dict[str, Any]:
         """The prediction as an entry of the list ``results`` in a command's JSON document.
@@ -400,46 +339,7 @@ class Prediction(Shown):
         An unknown value is ``None``.  ``links`` has the utilization and the mean queue of each
         link.  The same two values of the first link also stand outside ``links``.
         """
-        utilization, queues = self.utilization, self.queue_mean
-        return {
-            "model": self.model,
-            "applicable": self.applicable,
-            "reason": self.reason,
-            "flows": [self._flow(i) for i in range(len(self.names))],
-            "ratios": {pair: finite(value) for pair, value in self.ratios.items()},
-            "jain": self.jain,
-            "utilization": entry(utilization, 0),
-            "queue_mean_pkt": entry(queues, 0),
-            "links": [
-                {
-                    "name": link.name,
-                    "utilization": entry(utilization, i),
-                    "queue_mean_pkt": entry(queues, i),
-                }
-                for i, link in enumerate(self.scenario.links)
-            ],
-            "assumptions": [dataclasses.asdict(a) for a in self.assumptions],
-            "seconds": self.seconds,
-        }
-
-    def _flow(self, i: int) -> dict[str, Any]:
-        member = self.scenario.members[i]
-        rate = entry(self.throughput, i)
-        bits = 8 * self.scenario.size_of(member.flow)
-        span = self.throughput_range
-        return {
-            "name": member.name,
-            "law": member.flow.law,
-            "throughput_pps": rate,
-            "throughput_bps": None if rate is None else rate * bits,
-            "throughput_range_pps": None if span is None else [finite(x) for x in span[i]],
-            "throughput_se_pps": entry(self.throughput_se, i),
-            "base_rtt_s": entry(self.base_rtt, i),
-            "rtt_mean_s": entry(self.rtt_mean, i),
-            "loss_rate": entry(self.loss_rate, i),
-            "acks": entry(self.acks, i),
-            "retransmits": entry(self.retransmits, i),
-        }
+        return writers.document(self)
 
 
 def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[Assumption, ...]:
@@ -463,69 +363,3 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
         return ()
     said = f"{few(ended)} before averages begin at {begin:.4g} s"
     return (Assumption("sends-after-warm-up", False, f"{said} (`warmup`)"),)
-
-
-def entry(values: Floats | None, i: int) -> float | None:
-    """Entry ``i`` of an array; ``None`` if it is NaN or infinite, or if there is no array."""
-    return None if values is None else finite(values[i])
-
-
-def over_runs(results: Sequence[Prediction]) -> str:
-    """How many runs the results are means over, as text such as ``3 runs``.
-
-    If the numbers differ, it is ``3 to 5 runs`` for results of a single model. For those of several
-    models it names the models, as in ``the runs (fluid 5, rounds 3)``.
-    """
-    counts = [each.runs for each in results]
-    if 1 in counts:  # a standard error of unknown origin
-        return "the runs"
-    if len(set(counts)) == 1:
-        return f"{counts[0]} runs"
-    if len({result.model for result in results}) == 1:
-        return f"{min(counts)} to {max(counts)} runs"
-    each = [f"{result.model} {n}" for result, n in zip(results, counts, strict=True)]
-    return f"the runs ({', '.join(each)})"
-
-
-def shown_rate(result: Prediction, group: str) -> str:
-    """A group's mean throughput per flow as text, with its standard error and range if known.
-
-    A group is a ``[[flow]]`` table. The text is ``-`` if the group has no throughput.
-    """
-    if group not in result.groups:
-        return "-"
-    return with_error(result.groups[group], result.groups_se.get(group)) + _ends(result, group)
-
-
-def of_errors(results: Sequence[Prediction]) -> str:
-    """The part of a table's title that explains ``±``; empty if no result has a standard error."""
-    scattered = [each for each in results if any(each.groups_se.values())]
-    return f"; ±: standard error of the mean over {over_runs(scattered)}" if scattered else ""
-
-
-def _ends(result: Prediction, group: str) -> str:
-    """The range of a group's mean throughput in parentheses, such as `` (143..600)``; or empty."""
-    found = mean_range(result, group)
-    return f" ({found})" if found else ""
-
-
-def mean_range(result: Prediction, group: str) -> str:
-    """The range of a group's mean throughput per flow, such as ``143..600``; empty if none.
-
-    A group is a ``[[flow]]`` table. The ends of its range are the means of the ends of its flows'
-    ranges.
-    """
-    if result.throughput_range is None:
-        return ""
-    rows = [member.flow.name == group for member in result.scenario.members]
-    low, high = result.throughput_range[rows].mean(axis=0)
-    return f"{format_number(low)}..{format_number(high)}" if low < high else ""
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f} %"
-
-
-def finite(value: float | None) -> float | None:
-    """The number, or ``None`` if it is NaN or infinite, which JSON cannot hold."""
-    return float(value) if value is not None and math.isfinite(value) else None

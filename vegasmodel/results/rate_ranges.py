@@ -9,7 +9,8 @@ import numpy as np
 
 from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import Floats, student_t
-from vegasmodel.results.prediction import Prediction, mean_range
+from vegasmodel.results.prediction import Prediction
+from vegasmodel.results.texts import mean_range
 
 SHOWN = 6  # groups or flows that a sentence names
 SAME = 1e-9  # part of a range's end: a throughput outside the range by at most this counts as in it
