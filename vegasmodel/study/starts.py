@@ -14,7 +14,7 @@ import numpy as np
 from vegasmodel.fields.rules import Boolean, Integer, Quantity, listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
-from vegasmodel.scenario.scenario import MAX_GROUPS
+from vegasmodel.scenario.settle import MAX_GROUPS
 
 __all__ = ["Start", "Starts", "starts"]
 
