@@ -157,6 +157,9 @@ def test_every_kind_of_key_can_be_replaced() -> None:
         ({"flow.rtt.x": 3}, "flow.rtt.x: 'x' is no key here; flow.rtt is a single value"),
         ({"link.queue.k": 3}, "link.queue.k: 'k' is no key here; allowed keys: discipline$"),
         ({"link": 3}, "^link: 3"),
+        ({"links": 3}, "^links: 3"),
+        ({"flow": ()}, r"^flow: \[\] is not allowed; at least one group"),
+        ({"flows": ()}, r"^flows: \[\] is not allowed; at least one group"),
         ({"flow.class": "x"}, "^flow.class: 'x'"),
         ({"nonsense": 3}, "nonsense"),
         ({"run.seed": -1}, "run.seed: -1"),
@@ -166,6 +169,12 @@ def test_every_kind_of_key_can_be_replaced() -> None:
 def test_a_bad_change_is_one_line(changes: dict[str, object], said: str) -> None:
     with pytest.raises(vm.FieldError, match=said):
         MIXED.replace(changes)
+
+
+def test_an_error_names_a_field_as_replace_got_it() -> None:
+    """It was ``flow``, the key of a file."""
+    with pytest.raises(vm.FieldError, match=r"^flows: \[\] is not allowed; at least one group"):
+        MIXED.replace(flows=())
 
 
 def test_a_written_scenario_is_short_and_holds_what_was_given() -> None:

@@ -81,7 +81,12 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
             tree[key] = tuple(
                 _grown(part, some.get(i, _Tree()), key[:-1]) for i, part in enumerate(parts)
             )
-    grown: T = _grown(scenario, tree, "")
+    try:
+        grown: T = _grown(scenario, tree, "")
+    except FieldError as error:
+        known = _keys(scenario)
+        same = [n for n in (*changes, *fields) if n in known and known[n] == known.get(error.field)]
+        raise error.of(same[0]) if same else error from None
     return grown
 
 
