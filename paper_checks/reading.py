@@ -26,9 +26,9 @@ def drawn(papers: Sequence[str], number: int, seed: int) -> list[Check]:
     """
     known: list[tuple[str, Record]] = [(p, r) for p in papers for r in paper_checks.records(p)]
     if not 1 <= number <= len(known):
-        raise FieldError("--draw", str(number), f"from 1 to {len(known)}, the number of records")
+        raise FieldError("--draw", number, f"from 1 to {len(known)}, the number of records")
     if seed < 0:
-        raise FieldError("--seed", str(seed), "a whole number, 0 or more")
+        raise FieldError("--seed", seed, "a whole number, 0 or more")
     chosen = np.random.default_rng(seed).choice(len(known), number, replace=False)
     runs = Runs()
     return [judge(paper, record, runs) for paper, record in (known[k] for k in sorted(chosen))]

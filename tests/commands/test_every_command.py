@@ -119,6 +119,26 @@ def test_an_error_about_an_option_calls_a_number_a_number(
     """The message has no word that only programmers use, such as float."""
     assert run(["rd", "--rate", "abc", "--delay", "3", "--capacity", "9pkt/s"]) == 2
     said = capsys.readouterr().err
-    assert said == (
-        "vegasmodel: Invalid value for '--rate-flows' / '--rate': 'abc' is not a valid number.\n"
-    )
+    assert said == ("vegasmodel: --rate-flows: 'abc' is not allowed; a number\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["paper", "nosuch"], "PAPER: 'nosuch' is not allowed; one of tsang, "),
+        (["map", "nosuch", "--out", "a.png"], "MAP: 'nosuch' is not allowed; one of starvation, "),
+        (["completion", "nosuch"], "SHELL: 'nosuch' is not allowed; one of bash, zsh, fish"),
+        (["explain", "nosuch"], "MODEL: 'nosuch' is not allowed; one of equilibrium, "),
+        (["arrivals", "--n", "1.5"], "--n: '1.5' is not allowed; a whole number"),
+        (["paper", "tsang", "--draw", "x"], "--draw: 'x' is not allowed; a whole number"),
+    ],
+)
+def test_an_error_names_the_argument_as_the_help_does(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was ``paper`` and ``map``, or click's own error, which did not say what is allowed."""
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"vegasmodel: {said}")
+    assert err.count("\n") == 1

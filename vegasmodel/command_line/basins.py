@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.command()
 @inputs.scenario
 @inputs.model
-@click.option("--starts", type=int, default=200, help="Number of random starts.")
+@click.option("--starts", type=inputs.WHOLE, default=200, help="Number of random starts.")
 @click.option("--phase", help="Longest extra wait before a start. Default: the longest RTT.")
 @click.option(
     "--windows",
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--tolerance", default="5 %", help="Throughputs that differ by at most this are one outcome."
 )
-@click.option("--seed", type=int, default=1, help="Seed of the random starts.")
+@click.option("--seed", type=inputs.WHOLE, default=1, help="Seed of the random starts.")
 @click.option(
     "--against",
     shell_complete=inputs.offer(

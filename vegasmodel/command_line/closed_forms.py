@@ -176,7 +176,7 @@ def _ranges(alpha: Floats, x: Floats, c: float, rtt: Floats | None, variant: str
 
 
 @click.command()
-@click.option("--n", type=int, default=20, help="Number of Vegas flows.")
+@click.option("--n", type=inputs.WHOLE, default=20, help="Number of Vegas flows.")
 @click.option("--capacity", default="125pkt/s", help=inputs.CAPACITY)
 @inputs.alpha
 @inputs.packet_size

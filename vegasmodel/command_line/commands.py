@@ -160,14 +160,20 @@ def _invoke(context: click.Context) -> None:
     """Run the command; if an argument is wrong, the error names the command-line option.
 
     The command may raise a ``FieldError`` that names one of its Python arguments. This function
-    replaces that name by the name of the option.  A key of a file keeps its name.
+    replaces that name by the option, such as ``--runs``, or by the word in the help that stands for
+    the argument, such as ``PAPER``.  A key of a file keeps its name.
     """
     try:
         app.invoke(context)
     except FieldError as error:
         name, comma, rest = error.field.partition(",")
         command = app.commands[str(context.invoked_subcommand)]
-        options = {each.name: each for each in command.params if isinstance(each, click.Option)}
-        if error.file or name not in options:
+        words = {
+            each.name: each.opts[0]
+            if isinstance(each, click.Option)
+            else str(each.metavar).strip("[]")
+            for each in command.params
+        }
+        if error.file or name not in words:
             raise
-        raise error.of(f"{options[name].opts[0]}{comma}{rest}") from None
+        raise error.of(f"{words[name]}{comma}{rest}") from None

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from vegasmodel.fields.units import FieldError
+
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 __all__ = [
-    "FILE", "NUMBER", "alpha", "as_json", "capacity", "check_picture", "engine", "engines",
+    "FILE", "NUMBER", "WHOLE", "alpha", "as_json", "capacity", "check_picture", "engine", "engines",
     "fields", "laws", "load", "model", "models", "of_models", "offer", "packet_size", "per_flow",
     "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
 ]  # fmt: skip
@@ -20,16 +22,26 @@ __all__ = [
 FILE = click.Path(path_type=Path)
 
 
-class Number(click.types.FloatParamType):
-    """The type of an option whose value is a number; errors and the help call it a number.
+class Number(click.ParamType):
+    """The type of an option whose value is a number.
 
-    Click's own type calls it a float.
+    ``name`` is what the help calls it, and ``allowed`` is what the error says that it must be.
     """
 
-    name = "number"
+    def __init__(self, name: str, read: Callable[[Any], float], allowed: str) -> None:
+        self.name, self.read, self.allowed = name, read, allowed
+
+    def convert(self, value: Any, param: click.Parameter | None, _: click.Context | None) -> Any:
+        """The value as a number."""
+        try:
+            return self.read(value)
+        except ValueError:
+            where = str(param.name) if param is not None else self.name
+            raise FieldError(where, value, self.allowed) from None
 
 
-NUMBER = Number()
+NUMBER = Number("number", float, "a number")
+WHOLE = Number("integer", int, "a whole number")
 
 
 def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:
@@ -110,13 +122,13 @@ timeout = click.option(
 )
 runs = click.option(
     "--runs",
-    type=int,
+    type=WHOLE,
     help="Number of runs to average, if chance decides them. Default: the file's runs, or one; "
     "fluid and rounds: up to five.",
 )
 engine_runs = click.option(
     "--runs",
-    type=int,
+    type=WHOLE,
     help="Number of runs of the packet simulator to average. Default: the file's runs; without "
     "them compare makes 3 if runs differ by chance, and measure one.",
 )

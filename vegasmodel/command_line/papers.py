@@ -46,10 +46,10 @@ def _papers(_: click.Context) -> tuple[str, ...]:
 )
 @click.option(
     "--draw",
-    type=int,
+    type=inputs.WHOLE,
     help="Print this many records in full, drawn with --seed, for a reader to check.",
 )
-@click.option("--seed", type=int, help="Seed of --draw. Default: 1.")
+@click.option("--seed", type=inputs.WHOLE, help="Seed of --draw. Default: 1.")
 @inputs.as_json
 def paper(
     key: str | None,
@@ -82,7 +82,7 @@ def paper(
     from vegasmodel.report import console
 
     if key is not None:
-        Choice(paper_checks.PAPERS).check(key, "paper")
+        Choice(paper_checks.PAPERS).check(key, "key")
     for each in verdict:
         Choice(summary.VERDICTS).check(each, "--verdict")
     _check_together(verdict, live, html, texts, draw, seed)

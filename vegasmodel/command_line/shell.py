@@ -6,13 +6,14 @@ import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
 
 from vegasmodel.command_line import inputs
+from vegasmodel.fields.rules import Choice
 
 ASKS = "_VEGASMODEL_COMPLETE"  # environment variable with which a shell asks for completions
 SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 
 
 @click.command()
-@click.argument("name", metavar="SHELL", type=click.Choice(list(SHELLS)))
+@click.argument("name", metavar="SHELL", shell_complete=inputs.offer(lambda _: SHELLS))
 @inputs.as_json
 @click.pass_context
 def completion(context: click.Context, name: str, json: bool) -> None:
@@ -24,6 +25,7 @@ def completion(context: click.Context, name: str, json: bool) -> None:
 
     Example: vegasmodel completion bash
     """
+    Choice(tuple(SHELLS)).check(name, "name")
     asked = SHELLS[name](context.find_root().command, {}, "vegasmodel", ASKS)
     lines = asked.source_template % asked.source_vars()  # ``source`` would run a shell first
     if json:

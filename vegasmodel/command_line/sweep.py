@@ -55,8 +55,8 @@ UNSURE = (
     "--out", type=inputs.FILE, required=True, help="Zarr folder; a sweep in it is continued."
 )
 @inputs.model
-@click.option("--draw", type=int, help="Number of random points, uniform in the ranges.")
-@click.option("--seed", type=int, default=1, help="Seed of the random points.")
+@click.option("--draw", type=inputs.WHOLE, help="Number of random points, uniform in the ranges.")
+@click.option("--seed", type=inputs.WHOLE, default=1, help="Seed of the random points.")
 @click.option(
     "--engine",
     default="local",

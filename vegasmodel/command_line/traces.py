@@ -35,7 +35,7 @@ def _simulators(_: click.Context) -> tuple[str, ...]:
 @inputs.plot
 @click.option(
     "--samples",
-    type=int,
+    type=inputs.WHOLE,
     help="Instants, evenly over the duration. Default: 2001, or for a plot two in each of the "
     "shortest round trips.",
 )

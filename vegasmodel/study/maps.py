@@ -262,5 +262,5 @@ MAPS = {each.name: each for each in (_starvation(), _buffer_alpha(), _rtt_bias()
 
 def find(name: str) -> Map:
     """The map called ``name``. Raises ``FieldError`` for an unknown name."""
-    Choice(tuple(MAPS)).check(name, "map")
+    Choice(tuple(MAPS)).check(name, "name")
     return MAPS[name]
