@@ -248,5 +248,7 @@ def test_annotations_name_every_stack() -> None:
 
 
 def test_an_unknown_stack_is_named() -> None:
-    with pytest.raises(ValueError, match="variant 'bsd': one of paper, ns2, linux"):
+    with pytest.raises(
+        ValueError, match=r"^variant: 'bsd' is not allowed; one of paper, ns2, linux"
+    ):
         dead_zone(1.0, 3.0, "bsd")

@@ -241,11 +241,11 @@ def test_reductions(case, c, variant):
 def test_misuse():
     with pytest.raises(ValueError, match="at least alpha"):
         bands.equilibria(3, 1, 0.0, 10.0)
-    with pytest.raises(ValueError, match="needs rtt"):
+    with pytest.raises(ValueError, match=r"^rtt: missing; the variant linux needs it"):
         bands.equilibria(1, 3, 0.0, 10.0, variant="linux")
     with pytest.raises(ValueError, match="one of"):
         bands.equilibria(1, 3, 0.0, 10.0, variant="bsd")
     with pytest.raises(ValueError, match=r"^capacity: "):
         bands.equilibria(1, 3, 0.0, -1.0)
-    with pytest.raises(ValueError, match="windows need rtt"):
+    with pytest.raises(ValueError, match=r"^rtt: missing; whole windows need it"):
         bands.equilibria(1, 3, 0.0, 10.0).windows()

@@ -42,7 +42,7 @@ def test_several_unknowns_and_a_closed_curve() -> None:
 def test_what_has_no_branch_says_so() -> None:
     with pytest.raises(ValueError, match="no solution"):
         follow(lambda x, p: x**2 + 1.0 + p, [1.0], 0.0, (-0.5, 1.0))
-    with pytest.raises(ValueError, match="outside"):
+    with pytest.raises(ValueError, match=r"^parameter: 2.0 is not allowed; from 0.0 to 1.0"):
         follow(lambda x, p: x - p, [1.0], 2.0, (0.0, 1.0))
     ending = follow(
         lambda x, p: x - (math.sqrt(0.5 - p) if p <= 0.5 else math.nan), [0.7], 0.0, (-1.0, 1.0)

@@ -149,5 +149,5 @@ def test_what_is_out_of_range_is_refused():
         equilibria([[1]], 100.0, [[(0, 0), (5, 0.1)]], flows)
     with pytest.raises(ValueError, match="2 curves"):
         equilibria([[1], [1]], 100.0, [droptail(5.0)], flows)
-    with pytest.raises(ValueError, match="at most"):
+    with pytest.raises(FieldError, match=r"^starts: \d+ is not allowed; at most"):
         equilibria(np.ones((12, 1)), 100.0, [droptail(5.0)] * 12, flows)

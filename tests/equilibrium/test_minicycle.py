@@ -415,8 +415,8 @@ def test_threshold_joins_the_regimes():
         ({"losers": "vegas"}, "losers"),
         ({"variant": "bsd"}, "variant"),
         ({"form": "guessed"}, "form"),
-        ({"form": "printed", "losers": "reno"}, "printed"),
-        ({"form": "printed", "n_vegas": 2}, "printed"),
+        ({"form": "printed", "losers": "reno"}, r"^losers: .*printed"),
+        ({"form": "printed", "n_vegas": 2}, r"^n_vegas: .*printed"),
     ],
 )
 def test_misuse(change, name):

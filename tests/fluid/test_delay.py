@@ -11,6 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from vegasmodel.engines.delayed.integrator import Event, integrate
+from vegasmodel.fields.units import FieldError
 
 
 def steps(t):
@@ -224,7 +225,7 @@ def test_only_the_reachable_past_is_kept():
     np.testing.assert_array_equal(sine.sample, whole.sample)
     assert len(whole.time) > 400  # far more than what is kept
     assert sine(299.0)[0] == pytest.approx(math.sin(299), abs=1e-2)
-    with pytest.raises(ValueError, match="t lies in"):
+    with pytest.raises(ValueError, match=r"^t: "):
         sine(1.0)
 
 
@@ -305,13 +306,13 @@ def test_failures_and_misuse():
     short = integrate(lambda t, y, z: -y, (0, 1e6), [1.0], max_steps=10)
     assert "more than 10 steps" in short.status
     for options, match in (
-        ({"span": (1, 0)}, "span"),
-        ({"start": [1.0, 2.0]}, "shape"),
-        ({"rtol": 0.0}, "positive"),
-        ({"lags": [-1.0]}, "a delay is at least 0"),
+        ({"span": (1, 0)}, r"^span: \(1, 0\) is not allowed"),
+        ({"start": [1.0, 2.0]}, r"^start: 'shape \(2,\)' is not allowed"),
+        ({"rtol": 0.0}, r"^rtol: 0.0 is not allowed; more than 0"),
+        ({"lags": [-1.0]}, r"^lags\[0\]: -1.0 is not allowed; a delay from 0"),
     ):
         arguments = {"f": lambda t, y, z: -y, "span": (0, 1), "history": [1.0]} | options
-        with pytest.raises(ValueError, match=match):
+        with pytest.raises(FieldError, match=match):
             integrate(**arguments)
 
 

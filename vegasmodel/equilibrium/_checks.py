@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.fields.kinds import holds_bool
 from vegasmodel.fields.rules import Choice, Integer
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.stacks import STACKS
+from vegasmodel.stacks import STACKS, find
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -127,6 +127,20 @@ def fit(each: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> None
         if other:
             allowed = f"{allowed}: {_and(own)} [..., n], and {_and(other)} [...]"
         raise FieldError(_and(shapes), f"shapes {said}", allowed) from None
+
+
+def some_flow(**arrays: Any) -> None:
+    """Raise ``FieldError`` if an array has no entry along its last axis, which is that of flows."""
+    for name, value in arrays.items():
+        if _shape(value)[-1:] == (0,):
+            raise FieldError(name, np.asarray(value).tolist(), "one value, or one for each flow")
+
+
+def rtt_of(variant: str, rtt: Any) -> None:
+    """Raise ``FieldError`` if ``rtt`` is missing, and the equations of ``variant`` contain it."""
+    if rtt is None and find(variant).backlog_over_base:
+        allowed = f"the variant {variant} needs it: its steady state depends on the RTT"
+        raise FieldError("rtt", rtt, allowed, wrong=MISSING)
 
 
 def same_size(**arrays: Any) -> None:

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._checks import fit, floats
+from vegasmodel.equilibrium._checks import fit, floats, some_flow
 from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64
 from vegasmodel.equilibrium._solution import Equilibrium
 from vegasmodel.fields.units import FieldError
@@ -42,18 +42,18 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
     """The steady state of Vegas flows on one link: the function ``secular.solve`` for JAX arrays.
 
     If ``rtt`` is None, the flows compute their backlog as in the papers, otherwise as in Linux.
-    Raises ``ValueError`` if there is no flow, or if JAX computes with 32-bit floats.
+    Raises ``FieldError`` if there is no flow. Raises ``ValueError`` if JAX computes with 32-bit
+    floats.
     """
     linux = rtt is not None
     need_float64()
     named = {"alpha": alpha, "x": x, "rtt": x if rtt is None else rtt, "c": c}
     fit({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
+    some_flow(alpha=alpha, x=x, rtt=rtt)
     args = [
         jnp.asarray(_real(name, a) if is_jax(a) else floats(name, a), dtype=jnp.float64)
         for name, a in named.items()
     ]
-    if 0 in (args[0].shape[-1:] + args[1].shape[-1:]):
-        raise ValueError("alpha and x hold no flow: their last axis must not be empty")
     alpha, x, rtt, c = jnp.broadcast_arrays(
         *(jnp.atleast_1d(a) for a in args[:3]), args[3][..., None]
     )

@@ -33,6 +33,7 @@ from vegasmodel.equilibrium._checks import (
 )
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
@@ -101,7 +102,7 @@ def arrive(
     never exceeds that value on the way.
 
     ``rtt`` must be given in the variant ``linux``, in the variant ``ns2`` with ``beta``, and if a
-    beta is above its alpha. If it is missing then, ``ValueError`` is raised.
+    beta is above its alpha. If it is missing then, ``FieldError`` is raised.
 
     A threshold or a capacity out of range makes the rates of its link NaN, and the status of this
     link says why. But if ``beta`` is given, a threshold out of range or a beta below its alpha
@@ -117,10 +118,11 @@ def arrive(
     if beta is not None:
         lower, upper = dead_zone(*ordered(numbers("alpha", alpha), numbers("beta", beta)), variant)
     if rtt is None and (find(variant).backlog_over_base or np.any(upper > lower)):
-        raise ValueError(
-            "rtt is missing; it is needed for the variant linux, and if a flow keeps its window "
-            "over a range of backlogs (ns2 with beta, or beta above alpha)"
+        allowed = (
+            "it is needed for the variant linux, and if a flow keeps its window over a range of "
+            "backlogs (ns2 with beta, or beta above alpha)"
         )
+        raise FieldError("rtt", None, allowed, wrong=MISSING)
     d = np.zeros(1) if rtt is None else floats("rtt", rtt)
     given = np.full(1, math.nan)
     if over_estimate is not None:

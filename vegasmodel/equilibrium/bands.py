@@ -43,11 +43,13 @@ from vegasmodel.equilibrium._checks import (
     numbers,
     ordered,
     positive,
+    rtt_of,
+    some_flow,
     word,
 )
 from vegasmodel.equilibrium._jain import jain_range
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.stacks import dead_zone, find
 
 Floats = NDArray[np.float64]
@@ -69,8 +71,9 @@ def equilibria(
     ``over_estimate`` of baseRTT in s, and the propagation delay ``rtt`` in s. Each of these four is
     an array [n], or one number for all flows. ``capacity`` is that of the link, in pkt/s. ``rtt``
     may be left out, except in the variant ``linux`` and for the method ``windows`` of the result.
-    Raises ``ValueError`` for arguments out of range. One case is that the lower edges of all flows
-    are 0 packets: then nothing determines the least queueing delay.
+    Raises ``FieldError`` for arguments out of range. One case is that the lower edges of all flows
+    are 0 packets: then nothing determines the least queueing delay. Raises ``ValueError`` if there
+    is no equilibrium.
     """
     word("variant", variant, VARIANTS)
     fit({"alpha": alpha, "beta": beta, "over_estimate": over_estimate, "rtt": rtt})
@@ -78,17 +81,14 @@ def equilibria(
     c = float(positive("capacity", capacity))
     x = numbers("over_estimate", over_estimate, -math.inf)
     d = np.full(1, math.inf) if rtt is None else numbers("rtt", rtt, infinite=True)
-    if rtt is None and find(variant).backlog_over_base:
-        raise ValueError('variant "linux" needs rtt: its steady state depends on it')
+    rtt_of(variant, rtt)
     lower, upper, over, d = np.broadcast_arrays(
         *(np.atleast_1d(v) for v in (lower, upper, np.asarray(x, dtype=np.float64), d))
     )
+    some_flow(alpha=alpha, beta=beta, over_estimate=over_estimate, rtt=rtt)
     if lower.ndim != 1:
-        raise ValueError(
-            "one set at a time: thresholds, over_estimate and rtt are scalars or have one axis"
-        )
-    if lower.size == 0:
-        raise FieldError("alpha", alpha, "one value, or one for each flow")
+        shape = f"shape {lower.shape}"
+        raise FieldError("alpha, beta, over_estimate and rtt", shape, "numbers, or arrays [n]")
     if not np.any(lower > 0):
         least = find(variant).below_alpha
         allowed = (
@@ -356,10 +356,11 @@ class Band:
         combination is an equilibrium if then Delta is not negative and all backlogs lie between
         their edges, as in ``contains``.
 
-        Raises ``ValueError`` without ``rtt``, and for more than ``limit`` combinations.
+        Raises ``FieldError`` without ``rtt``, and for more than ``limit`` combinations.
         """
         if not np.all(np.isfinite(self.rtt)):
-            raise ValueError("windows need rtt")
+            allowed = "whole windows need it: give it to `equilibria`"
+            raise FieldError("rtt", None, allowed, wrong=MISSING)
         limit = count("limit", limit)
         (first, last), least = self.delay_range, 1 if find(self.variant).upper_edge_rests else 2
         with np.errstate(divide="ignore"):
@@ -372,7 +373,8 @@ class Band:
         ]
         many = math.prod(max(each.stop - each.start, 0) for each in ranges)
         if many > limit:
-            raise ValueError(f"{many} combinations of windows, more than limit = {limit}")
+            allowed = f"at least {many}, the number of combinations of windows"
+            raise FieldError("limit", limit, allowed)
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, self.x.size)
         if many == 0:
             return grid, grid.astype(float), np.empty(0)

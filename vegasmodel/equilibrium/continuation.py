@@ -104,8 +104,8 @@ def follow(
     are measured: one for each unknown, and the last for the parameter. If ``scale`` is one number,
     it is the unit of every unknown, and the parameter's unit is the length of ``ends``.
 
-    Raises ``ValueError`` if ``parameter`` is outside ``ends``, or if no solution is found near
-    ``x`` at ``parameter``.
+    Raises ``FieldError`` if ``parameter`` is outside ``ends``, and ``ValueError`` if no solution is
+    found near ``x`` at ``parameter``.
     """
     guess = np.atleast_1d(numbers("x", x, -math.inf))
     same_size(x=guess)
@@ -114,8 +114,10 @@ def follow(
     count("most", most, 1, MOST_POINTS)
     if np.shape(scale) not in ((), (n + 1,)):
         raise FieldError("scale", f"shape {np.shape(scale)}", f"one number, or {n + 1} of them")
-    if not low <= parameter <= high or not low < high:
-        raise ValueError(f"the parameter {parameter} lies outside of {low}..{high}")
+    if not low < high:
+        raise FieldError("ends", ends, "two growing numbers")
+    if not low <= parameter <= high:
+        raise FieldError("parameter", parameter, f"from {low} to {high}, the ends")
     unit = np.array(np.broadcast_to(positive("scale", scale), n + 1))
     if np.ndim(scale) == 0:
         unit[-1] = high - low

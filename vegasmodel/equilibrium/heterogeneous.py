@@ -211,14 +211,13 @@ def equilibria(
     If one of them does not hold, a third search starts from four times as many points. If one of
     them does not hold after the third search either, ``complete`` is False.
 
-    Raises ``FieldError`` or ``ValueError`` for values out of range and for networks too large.
+    Raises ``FieldError`` for values out of range and for networks too large.
     """
     net = _Network(routing, capacity, curves, flows)
     starts, seed = count("starts", starts), count("seed", seed, 0)
     if net.combinations * starts > MAX_STARTS:
-        raise ValueError(
-            f"at most {MAX_STARTS:g} starts: {net.combinations} combinations of pieces"
-        )
+        allowed = f"at most {MAX_STARTS:g} in all: {net.combinations} combinations of pieces"
+        raise FieldError("starts", starts, allowed)
     rng = np.random.default_rng(seed)
     found: list[Floats] = []
     complete = False

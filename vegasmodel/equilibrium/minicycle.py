@@ -39,6 +39,7 @@ from vegasmodel.equilibrium.minicycle_cycle import Cycle, cycle_of
 from vegasmodel.equilibrium.minicycle_hypotheses import Setting, told
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
+from vegasmodel.fields.units import FieldError
 from vegasmodel.stacks import Variant, dead_zone, find
 
 __all__ = [
@@ -90,16 +91,21 @@ def throughput(
     The result is NaN if no cycle is found, for example if the buffer is infinite. With
     ``form="printed"`` it is also NaN if the buffer exceeds mu T (``capacity`` times ``rtt``).
 
-    ``form="printed"`` ignores ``response`` and ``start``. It raises ``ValueError`` if ``beta`` is
+    ``form="printed"`` ignores ``response`` and ``start``. It raises ``FieldError`` if ``beta`` is
     given, and unless ``losers``, ``variant``, ``n_vegas`` and ``n_reno`` have their defaults.
     Arguments out of range raise ``FieldError``.
     """
     word("form", form, ("derived", "printed"))
     if form == "printed":
-        if losers != "both" or not find(variant).real_numbers or beta is not None:
-            raise ValueError("form='printed' needs losers='both', variant='paper' and no beta")
-        if np.any(np.asarray(n_vegas) != 1) or np.any(np.asarray(n_reno) != 1):
-            raise ValueError("form='printed' needs n_vegas = 1 and n_reno = 1")
+        for name, value, allowed, good in (
+            ("losers", losers, "'both'", losers == "both"),
+            ("variant", variant, "'paper'", find(variant).real_numbers),
+            ("beta", beta, "None", beta is None),
+            ("n_vegas", n_vegas, "1", np.all(np.asarray(n_vegas) == 1)),
+            ("n_reno", n_reno, "1", np.all(np.asarray(n_reno) == 1)),
+        ):
+            if not good:
+                raise FieldError(name, value, f"with form='printed' only {allowed}")
         C, T, B, A, _, cut, *_ = _inputs(capacity, rtt, buffer, alpha, None, decrease)
         return printed.throughput(C, T, B, A, cut)
     c = solve(

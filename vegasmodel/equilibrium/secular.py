@@ -25,7 +25,7 @@ from typing import Any, cast
 import numpy as np
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
-from vegasmodel.equilibrium._checks import VARIANTS, fit, floats, word
+from vegasmodel.equilibrium._checks import VARIANTS, fit, floats, rtt_of, some_flow, word
 from vegasmodel.equilibrium._jax_arrays import is_jax
 from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
@@ -75,8 +75,9 @@ def rates(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
     A flow with alpha = 0 is absent: its rate is 0, and its x and rtt are ignored. All rates are NaN
     if the solver finds no steady state; the status of ``solve`` gives the reason. Raises
-    ``ValueError`` for shapes that do not fit, for no flow, for an unknown variant, for ``linux``
-    without ``rtt``, for arguments that are not numbers, and if JAX computes with 32-bit floats.
+    ``FieldError`` for shapes that do not fit, for no flow, for an unknown variant, for ``linux``
+    without ``rtt``, and for arguments that are not numbers. Raises ``ValueError`` if JAX computes
+    with 32-bit floats.
     """
     return solve(alpha, x, c, rtt=rtt, variant=variant).rates
 
@@ -89,8 +90,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
     """
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base
-    if linux and rtt is None:
-        raise ValueError('variant "linux" needs rtt: its steady state depends on it')
+    rtt_of(variant, rtt)
     if any(is_jax(a) for a in (alpha, x, c, rtt)):
         return cast("Equilibrium", _jax().solve(alpha, x, c, rtt if linux else None))
     if rtt is not None:
@@ -122,17 +122,16 @@ def compile_kernel() -> None:
 def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, Any], ...]:
     """The solver's inputs, broadcast to the shapes [..., n] (alpha, x and rtt) and [...] (c).
 
-    If rtt is ``None``, x takes its place, but no equation uses it. Raises ``ValueError`` if there
+    If rtt is ``None``, x takes its place, but no equation uses it. Raises ``FieldError`` if there
     is no flow.
     """
     alpha, x, c = floats("alpha", alpha), floats("x", x), floats("c", c)
     fit({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
+    some_flow(alpha=alpha, x=x, rtt=rtt)
     rtt = x if rtt is None else floats("rtt", rtt)
     shape = np.broadcast_shapes((1,), alpha.shape, x.shape, rtt.shape, (*c.shape, 1))
     alpha, x, rtt = (np.broadcast_to(a, shape) for a in (alpha, x, rtt))
     c = np.broadcast_to(c, shape[:-1])
-    if alpha.shape[-1] == 0:
-        raise ValueError("alpha and x hold no flow: their last axis must not be empty")
     return alpha, x, rtt, c
 
 

@@ -49,12 +49,11 @@ def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> F
 
     ``group`` is the entry of the scenario that describes these flows. Its ``arrivals`` says how
     many flows start per second, and how the times between starts are distributed.  Raises
-    ``FieldError`` for more than ``MAX_ARRIVALS`` flows, and ``TypeError`` if the flows do not
-    arrive at random.
+    ``FieldError`` for more than ``MAX_ARRIVALS`` flows, and if the flows do not arrive at random.
     """
     law = group.arrivals
     if not isinstance(law, (Poisson, ParetoArrivals)):
-        raise TypeError("a group of flows that arrive at random is needed")
+        raise FieldError("group", group, "a group of flows that arrive at random")
     allowed = f"at most {MAX_ARRIVALS} arrivals in the time between start and stop"
     if law.rate * (stop - begin) > MAX_ARRIVALS:
         raise FieldError("flow.arrivals", law.rate, allowed)

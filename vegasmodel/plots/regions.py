@@ -88,7 +88,7 @@ def convergence_regions(
     at a square. ``x`` are the flows' over-estimates of baseRTT in seconds. By default they are
     those of the scenario, or 0 if it gives none.
 
-    Raises ``ValueError`` unless the scenario has two Vegas flows of one variant on one link, and
+    Raises ``FieldError`` unless the scenario has two Vegas flows of one variant on one link, and
     ``FieldError`` for another wrong argument.
     """
     plane = _plane(scenario, x)
@@ -124,10 +124,10 @@ def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
         or len(members) != 2
         or any(not m.flow.keeps_backlog for m in members)
     ):
-        raise ValueError(f"{scenario.name}: the plane is of two Vegas flows on one link")
+        raise FieldError("scenario", scenario, "two Vegas flows on one link")
     variants = {m.flow.variant for m in members}
     if len(variants) > 1:
-        raise ValueError(f"{scenario.name}: the plane has one variant of Vegas for both flows")
+        raise FieldError("scenario", scenario, "one variant of Vegas for both flows")
     fixed = [m.flow.over_estimate for m in members]
     over = row([0.0 if isinstance(v, str) else v for v in fixed] if x is None else x, "x")
     if over.size not in (1, 2):

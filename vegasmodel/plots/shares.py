@@ -231,7 +231,7 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
     the marker and the line style tell the model. Filled markers are for scenarios whose first link
     has a Rate-Delay queue, hollow markers for the other scenarios.
 
-    Raises ``ValueError`` if a class has no flow, or if no prediction has throughputs.
+    Raises ``FieldError`` if a class has no flow, or if no prediction has throughputs.
     """
     drawn = _kinds(models, measured)
     fig = figure(7.5, 7.0)
@@ -439,7 +439,7 @@ def _classes(result: Prediction) -> tuple[float, float, float]:
     - the mean throughput of a delay-class flow, divided by the fair share.
 
     The fair share is the first link's capacity divided by the number of flows. Reverse flows and
-    short flows that arrive at random do not count. Raises ``ValueError`` if a class has no flow.
+    short flows that arrive at random do not count. Raises ``FieldError`` if a class has no flow.
     """
     members, rates = result.scenario.members, result.throughput
     assert rates is not None  # noqa: S101 - _kinds leaves out the others
@@ -450,7 +450,8 @@ def _classes(result: Prediction) -> tuple[float, float, float]:
     rate, delay = rates[lasting & ~delayed], rates[lasting & delayed]
     if not rate.size or not delay.size:
         missing = "delay" if rate.size else "rate"
-        raise ValueError(f"{result.scenario.name}: no flow of class {missing}, so no ratio")
+        allowed = f"flows of both classes: there is no flow of class {missing}"
+        raise FieldError("models, measured", result, allowed)
     fair = result.scenario.links[0].capacity / (rate.size + delay.size)
     return rate.size / delay.size, float(rate.mean() / fair), float(delay.mean() / fair)
 

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vegasmodel.fields.units import FieldError
 from vegasmodel.stacks.linux import LINUX
 from vegasmodel.stacks.ns2 import NS2, NS2_2_35
 from vegasmodel.stacks.paper import PAPER
@@ -36,7 +37,7 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
 
     The window grows at a backlog below ``low`` and shrinks at one above ``high``. At the backlog
     ``low`` itself Vegas keeps its window. At the backlog ``high`` itself it does so only in the
-    variant ``paper``. ``low`` is at least 0. Raises ``ValueError`` for an unknown variant and for
+    variant ``paper``. ``low`` is at least 0. Raises ``FieldError`` for an unknown variant and for
     beta below alpha.
     """
     stack = find(variant)
@@ -44,7 +45,7 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
     if a.shape != b.shape:
         a, b = np.broadcast_arrays(a, b)
     if (b < a).any():
-        raise ValueError("beta is below alpha; it must be at least alpha")
+        raise FieldError("beta", beta, "at least alpha")
     return np.maximum(a - stack.below_alpha, 0.0), b + stack.above_beta
 
 
@@ -53,10 +54,10 @@ def find(variant: str, ns2_defaults: str = "papers") -> Stack:
 
     For ns-2, ``ns2_defaults`` selects its default values: those of the time of the papers
     ("papers"), or those of release 2.35 ("2.35"). If there is no implementation of this name,
-    ``ValueError`` lists all names.
+    ``FieldError`` lists all names.
     """
     if variant not in STACKS:
-        raise ValueError(f"variant {variant!r}: one of {', '.join(STACKS)}")
+        raise FieldError("variant", variant, f"one of {', '.join(STACKS)}")
     return _EDITIONS.get((variant, ns2_defaults), STACKS[variant])
 
 

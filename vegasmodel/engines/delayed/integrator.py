@@ -111,12 +111,13 @@ class Solution:
     def __call__(self, t: float | Floats) -> Floats:
         """The state y at a time t, or at each time of an array t.
 
-        Raises ``ValueError`` if t lies outside the time for which the solution is kept.
+        Raises ``FieldError`` if t lies outside the time for which the solution is kept.
         """
         starts = [piece.start for piece in self._pieces]
         times = np.atleast_1d(np.asarray(t, dtype=np.float64))
         if times.size and not starts[0] <= times.min() <= times.max() <= self._pieces[-1].end:
-            raise ValueError(f"t lies in {starts[0]:g} .. {self._pieces[-1].end:g}")
+            allowed = f"from {starts[0]:g} to {self._pieces[-1].end:g}, where a solution is kept"
+            raise FieldError("t", t, allowed)
         values = np.array([self._pieces[max(bisect_right(starts, u) - 1, 0)](u) for u in times])
         return values if np.ndim(t) else values[0]
 
@@ -215,24 +216,24 @@ def integrate(
       number of steps.
     - ``keep`` is the time in seconds for which past states are stored.  No delay may be longer.
 
-    Wrong arguments raise ``ValueError``.  If the integration fails later, ``Solution.status`` says
+    Wrong arguments raise ``FieldError``.  If the integration fails later, ``Solution.status`` says
     why.
     """
     t, end = float(span[0]), float(span[1])
     if not end > t:
-        raise ValueError(f"span is two growing times, not {span!r}")
+        raise FieldError("span", span, "two growing times")
     phi = history if callable(history) else _constant(history)
     before = np.atleast_1d(np.asarray(phi(t), dtype=np.float64))
     y = before.copy() if start is None else np.atleast_1d(np.array(start, dtype=np.float64))
     if y.shape != before.shape or y.ndim != 1:
-        raise ValueError(f"start has shape {y.shape}, history {before.shape}")
-    if not min(rtol, float(np.min(atol)), max_step, keep) > 0:
-        raise ValueError("rtol, atol, max_step and keep are positive")
+        allowed = f"shape {before.shape}, that of the history"
+        raise FieldError("start", f"shape {y.shape}", allowed)
+    for name, given in (("rtol", rtol), ("atol", atol), ("max_step", max_step), ("keep", keep)):
+        if not np.min(given) > 0:
+            raise FieldError(name, given, "more than 0")
     for k, lag in enumerate(lags):
         if not callable(lag) and not 0 <= lag <= keep:
-            raise ValueError(
-                f"delay {k} is {lag!r}: a delay is at least 0, and at most keep = {keep}"
-            )
+            raise FieldError(f"lags[{k}]", lag, f"a delay from 0 to keep = {keep}")
     grid = np.atleast_1d(np.asarray(sample, dtype=np.float64))
     if grid.ndim != 1 or np.any(np.isnan(grid)):
         raise FieldError("sample", sample, "times in one row, none of them NaN")

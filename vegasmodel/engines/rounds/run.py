@@ -262,7 +262,7 @@ class Simulation:
         unknown = sorted(set(without) - set(MECHANISMS))
         if unknown:
             allowed = ", ".join(MECHANISMS)
-            raise ValueError(f"without: {unknown} is not allowed; any of {allowed}")
+            raise FieldError("without", unknown, f"any of {allowed}")
         members, frame = scenario.members, frame or Frame()
         flows = records(scenario, begin, seed, frame.alike)
         who = flows["member"]
@@ -271,7 +271,7 @@ class Simulation:
         step = float(flows["rtt"].max()) / coarse
         way, self._grid = frame.network(scenario, who, step)
         if synchronised and way.data_queues > 1:
-            raise ValueError("synchronised: losses are shared at one queue, not at several")
+            raise FieldError("synchronised", True, "only for one queue: its losses are shared")
         self.net, self.holes = _empty(scenario, flows, way, coarse, near, calm)
         self.routes = way
         self.scenario, self.duration = scenario, scenario.run.duration
