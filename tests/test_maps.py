@@ -85,4 +85,4 @@ def test_bad_maps_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     for line in (["starvatoin", "--out", "a.png"], ["rtt-bias", "--out", str(tmp_path / "a.txt")]):
         assert run(["map", *line]) == 2
         (said,) = capsys.readouterr().err.splitlines()
-        assert "map" in said or "--out" in said
+        assert "MAP: 'starvatoin'" in said or "--out" in said
