@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.packets import reference
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Scenario
 
@@ -67,6 +68,12 @@ def scenario(*flows: dict[str, Any], run: dict[str, Any] | None = None, **link: 
 def pair(more: str = 'send_jitter = "0 s"') -> Scenario:
     """Two Vegas flows of ns-2 with alpha = 1 and beta = 3; by default without random waits."""
     return Scenario.from_toml(PAIR.replace("MORE", more))
+
+
+@functools.cache
+def kernel_runs() -> tuple[Scenario, ...]:
+    """The scenarios of all stored runs of the Linux kernel, read once in each process."""
+    return tuple(reference.stored(reference.FOLDER / "linux"))
 
 
 def as_measured(

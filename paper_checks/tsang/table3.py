@@ -197,12 +197,13 @@ def implied() -> list[Record]:
             "table 1, point 5, free from the impact of an incorrect minimum RTT",
             "table",
             True,
-            by_print(_over_estimates()),
+            lambda _: _over_estimates(),
             note="Read as no over-estimate of baseRTT 2 by 1 % of a packet's time on the shared "
             "link, which is more than the rounding of the print; from the printed expected rates: "
             "W/baseRTT with a whole window W.",
             erratum="Table 3's own expected rates imply an over-estimate in 12 of its 13 rows, of "
             "one packet's time in seven, and it has an effect on the index.",
+            source="print",
         ),
         Record(
             "section 3.2, alpha <= alpha_i <= beta in each row of table 3",

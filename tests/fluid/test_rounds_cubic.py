@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy_cubic import BAR, case, in_ns3
-from tests.helpers import as_measured
+from tests.helpers import as_measured, kernel_runs
 from vegasmodel.engines.rounds import bictcp
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
@@ -20,7 +20,6 @@ from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.packets import reference
 from vegasmodel.scenario import Flow, Link, Poisson, Red, Run, Scenario
 from vegasmodel.stacks import STACKS
 
@@ -139,8 +138,7 @@ def test_slow_start_of_linux_ends_by_a_train_of_acks(gap: float, ends: bool) -> 
 def test_slow_start_of_cubic_ends_at_the_window_at_which_the_kernels_did(
     name: str, number: int, flow: int, seconds: float, kernel: float
 ) -> None:
-    stored = reference.stored(reference.FOLDER / "linux")
-    scenario = next(one for one in stored if one.name == name)
+    scenario = next(one for one in kernel_runs() if one.name == name)
     starts = start_times(scenario, number)
     until = Run(float(starts[flow]) + seconds, 0.0)
     flows = run(dataclasses.replace(scenario, run=until), starts=starts).flows

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers import exact
+from tests.helpers import exact, kernel_runs
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.rules import rule
@@ -34,7 +34,7 @@ def test_shares_of_vegas_against_reno_with_known_starts(
     ``drawn``: runs of scripts/kernel/drawn.py, every third with two Reno flows.
     """
     errors = []
-    for scenario in reference.stored(reference.FOLDER / "linux"):
+    for scenario in kernel_runs():
         chosen = scenario.name.startswith("drawn") is drawn and scenario.run.start_jitter == 0
         if not chosen or {g.law for g in scenario.flows} == {"vegas"}:
             continue
@@ -48,20 +48,23 @@ def test_shares_of_vegas_against_reno_with_known_starts(
     assert np.sum(np.array(errors) > 0.05) <= 5
 
 
-ARRIVALS = [
-    scenario
-    for scenario in reference.stored(reference.FOLDER / "linux")
-    if scenario.name == "vegas_arrivals_1M_200ms"
-]
+SOURCES = (4, 6, 8, 10, 12, 16)
 
 
-@pytest.mark.parametrize("scenario", ARRIVALS, ids=lambda s: str(len(s.members)))
-def test_vegas_sources_that_arrive_one_after_another(scenario: Scenario) -> None:
+def arrivals() -> list[Scenario]:
+    """The kernel's runs in which Vegas sources arrive one after another; fewest sources first."""
+    found = (one for one in kernel_runs() if one.name == "vegas_arrivals_1M_200ms")
+    return sorted(found, key=lambda one: len(one.members))
+
+
+@pytest.mark.parametrize("sources", SOURCES)
+def test_vegas_sources_that_arrive_one_after_another(sources: int) -> None:
     """Each arrival lengthens the RTT, in all tenfold, so the timer must use the RTT of every ACK.
 
     The kernel's sources do not time out: each keeps the baseRTT of its arrival, the first one that
     of the empty link, and each later one gets more.
     """
+    [scenario] = (one for one in arrivals() if len(one.members) == sources)
     found, out = reference.lookup(scenario), run(scenario)
     assert found is not None
     assert found.throughput is not None
@@ -75,8 +78,7 @@ def test_vegas_sources_that_arrive_one_after_another(scenario: Scenario) -> None
 
 
 def test_the_kernel_was_measured_with_four_to_sixteen_arrivals() -> None:
-    counts = sorted(len(scenario.members) for scenario in ARRIVALS)
-    assert counts == [4, 6, 8, 10, 12, 16]
+    assert [len(scenario.members) for scenario in arrivals()] == list(SOURCES)
 
 
 def test_rack_waits_for_a_quarter_of_the_least_rtt() -> None:
@@ -128,8 +130,7 @@ def test_shares_with_measured_starts(name: str, error: float) -> None:
     With delayed ACKs a slow Vegas gets few ACKs, and grows like Reno where they are two.  CUBIC
     measures its least RTT in recoveries, too.
     """
-    linux = reference.stored(reference.FOLDER / "linux")
-    scenario = next(s for s in linux if s.name == name)
+    scenario = next(s for s in kernel_runs() if s.name == name)
     found, rates = reference.lookup(scenario), []
     assert found is not None
     assert found.throughput is not None

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from tests.helpers import kernel_runs
 from vegasmodel.engines.fluid.sampled import line
 from vegasmodel.engines.fluid.sampled.records import LINK_STATE
 from vegasmodel.engines.fluid.senders import senders
@@ -114,7 +115,7 @@ def test_cubic_compares_its_window_at_an_ack(at: float, rests: float, due: float
 @pytest.mark.parametrize("name", ["vegas-reno 1/4", "vegas-reno 1/6", "vegas-reno 2311/2"])
 def test_with_two_acks_a_round_trip_vegas_grows_as_reno_does(name: str) -> None:
     """tcp_vegas_cong_avoid: cntRTT <= 2. Vegas beside Reno in the kernel, at small windows."""
-    [scenario] = [s for s in reference.stored(reference.FOLDER / "linux") if s.name == name]
+    [scenario] = [s for s in kernel_runs() if s.name == name]
     measured = reference.lookup(scenario)
     assert measured is not None
     share, exact = (

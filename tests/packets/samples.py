@@ -264,6 +264,9 @@ def parquet() -> bytes:
         return path.read_bytes()
 
 
+FORMATS = ("csv", "ns2_tr", "ns3_ascii", "flowmon", "pcap", "ss", "iperf3", "tcp_probe", "parquet")
+
+
 @functools.cache
 def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
     """Samples for each reader, small enough to be mutated thousands of times."""
@@ -271,7 +274,7 @@ def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
     events = (DATA / "ns2_events.tr").read_bytes().split(b"\n")
     variables = (DATA / "ns2_variables.tr").read_bytes().split(b"\n")
     few = course(packets=max(lines // 10, 3), window=4)
-    return {
+    found = {
         "csv": [LINUX_CSV],
         "ns2_tr": [b"\n".join(events[:lines]), b"\n".join(variables[: 2 * lines // 3])],
         "ns3_ascii": [ns3_ascii(few)],
@@ -282,3 +285,5 @@ def every_format(packets: int = 40, lines: int = 120) -> dict[str, list[bytes]]:
         "tcp_probe": [tcp_probe(few, style) for style in ("trace-cmd", "ftrace", "perf")],
         "parquet": [parquet()],
     }
+    assert tuple(found) == FORMATS
+    return found

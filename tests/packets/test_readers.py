@@ -38,14 +38,14 @@ def later(trace, name):
     return np.nanmean(trace.get(name)[(part > 0.5) & (part < 0.95)], axis=0)
 
 
-@pytest.mark.parametrize("name", list(samples.every_format()))
+@pytest.mark.parametrize("name", samples.FORMATS)
 def test_every_sample_is_found_by_its_content(name, tmp_path):
     for sample in samples.every_format()[name]:
         path = saved(tmp_path, sample)
         assert read(path).data.identical(read(path, name).data)
 
 
-@pytest.mark.parametrize("name", sorted(samples.every_format().keys() - {"pcap", "parquet"}))
+@pytest.mark.parametrize("name", sorted({*samples.FORMATS} - {"pcap", "parquet"}))
 def test_a_text_may_begin_with_a_byte_order_mark(name, tmp_path):
     """Excel writes one before a CSV table."""
     for sample in samples.every_format()[name]:

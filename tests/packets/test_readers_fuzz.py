@@ -14,7 +14,7 @@ from vegasmodel.packets.trace import TraceError
 COUNT = 200  # of every sample; benchmarks/fuzz_readers.py does a million
 
 
-@pytest.mark.parametrize("name", list(samples.every_format()))
+@pytest.mark.parametrize("name", samples.FORMATS)
 def test_mutations_are_read_or_refused(name, tmp_path):
     rng = random.Random(f"fuzz {name}")
     path = tmp_path / "trace"
@@ -42,7 +42,7 @@ def test_mutations_are_read_or_refused(name, tmp_path):
     assert min(outcomes.values()) > 0  # neither takes all nor refuses all
 
 
-@pytest.mark.parametrize("name", list(samples.every_format()))
+@pytest.mark.parametrize("name", samples.FORMATS)
 def test_large_traces_are_read_or_refused(name, tmp_path):
     """One of nearly a megabyte from each sample; benchmarks/fuzz_readers.py reads many of them."""
     rng, path = random.Random(f"large {name}"), tmp_path / "trace"

@@ -89,7 +89,7 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", list(samples.every_format()))
+@pytest.mark.parametrize("name", samples.FORMATS)
 def test_round_trip_of_every_reader(name, tmp_path):
     (tmp_path / "raw").write_bytes(samples.every_format()[name][0])
     trace = read(tmp_path / "raw")
