@@ -1,4 +1,4 @@
-# make demo | test | lint | bench | paper | notebooks | docs | setup     (each sets itself up)
+# make demo | test | hidden | lint | bench | paper | notebooks | docs | setup     (each sets itself up)
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 
@@ -15,6 +15,15 @@ demo: setup  ## each model beside ns-2: tables, errors, pictures in out/
 
 test: setup  ## all tests
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
+# Files in which a test looks for a simulator or a compiler, and others on commands that need one.
+LOOKING := $(addprefix tests/packets/test_, campaign.py doubts.py engine.py evaluation_table2.py \
+  measured.py ns2_run.py ns2_script.py ns2_trace.py ns3_run.py ns3_script.py reference.py sizes.py) \
+  $(addprefix tests/commands/test_, compare.py every_command.py predict.py) \
+  tests/test_bad_input.py tests/test_kernel_recipe.py
+
+hidden: setup  ## the tests that look for simulators, as on a machine that has none
+	$(BIN)/pytest -n 2 --dist loadfile --hide-engines $(LOOKING)
 
 lint: setup  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -52,4 +61,4 @@ lock:  ## make the requirements*.lock again from pyproject.toml, and the hashes 
 clean:  ## remove what was built
 	rm -rf .venv out build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup demo test lint bench paper notebooks docs lock clean
+.PHONY: help setup demo test hidden lint bench paper notebooks docs lock clean
