@@ -158,9 +158,8 @@ def _delays(scenario: Scenario) -> None:
     transmission times of a packet and its ACK. Raises ``FieldError`` if an RTT is too short for the
     given delays and the transmission times.
     """
-    left: dict[
-        str, float
-    ] = {}  # the default delay of each link: 1 ms, or less if the RTT of a flow leaves less, s
+    # the default delay of each link, s: 1 ms, or less if the RTT of a flow leaves less
+    left: dict[str, float] = {}
     for member in scenario.members:
         group = member.flow
         links = scenario.path(group)
