@@ -192,6 +192,31 @@ def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspac
         kept[2], kept[4] = 1 + workspace.trail.shape[0], 1.0
 
 
+@jit
+def _step_to_event(
+    p: Flows, y: State, c: float, s_max: float, workspace: Workspace, wanted: float, usual: float,
+    left: float, trend: tuple[float, float], jumped: bool, stalls: int,
+) -> tuple[float, float, float, int]:  # fmt: skip
+    """Try a step of length ``wanted``; if an event comes sooner, try a step that ends at it.
+
+    ``usual``, ``left``, ``trend``, ``jumped`` and ``stalls`` are those of ``march``. Just after a
+    jump no event ends the step. Returns the length that was wanted in the end, that of the step,
+    the queueing delay at its end, and ``stalls``.
+    """
+    on, new, moves, last = workspace.on, workspace.new, workspace.moves, workspace.last
+    h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
+    over = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, on, h, s1, c, last)
+    if over > 0.0:
+        wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
+        stalls = stalls + 1 if wanted <= STALL * usual else 0
+        # at an event itself: a short step, whatever it brings
+        wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
+        h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
+    elif not jumped:
+        stalls = 0
+    return wanted, h, s1, stalls
+
+
 @functools.partial(jit, negative_indices=False)
 def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
@@ -228,16 +253,9 @@ def march(
         usual, longest, until = horizon(p, y, on, last, fraction, min(due, end))
         left = until - t
         wanted = min(PROBE * usual if jumped else longest, left)
-        h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
-        over = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, on, h, s1, c, last)
-        if over > 0.0:
-            wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
-            stalls = stalls + 1 if wanted <= STALL * usual else 0
-            # at an event itself: a short step, whatever it brings
-            wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
-            h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
-        elif not jumped:
-            stalls = 0
+        wanted, h, s1, stalls = _step_to_event(
+            p, y, c, s_max, workspace, wanted, usual, left, trend, jumped, stalls
+        )
         before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
         bend = 2.0 * (mean - before_mean) / (h + length) if h > STALL * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
