@@ -25,6 +25,7 @@ from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Flow, Scenario
+from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
 
@@ -49,7 +50,7 @@ def arrivals(scenario: Scenario) -> Prediction:
         )
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
-    order, rtt, c = only_vegas.by_start(scenario), rtts(scenario), scenario.links[0].capacity
+    order, rtt, c = by_start(scenario), rtts(scenario), scenario.links[0].capacity
     followed = unknown.size <= only_vegas.MAX_ORDER
     state, path = arrive(scenario, followed)
     if state.status != Status.DONE:
@@ -85,7 +86,7 @@ def arrive(
     flows' over-estimates of baseRTT, their windows, and the queueing delay. The list is empty
     unless ``followed`` is true. The flows are in the order of arrival.
     """
-    order, unknown = only_vegas.by_start(scenario), rest.measures(scenario)
+    order, unknown = by_start(scenario), rest.measures(scenario)
     alpha, beta = (
         column(scenario, value)[order] for value in (lambda f: f.alpha, lambda f: f.beta)
     )
@@ -219,7 +220,7 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     c = scenario.links[0].capacity
-    order = only_vegas.by_start(scenario)
+    order = by_start(scenario)
     x, rates, rests = (
         np.empty(alpha.size),
         np.empty(alpha.size),

@@ -17,6 +17,7 @@ from vegasmodel.equilibrium import bands as threshold_bands
 from vegasmodel.equilibrium import secular
 from vegasmodel.results.prediction import Assumption, Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import dead_zone
 from vegasmodel.status import Status
 
@@ -90,7 +91,7 @@ def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
     state, path = arrive(scenario)
     if state.status != Status.DONE:
         return []
-    if quasi_static(scenario, only_vegas.by_start(scenario), path).holds:
+    if quasi_static(scenario, by_start(scenario), path).holds:
         return []
     said = "a newcomer's slow start may empty the queue for a moment; its baseRTT is then smaller"
     return [Assumption("quasi-static", None, said)]

@@ -23,6 +23,7 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Assumption
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
 
@@ -170,8 +171,3 @@ def hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assump
 def brief(assumption: Assumption) -> Assumption:
     """The same assumption, but without its explanation if it holds."""
     return Assumption(assumption.name, assumption.holds) if assumption.holds else assumption
-
-
-def by_start(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """The indices of the flows, in the order in which they start."""
-    return np.argsort([m.start for m in scenario.members], kind="stable")

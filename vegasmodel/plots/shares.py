@@ -44,6 +44,7 @@ from vegasmodel.plots.style import (
 from vegasmodel.results.many_predictions import Predictions
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
+from vegasmodel.scenario.active_time import by_start
 
 __all__ = [
     "base_rtt_by_arrival",
@@ -134,7 +135,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     scenario: Scenario | None = None
     for result, how, drawn_as in drawn:
         scenario = result.scenario
-        order = _by_start(scenario)
+        order = by_start(scenario)
         assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
         index, rates = np.arange(1, order.size + 1), result.throughput[order]
         if result.throughput_range is not None:
@@ -168,7 +169,7 @@ def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     _expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
-    scenario, order = drawn[0][0].scenario, _by_start(drawn[0][0].scenario)
+    scenario, order = drawn[0][0].scenario, by_start(drawn[0][0].scenario)
     flows = np.arange(1, order.size + 1)
     for result, how, marks in drawn:
         _draw(ax, flows, 1e3 * np.asarray(result.base_rtt)[order], how, marks=marks)
@@ -454,10 +455,6 @@ def _classes(result: Prediction) -> tuple[float, float, float]:
         raise FieldError("models, measured", result, allowed)
     fair = result.scenario.links[0].capacity / (rate.size + delay.size)
     return rate.size / delay.size, float(rate.mean() / fair), float(delay.mean() / fair)
-
-
-def _by_start(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    return np.argsort([m.start for m in scenario.members], kind="stable")
 
 
 def _index_axis(ax: Axes) -> None:

@@ -1,4 +1,4 @@
-"""Computes for which part of the time after the warm-up each flow of a scenario is active."""
+"""Says when flows are active: in which order they start, and for which part of the time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
+
+
+def by_start(scenario: Scenario) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The indices of the flows, in the order in which they start."""
+    return np.argsort([m.start for m in scenario.members], kind="stable")
 
 
 def active_part(scenario: Scenario) -> Floats:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.engines.fluid.pauses import running, whole
-from vegasmodel.engines.fluid.records import Flows, State, Tally
+from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_tally
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Quantity
 from vegasmodel.fields.units import FieldError
@@ -168,13 +168,6 @@ def fresh(flows: Flows) -> tuple[State, Tally]:
     n = flows.rtt.size
     state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
     return state, empty_tally(n)
-
-
-def empty_tally(n: int) -> Tally:
-    """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
-    return Tally(
-        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
-    )
 
 
 def averages(tally: Tally) -> dict[str, Any]:

@@ -39,7 +39,6 @@ from vegasmodel.engines.fluid.continuous import (
     LOSERS,
     STEP,
     averages,
-    empty_tally,
     flows_of,
     fresh,
     in_packets,
@@ -48,6 +47,7 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.methods import all_continuous
 from vegasmodel.engines.fluid.pauses import whole
+from vegasmodel.engines.fluid.records import empty_tally
 from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds

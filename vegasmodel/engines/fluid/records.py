@@ -83,3 +83,10 @@ class Samples(NamedTuple):
     # addresses of compiled functions (``engines.on_demand``); 0: there are no samples
     record_at: int  # ``tally.record_samples``
     replay_at: int  # ``repeats.replay``
+
+
+def empty_tally(n: int) -> Tally:
+    """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
+    return Tally(
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
+    )

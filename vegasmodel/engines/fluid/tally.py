@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally
+from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally, empty_tally
 from vegasmodel.engines.fluid.within_step import delivered_within
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
-
-@making
-def zero_tally(n: int) -> Tally:
-    """A ``Tally`` for n flows: the time integrals for the averages, all equal to zero."""
-    return Tally(
-        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
-    )
+zero_tally = making(empty_tally)  # for compiled code; Python code calls ``empty_tally``
 
 
 @jit
