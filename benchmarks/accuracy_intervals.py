@@ -25,11 +25,11 @@ comparison.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.accuracy_cases import with_seed
 from benchmarks.cost_beside_ns2 import case
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.run import run
@@ -70,16 +70,11 @@ def needed(found: Floats) -> float:
     return max(1.0, float(np.ceil((1.96 * s.max() / ENOUGH_PRECISION) ** 2)))
 
 
-def seeded(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with another seed."""
-    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, seed=seed))
-
-
 def judged(scenario: Scenario) -> tuple[list[Answered], float]:
     """The answers to one scenario, each beside the truth; and how many runs it would need."""
     from scipy.special import stdtrit
 
-    base = seeded(scenario, 1000)
+    base = with_seed(scenario, 1000)
     whole = rates(base, RUNS)
     truth, is_effect = whole.mean(axis=0), False
     if phases.possible(scenario):
@@ -87,7 +82,7 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float]:
         is_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
     found = []
     for k in range(1, ANSWERS + 1):
-        asked = seeded(scenario, k)
+        asked = with_seed(scenario, k)
         one = answers.answer(asked)
         used, n = one.extra["throughput_runs"], one.extra["runs"]
         off = np.abs(one.throughput - truth)

@@ -19,7 +19,7 @@ import numpy as np
 
 from paper_checks import topology, web
 from paper_checks.checks import Found, Record
-from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs
+from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs, mean_and_range
 from vegasmodel.metrics import jain
 from vegasmodel.predictor import CLOSED_FORMS, SIMULATED, predict
 from vegasmodel.results.prediction import Prediction
@@ -144,11 +144,7 @@ def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
         raise NoRun(str(refusal)) from None
     late = data["time"].values >= scenario.run.warmup
     window, rtt = data["window"].values[late], data["rtt"].values[late]
-
-    def three(x: Floats) -> Floats:
-        return np.array([x.mean(axis=0), x.min(axis=0), x.max(axis=0)])
-
-    return three(window), three(window / rtt)
+    return mean_and_range(window), mean_and_range(window / rtt)
 
 
 def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:

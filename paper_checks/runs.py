@@ -25,7 +25,7 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.support.files import atomic_write
 
-__all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs"]
+__all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs", "mean_and_range"]
 
 FILE = Path(__file__).with_name("reference.json")
 EXACT_RUNS = 3  # one takes ns-3 half a minute of processor time
@@ -292,11 +292,12 @@ def _swing(scenario: Scenario, extra: dict[str, Any]) -> tuple[Floats, Floats]:
     wait = np.asarray(extra["queue"])[late, slowest] / scenario.links[slowest].capacity
     rtts = np.array([member.rtt for member in scenario.members])
     rates = windows / (rtts + wait[:, None])
+    return mean_and_range(windows), mean_and_range(rates)
 
-    def three(x: Floats) -> Floats:
-        return np.array([x.mean(axis=0), x.min(axis=0), x.max(axis=0)])
 
-    return three(windows), three(rates)
+def mean_and_range(samples: Floats) -> Floats:
+    """The mean, the least and the greatest of each flow's samples, [3, flow]."""
+    return np.array([samples.mean(axis=0), samples.min(axis=0), samples.max(axis=0)])
 
 
 def _digits(values: Any) -> Any:
