@@ -17,7 +17,8 @@ from pathlib import Path
 import dpkt
 import numpy as np
 
-from vegasmodel.packets.trace import make
+from vegasmodel.metrics import Floats
+from vegasmodel.packets.trace import Trace, make
 
 DATA = Path(__file__).parent.parent / "data"
 PAYLOAD = 1000
@@ -25,6 +26,11 @@ FIRST_BYTE = 2**32 - 50_000  # its sequence number: the numbers begin again at 0
 SENDER, RECEIVER = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 SPORT, DPORT = 40000, 5001
 EPOCH = 1_700_000_000.0
+
+
+def delivered(trace: Trace) -> Floats:
+    """The packets of a trace that each flow delivered."""
+    return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
 
 
 @dataclass(frozen=True)

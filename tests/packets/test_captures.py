@@ -10,6 +10,7 @@ import pytest
 
 from tests.packets import captures
 from tests.packets.captures import ACK, FIN, RST, SYN, Frame, Options
+from tests.packets.samples import delivered
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
 from vegasmodel.report.explanations import explain
@@ -58,11 +59,6 @@ def read_from(records, tmp_path):
     return read(tmp_path / "trace")
 
 
-def packets(trace):
-    """Delivered packets of each flow."""
-    return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
-
-
 def total(trace, name):
     return np.sum(trace.get(name), axis=0)
 
@@ -71,7 +67,7 @@ def total(trace, name):
 @pytest.mark.parametrize("at", ["sender", "receiver"])
 def test_segments_that_the_card_merged_are_several_packets(merged, at, tmp_path):
     trace, _ = one(tmp_path, merged=merged, packets=600, window=60, at=at, delayed_ack=True)
-    np.testing.assert_allclose(packets(trace), [600])
+    np.testing.assert_allclose(delivered(trace), [600])
     assert trace.get("packet_size")[0] == 1500
     assert "known-packet-size" not in trace.doubts
 
@@ -83,32 +79,32 @@ def test_the_smaller_of_the_two_segment_sizes_counts(tmp_path):
     """
     for seed, mss in itertools.product(range(12), (1448, 1200)):
         trace, _ = one(tmp_path, seed, mss=mss, merged=4, packets=100)
-        np.testing.assert_allclose(packets(trace), [100])
+        np.testing.assert_allclose(delivered(trace), [100])
 
 
 def test_without_a_syn_the_size_of_merged_packets_is_assumed_and_said(tmp_path):
     trace, _ = one(tmp_path, merged=4, syns=False, packets=100)
     assert "known-packet-size" in trace.doubts
     assert trace.get("packet_size") is None
-    np.testing.assert_allclose(packets(trace) * trace.get("payload"), [100 * 1448])
+    np.testing.assert_allclose(delivered(trace) * trace.get("payload"), [100 * 1448])
 
 
 def test_a_loopback_packet_is_one_packet(tmp_path, monkeypatch):
     """65,483 B in one packet: the loopback interface has no network card that could split it."""
     monkeypatch.setitem(captures.ENDS, 4, (b"\x7f\0\0\1", b"\x7f\0\0\1"))
     trace, _ = one(tmp_path, mss=65_483, syns=False, stamps=True, packets=200, snap=160)
-    np.testing.assert_allclose(packets(trace), [200])
+    np.testing.assert_allclose(delivered(trace), [200])
 
 
 def test_an_ip_length_of_zero_stands_for_the_frames_own(tmp_path):
     trace, _ = one(tmp_path, zero_length=True, merged=8, snap=96, packets=200, window=40)
-    np.testing.assert_allclose(packets(trace), [200])
+    np.testing.assert_allclose(delivered(trace), [200])
 
 
 @pytest.mark.parametrize("connections", [2, 3])
 def test_a_syn_begins_a_connection_on_ports_that_had_one(connections, tmp_path):
     trace, _ = one(tmp_path, connections=connections, packets=1000)
-    np.testing.assert_allclose(packets(trace), [1000] * connections)
+    np.testing.assert_allclose(delivered(trace), [1000] * connections)
     assert trace.flows[1] == trace.flows[0] + " #2"
 
 
@@ -123,7 +119,7 @@ def test_an_ack_is_bounded_by_the_data_seen(tmp_path):
         stray = Frame(lines.frames[700].time, False, 0, 0, 10**9, flags)
         frames = [*lines.frames[:700], stray, *lines.frames[700:]]
         trace = read_from(records_of(frames, plain, isns), tmp_path)
-        np.testing.assert_allclose(packets(trace), [1000])
+        np.testing.assert_allclose(delivered(trace), [1000])
 
 
 def test_copies_are_no_retransmissions(tmp_path):
@@ -157,7 +153,7 @@ def test_packets_that_overtake_are_no_retransmissions(tmp_path):
             frames[i].time, frames[i + 1].time = frames[i + 1].time, frames[i].time
     assert sum(a.seq > b.seq for a, b in itertools.pairwise(frames) if b.size) > 2
     trace = read_from(records_of(frames, plain), tmp_path)
-    np.testing.assert_allclose(packets(trace), [300])
+    np.testing.assert_allclose(delivered(trace), [300])
     assert total(trace, "retransmits") == 0
 
 
@@ -170,7 +166,7 @@ def test_a_clock_that_goes_back_makes_no_short_rtt(back, tmp_path):
         for i, (time, *rest) in enumerate(records_of(lines.frames, plain))
     ]
     trace = read_from(records, tmp_path)
-    np.testing.assert_allclose(packets(trace), [400])
+    np.testing.assert_allclose(delivered(trace), [400])
     assert np.nanmin(trace.get("rtt_min")) > lines.truth.base
     assert np.nanmax(trace.get("rtt")) < max(lines.truth.rtts) + 2e-6
     assert "steady-clock" in trace.doubts
@@ -210,7 +206,7 @@ def test_frames_that_the_capture_lacks_make_the_count_unknown(tmp_path):
     frames = connection(plain, 6).frames
     kept = [f for i, f in enumerate(frames) if i % 10 or not f.size or i > 500]
     trace = read_from(records_of(kept, plain), tmp_path)
-    np.testing.assert_allclose(packets(trace), [300])
+    np.testing.assert_allclose(delivered(trace), [300])
     assert trace.get("retransmits") is None
     assert "every-frame-captured" in trace.doubts
 
@@ -242,7 +238,7 @@ def test_data_after_an_acknowledged_fin_is_of_a_new_connection(jump, tmp_path):
         lines.run()
         records += records_of(lines.frames, plain, (isns[0] % 2**32, isns[1]))
     trace = read_from(records, tmp_path)
-    np.testing.assert_allclose(packets(trace), [60, 60])
+    np.testing.assert_allclose(delivered(trace), [60, 60])
     assert trace.flows[1] == trace.flows[0] + " #2"
     assert "every-frame-captured" not in trace.doubts
 
@@ -265,7 +261,7 @@ def test_a_keep_alive_after_an_acknowledged_fin_is_no_new_connection(tmp_path):
         frame.ident = ident
     trace = read_from(records_of(frames, Options(stamps=False)), tmp_path)
     assert trace.flows == ["10.0.0.2:5001>10.0.0.1:40000"]
-    np.testing.assert_allclose(packets(trace), [60])
+    np.testing.assert_allclose(delivered(trace), [60])
 
 
 @pytest.mark.parametrize("data", [True, False])
@@ -279,7 +275,7 @@ def test_a_flow_of_which_the_capture_has_only_acks_is_mentioned(data, tmp_path):
     assert len(trace.flows) == 1 + data
     said = trace.doubts.get("data-captured", "")
     assert said.startswith("1 flow has ACKs only") is not data
-    np.testing.assert_allclose(packets(trace)[0], [60])
+    np.testing.assert_allclose(delivered(trace)[0], [60])
 
 
 def test_a_retransmission_timer_is_no_round_trip_at_the_receiver(tmp_path):

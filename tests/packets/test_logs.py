@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.packets import logs, samples
+from tests.packets.samples import delivered
 from vegasmodel.packets import TraceError, read
 
 COUNT = 60  # benchmarks/fuzz_captures.py takes thousands
@@ -29,15 +30,11 @@ def rows(*lines):
     return ("time,flow,cc,cwnd,bytes_acked,snd_mss\n" + "\n".join(lines) + "\n").encode()
 
 
-def packets(trace):
-    return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
-
-
 def test_a_segment_size_that_changes_makes_no_packets(tmp_path):
     """14480 B in packets of 1448 B, then packets of 724 B: 20 kB more are 20 kB."""
     data = rows("0,a,vegas,9,0,1448", "1,a,vegas,9,14480,1448", "2,a,vegas,9,28960,724")
     trace = read(saved(tmp_path, data))
-    np.testing.assert_allclose(packets(trace), [20])
+    np.testing.assert_allclose(delivered(trace), [20])
     assert "from 724 to 1448 B" in trace.doubts["one-packet-size"]
 
 
@@ -79,7 +76,7 @@ def test_a_window_or_an_rtt_in_a_csv_table_may_be_unknown(cell, tmp_path):
     lines = [head, f"0,a,{cell},0,1000,{cell},{cell}", f"1,a,7,1000,1000,{cell},60000",
              f"2,a,{cell},5000,1000,80000,{cell}"]  # fmt: skip
     trace = read(saved(tmp_path, "\n".join(lines).encode()))
-    np.testing.assert_allclose(packets(trace), [5])
+    np.testing.assert_allclose(delivered(trace), [5])
     found = [trace.get(name)[:, 0] for name in ("window", "rtt", "base_rtt")]
     np.testing.assert_allclose(found, [[7, np.nan], [np.nan, 0.08], [0.06, np.nan]])
 
@@ -115,7 +112,7 @@ def test_the_first_row_of_a_csv_table_gives_only_its_counts(tmp_path):
     """A window and an RTT belong to the interval that ends at their row."""
     head = "time,flow,cwnd,bytes_acked,snd_mss,rtt_us"
     trace = read(saved(tmp_path, f"{head}\n0,a,9,1000,1000,7000\n1,a,8,9000,1000,6000\n".encode()))
-    np.testing.assert_allclose(packets(trace), [8])
+    np.testing.assert_allclose(delivered(trace), [8])
     np.testing.assert_allclose(trace.get("window"), [[8]])
     np.testing.assert_allclose(trace.get("rtt"), [[0.006]])
 
@@ -219,7 +216,7 @@ def test_what_a_socket_delivers_within_the_first_sample_counts(tmp_path):
     text = "".join(line.format(t, who, 14480 + n * 1448, n * 1448) for t, who, n in events)
     trace = read(saved(tmp_path, text.encode()))
     assert trace.flows == ["a:1>c:2", "b:1>c:2"]
-    np.testing.assert_allclose(packets(trace), [1, 2])
+    np.testing.assert_allclose(delivered(trace), [1, 2])
 
 
 FLOW = (

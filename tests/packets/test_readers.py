@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.packets import samples
+from tests.packets.samples import delivered
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import TraceError, read
 
@@ -26,10 +27,6 @@ def saved(tmp_path: Path, data: bytes) -> Path:
 
 def total(trace, name):
     return np.nansum(trace.get(name), axis=0)
-
-
-def delivered(trace):
-    return np.nansum(trace.get("throughput") * np.diff(trace.edges)[:, None], axis=0)
 
 
 def later(trace, name):
