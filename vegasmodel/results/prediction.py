@@ -70,8 +70,8 @@ class Prediction(Shown):
     - ``base_rtt``: the flow's baseRTT, s: the least round-trip time that it has seen, or the value
       that the scenario gives.  If there are several runs, it is the mean over them.  It is NaN for
       loss-based flows, and if no baseRTT is known.
-    - ``rtt_mean``: mean round-trip time, s.  In ``rounds``, ns-2 and ns-3 it does not include the
-      time for which packets behind a lost one wait for its retransmission.
+    - ``rtt_mean``: mean round-trip time, s.  In the simulators, ns-2 and ns-3 it does not include
+      the time for which packets behind a lost one wait for its retransmission.
     - ``loss_rate``: packets lost over packets sent.
     - ``acks``: number of packets newly acknowledged; if measured from a trace, number of ACKs.
     - ``retransmits``: number of packets that were sent again.
