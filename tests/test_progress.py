@@ -6,12 +6,14 @@ import io
 import itertools
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
 import threading
 import time
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +261,84 @@ def test_only_the_main_thread_has_a_line(monkeypatch: pytest.MonkeyPatch) -> Non
     assert file.getvalue() == ""
 
 
+# Carries out one statement after another, and says how each of them ended.
+STATEMENTS = """
+import multiprocessing
+import sys
+import threading
+print("ready", flush=True)
+for statement in sys.stdin:
+    try:
+        exec(compile(statement, "statement", "exec"))
+        outcome = "done"
+    except KeyboardInterrupt:
+        outcome = "stopped"
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            thread.join()
+    for process in multiprocessing.active_children():
+        process.join()
+    print(outcome, flush=True)
+"""
+
+
+class Interrupted:
+    """A Python process in which one endless call after another is stopped by Ctrl-C.
+
+    ``prepare`` is a program that compiles what the calls need, or loads it.
+    """
+
+    def __init__(self, prepare: str) -> None:
+        self._program = prepare + STATEMENTS
+        self._process: subprocess.Popen[str] | None = None
+
+    def stop(self, call: str) -> None:
+        """Begin an endless call, press Ctrl-C, and see that call, threads and processes end."""
+        process = self._process = self._process or self._start()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(f"{call}\n")
+            process.stdin.flush()
+            assert self._reply(1.0) is None
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+            assert self._reply(15.0) == "stopped\n"
+        except BaseException:  # the next call gets a new process
+            self._kill()
+            raise
+
+    def close(self) -> None:
+        """End the process; it must not be held up by anything that a call has left behind."""
+        if self._process is None:
+            return
+        try:
+            said, error = self._process.communicate(timeout=120.0)
+            assert (self._process.returncode, said, error) == (0, "", "")
+        finally:
+            self._kill()
+
+    def _start(self) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", self._program]
+        started = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        assert started.stdout is not None
+        assert started.stdout.readline() == "ready\n"
+        return started
+
+    def _reply(self, seconds: float) -> str | None:
+        """The next line that the process writes; ``None`` if it writes none for ``seconds``."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        return self._process.stdout.readline() if ready else None
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            with self._process:  # closes the pipes
+                self._process = None
+
+
 ENDLESS = """
 import vegasmodel as vm
 from vegasmodel.engines.rounds import run
@@ -269,29 +349,14 @@ scenario = vm.Scenario(
 )
 run.run(scenario.replace({"run.duration": 100.0}))  # compiled, or loaded
 short = scenario.replace({"run.duration": 30.0})
-print("ready", flush=True)
 """
 
 
-def stop_by_ctrl_c(program: str) -> None:
-    """Start an endless program, send it Ctrl-C once it is ready, and see that it ends."""
-    with subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(1.0)
-        assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        try:
-            _, said = process.communicate(timeout=15.0)
-        finally:
-            process.kill()
-    assert process.returncode == -signal.SIGINT
-    assert said.endswith("KeyboardInterrupt\n")
+@pytest.fixture(scope="module")
+def endless() -> Iterator[Interrupted]:
+    interrupted = Interrupted(ENDLESS)
+    yield interrupted
+    interrupted.close()
 
 
 @pytest.mark.parametrize(
@@ -303,8 +368,8 @@ def stop_by_ctrl_c(program: str) -> None:
         "limit_cycles(scenario, 'rounds', starts=4, longest=1e9)",
     ],
 )
-def test_ctrl_c_stops_a_run_in_python(call: str) -> None:
-    stop_by_ctrl_c(f"{ENDLESS}vm.{call}")
+def test_ctrl_c_stops_a_run_in_python(call: str, endless: Interrupted) -> None:
+    endless.stop(f"vm.{call}")
 
 
 ENDLESS_FLUID = """
@@ -321,8 +386,14 @@ for variant in ("ns2", "paper"):
 batch.run([case("paper", "30 s")])
 vm.simulate(case("ns2", "30 s"), "fluid")
 vm.simulate(case("ns2", "1 s"), "delayed")
-print("ready", flush=True)
 """
+
+
+@pytest.fixture(scope="module")
+def endless_fluid() -> Iterator[Interrupted]:
+    interrupted = Interrupted(ENDLESS_FLUID)
+    yield interrupted
+    interrupted.close()
 
 
 @pytest.mark.parametrize(
@@ -338,8 +409,8 @@ print("ready", flush=True)
         "vm.limit_cycle(case('ns2'), 'fluid', longest=1e9)",
     ],
 )
-def test_ctrl_c_stops_fluid_in_python(call: str) -> None:
-    stop_by_ctrl_c(f"{ENDLESS_FLUID}{call}")
+def test_ctrl_c_stops_fluid_in_python(call: str, endless_fluid: Interrupted) -> None:
+    endless_fluid.stop(call)
 
 
 def test_a_run_of_delayed_says_how_far_it_is() -> None:
