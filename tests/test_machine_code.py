@@ -97,15 +97,26 @@ def driver() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def answer(package: Path, driver: subprocess.Popen[str]) -> Callable[..., tuple[int, int]]:
-    """The caller's result for 10 in a new process, and how often compiled code was found."""
+def printed(package: Path, driver: subprocess.Popen[str]) -> Callable[..., str]:
+    """The line that ``main.py`` of the package prints in a new process."""
 
-    def ask(cache: str = "", largest: int | None = None) -> tuple[int, int]:
+    def ask(cache: str = "", largest: int | None = None) -> str:
         assert driver.stdin is not None
         assert driver.stdout is not None
         print(json.dumps([str(package.parent), cache, largest]), file=driver.stdin, flush=True)
-        value, hits = driver.stdout.readline().split()
+        line = driver.stdout.readline()
         assert driver.stdout.readline() == "done\n"
+        return line
+
+    return ask
+
+
+@pytest.fixture
+def answer(printed: Callable[..., str]) -> Answer:
+    """The caller's result for 10 in a new process, and how often compiled code was found."""
+
+    def ask(cache: str = "", largest: int | None = None) -> tuple[int, int]:
+        value, hits = printed(cache, largest).split()
         return int(value), int(hits)
 
     return ask
@@ -211,9 +222,10 @@ def test_a_file_that_is_not_imported_does_not_matter(package: Path, answer: Answ
         '"""\nimport of constants\n"""\nfrom . import constants',
     ],
 )
-def test_whatever_way_a_file_is_imported(package: Path, line: str) -> None:
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+def test_whatever_way_a_file_is_imported(
+    package: Path, printed: Callable[..., str], line: str
+) -> None:
+    (package / "main.py").write_text(
         "import pkg.deep.callee, pkg.support.machine_code as m\n"
         "print(m.digest(pkg.deep.callee.__file__))\n"
     )
@@ -224,8 +236,7 @@ def test_whatever_way_a_file_is_imported(package: Path, line: str) -> None:
     digests = set()
     for factor in (2, 3):
         constant(package, factor)
-        command = [sys.executable, "-B", "-c", code, str(package.parent)]
-        digests.add(subprocess.run(command, capture_output=True, check=True).stdout)
+        digests.add(printed())
     assert len(digests) == 2
 
 
