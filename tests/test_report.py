@@ -279,8 +279,10 @@ def test_the_models_answer_for_themselves() -> None:
 @pytest.mark.parametrize("paper", paper_checks.PAPERS)
 def test_five_headlines_a_paper(paper: str) -> None:
     runs, forms = Runs(), Answers(best_closed_form)
-    checks = {record.item: judge(paper, record, runs) for record in paper_checks.records(paper)}
-    assert len({headline.item for headline in HEADLINES[paper]}) == 5
+    items = {headline.item for headline in HEADLINES[paper]}
+    assert len(items) == 5
+    records = [record for record in paper_checks.records(paper) if record.item in items]
+    checks = {record.item: judge(paper, record, runs) for record in records}
     for headline in HEADLINES[paper]:
         found = row(paper, headline, runs, forms, {})
         assert found.check == checks[headline.item]
