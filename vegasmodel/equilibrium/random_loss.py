@@ -11,6 +11,7 @@ the derivations.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -101,6 +102,13 @@ def random_factor(decrease: ArrayLike) -> Floats:
     Raises ``FieldError`` outside 0 <= d <= 1.
     """
     d = numbers("decrease", decrease, high=1.0)
+    values, place = np.unique(d, return_inverse=True)  # many flows have the same
+    return _random_factors(tuple(values.tolist()))[place].reshape(d.shape)
+
+
+@functools.lru_cache(maxsize=2)  # a search for an equilibrium asks for the same again and again
+def _random_factors(decrease: tuple[float, ...]) -> Floats:
+    d = np.array(decrease, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         L = -2 * np.log(d)[..., None]  # f = ln(1 - exp(-L u)), f' = L/(exp(L u) - 1)
         k = np.arange(1.0, FACTORS)

@@ -208,8 +208,13 @@ def simple_pftk(
     ``FieldError`` for arguments out of range.
     """
     loss, T_0 = numbers("p", p, high=1.0), numbers("timeout", timeout)
-    smooth = square_root(loss, rtt, b, decrease)
-    stalls = np.minimum(1.0, 3 * np.sqrt(3 * np.asarray(b) * loss / 8)) * loss * (1 + 32 * loss**2)
+    return _with_timeouts(square_root(loss, rtt, b, decrease), loss, T_0, np.asarray(b))
+
+
+def _with_timeouts(smooth: Floats, loss: ArrayLike, T_0: Floats, b: Floats) -> Floats:
+    """The rate by ``simple_pftk`` of a flow whose rate without timeouts is ``smooth``, pkt/s."""
+    loss = np.asarray(loss)
+    stalls = np.minimum(1.0, 3 * np.sqrt(3 * b * loss / 8)) * loss * (1 + 32 * loss**2)
     with np.errstate(divide="ignore"):
         return np.asarray(1.0 / (1.0 / smooth + T_0 * stalls))
 
@@ -234,6 +239,14 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
     positive("capacity", capacity)
     numbers("queue", queue)
     numbers("loss", loss, high=1.0)
+    return _demand(flows, curve, capacity)(queue, loss)
+
+
+def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, float], Floats]:
+    """``demand`` as a function of the queue and the loss only, whose range it does not check.
+
+    A search for the equilibrium calls it some seventy times.
+    """
     vegas, T, alpha, x, W_max, b = np.broadcast_arrays(
         np.asarray(flows.vegas, dtype=bool),
         *(
@@ -250,17 +263,23 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
     d: ArrayLike = 0.5  # a mark halves the window, also in ns-2's Vegas
     if not curve.ecn:
         d = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
-    delay = queue / capacity
-    RTT = T + delay
-    if curve.ecn:
-        T_0, arrive = np.zeros_like(T), 1.0
+    constant = square_root(1.0, 1.0, 1.0, d)  # of the law constant / (RTT sqrt(b p))
+    if flows.timeout is None:
+        given = coarse_timeout(T)
     else:
-        given = coarse_timeout(T) if flows.timeout is None else np.asarray(flows.timeout)
-        T_0, arrive = given + delay, 1.0 - loss
-    rate = np.minimum(simple_pftk(loss, RTT, T_0, b, d), W_max / RTT)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        own = np.where(delay > x, alpha / (delay - x), np.inf)
-    return arrive * np.where(vegas, np.minimum(rate, own), rate)
+        given = np.asarray(flows.timeout, dtype=np.float64)
+
+    def rates(queue: float, loss: float) -> Floats:
+        delay = queue / capacity
+        RTT = T + delay
+        T_0, arrive = (np.zeros_like(T), 1.0) if curve.ecn else (given + delay, 1.0 - loss)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            smooth = constant / (RTT * np.sqrt(b * loss))
+            rate = np.minimum(_with_timeouts(smooth, loss, T_0, b), W_max / RTT)
+            own = np.where(delay > x, alpha / (delay - x), np.inf)
+        return np.asarray(arrive * np.where(vegas, np.minimum(rate, own), rate))
+
+    return rates
 
 
 @kinds.checked
@@ -293,8 +312,9 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
 
     def excess(s: float) -> float:
         q, p = point(s)
-        return float(demand(flows, curve, q, p, capacity).sum() / capacity - 1)
+        return float(rates_at(q, p).sum() / capacity - 1)
 
+    rates_at = _demand(flows, curve, capacity)
     corners = curve.corners()
     end = float(len(corners) - 1)
     if excess(0.0) <= 0:
@@ -304,7 +324,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     else:
         low, high = bisect(excess, end)
     q, p = point(high)
-    rates = demand(flows, curve, q, p, capacity)
+    rates = rates_at(q, p)
     if low == high:  # the link is not filled even without a queue
         kind, shown = "underloaded", True
     else:
