@@ -339,3 +339,18 @@ def test_a_handshake_whose_last_packet_holds_data_tells_the_place_of_the_capture
     trace = read(tmp_path / "trace")
     assert "captured-at-the-sender" not in trace.doubts
     assert np.nanmin(trace.get("rtt_min")) == pytest.approx(min(capture.truths[0].rtts), abs=2e-6)
+
+
+def test_at_the_receiver_data_behind_a_lost_packet_count_when_they_arrive(tmp_path):
+    """There they counted when the ACK number leapt over them, up to a round trip later."""
+    trace, capture = one(tmp_path, at="receiver", packets=900, window=50, loss=0.02)
+    assert trace.provenance["throughput"] == "data that arrived"
+    seen, times = set(), []
+    for frame in capture.frames:
+        if frame.forward and frame.size and frame.seq not in seen:
+            seen.add(frame.seq)
+            times.append(frame.time - capture.frames[0].time)
+    counts = np.cumsum(trace.get("throughput")[:, 0] * np.diff(trace.edges))
+    expected = np.searchsorted(np.sort(times), trace.edges[1:], side="left")
+    assert np.all(np.abs(counts - expected) <= 1.001)  # times are rounded to microseconds
+    assert packets(trace)[0] == pytest.approx(900)

@@ -17,6 +17,7 @@ MAX_FLOWS = 10_000
 MAX_LINKS = 10_000
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 TIMES = ("first", "last")  # variables that may be negative, because a trace may begin before 0 s
+ARRIVING = "data that arrived"  # the provenance of throughputs that no lost packet holds back
 LARGEST = 1e12  # packets, packets per second or seconds
 
 Floats = NDArray[np.float64]

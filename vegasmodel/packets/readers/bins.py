@@ -16,7 +16,8 @@ from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import Floats
 
 # first index of ``Bins.flow``, [quantity, flow, bin]; the last is a minimum, the others are sums
-DELIVERED, SENT, AGAIN, LOST, ACKS, RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(10)
+DELIVERED, ARRIVED, SENT, AGAIN, LOST, ACKS = range(6)
+RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(6, 11)
 # first index of ``Bins.link``, [quantity, link, bin]; the last is a maximum, the others are sums
 WAITED, SERVED, QUEUE_MAX = range(3)
 
@@ -39,7 +40,7 @@ class Bins:
 
     def __init__(self, begin: float = 0.0) -> None:
         self.begin, self.width, self.count = begin, FIRST_WIDTH, MAX_BINS
-        self.flow: Floats = _empty(10, 16, MAX_BINS)
+        self.flow: Floats = _empty(RTT_MIN + 1, 16, MAX_BINS)
         self.cells: memoryview[Any] = self.flow.data
         self.link: Floats = _empty(3, 16, MAX_BINS)
         self.flow[RTT_MIN] = np.inf
@@ -61,7 +62,7 @@ class Bins:
         """
         self._shrink(2 * self.flow.shape[1])
         flows = self.flow.shape[1]
-        more = _empty(10, 2 * flows, self.count)  # uses no memory until it is written to
+        more = _empty(RTT_MIN + 1, 2 * flows, self.count)  # uses no memory until it is written to
         more[:, :flows] = self.flow
         more[RTT_MIN, flows:] = np.inf
         self.flow, self.cells = more, more.data
@@ -88,7 +89,8 @@ class Bins:
         Then append empty bins until there are ``count``.
         """
         half = self.count // 2
-        flow, link = _empty(10, self.flow.shape[1], count), _empty(3, self.link.shape[1], count)
+        flow = _empty(RTT_MIN + 1, self.flow.shape[1], count)
+        link = _empty(3, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
         flow[:RTT_MIN, :, :half] = self.flow[:RTT_MIN, :, ::2] + self.flow[:RTT_MIN, :, 1::2]
         np.minimum(

@@ -1,7 +1,8 @@
 """Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
 - Delivered bytes are the growth of the ACK number. An ACK of data beyond the last captured byte is
-  ignored. If the capture has no ACKs of a flow, the captured data count as delivered.
+  ignored. If the capture has no ACKs of a flow, or was made at the flow's receiver, the captured
+  data count as delivered: behind a lost packet, the ACK number stands still while data arrive.
 - Bytes are converted to packets at the end. The data of a full segment count as one packet.
 - An RTT is the time from a segment to the ACK of its last byte. A retransmission gives no RTT, nor
   do the segments that are in flight when it is sent. An ACK that the receiver may have delayed
@@ -26,6 +27,7 @@ from vegasmodel.packets.readers import segments
 from vegasmodel.packets.readers.bins import (
     ACKS,
     AGAIN,
+    ARRIVED,
     DELIVERED,
     LOST,
     RTT_MIN,
@@ -217,8 +219,7 @@ class Connections:
         if end > flow.high:
             if start > flow.high:
                 flow.hole(flow.high, start)
-            if not flow.acks:
-                table[DELIVERED, i, k] += end - max(start, flow.high)
+            table[ARRIVED, i, k] += end - max(start, flow.high)
             flow.high = end
         if echo >= 0 and flow.stamps:
             self._echo(flow, echo, silent, new=new)
@@ -270,8 +271,7 @@ class Connections:
             later = flow.later(ident, stamp)
             flow.unsure += later is None
             table[AGAIN, i, k] += filled if later else 0
-            if not flow.acks:
-                table[DELIVERED, i, k] += filled
+            table[ARRIVED, i, k] += filled
             return later is not False
         kind = flow.seen_again(start, end, ident, stamp, self.time)
         if kind == segments.COPY:
@@ -279,8 +279,7 @@ class Connections:
             return None
         flow.unsure += kind == segments.UNSURE
         table[AGAIN, i, k] += old
-        if not flow.acks:
-            table[DELIVERED, i, k] += filled
+        table[ARRIVED, i, k] += filled
         return True
 
     def _remember(self, flow: Flow) -> None:
@@ -361,8 +360,6 @@ class Connections:
         if not flow.begin <= reached <= flow.high or (ident > 0 and same == flow.last_ack):
             return  # a copy, or an ACK of another connection: its data were not sent
         flow.last_ack = same
-        if not flow.acks:
-            self.bins.flow[DELIVERED, i, :] = 0
         flow.acks += 1
         table[ACKS, i, k] += 1
         if reached <= flow.acked:
@@ -374,7 +371,9 @@ class Connections:
         table[WINDOW_N, i, k] += 1
         flow.acked = reached
         if flow.holes:
+            missed = flow.missed
             flow.pass_holes(reached)
+            table[ARRIVED, i, k] += flow.missed - missed
         stamps = flow.stamps
         if stamp >= 0 and self.pending < MAX_PENDING and (not stamps or stamps[-1][0] != stamp):
             stamps.append((stamp, time))

@@ -14,6 +14,7 @@ from vegasmodel.fields.lists import few
 from vegasmodel.packets.readers.bins import (
     ACKS,
     AGAIN,
+    ARRIVED,
     DELIVERED,
     LOST,
     RTT_MIN,
@@ -24,7 +25,7 @@ from vegasmodel.packets.readers.bins import (
 from vegasmodel.packets.readers.connections import Connections, Key, reverse, signed
 from vegasmodel.packets.readers.segments import Flow
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
+from vegasmodel.packets.trace_variables import ARRIVING, Floats
 
 __all__ = ["make"]
 
@@ -60,6 +61,8 @@ def make(
     names = {flow.index: name(flow.key) + _number(flow.number) for flow in flows}
     payload = np.array([flow.payload for flow in flows], dtype=float)
     order = [flow.index for flow in flows]
+    arrived = [flow.index for flow in flows if flow.captured_at_receiver or not flow.acks]
+    seen.bins.flow[DELIVERED, arrived] = seen.bins.flow[ARRIVED, arrived]
     for row in (DELIVERED, SENT, AGAIN, LOST, WINDOW_SUM):
         seen.bins.flow[row, order] /= payload[:, None]
     _forget_what_is_not_known(seen, flows)
@@ -72,7 +75,7 @@ def make(
         "packets_per_ack": np.array([flow.packets_per_ack for flow in flows]),
     }
     about = {
-        "throughput": "growth of the ACK number",
+        "throughput": _counted(flows),
         "window": "bytes in flight over the full payload",
         "rtt": "segment to its ACK, none across retransmissions",
         "packets": "bytes over the flow's full payload: the SYNs', or its largest segment",
@@ -92,6 +95,16 @@ def make(
         known=known,
         doubts=found,
     )
+
+
+def _counted(flows: list[Flow]) -> str:
+    """What counts as delivered, as text."""
+    kinds = {flow.captured_at_receiver for flow in flows}
+    if kinds == {True}:
+        return ARRIVING
+    if kinds == {False}:
+        return "growth of the ACK number"
+    return f"growth of the ACK number, or {ARRIVING} of flows captured at the receiver"
 
 
 def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:

@@ -29,7 +29,7 @@ import numpy as np
 MAX_HOLES = 1000
 MAX_RECENT = 4096  # recent segments of a flow, among which copies are looked up
 MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
-NEAR_SENDER = 0.1  # at the sender, the RTT to it is a smaller part of that to the receiver
+NEAR = 0.1  # at an end, the RTT to it is a smaller part of that to the other end
 EARLY = 0.5  # part of the RTT within which no sender retransmits
 ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
@@ -128,7 +128,18 @@ class Flow:
         is much nearer than the receiver: the smallest round-trip time from the place of the capture
         to the sender is less than a tenth of that to the receiver.
         """
-        return self.at_sender or self.least_up < NEAR_SENDER * self.least_down
+        return self.at_sender or self.least_up < NEAR * self.least_down
+
+    @property
+    def captured_at_receiver(self) -> bool:
+        """Whether it is certain that the capture was made at the receiver.
+
+        It counts as certain if the receiver is much nearer than the sender: the smallest round-trip
+        time from the place of the capture to the receiver is less than a tenth of that to the
+        sender.  Both must be known.
+        """
+        nearer = self.least_down < NEAR * self.least_up < np.inf
+        return nearer and not self.captured_at_sender
 
     @property
     def limit(self) -> int:
