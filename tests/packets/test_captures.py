@@ -354,3 +354,21 @@ def test_at_the_receiver_data_behind_a_lost_packet_count_when_they_arrive(tmp_pa
     expected = np.searchsorted(np.sort(times), trace.edges[1:], side="left")
     assert np.all(np.abs(counts - expected) <= 1.001)  # times are rounded to microseconds
     assert packets(trace)[0] == pytest.approx(900)
+
+
+def test_a_timer_is_no_round_trip_if_the_handshake_tells_none(tmp_path):
+    """A SYN was sent again, so the first data echo tells how far the sender is.
+
+    Packet 1 was lost, comes 0.45 s late by the timer, and looks new: it echoes the ACK of packet 0.
+    """
+    o, first = Options(at="receiver", ids=False), 5000
+    data = [Frame(time, True, -1, 0, 0, SYN, mss=1460) for time in (0.0, 0.01)]
+    data.append(Frame(0.011, False, -1, 0, 0, SYN | ACK, mss=1460))
+    times = [0.061, *(0.511 + 0.05 * i for i in range(60))]
+    for i, time in enumerate(times):
+        stamp, echo = 1 + round(1000 * time), first + round(1000 * times[i - 1]) if i else 0
+        data.append(Frame(time, True, i * o.mss, o.mss, 0, stamp=stamp, echo=echo))
+        stamp = first + round(1000 * time)
+        data.append(Frame(time + 1e-5, False, 0, 0, (i + 1) * o.mss, stamp=stamp))
+    trace = read_from(records_of(data, o), tmp_path)
+    assert np.nanmax(trace.get("rtt")) < 0.06

@@ -463,7 +463,8 @@ class Connections:
                 flow.opened = True
                 flow.begin = flow.high = flow.acked = shake.syns[key[0]][0] + 1
             began = next(iter(shake.syns)) == key[0]
-            flow.up = flow.least_up = shake.near if began else shake.far
+            flow.least_up = shake.near if began else shake.far
+            flow.up = flow.least_up if math.isfinite(flow.least_up) else 0.0
             flow.least_down = shake.far if began else shake.near
         self.flows[key] = flow
         self.all.append(flow)

@@ -352,8 +352,9 @@ def median_per_ack(counts: Iterable[tuple[int, float]]) -> float:
 
 
 def as_long_as_timer(time: float, round_trip: float) -> bool:
-    """Whether ``time`` may be that of a retransmission timer; both in s.
+    """Whether ``time`` may be that of a retransmission timer.
 
-    ``round_trip`` is the last round trip, or infinite if it is unknown.
+    ``round_trip`` is the last round trip, or 0 if it is unknown; both are in s.  Timers wait for at
+    least ``TIMER`` seconds, and for more than ``LONGER`` round trips.
     """
     return time >= TIMER and LONGER * round_trip < time
