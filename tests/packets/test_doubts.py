@@ -101,3 +101,17 @@ def test_flows_whose_rtts_do_not_rise_together_may_not_share_a_queue():
     assert "a and b vary, but not together" in doubts(two_flows(shared=False))["one-queue"]
     assert "one-queue" not in doubts(two_flows(shared=True))
     assert "one-queue" not in doubts(two_flows(shared=False, how="the kernel's smoothed RTT"))
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_a_comparison_doubts_that_flows_of_one_link_share_a_queue(links):
+    """`compare --trace` did not say what `inspect` does.  With two links there is no doubt."""
+    route = [vm.Link(1000.0, buffer=80.0, name=f"l{i}") for i in range(links)]
+    flows = [vm.Flow("reno", rtt, name=name) for name, rtt in (("a", 0.04), ("b", 0.07))]
+    scenario = vm.Scenario(route, flows, run=vm.Run(40.0, 1.0))
+    found = vm.compare(scenario, two_flows(shared=False), "network").measured
+    said = {each.name: each for each in found.assumptions}
+    assert ("one-queue" in said) is (links == 1)
+    if links == 1:
+        assert said["one-queue"].holds is None
+        assert "a and b vary, but not together" in said["one-queue"].detail

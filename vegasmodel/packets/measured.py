@@ -25,6 +25,7 @@ from vegasmodel.packets.gaps import (
     with_unknown,
 )
 from vegasmodel.packets.inspection import unlikely_units
+from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
@@ -110,7 +111,7 @@ def to_prediction(
         assumptions=(
             *pairing.assumptions(),
             *sizes,
-            *_doubts(trace),
+            *_doubts(trace, scenario),
             *_starts(pairing),
             *_delayed_acks(pairing),
             *_coarse(trace, scenario),
@@ -242,13 +243,18 @@ def _known_throughput(
     return (Assumption("known-throughput", False, told),) if told else ()
 
 
-def _doubts(trace: Trace) -> tuple[Assumption, ...]:
+def _doubts(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     """List the assumptions about the trace that may not hold, and mark them as uncertain.
 
     Some of these doubts arose when the file was read (``Trace.doubts``).  The assumption
     ``usual-units`` is added if values look as if they had other units than the format prescribes.
+    If the scenario has one link, the assumption ``one-queue`` is added if the RTTs of two flows do
+    not rise and fall together.
     """
-    found = {**trace.doubts, **unlikely_units(trace, idle_flows(trace))}
+    idle = idle_flows(trace)
+    found = {**trace.doubts, **unlikely_units(trace, idle)}
+    others = apart(trace, idle) if len(scenario.links) == 1 else ""
+    found |= {"one-queue": others} if others else {}
     return tuple(Assumption(name, None, detail) for name, detail in found.items())
 
 
