@@ -139,7 +139,7 @@ def test_random_losses_are_told_from_those_of_a_full_queue_by_the_rtts_before(bu
     assert found.loss.low <= loss <= found.loss.high
     assert found.loss.value == pytest.approx(loss, rel=0.35)
     assert found.buffer.value < buffer
-    assert "most of which are not of a full queue" in found.buffer.how
+    assert "most of which came while the queue was not full" in found.buffer.how
     assert estimate(measured_by_ends(buffer, laws, seconds=100.0)).loss is None
 
 
@@ -268,7 +268,7 @@ def test_losses_before_the_queue_is_full_give_a_lower_bound_that_says_so():
     figures = {"throughput": np.full((1000, 1), 1000.0), "rtt": rtt, "retransmits": again}
     found = estimate(make("pcap", 0.02 * np.arange(1.0, 1001.0), ["a"], figures)).buffer
     assert 35 < found.value < 40
-    assert "most of which are not of a full queue" in found.how
+    assert "most of which came while the queue was not full" in found.how
 
 
 def test_a_pause_between_transfers_is_no_low_capacity():

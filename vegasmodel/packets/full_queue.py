@@ -83,8 +83,9 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
             how = f"largest RTT before a loss, median over {len(losses)} losses"
             return Wait(middle, how, 0)
         how = f"largest RTT before a loss, {MOST:.0%} quantile over {len(losses)} losses"
-        which = "most of which are not of a full queue" if random else "not all of a full queue"
-        return Wait(most, f"{how}, {which}", len(losses) if random else 0)
+        part = "most" if random else "many"
+        how += f", {part} of which came while the queue was not full"
+        return Wait(most, how, len(losses) if random else 0)
     parts = [np.quantile(w[np.isfinite(w)], MOST) for w in waits.T if np.isfinite(w).any()]
     return Wait(float(max(parts, default=0.0)), f"RTT, {MOST:.0%} quantile", 0)
 
