@@ -129,7 +129,7 @@ def test_a_buffer_told_by_mean_rtts_is_a_lower_bound(losses, law, buffer, said):
     """
     rtt = np.full((10, 2), 0.05)
     flows = [{"law": law, "name": "1"}, {"law": "vegas", "name": "2"}]
-    table = TWO | {"flow": flows}
+    table = TWO | {"flow": flows, "link": [{"capacity": "200 pkt/s"}]}
     scenario, filled = complete(table, steady(rtt_min=rtt, rtt=rtt + 0.01, **losses))
     assert scenario.links[0].buffer == pytest.approx(buffer)
     (entry,) = (e for e in filled if e.key == "link[0].buffer")

@@ -293,4 +293,4 @@ def test_an_interval_with_losses_counts_if_its_rtts_are_of_packets_sent_once(how
     figures = {"throughput": np.full((150, 1), 1000.0), "rtt": rtt}
     figures["retransmits"] = (rtt > 0.065).astype(float)
     trace = make("pcap", np.arange(1.0, 151.0), ["a"], figures, provenance={"rtt": how})
-    assert estimate(trace).buffer.value == pytest.approx(buffer)
+    assert estimate(trace, capacity_pps=1000.0).buffer.value == pytest.approx(buffer)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
+from vegasmodel.packets.trace_variables import ARRIVING, Floats
 
 __all__ = [
     "RUN",
@@ -15,10 +17,13 @@ __all__ = [
     "carried",
     "delivered_by_all",
     "follows_the_queue",
+    "least_rates",
     "most_in_any_time",
     "queued",
     "rate_of_periods",
-    "without_pauses",
+    "recovering",
+    "sending",
+    "tells_recoveries",
 ]
 
 BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
@@ -83,11 +88,8 @@ def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
     ``waits`` has delays beyond the RTT without queueing, s: [time, flow].  If a packet arrives at
     time t and has waited for a time w, the link was busy from t - w to t.  The trace only tells the
     interval that contains t.  So ``surely`` leaves out what is busy only for late t in it.
-
-    An interval does not count from the first retransmission of a flow up to its next RTT.  In this
-    time the ACK number stands still and then leaps, so throughputs are too low, then too high.
     """
-    edges, again = trace.edges, trace.known("retransmits")
+    edges = trace.edges
     ends, counts = np.arange(len(edges) - 1) + (not surely), np.zeros(len(edges))
     longest = np.fmax.reduce(waits, axis=1)
     longest = np.where(np.isfinite(longest), longest, 0.0)
@@ -96,14 +98,60 @@ def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
     np.add.at(counts, firsts[some], 1)
     np.add.at(counts, ends[some], -1)
     busy: NDArray[np.bool_] = np.cumsum(counts)[:-1] > 0
-    if again is not None:
-        for i in range(len(trace.flows)):
-            measured = np.flatnonzero(np.isfinite(waits[:, i]))
-            for lost in np.flatnonzero(again[:, i] > 0):
-                after = np.searchsorted(measured, lost, side="right")
-                end = measured[after] + 1 if after < measured.size else len(busy)
-                busy[max(lost - 1, 0) : end] = False
     return busy
+
+
+def tells_recoveries(trace: Trace, flows: Collection[str]) -> bool:
+    """Whether ``recovering`` finds all times in which one of these flows lacks a lost packet.
+
+    The trace must tell when each of the flows sent packets again.  Or its throughputs must be those
+    of arriving data: then no lost packet holds back the data behind it.
+    """
+    if trace.provenance.get("throughput") == ARRIVING:
+        return True
+    again = trace.known("retransmits")
+    if again is None:
+        return False
+    return all(np.isfinite(again[:, trace.flows.index(name)]).any() for name in flows)
+
+
+def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
+    """Whether a flow may lack a packet that was lost, in each interval of the trace: [time].
+
+    In this time the ACK number stands still and then leaps, so throughputs are too low, then too
+    high.  It lasts from the last delivery before a retransmission, but at most ``PAUSE`` seconds
+    before it, up to the flow's next RTT.  If no RTT follows, it lasts up to the flow's last
+    delivery.  The flow may have nothing to send after the recovery, so that its next RTT comes
+    late: more than ``PAUSE`` seconds after a delivery, after which nothing is sent again.  Then the
+    time lasts up to this delivery.
+
+    ``waits`` are known where RTTs are: [time, flow].  Flows without any are left out.
+    """
+    found, again = np.zeros(len(trace.edges) - 1, dtype=bool), trace.known("retransmits")
+    delivered = trace.known("throughput")
+    arrivals = trace.provenance.get("throughput") == ARRIVING
+    if again is None or delivered is None or arrivals:
+        return found
+    for i in range(len(trace.flows)):
+        measured = np.flatnonzero(np.isfinite(waits[:, i]))
+        came, lost = (np.flatnonzero(values[:, i] > 0) for values in (delivered, again))
+        if not (measured.size and came.size):
+            continue
+        earliest = np.searchsorted(trace.edges, trace.edges[lost] - PAUSE)
+        for first, least in zip(lost, earliest, strict=True):
+            before = came[: np.searchsorted(came, first)]
+            begin = max(before[-1] + 1 if before.size else 0, least)
+            after = np.searchsorted(measured, first, side="right")
+            if after < measured.size:
+                end = measured[after] + 1
+                last = came[: np.searchsorted(came, end - 1)][-1:]
+                latest = lost[np.searchsorted(lost, end - 1, side="right") - 1]
+                silent = last.size and trace.edges[end - 1] - trace.edges[last[0] + 1] > PAUSE
+                end = last[0] + 1 if silent and last[0] >= latest else end
+            else:
+                end = max(came[-1], first) + 1
+            found[max(min(begin, first - 1), 0) : end] = True
+    return found
 
 
 def busy_periods(
@@ -123,20 +171,22 @@ def busy_periods(
     return counts[long], seconds[long]
 
 
-def most_in_any_time(packets: Floats, lengths: Floats) -> float:
-    """The largest rate in any successive intervals of the trace, less one packet, pkt/s.
+def most_in_any_time(packets: Floats, lengths: Floats, starts: Floats) -> float:
+    """The largest rate in any successive intervals of the trace, pkt/s.
 
     ``packets`` and ``lengths`` (s) have one value per interval.  In a time T a link of capacity C
-    sends at most C T + 1 packets of one size, so the result is at most C.  Only times of 1, 2, 4,
-    ... intervals are looked at, in which at least ``RUN`` packets are sent: among fewer packets, a
-    small one, such as a SYN, matters too much.
+    sends at most C T + 1 packets of one size, so one packet is subtracted, and the result is at
+    most C.  A SYN is smaller, so it is subtracted, too.  It may pass in the time from a flow's
+    start to its first delivery: ``starts`` has these two for each flow, s from the trace's begin.
+    Only times of 1, 2, 4, ... intervals are looked at, in which at least ``RUN`` packets are sent.
     """
     sums, times = (np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths))
+    begun, over = (np.searchsorted(np.sort(each), times) for each in starts.T)
     most = 0.0
     for n in 2 ** np.arange(len(packets).bit_length()):
         counts, seconds = sums[n:] - sums[:-n], times[n:] - times[:-n]
-        enough = counts >= RUN
-        most = max(most, float(np.max((counts - 1.0)[enough] / seconds[enough], initial=0.0)))
+        enough, less = counts >= RUN, 1 + begun[n:] - over[:-n]
+        most = max(most, float(np.max((counts - less)[enough] / seconds[enough], initial=0.0)))
     return most
 
 
@@ -153,8 +203,8 @@ def rate_of_periods(packets: Floats, seconds: Floats) -> tuple[float, float, flo
     return low, middle, high
 
 
-def without_pauses(rates: Floats, lengths: Floats) -> tuple[Floats, Floats]:
-    """Leave out the times in which no flow sends, such as the time between two transfers.
+def sending(rates: Floats, lengths: Floats) -> NDArray[np.bool_]:
+    """Whether some flow sends, in each interval: false in a pause, such as between two transfers.
 
     ``rates`` (pkt/s) and ``lengths`` (s) have one value per interval of the trace.  Nobody sends if
     nothing is delivered for more than a second (``PAUSE``), and for longer than ``RUN`` packets
@@ -166,7 +216,7 @@ def without_pauses(rates: Floats, lengths: Floats) -> tuple[Floats, Floats]:
     for first, end in zip(silent[::2], silent[1::2], strict=True):
         long = times[end] - times[first]
         keep[first:end] = long <= PAUSE or long * packets <= RUN * times[-1]
-    return rates[keep], lengths[keep]
+    return keep
 
 
 def blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
@@ -176,9 +226,34 @@ def blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
     blocks is such that a block has about ``BLOCK`` packets on average, but at least 5 and at most
     ``finest``.
     """
-    packets = np.concatenate([[0.0], np.cumsum(rates * lengths)])
-    times = np.concatenate([[0.0], np.cumsum(lengths)])
-    count = int(np.clip(packets[-1] / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))
-    ends = np.linspace(0.0, times[-1], count + 1)
+    packets, times = _sums(rates, lengths)
+    ends = np.linspace(0.0, times[-1], _number(packets[-1], finest) + 1)
     found: Floats = np.diff(np.interp(ends, times, packets)) / np.diff(ends)
     return found
+
+
+def least_rates(rates: Floats, lengths: Floats, clean: NDArray[np.bool_], less: float) -> Floats:
+    """Rates that a link has at least sent, in blocks of the trace, pkt/s.
+
+    The blocks are those of ``blocks``, but each begins at the next end of an interval that is
+    ``clean``: [time].  At such an end, no more packets have left the link than are counted, except
+    ``less``.  Later counts may contain these, so as many are subtracted from the number in a block.
+    The trace's begin counts as clean.
+    """
+    packets, times = _sums(rates, lengths)
+    wanted = np.linspace(0.0, times[-1], _number(packets[-1], BLOCKS[1]) + 1)[1:-1]
+    places = np.flatnonzero(clean) + 1
+    nearest = np.searchsorted(times[places], wanted)
+    inner = places[nearest[nearest < places.size]]
+    cuts = np.unique([0, *inner, len(rates)])
+    found: Floats = (np.diff(packets[cuts]) - less) / np.diff(times[cuts])
+    return found
+
+
+def _sums(rates: Floats, lengths: Floats) -> tuple[Floats, Floats]:
+    packets, times = (np.concatenate([[0.0], np.cumsum(v)]) for v in (rates * lengths, lengths))
+    return packets, times
+
+
+def _number(packets: float, finest: int) -> int:
+    return int(np.clip(packets / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))

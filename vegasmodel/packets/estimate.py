@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.packets.activity import idle_flows
@@ -22,10 +23,13 @@ from vegasmodel.packets.busy_times import (
     carried,
     delivered_by_all,
     follows_the_queue,
+    least_rates,
     most_in_any_time,
     queued,
     rate_of_periods,
-    without_pauses,
+    recovering,
+    sending,
+    tells_recoveries,
 )
 from vegasmodel.packets.full_queue import FEW, longest_wait
 from vegasmodel.packets.gaps import mean_over_time, packets_in_all
@@ -39,9 +43,11 @@ NEAR = 2  # packets by which the queues that two flows meet may differ
 TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
 CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
 PERIODS = 10  # of ``RUN`` packets: in fewer, one stall of a host matters too much
+NEARLY = 0.9  # of the intervals
 LARGER = "the capacity may be larger"
 OTHERS = "if it carries other traffic, which the trace does not hold"
 OVERFLOWS = 0.1  # of the lost packets; by chance, fewer are lost when the queue is longest
+LATE = 0.01  # of a rate; less may be idle time at the ends of busy periods
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
 
@@ -128,6 +134,7 @@ def estimate(
     busy = {name: base for name, base in bases.items() if name not in idle}
     if capacity is not None and capacity_pps is None and _bottleneck(trace) is None:
         capacity = _while_queued(trace, capacity, busy)
+        capacity = capacity if capacity.value > 0 else None
     packet = 1.0 / capacity.value if capacity else np.inf
     rtts = bases | _as_one(_rtts(trace, busy, NEAR * packet), packet)
     if over_base is None:
@@ -155,37 +162,64 @@ def _capacity(trace: Trace) -> Estimate | None:
     lengths = np.diff(trace.edges)
     link, served = _bottleneck(trace), trace.known("served")
     if link is not None and served is not None:
-        queue, rate = trace.known("queue"), served[:, link]
-        known = ~np.isnan(rate)
-        busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
-        packets, seconds = busy_periods(busy, np.nan_to_num(rate) * lengths, lengths)
-        if packets.size and np.median((rate * lengths)[known]) > RUN:
-            # such a long interval may contain idle times, even if its mean queue is long
-            rates = blocks(rate[known], lengths[known], finest=len(lengths))
-            how = f"most packets sent into link {trace.links[link]} in an interval"
-            middle, most = np.median(rates), rates.max()
-            return Estimate(float(most), float(middle), float(most), "pkt/s", how)
-        if packets.size:
-            low, high = np.quantile(packets / seconds, [0.25, 0.75])
-            mean, edge = float(packets.sum() / seconds.sum()), packets.size / packets.sum()
-            low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
-            how = f"packets sent into link {trace.links[link]} while at least one waits"
-            most = most_in_any_time(np.nan_to_num(rate) * lengths, lengths)
-            most = most if _only_these_flows(trace, float(np.nan_to_num(rate) @ lengths)) else 0.0
-            if most > mean * (1 + 1 / RUN):  # more than an error of a packet: most were partly idle
-                how = f"most packets sent into link {trace.links[link]} in any time: a lower bound"
-                return Estimate(most, most, np.inf, "pkt/s", how)
-            return Estimate(mean, float(low), float(high), "pkt/s", how)
+        return _of_link(trace, link, served[:, link])
     known_rates = delivered_by_all(trace)
     if known_rates is None:
         return None
     total, whole = known_rates
-    rates = blocks(*without_pauses(total[whole], lengths[whole]))
+    keep = whole.copy()
+    keep[whole] = sending(total[whole], lengths[whole])
+    rates = blocks(total[keep], lengths[keep])
     if not rates.max(initial=0.0) > 0:
         return None
     middle, value = np.quantile(rates, [0.5, 0.9])
     how = f"largest throughput of all flows together; {LARGER} if the link idles, or {OTHERS}"
     return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
+
+
+def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
+    """The capacity of a link by the packets sent into it, ``rate`` per second in each interval."""
+    lengths, queue, known = np.diff(trace.edges), trace.known("queue"), ~np.isnan(rate)
+    counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
+    busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
+    packets, seconds = busy_periods(busy, counts, lengths)
+    if packets.size and np.median((rate * lengths)[known]) > RUN:
+        # such a long interval may contain idle times, even if its mean queue is long
+        rates = blocks(rate[known], lengths[known], finest=len(lengths))
+        how = f"most packets sent into link {name} in an interval"
+        middle, most = np.median(rates), rates.max()
+        return Estimate(float(most), float(middle), float(most), "pkt/s", how)
+    mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
+    most = 0.0
+    if _only_these_flows(trace, float(counts.sum())):
+        most = most_in_any_time(counts, lengths, _starts(trace))
+    if most > mean * (1 + LATE):  # most intervals were partly idle
+        how = f"most packets sent into link {name} in any time: a lower bound"
+        return Estimate(most, most, np.inf, "pkt/s", how)
+    if not packets.size:
+        return None
+    low, high = np.quantile(packets / seconds, [0.25, 0.75])
+    edge = packets.size / packets.sum()
+    low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
+    how = f"packets sent into link {name} while at least one waits"
+    return Estimate(mean, float(low), float(high), "pkt/s", how)
+
+
+def _starts(trace: Trace) -> Floats:
+    """When each flow starts, and the end of the interval of its first delivery: [flow, 2].
+
+    The times are in s from the trace's begin: 0 and infinite where they are unknown.
+    """
+    firsts, delivered = trace.known("first"), trace.known("throughput")
+    starts = np.zeros((len(trace.flows), 2))
+    starts[:, 1] = np.inf
+    if firsts is not None:
+        starts[:, 0] = np.nan_to_num(firsts, nan=trace.begin) - trace.begin
+    if delivered is not None:
+        some = np.any(delivered > 0, axis=0)
+        ends = trace.edges[1 + np.argmax(delivered > 0, axis=0)] - trace.begin
+        starts[some, 1] = ends[some]
+    return starts
 
 
 def _only_these_flows(trace: Trace, packets: float) -> bool:
@@ -202,36 +236,82 @@ def _while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate
     """The throughput of all flows while RTTs show that packets wait, if they do so for long enough.
 
     Unlike ``capacity``, which is estimated from throughputs alone, it leaves out the times in which
-    the link may be idle.  The trace must have the least RTT of each interval, which follows the
-    queue, and tell when packets were sent again.  If not, ``capacity`` is returned.
+    the link may be idle.  The trace must tell RTTs, and in which times packets are lacking
+    (``tells_recoveries``).  If not, ``capacity`` is returned.
 
     If RTTs vary for another reason than a queue, as on a radio link, they show a queue when there
-    is none.  The throughput at these times is then less than at most times.  If so, or if the RTTs
-    show a queue too seldom, the result is a lower bound, and says so.
+    is none.  The throughput at these times is then less than at most times.  If so, or if the times
+    are too short, the result is a lower bound, and says so (``_at_least``).
+
+    RTTs that do not follow the queue do not tell these times.  But if they show in ``NEARLY`` all
+    intervals that packets wait, the link was busy, and ``capacity`` is returned.  If not, the
+    result is a lower bound, too.
     """
-    rtt, known = trace.known("rtt_min"), delivered_by_all(trace)
-    told = trace.known("retransmits") is not None and follows_the_queue(trace)
-    if rtt is None or known is None or not told:
+    least, known = trace.known("rtt_min"), delivered_by_all(trace)
+    rtt = trace.known("rtt") if least is None else least
+    if rtt is None or known is None or not tells_recoveries(trace, bases):
         return capacity
     total, whole = known
     lengths, waits = np.diff(trace.edges), rtt - _of_flows(trace, bases)
-    waits, found = carried(trace, waits, capacity.value), None
+    waits = carried(trace, waits, capacity.value)
+    lacks, how = recovering(trace, waits), "throughput of all flows together"
+    if least is None or not follows_the_queue(trace):
+        empty = ~(np.fmin.reduce(waits, axis=1) * capacity.value >= 1.0)
+        if np.sum(empty) <= max((1.0 - NEARLY) * empty.size, 1.0):  # one has the least RTT
+            return capacity
+        how += "; RTTs do not show a queue in nearly all intervals"
+        return _at_least(trace, lacks, np.zeros((0, 2)), how)
+    periods = {}
     for surely in (True, False):
         busy = queued(trace, waits, surely=surely) & whole
-        packets, seconds = busy_periods(busy, total * lengths, lengths)
-        if packets.sum() >= PERIODS * RUN:
-            found = rate_of_periods(packets, seconds)
-            break
-    how = f"throughput of all flows together while RTTs show a queue; {LARGER} {OTHERS}"
-    error = 1 + 1 / RUN  # of one packet in a busy period
-    if found is not None and found[2] * error >= capacity.low:
-        low, value, high = found
-        if surely:
-            return Estimate(value, low, high, "pkt/s", how)
-        if value > capacity.value:
-            capacity = Estimate(value, low, high, "pkt/s", how)
-    how = f"{capacity.how}; RTTs show a queue too seldom to tell: a lower bound"
-    return dataclasses.replace(capacity, high=np.inf, how=how)
+        periods[surely] = np.transpose(busy_periods(busy & ~lacks, total * lengths, lengths))
+    packets, seconds = periods[True].T
+    enough = PERIODS * RUN
+    if packets.sum() >= enough:
+        low, value, high = rate_of_periods(packets, seconds)
+        edge = 1 + packets.size / packets.sum()  # an error of one packet in each busy period
+        if high * (1 + 1 / RUN) >= capacity.low:
+            how += f" while RTTs show a queue; {LARGER} {OTHERS}"
+            return Estimate(value, min(low, value / edge), max(high, value * edge), "pkt/s", how)
+        how += "; it is no larger while RTTs show a queue"
+    elif busy_periods(busy, total * lengths, lengths)[0].sum() < enough:
+        how += "; RTTs show a queue too seldom to tell more"
+    elif periods[False].sum(axis=0)[0] < enough:
+        how += "; packets are sent again too often to tell more"
+    else:
+        how += "; RTTs show a queue for too short times to tell more"
+    return _at_least(trace, lacks, periods[False], how)
+
+
+def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str) -> Estimate:
+    """A lower bound of the capacity by the throughput of all flows together.
+
+    ``lacks`` says in which intervals a flow may lack a lost packet.  ``periods`` are the numbers of
+    packets, and the durations, s, of times in which packets may have waited: [period, 2].
+    """
+    total, whole = delivered_by_all(trace) or (np.zeros(lacks.size), np.ones(lacks.size, bool))
+    lengths, less = np.diff(trace.edges), _unacknowledged(trace)
+    clean = whole & ~lacks & (total > 0)
+    clean = clean & np.append(clean[1:], False)  # few packets wait for an ACK at such an end
+    keep = whole.copy()
+    keep[whole] = sending(total[whole], lengths[whole])
+    keep |= whole & lacks
+    rates = least_rates(total[keep], lengths[keep], clean[keep], less)
+    value = max(float(np.quantile(rates, 0.9)), 0.0)
+    if periods[:, 0].sum() >= PERIODS * RUN:
+        value = max(value, rate_of_periods(periods[:, 0] - less, periods[:, 1])[1])
+    return Estimate(value, value, np.inf, "pkt/s", f"{how}: a lower bound")
+
+
+def _unacknowledged(trace: Trace) -> float:
+    """How many packets may have left the link beyond those counted, if none was lost.
+
+    In a time T a link of capacity C sends at most C T + 1 packets of one size.  A receiver that
+    delays its ACKs may have received packets that it has not acknowledged.
+    """
+    per_ack = trace.known("packets_per_ack")
+    most = np.full(len(trace.flows), 2.0) if per_ack is None else np.nan_to_num(per_ack, nan=2.0)
+    return 1.0 + float(np.sum(np.maximum(most - 1.0, 1.0)))
 
 
 def _bases(trace: Trace) -> list[Estimate | None]:

@@ -1,0 +1,125 @@
+"""Capacity and buffer of links that are seldom busy, and of flows that recover from losses."""
+
+import math
+
+import numpy as np
+import pytest
+
+from vegasmodel.packets.busy_times import most_in_any_time
+from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.trace import make
+
+
+def half_idle(rate=1000.0, *, longer=1.0, again=(), ended=20.0, resumed=20.0):
+    """A link of 1000 pkt/s that is busy for 1 s of 2 s, while packets wait for 10 to 30 ms.
+
+    Waits are ``longer`` by this factor.  A second flow delivers 150 pkt/s up to the time ``ended``,
+    and from ``resumed``.  It sends packets ``again`` in these intervals of 10 ms, and delivers
+    packets 30 ms later that give no RTT.
+    """
+    busy = np.arange(2000) % 200 < 100
+    wait = longer * np.where(busy, np.random.default_rng(3).uniform(0.01, 0.03, 2000), 0.0)
+    rates = np.stack([np.where(busy, rate, 300.0), np.zeros(2000)], axis=1)
+    rtts = 0.05 + np.stack([wait, wait], axis=1)
+    times = np.arange(2000) / 100
+    active = (times < ended) | (times >= resumed)
+    rates[:, 1] = np.where(active, 150.0, 0.0)
+    rtts[:, 1] = np.where(rates[:, 1] > 0, rtts[:, 1], math.nan)
+    rates[[i + 3 for i in again if i + 3 < 2000], 1] = 150.0
+    rates[:, 0] -= rates[:, 1]
+    figures = {"throughput": rates, "rtt": rtts, "rtt_min": rtts}
+    figures["retransmits"] = np.zeros((2000, 2))
+    figures["retransmits"][list(again), 1] = 1.0
+    return make("pcap", 0.01 * np.arange(1.0, 2001.0), ["a", "b"], figures)
+
+
+@pytest.mark.parametrize(("ended", "resumed"), [(0.1, 20.0), (0.1, 19.8), (0.04, 20.0)])
+def test_a_retransmission_before_a_flow_pauses_or_ends_hides_only_a_short_time(ended, resumed):
+    """The rest of the trace, in which the other flow fills the link, did not count.
+
+    The third case is a flow with little to send.
+    """
+    again = round(100 * ended) + 2
+    found = estimate(half_idle(again=[again], ended=ended, resumed=resumed)).capacity
+    assert found.value == pytest.approx(1000.0, rel=0.01)
+    assert "while RTTs show a queue" in found.how
+    assert found.high < 1100.0
+
+
+@pytest.mark.parametrize(
+    ("trace", "said"),
+    [
+        ({"longer": 0.0}, "RTTs show a queue too seldom to tell more"),
+        ({"again": range(0, 2000, 3)}, "packets are sent again too often to tell more"),
+        ({"rate": 200.0, "longer": 4.0}, "it is no larger while RTTs show a queue"),
+    ],
+)
+def test_the_reason_why_a_capacity_is_a_lower_bound_is_the_true_one(trace, said):
+    found = estimate(half_idle(**trace)).capacity
+    assert f"throughput of all flows together; {said}: a lower bound" == found.how
+    assert found.high == math.inf
+    assert found.value <= 1000.0
+
+
+def test_acks_that_stood_still_and_leap_do_not_raise_a_lower_bound():
+    """1000 pkt/s for 20 s; in the last tenth of every odd second the ACK number stands still.
+
+    The 100 packets of this time count in the second behind it, which seemed to have 1100 packets.
+    """
+    rates = np.full((1000, 1), 1000.0)
+    still = np.arange(1000) % 100 >= 95
+    rates[still] = 0.0
+    leaps = np.arange(1000) % 100 == 0
+    rates[leaps & (np.arange(1000) > 0)] = 6000.0
+    figures = {"throughput": rates, "rtt": np.full((1000, 1), 0.05)}
+    figures["rtt"][still] = math.nan
+    figures |= {"rtt_min": figures["rtt"], "retransmits": leaps[:, None].astype(float)}
+    found = estimate(make("pcap", 0.02 * np.arange(1.0, 1001.0), ["a"], figures)).capacity
+    assert 980.0 < found.value <= 1000.0
+    assert "a lower bound" in found.how
+
+
+def test_flows_that_only_their_windows_limit_do_not_tell_the_capacity():
+    """5 packets in an RTT of 20 ms are 250 pkt/s.  The trace's intervals are longer than the RTT.
+
+    The estimate was 250 pkt/s, without a doubt.
+    """
+    figures = {name: np.full((2000, 1), 0.02) for name in ("rtt", "rtt_min")}
+    figures |= {"throughput": np.full((2000, 1), 250.0), "retransmits": np.zeros((2000, 1))}
+    found = estimate(make("pcap", 0.03 * np.arange(1.0, 2001.0), ["a"], figures)).capacity
+    assert (found.value, found.high) == (pytest.approx(250.0, rel=0.01), math.inf)
+    assert "RTTs do not show a queue in nearly all intervals: a lower bound" in found.how
+
+
+def test_a_link_at_which_packets_seldom_wait_has_a_lower_bound_of_its_capacity():
+    """250 pkt/s are sent, and now and then a packet waits.  The estimate was 250 pkt/s."""
+    waits = np.where(np.arange(2000) % 40 == 0, 0.5, 0.0)[:, None]
+    flow = np.full((2000, 1), 250.0)
+    figures = {"served": flow, "throughput": flow, "queue": waits}
+    trace = make("ns2", 0.02 * np.arange(1.0, 2001.0), ["a"], figures, links=["l"])
+    found = estimate(trace).capacity
+    assert (found.value, found.high) == (pytest.approx(250.0, rel=0.01), math.inf)
+    assert "a lower bound" in found.how
+
+
+def test_a_syn_does_not_count_as_a_packet_of_full_size():
+    """A link of 1000 pkt/s sends 20 packets and a SYN, of no size, in 20 ms; first 20 packets."""
+    packets = np.array([20.0, 0.0, 21.0, 0.0])
+    lengths = np.full(4, 0.02)
+    starts = np.array([[0.035, 0.08]])
+    assert most_in_any_time(packets, lengths, starts) <= 1000.0
+    assert most_in_any_time(packets, lengths, np.zeros((0, 2))) == pytest.approx(1000.0)
+
+
+def test_losses_of_which_many_came_before_the_queue_was_full_say_so():
+    """Two thirds of the losses come at 20 packets, one third at 40.  1000 pkt/s."""
+    tops = np.resize([0.02, 0.02, 0.04], 60)
+    rtt = 0.05 + np.concatenate([np.linspace(0.0, top, 10) for top in tops])[:, None]
+    again = (np.arange(600) % 10 == 9)[:, None]
+    figures = {"throughput": np.full((600, 1), 1000.0), "rtt": rtt, "retransmits": again}
+    about = {"rtt": "none across retransmissions"}
+    trace = make("pcap", 0.02 * np.arange(1.0, 601.0), ["a"], figures, provenance=about)
+    found = estimate(trace, capacity_pps=1000.0)
+    assert found.buffer.value == pytest.approx(40.0)
+    assert "many of which came while the queue was not full" in found.buffer.how
+    assert found.loss is None
