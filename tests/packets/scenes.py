@@ -54,3 +54,12 @@ def small(**changes):
     }
     given = {"links": ["bottleneck"], "scenario": "abc", "provenance": {"source": "a test"}}
     return make("ns2", np.arange(1.0, 7.0), ["a", "b"], variables, **(given | changes))
+
+
+def of_a_queue(longest, dropped):
+    """A link of 1000 pkt/s with these longest queues, and drops, in intervals of 1 s."""
+    links = {name: np.array(longest, dtype=float)[:, None] for name in ("queue", "queue_max")}
+    flows = {"loss": np.array(dropped, dtype=float)[:, None]}
+    flows["throughput"] = np.full((len(longest), 1), 1000.0)
+    figures = flows | links | {"served": flows["throughput"]}
+    return make("ns2", np.arange(1.0, len(longest) + 1), ["a"], figures, links=["l"])

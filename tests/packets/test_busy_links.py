@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.packets.scenes import of_a_queue
 from vegasmodel.packets.busy_times import most_in_any_time
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.trace import make
@@ -109,6 +110,33 @@ def test_a_syn_does_not_count_as_a_packet_of_full_size():
     starts = np.array([[0.035, 0.08]])
     assert most_in_any_time(packets, lengths, starts) <= 1000.0
     assert most_in_any_time(packets, lengths, np.zeros((0, 2))) == pytest.approx(1000.0)
+
+
+def test_random_losses_at_a_steady_queue_do_not_tell_the_buffer():
+    """A Vegas flow keeps 3 or 4 packets in a queue of any size.  The buffer was 4, exactly."""
+    queues = np.resize([3.0, 4.0, 4.0], 60)
+    found = estimate(of_a_queue(queues, np.arange(60) % 2))
+    assert (found.buffer.value, found.buffer.high) == (4.0, math.inf)
+    assert found.loss.value == pytest.approx(30 / 60_030)
+    always = estimate(of_a_queue(np.full(60, 4.0), np.arange(60) % 2))
+    assert (always.buffer.value, always.buffer.high, always.loss) == (4.0, math.inf, None)
+    assert "packets were lost, but so many waited nearly always: a lower bound" in always.buffer.how
+    full = estimate(of_a_queue(queues, np.where(queues == 4, 1, 0)))
+    assert (full.buffer.value, full.buffer.high, full.loss) == (4.0, 4.0, None)
+
+
+def test_a_peak_at_which_red_drops_many_packets_is_not_its_buffer():
+    """RED drops a quarter of all lost packets at its longest queue, which comes once."""
+    queues = np.resize([20.0, 40.0, 60.0, 80.0], 80)
+    drops = np.resize([0, 1, 1, 1], 80)
+    once = queues.copy()
+    once[43] = 119.0
+    drops[43] = 30
+    found = estimate(of_a_queue(once, drops)).buffer
+    assert (found.value, found.high) == (119.0, math.inf)
+    again = np.where(queues == 80, 119.0, queues)
+    found = estimate(of_a_queue(again, drops)).buffer
+    assert (found.value, found.high) == (119.0, 119.0)
 
 
 def test_losses_of_which_many_came_before_the_queue_was_full_say_so():

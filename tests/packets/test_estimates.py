@@ -8,7 +8,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.packets import samples
-from tests.packets.scenes import LINUX, gappy, kernel_log
+from tests.packets.scenes import LINUX, gappy, kernel_log, of_a_queue
 from vegasmodel.packets import read
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.trace import make
@@ -141,15 +141,6 @@ def test_random_losses_are_told_from_those_of_a_full_queue_by_the_rtts_before(bu
     assert found.buffer.value < buffer
     assert "most of which came while the queue was not full" in found.buffer.how
     assert estimate(measured_by_ends(buffer, laws, seconds=100.0)).loss is None
-
-
-def of_a_queue(longest, dropped):
-    """A link of 1000 pkt/s with these longest queues, and drops, in intervals of 1 s."""
-    links = {name: np.array(longest, dtype=float)[:, None] for name in ("queue", "queue_max")}
-    flows = {"loss": np.array(dropped, dtype=float)[:, None]}
-    flows["throughput"] = np.full((len(longest), 1), 1000.0)
-    figures = flows | links | {"served": flows["throughput"]}
-    return make("ns2", np.arange(1.0, len(longest) + 1), ["a"], figures, links=["l"])
 
 
 def test_drops_at_a_full_buffer_of_two_packets_are_not_random() -> None:

@@ -493,7 +493,7 @@ def _buffer(
     bound = BOUNDS[overflowed]
     link, largest = _bottleneck(trace), trace.known("queue_max")
     if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
-        return _of_lengths(largest, link, trace.known("loss"), overflowed)
+        return _of_lengths(trace, link, overflowed)
     rtt = trace.known("rtt")
     if rtt is None or capacity is None or not bases:
         return None, 0
@@ -512,35 +512,61 @@ def _buffer(
     return Estimate(most, most, np.inf, "pkt", how), random
 
 
-def _of_lengths(
-    largest: Floats, link: int, dropped: Floats | None, lost: bool | None
-) -> tuple[Estimate, int]:
+def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, int]:
     """The buffer of a link by the longest queue in each interval, and the number of random losses.
 
-    ``largest`` has these queues, packets: [time, link].  ``dropped`` are the packets dropped in
-    each interval, [time, flow], if the trace tells them, and ``lost`` says whether any was lost.
-    The buffer is known if at least the part ``OVERFLOWS`` of them were dropped when the queue was
-    within a packet of the longest.  Otherwise the queue may never have overflowed.
+    ``lost`` says whether any packet was lost.  The buffer is known if packets were dropped because
+    the queue was full (``_overflowed``).  Otherwise the queue may never have overflowed.
 
     A loss is random if no link had its longest queue then.  Other links with queues of ``NEAR``
-    packets at most do not count.  The number is 0 unless most intervals with losses have random
-    ones, and 0 for fewer than ``FEW`` losses.
+    packets at most do not count, nor does a queue that did not overflow.  The number is 0 unless
+    most intervals with losses have random ones, and 0 for fewer than ``FEW`` losses.
     """
-    tops = np.nanmax(largest, axis=0, initial=0.0)
+    largest, dropped = trace.get("queue_max"), trace.known("loss")
+    largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)
+    tops = largest.max(axis=0)
     top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, lost
     drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)
     if lost and drops.sum() > 0:
-        near = np.nan_to_num(largest) >= tops - 1
-        full = bool(drops[near[:, link]].sum() >= OVERFLOWS * drops.sum())
-        others = tops > NEAR
-        others[link] = True  # also a buffer of few packets
-        short = ~np.any(near[:, others], axis=1)
-        if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5:
+        longest = largest >= tops
+        served = trace.known("served")
+        packets = np.diff(trace.edges)
+        packets = packets if served is None else np.nan_to_num(served[:, link]) * packets
+        told = _overflowed(longest[:, link], drops, packets)
+        full = bool(told)
+        counted = tops > NEAR
+        counted[link] = full  # also a buffer of few packets
+        short = ~np.any(longest[:, counted], axis=1)
+        if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and told is not None:
             random = round(float(drops[short].sum()))
-        if not full:
+        if told is None:
+            bound = "packets were lost, but so many waited nearly always: a lower bound"
+        elif not full:
             bound = "packets were lost while fewer waited: a lower bound"
     high = top if full else np.inf
     return Estimate(top, top, high, "pkt", f"most packets that waited; {bound}"), random
+
+
+def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> bool | None:
+    """Whether packets were dropped because the queue was full; ``None`` if this cannot be told.
+
+    The arguments have one value per interval: whether the queue had its ``longest`` length, and the
+    numbers of ``drops`` and of all ``packets``.
+
+    The queue was full if at least the part ``OVERFLOWS`` of the drops were at the longest length,
+    and by two standard deviations more than chance explains, that is, more than their part of all
+    packets.  If the queue has this length nearly always, even all drops are not so many.  If most
+    drops were at shorter lengths, the longest length must have come twice: a full queue always has
+    the same length, but the peaks of a RED queue differ.
+    """
+    number, at_longest = float(drops.sum()), float(drops[longest].sum())
+    part = float(packets[longest].sum() / packets.sum()) if packets.sum() > 0 else 1.0
+    chance = number * part + 2.0 * math.sqrt(number * part * (1.0 - part))
+    if number <= chance:
+        return None
+    enough = at_longest >= OVERFLOWS * number and at_longest > chance
+    times = np.count_nonzero(np.diff(longest, prepend=False) & longest)
+    return enough and (2 * at_longest >= number or times > 1)
 
 
 def _loss(trace: Trace, losses: int) -> Estimate | None:
