@@ -95,7 +95,7 @@ def test_a_window_that_moves_after_a_long_wait_was_not_at_rest():
     for wait in np.arange(1.5, 3.0, 0.04):
         flow = Flow("waits", 0.06, alpha=wait, beta=wait)
         answer = limit_cycle(waitless(flow, capacity=1000.0, buffer=40.0))
-        assert not answer.residual > 1e-6, wait
+        assert answer.kind != "fixed point" or answer.residual <= 1e-6, wait
 
 
 def test_the_stack_counts():
