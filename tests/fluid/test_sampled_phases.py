@@ -343,6 +343,27 @@ def test_a_packet_of_an_odd_window_waits_at_its_receiver_if_rtts_differ(
     assert found.queue_mean == pytest.approx(packets.queue_mean, abs=1.0)
 
 
+def test_a_packet_at_its_receiver_brings_no_ack_to_a_growing_window() -> None:
+    """An odd window of N packets gets (N - 1)/2 ACKs in a round trip, each of which adds 1/N.
+
+    So it needs (N + 1/2)/((N - 1)/2) round trips to reach N + 1, and an even window
+    (N + 1/2)/(N/2). ``rounds`` moves each packet and agrees.
+    """
+    vm.register_law("steady-growth", lambda f: 1.0, slow_start="none")
+    flows = [
+        Flow("steady-growth", rtt, variant="ns2", delayed_ack=True, name=f"{rtt}", send_jitter=0.0)
+        for rtt in (0.05, 0.08)
+    ]
+    flows = [dataclasses.replace(flow, initial_window=5.0) for flow in flows]
+    case = Scenario((Link(1e5),), flows, run=Run(3.0, 0.0, runs=1))
+    found = {model: vm.simulate(case, model, samples=3001) for model in ("fluid", "rounds")}
+    for i, rtt in enumerate((0.05, 0.08)):
+        trips = sum((N + 0.5) / ((N - N % 2) / 2.0) for N in range(5, 15))
+        for data in found.values():
+            reached = data.time.values[data.window.values[:, i] >= 15.0 - 1e-6][0]
+            assert reached / rtt == pytest.approx(trips, rel=0.04)
+
+
 @pytest.mark.parametrize(
     ("law", "late", "holds"),
     [("vegas", True, False), ("vegas", False, True), ("newreno", True, True)],

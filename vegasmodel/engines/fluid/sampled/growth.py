@@ -234,7 +234,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
     """
     before = max(np.floor(flow.cwnd + WINDOW_ERROR), 1.0)
     if not flow.in_train:
-        flow.cwnd += m * g * before / (before + 0.5)
+        flow.cwnd += m * g * (before - flow.lacks) / (before + 0.5)
         return g, 0.0
     moving = g - min(flow.rest, g)
     flow.rest -= g - moving
