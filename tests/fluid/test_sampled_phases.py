@@ -11,7 +11,8 @@ import pytest
 import vegasmodel as vm
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled.march import next_event
-from vegasmodel.engines.fluid.sampled.records import LINK_STATE
+from vegasmodel.engines.fluid.sampled.records import LINK_STATE, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.round_trip import sample_delay
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
@@ -362,6 +363,35 @@ def test_a_packet_at_its_receiver_brings_no_ack_to_a_growing_window() -> None:
         for data in found.values():
             reached = data.time.values[data.window.values[:, i] >= 15.0 - 1e-6][0]
             assert reached / rtt == pytest.approx(trips, rel=0.04)
+
+
+@jit
+def _least(flows: Table[Sender], state: Table[LinkState], c: float) -> float:
+    sample_delay(flows, state[0], 1e-3, c)
+    return flows[0].least_delay
+
+
+@pytest.mark.parametrize(
+    ("late", "held", "more"), [(True, 0.0, 0.5), (True, 1.0, -0.5), (False, 0.0, 0.0)]
+)
+def test_the_least_delay_of_a_round_trip_is_that_of_packets_that_cause_an_ack(
+    held: float, more: float, *, late: bool
+) -> None:
+    """With delayed ACKs packets arrive in pairs, and the second waits a transmission time longer.
+
+    Their mean delay is 20 ms, and a transmission time 1 ms. At an even window the receiver
+    acknowledges the second of a pair, at an odd one the first. Linux's Vegas looks at the least
+    RTT of these ACKs.
+    """
+    c, s = 1000.0, 0.02
+    pair = [
+        Flow("vegas", rtt, variant="linux", delayed_ack=late, name=f"{rtt}") for rtt in (0.04, 0.08)
+    ]
+    flows, state = senders(Scenario((Link(c),), pair)), np.zeros(1, LINK_STATE)
+    flows["active"], flows["in_flight"] = True, [30.0 + held, 50.0 + held]
+    flows["least_delay"], flows["held_back"] = np.inf, held
+    state["delay"] = s
+    assert _least(flows, state, c) == pytest.approx(s + more / c, rel=1e-9)
 
 
 @pytest.mark.parametrize(

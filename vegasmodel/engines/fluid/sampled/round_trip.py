@@ -57,7 +57,8 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     If ACKs are delayed and RTTs differ, a flow sends its packets in pairs, and the second packet of
     a pair waits for the first (``queue.delay_alone``). The sample is that of the packet at which
     the receiver sends the ACK. This is the second packet of a pair if the window is even, and the
-    first one if it is odd (``queue.hold_back``).
+    first one if it is odd (``queue.hold_back``). The least delay of a round trip is that of such
+    packets, too.
 
     Returns the number of packets that all flows send in the step.
     """
@@ -80,11 +81,11 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
                 g = h / trip
                 part = min(max(train_part(flow, now, c) - flow.round_part, 0.0), g) / g
             follows = sends_pairs(flow) and flow.held_back == 0.0
-            seen = alone + (1.0 / c if follows else 0.0) + 0.5 * max(others / c - s, 0.0)
-            flow.delay_sum += part * packets * seen
+            least = alone + (1.0 / c if follows else 0.0)
+            flow.delay_sum += part * packets * (least + 0.5 * max(others / c - s, 0.0))
             flow.round_sent += part * packets
             flow.sent = part * packets
-            flow.least_delay = min(flow.least_delay, s)
+            flow.least_delay = min(flow.least_delay, least)
     return arrivals
 
 
