@@ -14,6 +14,7 @@ from vegasmodel.engines.fluid.sampled import drops, random_drops
 from vegasmodel.engines.fluid.sampled.records import (
     FLOW,
     LINK_STATE,
+    NEVER,
     Bottleneck,
     LinkState,
     Sender,
@@ -130,6 +131,27 @@ def test_a_burst_at_red_that_fills_the_buffer_loses_only_what_finds_no_room() ->
     flows["active"], flows["extra"], flows["cwnd"] = True, 149.0, 150.0
     assert full(flows, link_state(), bottleneck(room=100.0, min_threshold=90.0)) == 50.0
     assert flows["burst_lost"][0] == 50.0
+
+
+def test_packets_of_vegas_s_slow_start_that_find_no_room_do_not_reach_red() -> None:
+    """8 of 10 packets find the buffer full. RED drops those that arrive: the other 2, not all 10.
+
+    RED's average is above its upper threshold, and packets wait.
+    """
+    flows, state = bursting(0.0), link_state(step=0.05, red_average=50.0, red_waiting=4.0)
+    state["red_count"] = 1.0
+    flows["active"], flows["in_slow_start"], flows["decides_slow_start"] = True, True, True
+    flows["cwnd"], flows["in_flight"], flows["rtt"] = 40.0, 40.0, 1.0
+    flows["extra"], flows["arrives"], flows["burst"], flows["interval"] = 10.0, 10.0, 10.0, NEVER
+    overflow_then_arrive(flows, state, bottleneck(room=2.0, weight=1e-9))
+    assert flows["undetected"][0] == flows["lost"][0] == 10.0
+
+
+@jit
+def overflow_then_arrive(flows: Table[Sender], state: Table[LinkState], link: Bottleneck) -> None:
+    """Let the packets of a step arrive at the buffer, and then at RED."""
+    drops.overflow(flows, state[0], link, False)
+    random_drops.drop_at_random(flows, state[0], link, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -503,6 +525,22 @@ def test_slow_start_of_vegas_overflows_a_small_buffer_at_red_as_in_ns2(
     run_ = Run(60.0, 20.0, runs=5, start_jitter=0.5)
     found = run(Scenario((Link(capacity, buffer=buffer, queue=red),), (flow,), run=run_))
     np.testing.assert_allclose(found.throughput, rate, rtol=0.02, atol=2.0 * error)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rtt", "buffer", "alpha"),
+    [(4665.0, 0.282, 9.0, 3.0), (1157.0, 0.212, 17.0, 2.0), (2000.0, 0.15, 25.0, 3.0)],
+)
+def test_slow_start_of_linux_s_vegas_overflows_a_small_buffer_at_red_as_in_rounds(
+    capacity: float, rtt: float, buffer: float, alpha: float
+) -> None:
+    """Linux's Vegas doubles its window in each round trip, so its slow start sends bursts, too."""
+    red = Red(2.0, 6.0, max_probability=0.1, weight=0.002)
+    flow = Flow("vegas", rtt, alpha=alpha, beta=alpha, variant="linux")
+    timing = Run(60.0, 20.0, runs=5, start_jitter=0.5)
+    s = Scenario((Link(capacity, buffer=buffer, queue=red),), (flow,), run=timing)
+    found, other = run(s).throughput, predict(s, "rounds").throughput
+    np.testing.assert_allclose(found, other, rtol=0.05)
 
 
 def test_at_red_the_papers_vegas_lacks_the_timeouts_of_ns2s() -> None:

@@ -111,6 +111,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
         if over > 0.0:
             flow.extra -= over
             flow.extra_lost += over
+            flow.arrives = max(flow.arrives - over, 0.0)  # else RED might drop them once more
             flow.burst -= over
             flow.at_once = max(flow.at_once - over, 0.0)
             flow.lost_of_pairs = flow.in_slow_start
