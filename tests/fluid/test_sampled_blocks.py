@@ -12,7 +12,7 @@ import pytest
 
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled import growth, holes, short_round
-from vegasmodel.engines.fluid.sampled.records import FLOW, Sender
+from vegasmodel.engines.fluid.sampled.records import FLOW, NEVER, Sender
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.tables import Table, jit
 from vegasmodel.metrics import Floats
@@ -78,6 +78,91 @@ def test_short_round_ends_with_the_last_packet_of_a_run(
 ) -> None:
     """A run of ns-2 (baseRTT 7 ACKs = 8.5 ms at 819 pkt/s) and runs counted by hand."""
     assert acks_after(np.zeros(1, FLOW), packets, doubles) == acks
+
+
+@jit
+def note_block(flows: Table[Sender], block: int, fates: Floats) -> None:
+    """Let a block of these packets arrive at RED: 1 is a packet that RED drops."""
+    flow = flows[0]
+    flow.block, flow.passed, flow.clean = block, 0.0, -1.0
+    for fate in fates:
+        short_round.note(flow, fate == 1.0)
+        flow.undetected += fate
+
+
+@pytest.mark.parametrize(
+    ("blocks", "before", "beyond", "run", "acks"),
+    [
+        # the round trip ends with the first packet of block 2: block 1 loses two before it
+        (["0101", "11110"], 2.0, 4.0, 0.0, 1.0),  # trains of 2 and 2: the 4th ends the second
+        (["01", "0110"], 1.0, 2.0, 0.0, 1.0),  # a train of 2
+        (["01", "0111"], 1.0, 3.0, 3.0, 0.0),  # no packet behind the run has passed yet
+        (["01", "010"], 1.0, 1.0, 0.0, 0.0),  # the first of its train: no ACK of it comes before
+        (["1110"], 0.0, 3.0, 0.0, 0.0),  # the round trip ends with the first lost packet itself
+        (["11110"], 0.0, 4.0, 0.0, 1.0),
+        (["01", "01101110"], 1.0, 5.0, 0.0, 1.0),  # the first run decides
+        (["01", "010110"], 1.0, 3.0, 0.0, 1.0),  # or the next, if the first gives no short round
+    ],
+)
+def test_vegas_s_losses_are_counted_before_and_beyond_the_end_of_its_round_trip(
+    blocks: list[str], before: float, beyond: float, run: float, acks: float
+) -> None:
+    """Counted by hand by the rules of ns-2 (tcp-vegas.cc: ``v_begseq_``), with a window of 20."""
+    flows = np.zeros(1, FLOW)
+    flows["in_flight"], flows["doubles"], flows["first_block"] = 20.0, 1, NEVER
+    for number, fates in enumerate(blocks, start=1):
+        note_block(flows, number, np.array([float(fate) for fate in fates]))
+    flow = flows[0]
+    assert (flow["lost_before"], flow["lost_beyond"]) == (before, beyond)
+    assert (flow["run"], flow["short_round"]) == (run, acks)
+    last = blocks[-1]
+    first = last.index("1") if "1" in last else -1.0
+    assert (flow["clean"], flow["passed"]) == (first, last.count("0"))
+
+
+def test_losses_of_an_earlier_recovery_do_not_count() -> None:
+    """The sender has detected them, so the next loss is a first one again."""
+    flows = np.zeros(1, FLOW)
+    flows["in_flight"], flows["doubles"], flows["first_block"] = 20.0, 1, NEVER
+    note_block(flows, 1, np.array([0.0, 1.0]))
+    note_block(flows, 2, np.array([1.0, 1.0, 0.0]))
+    flows["undetected"] = 0.0
+    note_block(flows, 7, np.array([0.0, 1.0, 1.0]))
+    assert (flows["lost_before"][0], flows["lost_beyond"][0]) == (2.0, 0.0)
+    assert flows["short_round"][0] == 0.0
+
+
+@jit
+def base_after(flows: Table[Sender], c: float, W: float, arrived: float, *, fast: bool) -> float:
+    """Vegas's baseRTT after a timeout, in seconds."""
+    flow = flows[0]
+    short_round.lose_base(flow, c, W, arrived, fast)
+    return flow.rtt - flow.wait + flow.over_estimate
+
+
+@pytest.mark.parametrize(
+    ("fields", "arrived", "fast", "acks"),  # acks: those whose time becomes baseRTT; 0: it stays
+    [
+        ({"short_round": 7.0}, 10.0, False, 7.0),  # Vegas repairs nothing before its timeout
+        ({"short_round": 0.0, "run": 8.0}, 15.0, False, 0.0),  # nothing behind the run has arrived
+        # Vegas repairs two losses. The third ends the round trip; else the packet behind two of
+        # them does, and its ACK comes before the timeout.
+        ({"short_round": 7.0, "lost_before": 2.0, "from_begin": True}, 10.0, True, 7.0),
+        ({"short_round": 7.0, "lost_before": 1.0, "from_begin": True}, 10.0, True, 0.0),
+        ({"short_round": 7.0, "lost_before": 2.0, "from_begin": False}, 10.0, True, 0.0),
+        ({"short_round": 7.0, "lost_before": 3.0, "from_begin": False}, 10.0, True, 7.0),
+    ],
+)
+def test_a_short_round_becomes_the_base_rtt_after_a_timeout(
+    fields: dict[str, float], arrived: float, acks: float, *, fast: bool
+) -> None:
+    """By hand by the rules of tcp-vegas.cc; ACKs come at the link's rate of 1000 packets/s."""
+    flows = np.zeros(1, FLOW)
+    flows["rtt"], flows["wait"], flows["over_estimate"], flows["decrease"] = 0.1, 0.01, 0.02, 0.75
+    for name, value in fields.items():
+        flows[name] = value
+    base = base_after(flows, 1000.0, 20.0, arrived, fast=fast)
+    assert base == pytest.approx(acks / 1000.0 if acks else 0.09 + 0.02, rel=1e-12)
 
 
 @pytest.mark.parametrize(
