@@ -10,7 +10,7 @@ import pytest
 import vegasmodel as vm
 from vegasmodel.engines.fluid.one_run import begin, frame
 from vegasmodel.engines.fluid.run import run
-from vegasmodel.engines.fluid.sampled import drops, recovery
+from vegasmodel.engines.fluid.sampled import drops, march, random_drops, recovery, round_trip
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.rounds import timer
@@ -161,6 +161,61 @@ def test_frequent_random_losses_make_a_flow_wait_as_in_ns2(
     flow = Flow(law, rtt, variant="ns2", send_jitter=0.0)
     rates = run(Scenario((link,), (flow,), run=Run(300.0, 60.0, runs=60))).throughput
     assert rates[0] == pytest.approx(measured, rel=0.18)
+
+
+@jit
+def _few(flows: Table[Sender], state: Table[LinkState], link: Bottleneck, g: float) -> float:
+    random_drops.few_at_random(flows[0], state[0], link, g)
+    return flows[0].lost
+
+
+@pytest.mark.parametrize(("lasts", "lost"), [(0.1, 2.0), (0.2, 0.0), (0.07, 2.0)])
+def test_packets_after_a_timeout_are_sent_when_their_round_trip_ends(
+    lasts: float, lost: float
+) -> None:
+    """At RED a round trip of slow start lasts as long as its first packet takes (``round_lasts``).
+
+    The link loses every packet. A step of 0.015 s begins when nine tenths of a round trip are over.
+    """
+    link = Link(1000.0, buffer=60.0, loss=0.5, queue=Red(10.0, 30.0))
+    scenario = Scenario((link,), (Flow("newreno", 0.1, variant="ns2"),))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["in_slow_start"], flows["in_flight"] = True, True, 2.0
+    flows["resends"], flows["round_part"], flows["round_lasts"] = 1.0, 0.9, lasts
+    state["time"], state["step"] = 50.0, 0.015
+    frail = frame(scenario, flows)[0]._replace(loss=1.0)
+    assert _few(flows, state, frail, 0.15) == lost
+
+
+@jit
+def _admit(flows: Table[Sender], state: Table[LinkState], link: Bottleneck) -> None:
+    march.admit(flows, state[0], link)
+
+
+@jit
+def _acks(flows: Table[Sender], state: Table[LinkState]) -> None:
+    round_trip.on_acks(flows[0], state[0], 0.1, 1000.0, False)
+
+
+@pytest.mark.parametrize("begins", ["start", "loss"])
+def test_a_round_trip_of_slow_start_lasts_until_its_first_packet_returns(begins: str) -> None:
+    """50 packets wait at RED when the first packet of the round trip arrives, at 1000 packets/s."""
+    link = Link(1000.0, buffer=60.0, queue=Red(10.0, 30.0))
+    scenario = Scenario((link,), (Flow("tahoe", 0.1, variant="ns2", send_jitter=0.0),))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    state["red_waiting"], state["step"] = 50.0, 0.01
+    if begins == "start":
+        _admit(flows, state, frame(scenario, flows)[0])
+    else:
+        flows["active"], flows["cwnd"], flows["in_flight"] = True, 20.0, 20.0
+        flows["undetected"], flows["hears_in"], flows["detection_in"] = 1.0, 0.006, 0.06
+        _acks(flows, state)
+        # the loss was detected 0.006 s after the step began, and 0.004 s of the round trip are over
+        assert flows["round_part"][0] == pytest.approx(0.04)
+    assert flows["in_slow_start"][0]
+    assert flows["round_lasts"][0] == pytest.approx(0.15)
 
 
 @pytest.mark.parametrize(("law", "backoff"), [("vegas", 4.0), ("newreno", 2.0)])

@@ -46,6 +46,15 @@ def comes_in_trains(flow: Sender) -> bool:
 
 
 @jit
+def round_passed(flow: Sender, now: LinkState, g: float) -> float:
+    """The part of the flow's round trip that passes in the present step of ``g`` round trips.
+
+    The round trip of a train is shorter than those of later packets: ``round_lasts``.
+    """
+    return now.step / flow.round_lasts if comes_in_trains(flow) else g
+
+
+@jit
 def arrival_rate(flow: Sender, s: float) -> float:
     """The rate at which ACKs release packets of the flow, in pkt/s, at a queueing delay of ``s`` s.
 

@@ -15,7 +15,7 @@ from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflo
 from vegasmodel.engines.fluid.sampled.growth import grow
 from vegasmodel.engines.fluid.sampled.law import drift
 from vegasmodel.engines.fluid.sampled.line import to_comparison
-from vegasmodel.engines.fluid.sampled.queue import delay, train_part
+from vegasmodel.engines.fluid.sampled.queue import delay, round_trip_of_train, train_part
 from vegasmodel.engines.fluid.sampled.records import (
     NEVER,
     WINDOW_ERROR,
@@ -54,7 +54,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             if flow.measures_base:
                 flow.over_estimate = np.inf if flow.untimed else now.delay
             flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
-            flow.round_lasts = flow.rtt + now.delay
+            flow.round_lasts = round_trip_of_train(flow, now, link.capacity)
             flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
             flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
             flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0

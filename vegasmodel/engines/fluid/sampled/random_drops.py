@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.blocks import burst_is_block, line_up_behind, sends
-from vegasmodel.engines.fluid.sampled.chance import draw, victim
+from vegasmodel.engines.fluid.sampled.chance import draw, round_passed, victim
 from vegasmodel.engines.fluid.sampled.drops import lose
 from vegasmodel.engines.fluid.sampled.queue import delay, in_network, red_probability
 from vegasmodel.engines.fluid.sampled.records import (
@@ -99,9 +99,10 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
     if ago < 0.0 or flow.recovery_left > 0.0:
         return
     if ago >= now.step:
-        if flow.round_part + g < 1.0:
+        passed = round_passed(flow, now, g)
+        if flow.round_part + passed < 1.0:
             return
-        ago = (flow.round_part + g - 1.0) / g * now.step
+        ago = (flow.round_part + passed - 1.0) / passed * now.step
     lost = 0.0
     for k in range(int(flow.in_flight - flow.undetected)):
         now.loss_gap += 1.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
+from vegasmodel.engines.fluid.sampled.chance import round_passed
 from vegasmodel.engines.fluid.sampled.law import decide, source
 from vegasmodel.engines.fluid.sampled.line import (
     begin_recovery,
@@ -223,15 +223,15 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
                 begin_recovery(flow, now, before, left, c)
             losses = 1
             if flow.in_slow_start:  # a new round trip has begun
-                flow.round_part = -left - g
-                flow.round_lasts = flow.rtt + now.delay
+                flow.round_lasts = round_trip_of_train(flow, now, c)
+                flow.round_part = -left - round_passed(flow, now, g)
                 flow.burst, flow.next_burst = 0.0, 0.0
                 flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.trips += g
     flow.rests_for = max(flow.rests_for - now.step, 0.0)
     if compares_in <= g and not (flow.in_slow_start or hears_nothing(flow, now)):
         compare(flow, now, g - compares_in, c)
-    flow.round_part += now.step / flow.round_lasts if comes_in_trains(flow) else g
+    flow.round_part += round_passed(flow, now, g)
     if flow.round_part >= 1.0:
         flow.round_part -= np.floor(flow.round_part)
         flow.round_lasts = round_trip_of_train(flow, now, c)
