@@ -138,10 +138,14 @@ class OneOf:
             return self.plain.write(value)
         if self.table is not None and isinstance(value, self.table.cls):
             return self.table.write(value)
-        for key, rule in self.tagged.items():
-            if isinstance(rule, Table) and isinstance(value, rule.cls):
-                return {key: rule.write(value)}
-        return value
+        key = self.tag(value)
+        return {key: self.tagged[key].write(value)} if key else value
+
+    def tag(self, value: Any) -> str:
+        """The key of ``tagged`` whose rule makes such objects, or an empty text."""
+        rules = self.tagged.items()
+        made = (key for key, r in rules if isinstance(r, Table) and isinstance(value, r.cls))
+        return next(made, "")
 
     def _number(self, plain: Rule, value: object, where: str, packet_size: float | None) -> Any:
         try:
@@ -246,7 +250,9 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
             number = field.metadata["rule"].read(str(value), place, of)
             changes |= {} if isinstance(number, Unresolved) else {field.name: number}
         elif isinstance(value, Checked):
-            settled = resolve(value, _join(where, key), {}, size)
+            rule, place = field.metadata["rule"], _join(where, key)
+            tag = rule.tag(value) if isinstance(rule, OneOf) else ""
+            settled = resolve(value, _join(place, tag) if tag else place, {}, size)
             if settled is not value:
                 changes[field.name] = settled
     return evolve(part, changes, where) if changes else part

@@ -97,8 +97,11 @@ def _from_1(index: re.Match[str]) -> str:
 def show(value: object) -> str:
     """A value as an error message shows it: its ``repr`` on one line, cut to 80 characters.
 
-    A float is shown without the rounding error of its last digits.
+    A float is shown without the rounding error of its last digits. A tuple is shown as a list,
+    because a list in a scenario file is a tuple in Python.
     """
+    if type(value) is tuple:
+        value = list(value)
     if isinstance(value, float):
         rounded = float(f"{value:.{sys.float_info.dig}g}")
         value = rounded if math.isfinite(rounded) else float(value)  # the greatest may round to inf
@@ -332,7 +335,8 @@ def _allowed(kind: str, low: float, high: float, *, low_open: bool, infinite: bo
     parts = [f"{'more than' if low_open else 'at least'} {low:g}{unit}"]
     if math.isfinite(high):
         parts.append(f"at most {high:g}{unit}")
-    return f"{KINDS[kind].allowed}, {' and '.join(parts)}" + (' (or "inf")' if infinite else "")
+    said = "a number such as 1.5" if kind == "fraction" and high > 1.0 else KINDS[kind].allowed
+    return f"{said}, {' and '.join(parts)}" + (' (or "inf")' if infinite else "")
 
 
 def _to_float(
