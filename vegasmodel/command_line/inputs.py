@@ -22,26 +22,35 @@ __all__ = [
 FILE = click.Path(path_type=Path)
 
 
-class Number(click.ParamType):
-    """The type of an option whose value is a number.
+class Number(click.types.FloatParamType):
+    """The type of an option whose value is a number; errors and the help call it a number.
 
-    ``name`` is what the help calls it, and ``allowed`` is what the error says that it must be.
+    Click's own type calls it a float.
     """
 
-    def __init__(self, name: str, read: Callable[[Any], float], allowed: str) -> None:
-        self.name, self.read, self.allowed = name, read, allowed
+    name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, _: click.Context | None) -> Any:
-        """The value as a number."""
-        try:
-            return self.read(value)
-        except ValueError:
-            where = str(param.name) if param is not None else self.name
-            raise FieldError(where, value, self.allowed) from None
+        """The value as a float."""
+        return _read(float, value, param, "a number")
 
 
-NUMBER = Number("number", float, "a number")
-WHOLE = Number("integer", int, "a whole number")
+class Whole(click.types.IntParamType):
+    """The type of an option whose value is a whole number; errors say so."""
+
+    def convert(self, value: Any, param: click.Parameter | None, _: click.Context | None) -> Any:
+        """The value as an int."""
+        return _read(int, value, param, "a whole number")
+
+
+def _read(kind: type[float], value: Any, param: click.Parameter | None, allowed: str) -> float:
+    try:
+        return kind(value)
+    except ValueError:
+        raise FieldError(str(param and param.name), value, allowed) from None
+
+
+NUMBER, WHOLE = Number(), Whole()
 
 
 def offer(words: Callable[[click.Context], Iterable[str]]) -> Any:
