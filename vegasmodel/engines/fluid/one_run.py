@@ -14,6 +14,7 @@ import numpy as np
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.engines.fluid.pauses import running, whole
+from vegasmodel.engines.fluid.records import empty_tally
 from vegasmodel.engines.starts import random_delays
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
@@ -41,7 +42,7 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
 
     n, state = flows.size, begin(scenario, flows, k)
     record = np.full((time.size, 3 * n + 1), np.nan)
-    before, after = continuous.empty_tally(n), continuous.empty_tally(n)
+    before, after = empty_tally(n), empty_tally(n)
     with running(lambda: float(state["time"][0]), scenario.run.duration):
         for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
             lost, told = flows["lost"].copy(), (*frame(scenario, flows), False, out, time, record)

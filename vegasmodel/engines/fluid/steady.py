@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vegasmodel.engines.fluid.continuous import averages, empty_tally
+from vegasmodel.engines.fluid.continuous import averages
 from vegasmodel.engines.fluid.methods import unsupported
 from vegasmodel.engines.fluid.one_run import advance, begin, frame
+from vegasmodel.engines.fluid.records import Tally, empty_tally
 from vegasmodel.engines.fluid.run import sound
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.laws import find
@@ -30,7 +31,6 @@ from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.status import Status
 
 if TYPE_CHECKING:
-    from vegasmodel.engines.fluid.records import Tally
     from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-6  # packets: states that differ by at most this count as equal
