@@ -82,28 +82,29 @@ def course(
     total = 0.0
     windows, waits, at = [], [], max(READ, n * every)
     until = at + SPAN
-    while events:
-        now, i = heapq.heappop(events)
-        while at <= min(now, until):
+    while True:
+        now, i = events[0]
+        while at <= now and at <= until:
             windows.append(list(W))
             waits.append(max(0.0, total / CAPACITY - D))
             at += TICK
         if now >= until:
             break
-        RTT = D + max(0.0, total / CAPACITY - D)
-        sample = max(RTT + noise * rng.standard_normal(), MIN_RTT)
-        if not known:
-            least[i] = min(least[i], sample)
-        if W[i] == 0.0:  # its first packet waits behind those of the others
+        wait, window = total / CAPACITY - D, W[i]
+        RTT = D + wait if wait > 0.0 else D  # ``max`` takes longer
+        sample = max(RTT + noise * rng.standard_normal(), MIN_RTT) if noise else RTT
+        if not known and sample < least[i]:
+            least[i] = sample
+        if window == 0.0:  # its first packet waits behind those of the others
             moved = FIRST
         else:
-            Diff = W[i] * (1 - least[i] / sample)
+            Diff = window * (1 - least[i] / sample)
             if rounded:
                 Diff = float(int(Diff + 0.5))
-            moved = max(W[i] + step * (int(Diff < alpha) - int(Diff > beta)), 1.0)  # (1)
-        total += moved - W[i]
+            moved = max(window + step * ((Diff < alpha) - (Diff > beta)), 1.0)  # (1)
+        total += moved - window
         W[i] = moved
-        heapq.heappush(events, (now + RTT, i))
+        heapq.heapreplace(events, (now + RTT, i))
     return Course(np.array(windows), np.array(waits))
 
 
