@@ -16,11 +16,10 @@ demo: setup  ## each model beside ns-2: tables, errors, pictures in out/
 test: setup  ## all tests
 	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
 
-# Files in which a test looks for a simulator or a compiler, and others on commands that need one.
-LOOKING := $(addprefix tests/packets/test_, campaign.py doubts.py engine.py evaluation_table2.py \
-  measured.py ns2_run.py ns2_script.py ns2_trace.py ns3_run.py ns3_script.py reference.py sizes.py) \
-  $(addprefix tests/commands/test_, compare.py every_command.py predict.py) \
-  tests/test_bad_input.py tests/test_kernel_recipe.py
+# Files in which a test looks for a simulator or a compiler, or starts a process that may.
+LOOKING := $(addprefix tests/packets/test_, campaign.py engine.py evaluation_table2.py ns2_run.py \
+  ns2_script.py ns2_trace.py ns3_run.py reference.py) \
+  tests/commands/test_every_command.py tests/test_kernel_recipe.py
 
 hidden: setup  ## the tests that look for simulators, as on a machine that has none
 	$(BIN)/pytest -n 2 --dist loadfile --hide-engines $(LOOKING)
