@@ -89,9 +89,12 @@ def settled(
 
 def _wait(W: Floats) -> float:
     """Queueing delay at which the rates of these windows add up to the capacity."""
-    if np.sum(W / D) <= CAPACITY:
-        return 0.0
-    return float(brentq(lambda s: float(np.sum(W / (D + s))) - CAPACITY, 0.0, 10.0, xtol=1e-14))
+    each = list(zip(W.tolist(), D.tolist(), strict=True))  # of four, arrays take longer
+
+    def excess(s: float) -> float:
+        return sum(w / (d + s) for w, d in each) - CAPACITY
+
+    return float(brentq(excess, 0.0, 10.0, xtol=1e-14)) if excess(0.0) > 0 else 0.0
 
 
 def _own_gain() -> Found:
