@@ -162,7 +162,9 @@ def _capacity(trace: Trace) -> Estimate | None:
     lengths = np.diff(trace.edges)
     link, served = _bottleneck(trace), trace.known("served")
     if link is not None and served is not None:
-        return _of_link(trace, link, served[:, link])
+        found = _of_link(trace, link, served[:, link])
+        if found is not None:
+            return found
     known_rates = delivered_by_all(trace)
     if known_rates is None:
         return None
@@ -183,16 +185,20 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
     busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
     packets, seconds = busy_periods(busy, counts, lengths)
-    if packets.size and np.median((rate * lengths)[known]) > RUN:
-        # such a long interval may contain idle times, even if its mean queue is long
-        rates = blocks(rate[known], lengths[known], finest=len(lengths))
-        how = f"most packets sent into link {name} in an interval"
-        middle, most = np.median(rates), rates.max()
-        return Estimate(float(most), float(middle), float(most), "pkt/s", how)
-    mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
-    most = 0.0
+    most, long = 0.0, np.median((rate * lengths)[known]) > RUN
     if _only_these_flows(trace, float(counts.sum())):
         most = most_in_any_time(counts, lengths, _starts(trace))
+    if packets.size and long:
+        # such a long interval may contain idle times, even if its mean queue is long
+        rates = blocks(rate[known], lengths[known], finest=len(lengths))
+        middle, largest = np.median(rates), rates.max()
+        usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
+        # a full link sends as much in most of them, and in no time more
+        if not most or min(usual, largest) >= max(most, largest) * (1 - LATE):
+            how = f"most packets sent into link {name} in an interval"
+            return Estimate(float(largest), float(middle), float(largest), "pkt/s", how)
+        packets = packets[:0]
+    mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
     if most > mean * (1 + LATE):  # most intervals were partly idle
         how = f"most packets sent into link {name} in any time: a lower bound"
         return Estimate(most, most, np.inf, "pkt/s", how)
