@@ -115,7 +115,7 @@ def test_what_the_trace_cannot_tell_stays_the_default_and_says_so():
 @pytest.mark.parametrize(
     ("losses", "law", "buffer", "said"),
     [
-        ({"loss": np.ones((10, 2))}, "vegas", 2.0, "the queue overflowed"),
+        ({"loss": np.ones((10, 2))}, "vegas", 2.0, "packets were lost"),
         ({"retransmits": np.zeros((10, 2))}, "vegas", math.inf, "nothing was lost"),
         ({"retransmits": np.zeros((10, 2))}, "reno", math.inf, "nothing was lost"),
         ({"retransmits": [[0.0, math.nan]] * 10}, "vegas", 2.0, "does not tell whether packets"),

@@ -512,8 +512,7 @@ def _buffer(
         return None, random
     most = wait * capacity.value
     if overflowed:  # a mean or a sample can miss the longest queue of its interval
-        first = "packets were lost" if random else bound
-        bound = f"{first}, but an interval's RTT is not its largest: a lower bound"
+        bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
     how = f"({how} - base RTT) capacity; {bound}"
     return Estimate(most, most, np.inf, "pkt", how), random
 
