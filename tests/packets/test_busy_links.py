@@ -116,7 +116,7 @@ def test_long_intervals_tell_the_capacity_if_the_link_sends_as_much_in_most(full
     trace = make("ns2", 0.1 * np.arange(1.0, 401.0), ["a"], figures, links=["l"])
     found = estimate(trace).capacity
     if full:
-        assert (found.value, found.high) == (pytest.approx(1000.0, rel=0.08), found.value)
+        assert (found.value, found.high) == (pytest.approx(1000.0, rel=0.01), found.value)
     else:
         assert found.value <= 900.0
         assert (found.high, "a lower bound" in found.how) == (math.inf, True)

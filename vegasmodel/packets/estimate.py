@@ -191,12 +191,12 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     if packets.size and long:
         # such a long interval may contain idle times, even if its mean queue is long
         rates = blocks(rate[known], lengths[known], finest=len(lengths))
-        middle, largest = np.median(rates), rates.max()
+        middle, largest = float(np.median(rates)), max(float(rates.max()), most)
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
         # a full link sends as much in most of them, and in no time more
-        if not most or min(usual, largest) >= max(most, largest) * (1 - LATE):
+        if not most or usual >= largest * (1 - LATE):
             how = f"most packets sent into link {name} in an interval"
-            return Estimate(float(largest), float(middle), float(largest), "pkt/s", how)
+            return Estimate(largest, middle, largest, "pkt/s", how)
         packets = packets[:0]
     mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
     if most > mean * (1 + LATE):  # most intervals were partly idle
