@@ -571,7 +571,7 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
         return None
     enough = at_longest >= OVERFLOWS * number and at_longest > chance
     times = np.count_nonzero(np.diff(longest, prepend=False) & longest)
-    return enough and (2 * at_longest >= number or times > 1)
+    return bool(enough and (2 * at_longest >= number or times > 1))
 
 
 def _loss(trace: Trace, losses: int) -> Estimate | None:
