@@ -35,7 +35,9 @@ from vegasmodel.fields.rules import Quantity
 from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
 from vegasmodel.packets.activity import ends_early, idle_flows
-from vegasmodel.packets.estimate import Estimate, Estimates, estimate, lost_packets
+from vegasmodel.packets.buffer import lost_packets
+from vegasmodel.packets.estimate import Estimates, estimate
+from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of

@@ -1,0 +1,146 @@
+"""Estimates from a trace the buffer of its bottleneck, and the probability of random losses.
+
+The lengths of the queue tell the buffer, or RTTs do (``full_queue.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.fields import kinds
+from vegasmodel.packets.busy_times import carried
+from vegasmodel.packets.capacity import bottleneck, of_flows
+from vegasmodel.packets.estimated import Estimate
+from vegasmodel.packets.full_queue import FEW, longest_wait
+from vegasmodel.packets.gaps import packets_in_all
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import Floats
+
+__all__ = ["buffer_of", "loss_of", "lost_packets"]
+
+OVERFLOWS = 0.1  # of the lost packets; by chance, fewer are lost when the queue is longest
+SMALL = 2  # packets: a longer queue at another link may be its full one
+
+
+@kinds.checked
+def lost_packets(trace: Trace) -> bool | None:
+    """Whether a packet was lost or retransmitted; ``None`` if the trace does not tell.
+
+    The result is ``None`` if the trace shows no such packet, and for some flow it records neither
+    losses nor retransmissions.
+    """
+    found = [trace.known(name) for name in ("loss", "retransmits")]
+    counts = [values for values in found if values is not None]
+    if any(np.nansum(values) > 0 for values in counts):
+        return True
+    told = [np.isfinite(values).any(axis=0) for values in counts]
+    return False if told and bool(np.any(told, axis=0).all()) else None
+
+
+BOUNDS = {
+    True: "the queue overflowed",
+    False: "nothing was lost: a lower bound",
+    None: "the trace does not tell whether packets were lost: a lower bound",
+}
+
+
+def buffer_of(
+    trace: Trace, capacity: Estimate | None, bases: Mapping[str, Estimate]
+) -> tuple[Estimate | None, int]:
+    """The buffer, and the number of losses if most came while the queue was not full, else 0."""
+    overflowed, again = lost_packets(trace), trace.known("retransmits")
+    bound = BOUNDS[overflowed]
+    link, largest = bottleneck(trace), trace.known("queue_max")
+    if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
+        return _of_lengths(trace, link, overflowed)
+    rtt = trace.known("rtt")
+    if rtt is None or capacity is None or not bases:
+        return None, 0
+    clean = "none across retransmissions" in trace.provenance.get("rtt", "")  # a capture's RTTs
+    if again is not None and not clean:  # ACKs of packets behind a lost one are delayed
+        rtt = np.where(again > 0, np.nan, rtt)
+    waits = carried(trace, rtt - of_flows(trace, bases), capacity.value)
+    wait, how, random = longest_wait(trace, waits)
+    if not wait > 0:
+        return None, random
+    most = wait * capacity.value
+    if overflowed:  # a mean or a sample can miss the longest queue of its interval
+        bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
+    how = f"({how} - base RTT) capacity; {bound}"
+    return Estimate(most, most, np.inf, "pkt", how), random
+
+
+def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, int]:
+    """The buffer of a link by the longest queue in each interval, and the number of random losses.
+
+    ``lost`` says whether any packet was lost.  The buffer is known if packets were dropped because
+    the queue was full (``_overflowed``).  Otherwise the queue may never have overflowed.
+
+    A loss is random if no link had its longest queue then.  Other links with queues of ``SMALL``
+    packets at most do not count, nor does a queue that did not overflow.  The number is 0 unless
+    most intervals with losses have random ones, and 0 for fewer than ``FEW`` losses.
+    """
+    largest, dropped = trace.get("queue_max"), trace.known("loss")
+    largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)
+    tops = largest.max(axis=0)
+    top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, lost
+    drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)
+    if lost and drops.sum() > 0:
+        longest = largest >= tops
+        served = trace.known("served")
+        packets = np.diff(trace.edges)
+        packets = packets if served is None else np.nan_to_num(served[:, link]) * packets
+        told = _overflowed(longest[:, link], drops, packets)
+        full = bool(told)
+        counted = tops > SMALL
+        counted[link] = full  # also a buffer of few packets
+        short = ~np.any(longest[:, counted], axis=1)
+        if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and told is not None:
+            random = round(float(drops[short].sum()))
+        if told is None:
+            bound = "packets were lost, but so many waited nearly always: a lower bound"
+        elif not full:
+            bound = "packets were lost while fewer waited: a lower bound"
+    high = top if full else np.inf
+    return Estimate(top, top, high, "pkt", f"most packets that waited; {bound}"), random
+
+
+def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> bool | None:
+    """Whether packets were dropped because the queue was full; ``None`` if this cannot be told.
+
+    The arguments have one value per interval: whether the queue had its ``longest`` length, and the
+    numbers of ``drops`` and of all ``packets``.
+
+    The queue was full if at least the part ``OVERFLOWS`` of the drops were at the longest length,
+    and by two standard deviations more than chance explains, that is, more than their part of all
+    packets.  If the queue has this length nearly always, even all drops are not so many.  If most
+    drops were at shorter lengths, the longest length must have come twice: a full queue always has
+    the same length, but the peaks of a RED queue differ.
+    """
+    number, at_longest = float(drops.sum()), float(drops[longest].sum())
+    part = float(packets[longest].sum() / packets.sum()) if packets.sum() > 0 else 1.0
+    chance = number * part + 2.0 * math.sqrt(number * part * (1.0 - part))
+    if number <= chance:
+        return None
+    enough = at_longest >= OVERFLOWS * number and at_longest > chance
+    times = np.count_nonzero(np.diff(longest, prepend=False) & longest)
+    return bool(enough and (2 * at_longest >= number or times > 1))
+
+
+def loss_of(trace: Trace, losses: int) -> Estimate | None:
+    """The probability that a packet is lost at random, if there were so many ``losses``.
+
+    The range is two standard deviations of the number of losses, if they are independent.
+    """
+    delivered = packets_in_all(trace)
+    packets = 0.0 if delivered is None else float(np.nansum(delivered))
+    if not packets > 0:
+        return None
+    sent = packets + losses
+    low, high = ((losses + side * 2 * math.sqrt(losses)) / sent for side in (-1, 1))
+    how = "losses per packet sent; most came, at random or by RED, while the queue was not full"
+    return Estimate(losses / sent, max(low, 0.0), min(high, 1.0), "", how)

@@ -1,0 +1,222 @@
+"""Estimates from a trace the capacity of its bottleneck.
+
+The lengths of queues, or RTTs, tell when the link was busy (``busy_times.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vegasmodel.packets.busy_times import (
+    RUN,
+    blocks,
+    busy_periods,
+    carried,
+    delivered_by_all,
+    follows_the_queue,
+    least_rates,
+    most_in_any_time,
+    queued,
+    rate_of_periods,
+    recovering,
+    sending,
+    tells_recoveries,
+)
+from vegasmodel.packets.estimated import Estimate
+from vegasmodel.packets.gaps import mean_over_time, packets_in_all
+from vegasmodel.packets.trace import Trace
+from vegasmodel.packets.trace_variables import Floats
+
+__all__ = ["bottleneck", "capacity_of", "of_flows", "while_queued"]
+
+PERIODS = 10  # of ``RUN`` packets: in fewer, one stall of a host matters too much
+NEARLY = 0.9  # of the intervals
+LATE = 0.01  # of a rate; less may be idle time at the ends of busy periods
+LARGER = "the capacity may be larger"
+OTHERS = "if it carries other traffic, which the trace does not hold"
+
+
+def bottleneck(trace: Trace) -> int | None:
+    """The index of the bottleneck, which is taken to be the link with the longest mean queue.
+
+    The result is ``None`` if the trace shows no packet waiting at any link.
+    """
+    queue = trace.known("queue")
+    if queue is None or not np.nanmax(queue, initial=0.0) > 0:
+        return None
+    means = mean_over_time(queue, np.diff(trace.edges))
+    return int(np.nanargmax(means))
+
+
+def capacity_of(trace: Trace) -> Estimate | None:
+    """The capacity by the packets sent into the bottleneck, or else by the throughputs.
+
+    It is ``None`` if the trace tells neither.
+    """
+    lengths = np.diff(trace.edges)
+    link, served = bottleneck(trace), trace.known("served")
+    if link is not None and served is not None:
+        found = _of_link(trace, link, served[:, link])
+        if found is not None:
+            return found
+    known_rates = delivered_by_all(trace)
+    if known_rates is None:
+        return None
+    total, whole = known_rates
+    keep = whole.copy()
+    keep[whole] = sending(total[whole], lengths[whole])
+    rates = blocks(total[keep], lengths[keep])
+    if not rates.max(initial=0.0) > 0:
+        return None
+    middle, value = np.quantile(rates, [0.5, 0.9])
+    how = f"largest throughput of all flows together; {LARGER} if the link idles, or {OTHERS}"
+    return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
+
+
+def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
+    """The capacity of a link by the packets sent into it, ``rate`` per second in each interval."""
+    lengths, queue, known = np.diff(trace.edges), trace.known("queue"), ~np.isnan(rate)
+    counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
+    busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
+    packets, seconds = busy_periods(busy, counts, lengths)
+    most, long = 0.0, np.median((rate * lengths)[known]) > RUN
+    if _only_these_flows(trace, float(counts.sum())):
+        most = most_in_any_time(counts, lengths, _starts(trace))
+    if packets.size and long:
+        # such a long interval may contain idle times, even if its mean queue is long
+        rates = blocks(rate[known], lengths[known], finest=len(lengths))
+        middle, largest = float(np.median(rates)), max(float(rates.max()), most)
+        usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
+        # a full link sends as much in most of them, and in no time more
+        if not most or usual >= largest * (1 - LATE):
+            how = f"most packets sent into link {name} in an interval"
+            return Estimate(largest, middle, largest, "pkt/s", how)
+        packets = packets[:0]
+    mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
+    if most > mean * (1 + LATE):  # most intervals were partly idle
+        how = f"most packets sent into link {name} in any time: a lower bound"
+        return Estimate(most, most, np.inf, "pkt/s", how)
+    if not packets.size:
+        return None
+    low, high = np.quantile(packets / seconds, [0.25, 0.75])
+    edge = packets.size / packets.sum()
+    low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
+    how = f"packets sent into link {name} while at least one waits"
+    return Estimate(mean, float(low), float(high), "pkt/s", how)
+
+
+def _starts(trace: Trace) -> Floats:
+    """When each flow starts, and the end of the interval of its first delivery: [flow, 2].
+
+    The times are in s from the trace's begin: 0 and infinite where they are unknown.
+    """
+    firsts, delivered = trace.known("first"), trace.known("throughput")
+    starts = np.zeros((len(trace.flows), 2))
+    starts[:, 1] = np.inf
+    if firsts is not None:
+        starts[:, 0] = np.nan_to_num(firsts, nan=trace.begin) - trace.begin
+    if delivered is not None:
+        some = np.any(delivered > 0, axis=0)
+        ends = trace.edges[1 + np.argmax(delivered > 0, axis=0)] - trace.begin
+        starts[some, 1] = ends[some]
+    return starts
+
+
+def _only_these_flows(trace: Trace, packets: float) -> bool:
+    """Whether a link that has sent so many ``packets`` sends hardly any but those of the flows.
+
+    Other packets, such as ACKs in the reverse direction, may be small.  Then the number of packets
+    per second says little about the link's capacity.
+    """
+    delivered = packets_in_all(trace)
+    return delivered is not None and packets <= float(np.nansum(delivered)) * (1 + 1 / RUN)
+
+
+def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]) -> Estimate:
+    """The throughput of all flows while RTTs show that packets wait, if they do so for long enough.
+
+    Unlike ``capacity``, which is estimated from throughputs alone, it leaves out the times in which
+    the link may be idle.  The trace must tell RTTs, and in which times packets are lacking
+    (``tells_recoveries``).  If not, ``capacity`` is returned.
+
+    If RTTs vary for another reason than a queue, as on a radio link, they show a queue when there
+    is none.  The throughput at these times is then less than at most times.  If so, or if the times
+    are too short, the result is a lower bound, and says so (``_at_least``).
+
+    RTTs that do not follow the queue do not tell these times.  But if they show in ``NEARLY`` all
+    intervals that packets wait, the link was busy, and ``capacity`` is returned.  If not, the
+    result is a lower bound, too.
+    """
+    least, known = trace.known("rtt_min"), delivered_by_all(trace)
+    rtt = trace.known("rtt") if least is None else least
+    if rtt is None or known is None or not tells_recoveries(trace, bases):
+        return capacity
+    total, whole = known
+    lengths, waits = np.diff(trace.edges), rtt - of_flows(trace, bases)
+    waits = carried(trace, waits, capacity.value)
+    lacks, how = recovering(trace, waits), "throughput of all flows together"
+    if least is None or not follows_the_queue(trace):
+        empty = ~(np.fmin.reduce(waits, axis=1) * capacity.value >= 1.0)
+        if np.sum(empty) <= max((1.0 - NEARLY) * empty.size, 1.0):  # one has the least RTT
+            return capacity
+        how += "; RTTs do not show a queue in nearly all intervals"
+        return _at_least(trace, lacks, np.zeros((0, 2)), how)
+    periods = {}
+    for surely in (True, False):
+        busy = queued(trace, waits, surely=surely) & whole
+        periods[surely] = np.transpose(busy_periods(busy & ~lacks, total * lengths, lengths))
+    packets, seconds = periods[True].T
+    enough = PERIODS * RUN
+    if packets.sum() >= enough:
+        low, value, high = rate_of_periods(packets, seconds)
+        edge = 1 + packets.size / packets.sum()  # an error of one packet in each busy period
+        if high * (1 + 1 / RUN) >= capacity.low:
+            how += f" while RTTs show a queue; {LARGER} {OTHERS}"
+            return Estimate(value, min(low, value / edge), max(high, value * edge), "pkt/s", how)
+        how += "; it is no larger while RTTs show a queue"
+    elif busy_periods(busy, total * lengths, lengths)[0].sum() < enough:
+        how += "; RTTs show a queue too seldom to tell more"
+    elif periods[False].sum(axis=0)[0] < enough:
+        how += "; packets are sent again too often to tell more"
+    else:
+        how += "; RTTs show a queue for too short times to tell more"
+    return _at_least(trace, lacks, periods[False], how)
+
+
+def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str) -> Estimate:
+    """A lower bound of the capacity by the throughput of all flows together.
+
+    ``lacks`` says in which intervals a flow may lack a lost packet.  ``periods`` are the numbers of
+    packets, and the durations, s, of times in which packets may have waited: [period, 2].
+    """
+    total, whole = delivered_by_all(trace) or (np.zeros(lacks.size), np.ones(lacks.size, bool))
+    lengths, less = np.diff(trace.edges), _unacknowledged(trace)
+    clean = whole & ~lacks & (total > 0)
+    clean = clean & np.append(clean[1:], False)  # few packets wait for an ACK at such an end
+    keep = whole.copy()
+    keep[whole] = sending(total[whole], lengths[whole])
+    keep |= whole & lacks
+    rates = least_rates(total[keep], lengths[keep], clean[keep], less)
+    value = max(float(np.quantile(rates, 0.9)), 0.0)
+    if periods[:, 0].sum() >= PERIODS * RUN:
+        value = max(value, rate_of_periods(periods[:, 0] - less, periods[:, 1])[1])
+    return Estimate(value, value, np.inf, "pkt/s", f"{how}: a lower bound")
+
+
+def _unacknowledged(trace: Trace) -> float:
+    """How many packets may have left the link beyond those counted, if none was lost.
+
+    In a time T a link of capacity C sends at most C T + 1 packets of one size.  A receiver that
+    delays its ACKs may have received packets that it has not acknowledged.
+    """
+    per_ack = trace.known("packets_per_ack")
+    most = np.full(len(trace.flows), 2.0) if per_ack is None else np.nan_to_num(per_ack, nan=2.0)
+    return 1.0 + float(np.sum(np.maximum(most - 1.0, 1.0)))
+
+
+def of_flows(trace: Trace, bases: Mapping[str, Estimate]) -> Floats:
+    """The smallest RTT of each flow of the trace, s; NaN for flows that ``bases`` lacks."""
+    return np.array([bases[name].value if name in bases else np.nan for name in trace.flows])
