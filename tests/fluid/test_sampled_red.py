@@ -155,6 +155,33 @@ def overflow_then_arrive(flows: Table[Sender], state: Table[LinkState], link: Bo
 
 
 @pytest.mark.parametrize(
+    ("holes", "vegas", "lines_up"),
+    [
+        ((3.0, 3.0), False, True),
+        ((3.0, 1.0), False, True),
+        ((1.0, 1.0), False, False),
+        ((3.0, 1.0), True, False),  # blocks show which packets Vegas loses behind another's burst
+    ],
+)
+def test_the_burst_of_a_long_recovery_begins_blocks(
+    holes: tuple[float, float], *, vegas: bool, lines_up: bool
+) -> None:
+    """The burst of a short recovery in the same step does not undo them."""
+    flows, state = np.zeros(2, FLOW), link_state(step=0.01)
+    flows[0]["fine_timer"] = vegas
+    flows["active"], flows["in_blocks"], flows["rtt"] = True, True, 0.1
+    flows["in_flight"], flows["at_once"], flows["holes"] = 50.0, 20.0, holes
+    arrive_while_busy(flows, state, bottleneck(min_threshold=1e6))
+    assert (state["ordered_until"][0] > 0.0) == lines_up
+
+
+@jit
+def arrive_while_busy(flows: Table[Sender], state: Table[LinkState], link: Bottleneck) -> None:
+    """Let the packets of a step arrive at RED, at the beginning of which some packets wait."""
+    random_drops.drop_at_random(flows, state[0], link, 0.0, 0.1)
+
+
+@pytest.mark.parametrize(
     ("capacity", "rtt", "threshold", "alpha", "measured"),
     [
         (1128.0, 0.1771, 6.0, 5.0, (610.0, 309.0)),

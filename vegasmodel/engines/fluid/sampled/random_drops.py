@@ -164,7 +164,8 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     for i in range(len(flows)):
         if flows[i].active and flows[i].at_once > 1.0:
             queue = burst_arrives(flows[i], now, link, queue)
-            lines_up = i if s > 0.0 and flows[i].in_blocks and flows[i].holes >= ALONE else -1
+            if s > 0.0 and begins_blocks(flows[i]):
+                lines_up = i
     queue = min(queue, in_network(flows))  # no more packets wait than are in flight
     if bursts:
         now.delay = delay(flows, now, c)  # without the packets that were dropped in this step
@@ -172,6 +173,16 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     if lines_up >= 0:
         line_up_behind(flows, lines_up, now, c, queue)
         now.red_waiting = queue
+
+
+@jit
+def begins_blocks(flow: Sender) -> bool:
+    """Whether a burst of the flow is a block behind which the other flow's block follows.
+
+    So it is after a long recovery (``ALONE``) of the flow that is not ns-2's Vegas. Vegas's losses
+    count from a burst of the other flow on (``short_round.note``), not from one of its own.
+    """
+    return flow.in_blocks and not flow.fine_timer and flow.holes >= ALONE
 
 
 @jit
