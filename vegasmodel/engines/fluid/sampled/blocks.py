@@ -27,7 +27,10 @@ from __future__ import annotations
 from vegasmodel.engines.fluid.sampled.records import NEVER, LinkState, Sender, moving
 from vegasmodel.engines.tables import Table, rare
 
-ROUND_TRIPS = 3.0  # after a burst, in which the packets are kept in order
+# round trips after a burst, in which the packets are kept in order: in the first, the burst and the
+# block behind it arrive, in the second the blocks that their ACKs release, and in the third the
+# senders hear of the packets that these blocks have lost; then they no longer send blocks
+ROUND_TRIPS = 3.0
 
 
 @rare
