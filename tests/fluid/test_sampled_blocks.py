@@ -151,6 +151,9 @@ def base_after(flows: Table[Sender], c: float, W: float, arrived: float, *, fast
         ({"short_round": 7.0, "lost_before": 1.0, "from_begin": True}, 10.0, True, 0.0),
         ({"short_round": 7.0, "lost_before": 2.0, "from_begin": False}, 10.0, True, 0.0),
         ({"short_round": 7.0, "lost_before": 3.0, "from_begin": False}, 10.0, True, 7.0),
+        # a cut by 5 of 20 packets: the sixth duplicate ACK is the first to release a packet
+        ({"run": 4.0, "doubles": 1, "lost_before": 3.0}, 6.0, True, 1.0),
+        ({"run": 4.0, "doubles": 1, "lost_before": 3.0}, 5.0, True, 0.0),
     ],
 )
 def test_a_short_round_becomes_the_base_rtt_after_a_timeout(

@@ -87,7 +87,7 @@ def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> N
     if fast and flow.lost_before < REPAIRED + (not flow.from_begin):
         return
     acks = flow.short_round
-    if acks == 0.0 and fast and arrived > (1.0 - flow.decrease) * W + 1.0:
+    if acks == 0.0 and fast and arrived > np.floor((1.0 - flow.decrease) * W):
         acks = acks_of_train(flow, W)
     if acks > 0.0:
         flow.over_estimate = min(flow.over_estimate, acks / c - (flow.rtt - flow.wait))
