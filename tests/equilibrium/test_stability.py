@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 import tracemalloc
 
 import numpy as np
@@ -15,7 +16,7 @@ import vegasmodel as vm
 from vegasmodel.adapters.stability import place, stability
 from vegasmodel.command_line.commands import run
 from vegasmodel.engines.delayed import feedback
-from vegasmodel.equilibrium import hopf
+from vegasmodel.equilibrium import _roots, hopf
 from vegasmodel.equilibrium.loop_rest import Sources, rest
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.fields.units import FieldError
@@ -475,3 +476,18 @@ def test_a_growing_root_beside_a_pole_is_found():
     assert found.complete
     assert found.stable is False
     assert np.sum(found.roots.real > 1e-3) == 1
+
+
+def test_each_of_many_roots_is_kept_once_in_little_time():
+    """With RED and 4 RTTs there may be 674 roots, and Newton may reach each from 500 points."""
+    rng = np.random.default_rng(1)
+    roots = rng.uniform(-9.0, 1.0, 600) + 1j * np.arange(0.0, 4800.0, 8.0)
+    function = _roots.Function(
+        lambda z: (np.zeros_like(z), z, np.ones(z.size)), np.zeros, np.empty(0), 0.3
+    )
+    points = rng.permutation(np.repeat(np.concatenate([roots, roots.conj()]), 40))
+    points += 1e-12 * rng.standard_normal(points.size)  # Newton's method ends near a root
+    before = time.process_time()
+    found = _roots._distinct(function, points, -10.0, 2.0, 5000.0)
+    assert time.process_time() - before < 1.5  # a comparison with all roots kept takes 8 s
+    np.testing.assert_allclose(found, roots[np.argsort(-roots.real)], rtol=1e-9)

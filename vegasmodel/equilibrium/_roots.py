@@ -179,12 +179,22 @@ def _distinct(function: Function, z: Complex, left: float, right: float, top: fl
     near = 1e-7 / function.longest
     z = np.where(z.imag < near, z.real + 0j, z)
     z = z[(z.real > left) & (z.real <= right) & (z.imag < top)]
+    z = z[np.argsort(z.imag, kind="stable")]
+    apart = 10 * near + 1e-7 * np.abs(z).max(initial=0.0)  # no two points of one root are farther
+    gaps = np.flatnonzero(np.diff(z.imag) > apart) + 1
     kept: list[complex] = []
     longest = function.longest
-    for one in sorted(z, key=lambda r: (-round(r.real * longest, 9), r.imag)):
-        if all(abs(one - other) > 10 * near + 1e-7 * abs(one) for other in kept):
-            kept.append(complex(one))
-    return np.array(kept, dtype=np.complex128)
+
+    def key(root: complex) -> tuple[float, float]:
+        return -round(root.real * longest, 9), root.imag
+
+    for begin, end in itertools.pairwise([0, *gaps, z.size]):  # no root is in two of these parts
+        part: list[complex] = []
+        for one in sorted(z[begin:end].tolist(), key=key):
+            if all(abs(one - other) > 10 * near + 1e-7 * abs(one) for other in part):
+                part.append(one)
+        kept += part
+    return np.array(sorted(kept, key=key), dtype=np.complex128)
 
 
 def with_conjugates(found: Complex) -> int:
