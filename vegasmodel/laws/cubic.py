@@ -63,7 +63,7 @@ def drift(f: Source) -> float:
     """Growth in packets per round trip, by RFC 9438: towards the larger of two windows.
 
     The two windows are the value of the cubic function and the window that Reno would have, both
-    one round trip ahead (``_growth``).
+    one round trip ahead.
 
     Both are functions of the time since the end of the recovery, which is assumed to last one round
     trip. For the cubic function this time is in seconds, for Reno's window in round trips. The

@@ -79,16 +79,17 @@ def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
             places.append(i)
     return [
         f"{tried.aim.name} is {_answer(tried, i)}: the 95 % interval of these runs contains the "
-        "target, so chance may hide a solution there; look with a larger run.runs, and with a "
-        "narrower range around it"
+        "target, so chance may hide a solution there; search with more runs (`runs = 20` in the "
+        "file) and in a narrower range around it"
         for i in sorted(places)
     ]
 
 
 def why_none(tried: Tried, jumps: list[str]) -> str:
-    """A sentence that says why no value in the searched range meets the target.
+    """Sentences that say why no value in the searched range meets the target.
 
-    ``jumps`` are texts about places where the model's quantity jumps across the target.
+    No full stop ends the last one. ``jumps`` are texts about places where the model's quantity
+    jumps across the target.
     """
     aim, ends = tried.aim, (tried.range.low, tried.range.high)
     span = f"{tried.field.name} from {with_unit(tried, ends[0])} to {with_unit(tried, ends[1])}"
@@ -102,10 +103,8 @@ def why_none(tried: Tried, jumps: list[str]) -> str:
     elif np.ptp(known) <= sides.EXACT * abs(known.max()):
         said += f": {aim.name} is {low} and does not depend on it"
     else:
-        said += f": {aim.name} goes from {low} to {high}; {_almost(tried)}"
-    if jumps:
-        said += f"; {'; '.join(jumps)}"
-    return "; ".join([said, *gaps(tried)])
+        said += f": {aim.name} goes from {low} to {high}. {_almost(tried)}"
+    return ". ".join([said, *jumps, *gaps(tried)])
 
 
 def gaps(tried: Tried) -> list[str]:
@@ -121,21 +120,22 @@ def _reason(tried: Tried) -> str:
 
 
 def _almost(tried: Tried) -> str:
-    """A text that says how near to the target the model came, if no value meets the target.
+    """Sentences that say how near to the target the model came, if no value meets the target.
 
-    The text names the tried value at which the target's quantity, such as a share, is nearest. If
-    the 95 % confidence interval of the quantity at this value contains the target, the text says
-    that chance may have hidden a solution.
+    They name the tried value at which the target's quantity, such as a share, is nearest. If the
+    95 % confidence interval of the quantity at this value contains the target, they say that
+    chance may have hidden a solution. No full stop ends the last one.
     """
     near = int(np.nanargmin(np.abs(tried.y)))
-    said, half = f"nearest is {_answer(tried, near)}", float(tried.half[near])
+    said, half = f"The nearest is {_answer(tried, near)}", float(tried.half[near])
     if abs(tried.y[near]) <= half:
         runs = len(run_rates(tried.made.get(float(tried.x[near]))))
         half_text, wanted = tried.aim.text(half, 2), tried.aim.text(tried.aim.value)
         said += (
-            f": the 95 % interval of its {runs} runs ({half_text} to either side) contains the "
-            f"target {wanted}, so chance may hide a solution: a larger run.runs measures more "
-            "exactly, a larger `within` takes a rougher solution"
+            f". The 95 % interval of its {runs} runs ({half_text} to either side) contains the "
+            f"target {wanted}, so chance may hide a solution. With more runs (`runs = 20` in the "
+            "file) the result is more exact; with a larger `within` this value may count as a "
+            "solution"
         )
     return said
 
