@@ -89,7 +89,8 @@ def settled(
 
 def _wait(W: Floats) -> float:
     """Queueing delay at which the rates of these windows add up to the capacity."""
-    each = list(zip(W.tolist(), D.tolist(), strict=True))  # of four, arrays take longer
+    each: list[tuple[float, float]]  # of four, arrays take longer
+    each = list(zip(W.tolist(), D.tolist(), strict=True))
 
     def excess(s: float) -> float:
         return sum(w / (d + s) for w, d in each) - CAPACITY
