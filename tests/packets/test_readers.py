@@ -180,6 +180,15 @@ def test_ns2_events_agree_with_ns2s_own_counters():
     np.testing.assert_array_equal(total(trace, "acks"), [45, 37])
 
 
+def test_ns2_events_that_the_file_has_twice_are_one_clear_line(tmp_path):
+    """Twice the packets gave twice the capacity and twice the buffer."""
+    lines = (samples.DATA / "ns2_events.tr").read_bytes().splitlines(keepends=True)
+    place = next(i for i, line in enumerate(lines) if i > 500 and line.startswith(b"+"))
+    lines.insert(place, lines[place])
+    with pytest.raises(TraceError, match=rf"line {place + 2}: found .*, expected each event once$"):
+        read(saved(tmp_path, b"".join(lines)))
+
+
 def test_ns2_events_agree_with_a_plain_loop():
     """First deliveries, drops and the largest queue, straight from the definition."""
     seen, lost, waiting, most = {"1": set(), "2": set()}, {"1": 0, "2": 0}, 0, 0

@@ -58,7 +58,7 @@ from vegasmodel.packets.readers.ns2_words import (
 
 # why ``scan`` stopped
 DONE, BEYOND, FLOWS_FULL, LINKS_FULL = range(4)
-BAD_LINE, BAD_TIME, BACKWARDS, LONG_LINE = range(4, 8)
+BAD_LINE, BAD_TIME, BACKWARDS, LONG_LINE, REPEATED = range(4, 9)
 # columns of ``Tables.flow``
 FID, SRC, SPORT, DST, DPORT, FIRST_UID, SOURCE, SINK, HIGH, SENT_TO, ACKED = range(11)
 EVENTS, CWND, SIZE, REXMIT, DATAPACK, SINK_ACKED, IN_ORDER, ACKER = range(11, 19)
@@ -305,6 +305,18 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 
 
 @jit
+def _at_link(s, e, kind, t, uid):
+    """Whether an event can be counted at link number e: ``DONE``, or the reason why not.
+
+    The link is new if e is negative.  A packet cannot join a queue twice at the same time.
+    """
+    if e < 0:
+        return LINKS_FULL if s.counts[N_LINKS] == s.link.shape[0] else DONE
+    repeated = kind == 43 and uid == s.link[e, LAST_UID] and t == s.link_times[e]
+    return REPEATED if repeated else DONE
+
+
+@jit
 def _home(s, f, node):
     """Whether ``node`` is the source of flow number f, where its ACKs are counted.
 
@@ -348,8 +360,9 @@ def _event(s, flow, link, begin, width, e, time):
     place = 0
     if kind != 114:
         place = _slot(s.link_slots, s.link, FROM, at, to, 0, 0)
-        if s.link_slots[place] < 0 and s.counts[N_LINKS] == s.link.shape[0]:
-            return LINKS_FULL
+        status = _at_link(s, s.link_slots[place], kind, t, uid)
+        if status != DONE:
+            return status
     if what == ACK:
         mine = _slot(s.flow_slots, s.flow, SRC, e[NODE2], e[PORT2], e[NODE1], e[PORT1])
     else:

@@ -41,6 +41,7 @@ _MESSAGES = {
     5: "a time from 0 to 1e+10 s",
     6: "a time that does not decrease",
     7: "lines of at most 4096 bytes",
+    8: "each event once",
 }
 
 
