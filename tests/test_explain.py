@@ -217,3 +217,19 @@ def test_a_simulator_s_name_wins_over_a_key_of_which_it_is_a_part() -> None:
     left_out = vm.simulate(case, "delayed", samples=2).attrs["left_out"].split(", ")
     assert {"whole-stack", "recovery-as-taken"} <= set(left_out)
     assert set(left_out) <= set(EXPLANATIONS["delayed"].hypotheses)
+
+
+def test_arrivals_says_what_is_queued_where_alpha_is_below_beta() -> None:
+    """Equation (6) with alpha alone is not what the model solves for the defaults, 1 and 3."""
+    assert "at most to beta_k" in str(vm.explain("arrivals"))
+    s = vm.Scenario.from_toml(
+        'packet_size = "500 B"\n[[link]]\ncapacity = "1080 pkt/s"\n'
+        '[[flow]]\nlaw = "vegas"\nrtt = "80 ms"\ncount = 2\n'
+        'start = { first = "0 s", every = "9 s" }'
+    )
+    p = vm.predict(s, "arrivals")
+    x, delay = p.base_rtt - 0.08, p.rtt_mean - 0.08
+    backlog = p.throughput * (delay - x)
+    assert backlog[1] == pytest.approx(1.0)
+    window = 1080.0 * 0.08 + 1.0  # of the first flow alone, which keeps it unless 3 are queued
+    assert backlog[0] == pytest.approx(min(3.0, window - p.throughput[0] * (0.08 + x[0])))

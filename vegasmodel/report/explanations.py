@@ -140,7 +140,10 @@ EXPLANATIONS = MappingProxyType(
             "Vegas flows that join one after the other and take the queue for propagation",
             (
                 "x_i = Delta_{i-1}: the queueing delay that flow i finds",
-                "Delta_i solves sum_{k <= i} alpha_k / (Delta_i - x_k) = c   (6)",
+                "Delta_i solves sum_{k <= i} b_k / (Delta_i - x_k) = c   (6)",
+                "b_k: backlog of flow k, in packets. If alpha = beta, b_k = alpha_k. Otherwise:",
+                "  flow i, which has just joined, has b_i = alpha_i;",
+                "  an earlier flow keeps its window, so b_k grows with Delta_i, at most to beta_k",
             ),
             _meanings(
                 "one-arrival-at-a-time",
