@@ -353,7 +353,7 @@ def test_at_the_receiver_data_behind_a_lost_packet_count_when_they_arrive(tmp_pa
     counts = np.cumsum(trace.get("throughput")[:, 0] * np.diff(trace.edges))
     expected = np.searchsorted(np.sort(times), trace.edges[1:], side="left")
     assert np.all(np.abs(counts - expected) <= 1.001)  # times are rounded to microseconds
-    assert packets(trace)[0] == pytest.approx(900)
+    assert delivered(trace)[0] == pytest.approx(900)
 
 
 def test_a_timer_is_no_round_trip_if_the_handshake_tells_none(tmp_path):
