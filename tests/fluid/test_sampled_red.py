@@ -160,7 +160,7 @@ def overflow_then_arrive(flows: Table[Sender], state: Table[LinkState], link: Bo
         ((3.0, 3.0), False, True),
         ((3.0, 1.0), False, True),
         ((1.0, 1.0), False, False),
-        ((3.0, 1.0), True, False),  # blocks show which packets Vegas loses behind another's burst
+        ((3.0, 3.0), True, False),  # blocks show which packets Vegas loses behind another's burst
     ],
 )
 def test_the_burst_of_a_long_recovery_begins_blocks(
@@ -168,7 +168,7 @@ def test_the_burst_of_a_long_recovery_begins_blocks(
 ) -> None:
     """The burst of a short recovery in the same step does not undo them."""
     flows, state = np.zeros(2, FLOW), link_state(step=0.01)
-    flows[0]["fine_timer"] = vegas
+    flows["fine_timer"] = vegas
     flows["active"], flows["in_blocks"], flows["rtt"] = True, True, 0.1
     flows["in_flight"], flows["at_once"], flows["holes"] = 50.0, 20.0, holes
     arrive_while_busy(flows, state, bottleneck(min_threshold=1e6))
