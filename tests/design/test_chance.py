@@ -156,6 +156,16 @@ def test_the_error_of_a_figure_is_that_of_its_linear_form(*, counted: bool) -> N
     assert scatter.standard_error(delay, known) == pytest.approx(error, rel=1e-9)
 
 
+@pytest.mark.parametrize("n", [2, 3, 5, 7])
+def test_equal_runs_have_no_error(n: int) -> None:
+    """A standard error of 1e-17 would be only rounding."""
+    for rates in np.random.default_rng(0).uniform(1.0, 200.0, (20, 2)):
+        runs = {"throughput_runs": np.tile(rates, (n, 1)), "queue_runs": np.full((n, 1), rates[0])}
+        found = vm.Prediction("rounds", mixed(), rates, queue_mean=rates[:1], extra=runs)
+        for text in ("share:vegas=0.3", "delay=20ms"):
+            assert scatter.standard_error(targets.read(text, mixed()), found) == 0.0
+
+
 LOSSY = """
 [[link]]
 capacity = "1080 pkt/s"

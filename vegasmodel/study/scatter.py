@@ -73,17 +73,24 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
     n = len(rates)
     if found is None or n < 2:
         return None
-    without = [_with_rates(found, rate) for rate in (rates.sum(axis=0) - rates) / (n - 1)]
+    without = [_with_rates(found, rate) for rate in _means_without(rates)]
     if aim.kind == "delay":
         queues = found.extra.get("queue_runs")
         if queues is None:
             return None
-        means = (queues.sum(axis=0) - queues) / (n - 1)
-        without = [dataclasses.replace(found, queue_mean=mean) for mean in means]
+        without = [dataclasses.replace(found, queue_mean=mean) for mean in _means_without(queues)]
     figure = aim.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
+    off = figure - figure[0]  # 0, without rounding, where all runs are equal
     # (3.5) of Efron
-    error = math.sqrt((n - 1) / n * float(np.sum((figure - figure.mean()) ** 2)))
+    error = math.sqrt((n - 1) / n * float(np.sum((off - off.mean()) ** 2)))
     return error if math.isfinite(error) else None
+
+
+def _means_without(runs: Floats) -> Floats:
+    """The mean over all runs but run k, for each k: [run, ...] from values [run, ...]."""
+    off = runs - runs[0]
+    means: Floats = runs[0] + (off.sum(axis=0) - off) / (len(runs) - 1)
+    return means
 
 
 def _with_rates(found: Prediction, rates: Floats) -> Prediction:
