@@ -291,6 +291,7 @@ EXPLANATIONS = MappingProxyType(
                 "windows-fill-the-link",
                 "packets-spread-evenly",
                 "narrow-band",
+                "many-packets-queued",
                 "vegas-acks-undelayed",
                 "fast-retransmit",
                 "short-waits",
