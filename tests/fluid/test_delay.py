@@ -306,7 +306,7 @@ def test_failures_and_misuse():
     short = integrate(lambda t, y, z: -y, (0, 1e6), [1.0], max_steps=10)
     assert "more than 10 steps" in short.status
     for options, match in (
-        ({"span": (1, 0)}, r"^span: \(1, 0\) is not allowed"),
+        ({"span": (1, 0)}, r"^span: \[1, 0\] is not allowed"),
         ({"start": [1.0, 2.0]}, r"^start: 'shape \(2,\)' is not allowed"),
         ({"rtol": 0.0}, r"^rtol: 0.0 is not allowed; more than 0"),
         ({"lags": [-1.0]}, r"^lags\[0\]: -1.0 is not allowed; a delay from 0"),
