@@ -230,3 +230,22 @@ def test_at_five_packets_with_delayed_acks_linux_vegas_grows_as_reno() -> None:
         found = vm.simulate(case, model, samples=4001)
         window = np.floor(found.window.values[found.time.values > 40.0])
         assert window.max() == 6.0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"flow.max_window": 5},
+        {"flow.v.stop": 50},
+        {"flow.w.start": 90},
+        {"run.start_jitter": 5, "run.runs": 2},
+        {"flow.alpha": 10, "flow.beta": 10, "flow.w.start": 10, "flow.v.stop": 60},
+        {"flow.w.max_window": 5, "flow.w.start": 10},
+    ],
+)
+def test_no_other_difference_counts_as_one_packet_of_the_queue(changes: dict[str, float]) -> None:
+    """Stops, window limits, random and very late starts differ from the equations' steady state."""
+    flows = [Flow("vegas", rtt, name=name) for name, rtt in (("v", 0.06), ("w", 0.1))]
+    s = Scenario((Link(500.0, buffer=100.0),), tuple(flows), run=Run(100.0, 20.0)).replace(changes)
+    [said] = [a for a in vm.predict(s, "fluid").assumptions if a.name == "many-packets-queued"]
+    assert said.holds is True

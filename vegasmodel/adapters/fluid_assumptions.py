@@ -41,6 +41,7 @@ FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever i
 MOST_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
 WIDEST_BAND = 2.0  # greatest over least backlog of a window at rest; from this ratio on, rates err
+NEAR_LIMIT = 0.9  # of ``max_window``; above it, the limit may hold a window down at times
 LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short
 KNOWN = (  # assumptions that this model does not need
     "window-not-limited",
@@ -335,26 +336,29 @@ def _narrow_band(scenario: Scenario) -> Assumption:
 def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that one packet less in the queue that late flows find hardly matters.
 
-    It is tested if all flows are Vegas flows that lose no packets, and RTTs differ. A flow that
+    It is tested if all flows are Vegas flows that lose no packets, RTTs differ, all flows send in
+    the whole measured time, no ``max_window`` limits them, and starts are not random. A flow that
     starts late takes the least queueing delay that it finds for propagation delay. Packets come in
     trains. If RTTs differ, the trains of different flows meet at some times and not at others, so
     the queue varies. The flow's baseRTT is then that of the shortest queue. The equations have no
-    trains: they take nearly the mean queue, and so the late flow gets too much. The error is often
-    one to three packets of queue. ``only_vegas.many_packets`` tests whether one packet matters.
+    trains: they take nearly the mean queue, and so the late flow gets too much.
+    ``only_vegas.many_packets`` tests whether one packet matters.
     """
-    members = scenario.members
+    members, delay = scenario.members, float(run.queue_mean[0]) / scenario.links[0].capacity
+    windows = run.throughput * (rtts(scenario) + delay)
     tested = (
         all(g.keeps_backlog for g in scenario.flows)
         and len({m.rtt for m in members}) > 1
         and only_vegas.reason_against(scenario) is None
         and not bool(run.losses.any())
-        and bool(np.isfinite(run.throughput).all())
+        and bool(np.all(active_part(scenario) == 1.0))
+        and scenario.run.start_jitter == 0.0
+        and bool(np.all(windows < NEAR_LIMIT * np.array([m.flow.max_window for m in members])))
     )
     if not tested:
         return Assumption("many-packets-queued", True)
-    delay = float(run.queue_mean[0]) / scenario.links[0].capacity
     over = run.base_rtt - rtts(scenario)
-    return only_vegas.many_packets(scenario, over, run.throughput, delay)
+    return only_vegas.many_packets(scenario, over, run.throughput, delay, simulated=True)
 
 
 def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:

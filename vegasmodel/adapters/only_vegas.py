@@ -77,19 +77,28 @@ def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) 
     return rest.settled(scenario, rests, backlog, c)
 
 
-def many_packets(scenario: Scenario, x: Floats, rates: Floats, delay: float) -> Assumption:
+def many_packets(
+    scenario: Scenario, x: Floats, rates: Floats, delay: float, *, simulated: bool = False
+) -> Assumption:
     """The assumption that one packet more or less in the queue hardly changes the rates.
 
     ``rest.many_packets`` tests it. For the test each flow keeps its present backlog, which follows
     from its rate in ``rates``, pkt/s [n], its over-estimate of baseRTT in ``x``, s [n], and the
     queueing delay ``delay``, s.
+
+    If the rates are those of a simulation (``simulated``), they differ from those of the equations
+    for other reasons, too. Then both rates that are compared are computed by the equations.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")
     rtt, c = rtts(scenario), np.full(x.size, scenario.links[0].capacity)
     base = x if STACKS[equation(scenario)].backlog_over_base else delay
     kept = rates * (rtt + delay) * (delay - x) / (rtt + base)
-    return rest.many_packets(scenario, _solver(scenario, kept), c, rates)
+    solve = _solver(scenario, kept)
+    if simulated:
+        _, found = rest.follow(scenario, solve, np.zeros(x.size))
+        rates = found[-1].windows / (rtt + found[-1].delays)
+    return rest.many_packets(scenario, solve, c, rates)
 
 
 def _alone(scenario: Scenario) -> bool:

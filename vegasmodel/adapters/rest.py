@@ -154,6 +154,8 @@ def many_packets(scenario: Scenario, solve: Solve, c: Floats, rates: Floats) -> 
     with np.errstate(invalid="ignore"):
         other = found[-1].windows / (rtts(scenario) + found[-1].delays)
         change = np.abs(other - rates) / rates.mean()
+    if not np.isfinite(change).all():
+        return Assumption("many-packets-queued", None, "these flows have no steady state")
     worst = int(np.argmax(change))
     holds = bool(change[worst] <= NOTABLE)
     detail = (
