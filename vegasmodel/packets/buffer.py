@@ -102,7 +102,8 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
         if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and told is not None:
             random = round(float(drops[short].sum()))
         if told is None:
-            bound = "packets were lost, but so many waited nearly always: a lower bound"
+            bound = "packets were lost, but too few, or so many waited too often, to tell whether "
+            bound += "the queue was full: a lower bound"
         elif not full:
             bound = "packets were lost while fewer waited: a lower bound"
     high = top if full else np.inf
@@ -117,9 +118,10 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
 
     The queue was full if at least the part ``OVERFLOWS`` of the drops were at the longest length,
     and by two standard deviations more than chance explains, that is, more than their part of all
-    packets.  If the queue has this length nearly always, even all drops are not so many.  If most
-    drops were at shorter lengths, the longest length must have come twice: a full queue always has
-    the same length, but the peaks of a RED queue differ.
+    packets. If there are few drops, or the queue has this length most of the time, this cannot be
+    told: even if all drops are at this length, they are not enough. If most drops were at shorter
+    lengths, the longest length must have come twice: a full queue always has the same length, but
+    the peaks of a RED queue differ.
     """
     number, at_longest = float(drops.sum()), float(drops[longest].sum())
     part = float(packets[longest].sum() / packets.sum()) if packets.sum() > 0 else 1.0

@@ -82,7 +82,7 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
     busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
     packets, seconds = busy_periods(busy, counts, lengths)
-    most, long = 0.0, np.median((rate * lengths)[known]) > RUN
+    most, long = 0.0, bool(known.any()) and np.median((rate * lengths)[known]) > RUN
     if _only_these_flows(trace, float(counts.sum())):
         most = most_in_any_time(counts, lengths, _starts(trace))
     if packets.size and long:
@@ -90,10 +90,12 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
         rates = blocks(rate[known], lengths[known], finest=len(lengths))
         middle, largest = float(np.median(rates)), max(float(rates.max()), most)
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
+        how = f"most packets sent into link {name} in an interval"
         # a full link sends as much in most of them, and in no time more
-        if not most or usual >= largest * (1 - LATE):
-            how = f"most packets sent into link {name} in an interval"
+        if usual >= largest * (1 - LATE):
             return Estimate(largest, middle, largest, "pkt/s", how)
+        if not most:
+            return Estimate(largest, middle, np.inf, "pkt/s", f"{how}: a lower bound")
         packets = packets[:0]
     mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
     if most > mean * (1 + LATE):  # most intervals were partly idle
@@ -164,10 +166,11 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
             return capacity
         how += "; RTTs do not show a queue in nearly all intervals"
         return _at_least(trace, lacks, np.zeros((0, 2)), how)
-    periods = {}
-    for surely in (True, False):
-        busy = queued(trace, waits, surely=surely) & whole
-        periods[surely] = np.transpose(busy_periods(busy & ~lacks, total * lengths, lengths))
+    busy = {surely: queued(trace, waits, surely=surely) & whole for surely in (True, False)}
+    periods = {
+        surely: np.transpose(busy_periods(some & ~lacks, total * lengths, lengths))
+        for surely, some in busy.items()
+    }
     packets, seconds = periods[True].T
     enough = PERIODS * RUN
     if packets.sum() >= enough:
@@ -177,7 +180,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
             how += f" while RTTs show a queue; {LARGER} {OTHERS}"
             return Estimate(value, min(low, value / edge), max(high, value * edge), "pkt/s", how)
         how += "; it is no larger while RTTs show a queue"
-    elif busy_periods(busy, total * lengths, lengths)[0].sum() < enough:
+    elif busy_periods(busy[False], total * lengths, lengths)[0].sum() < enough:
         how += "; RTTs show a queue too seldom to tell more"
     elif periods[False].sum(axis=0)[0] < enough:
         how += "; packets are sent again too often to tell more"
