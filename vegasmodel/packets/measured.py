@@ -248,12 +248,13 @@ def _doubts(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
 
     Some of these doubts arose when the file was read (``Trace.doubts``).  The assumption
     ``usual-units`` is added if values look as if they had other units than the format prescribes.
-    If the scenario has one link, the assumption ``one-queue`` is added if the RTTs of two flows do
-    not rise and fall together.
+    If all flows of the scenario cross one link in one direction, the assumption ``one-queue`` is
+    added if the RTTs of two flows do not rise and fall together.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}
-    others = apart(trace, idle) if len(scenario.links) == 1 else ""
+    one_queue = len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1
+    others = apart(trace, idle) if one_queue else ""
     found |= {"one-queue": others} if others else {}
     return tuple(Assumption(name, None, detail) for name, detail in found.items())
 
