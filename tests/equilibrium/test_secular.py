@@ -526,3 +526,10 @@ def test_a_flow_without_window_takes_no_part_in_the_plane_of_windows() -> None:
     np.testing.assert_allclose(backlog, [0.0, 10.0], rtol=1e-12)
     assert delay == pytest.approx(0.02, rel=1e-12)
     assert list(phase_plane.drift([0.0, 60.0], 3.0, 3.0, 0.0, 500.0, 0.1)) == [1, -1]
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0)])
+def test_no_flow_is_an_error_also_inside_jit(shape: tuple[int, ...]) -> None:
+    rates = jax.jit(lambda alpha: equilibrium.rates(alpha, 0.0, 100.0))
+    with jax.enable_x64(True), pytest.raises(FieldError, match=r"^alpha: \[.*\] is not allowed"):
+        rates(jnp.zeros(shape))

@@ -133,7 +133,8 @@ def some_flow(**arrays: Any) -> None:
     """Raise ``FieldError`` if an array has no entry along its last axis, which is that of flows."""
     for name, value in arrays.items():
         if _shape(value)[-1:] == (0,):
-            raise FieldError(name, np.asarray(value).tolist(), "one value, or one for each flow")
+            shape = [min(length, 3) for length in _shape(value)]  # a JAX tracer has no values
+            raise FieldError(name, np.zeros(shape).tolist(), "one value, or one for each flow")
 
 
 def rtt_of(variant: str, rtt: Any) -> None:
