@@ -37,7 +37,8 @@ TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
 
 UNSURE = (
     ": the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
-    "The variable uncertainty tells how wide; more runs (`runs = 20` in the file) make it narrower."
+    "The variable uncertainty tells how wide; more runs (a larger `runs` under `[run]` in the "
+    "file) make it narrower."
 )
 
 

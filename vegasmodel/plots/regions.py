@@ -88,8 +88,8 @@ def convergence_regions(
     at a square. ``x`` are the flows' over-estimates of baseRTT in seconds. By default they are
     those of the scenario, or 0 if it gives none.
 
-    Raises ``FieldError`` unless the scenario has two Vegas flows of one variant on one link, and
-    ``FieldError`` for another wrong argument.
+    Raises ``FieldError`` for a wrong argument, and unless the scenario has two Vegas flows of one
+    variant on one link.
     """
     plane = _plane(scenario, x)
     Integer(1, 1000).check(arrows, "arrows")

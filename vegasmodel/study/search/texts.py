@@ -79,8 +79,8 @@ def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
             places.append(i)
     return [
         f"{tried.aim.name} is {_answer(tried, i)}: the 95 % interval of these runs contains the "
-        "target, so chance may hide a solution there; search with more runs (`runs = 20` in the "
-        "file) and in a narrower range around it"
+        "target, so chance may hide a solution there; search with more runs (a larger `runs` under "
+        "`[run]` in the file) and in a narrower range around it"
         for i in sorted(places)
     ]
 
@@ -133,9 +133,9 @@ def _almost(tried: Tried) -> str:
         half_text, wanted = tried.aim.text(half, 2), tried.aim.text(tried.aim.value)
         said += (
             f". The 95 % interval of its {runs} runs ({half_text} to either side) contains the "
-            f"target {wanted}, so chance may hide a solution. With more runs (`runs = 20` in the "
-            "file) the result is more exact; with a larger `within` this value may count as a "
-            "solution"
+            f"target {wanted}, so chance may hide a solution. With more runs (a larger `runs` "
+            "under `[run]` in the file) the result is more exact; with a larger `within` this "
+            "value may count as a solution"
         )
     return said
 

@@ -179,8 +179,9 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
 def begins_blocks(flow: Sender) -> bool:
     """Whether a burst of the flow is a block behind which the other flow's block follows.
 
-    So it is after a long recovery (``ALONE``) of the flow that is not ns-2's Vegas. Vegas's losses
-    count from a burst of the other flow on (``short_round.note``), not from one of its own.
+    This is true after a long recovery (``ALONE``) of a flow that is not ns-2's Vegas. A burst of
+    ns-2's Vegas (``fine_timer``) begins no blocks: its losses are counted from the other flow's
+    burst on (``short_round.note``).
     """
     return flow.in_blocks and not flow.fine_timer and flow.holes >= ALONE
 
