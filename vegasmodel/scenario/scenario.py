@@ -11,13 +11,10 @@ import dataclasses
 import functools
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy as np
 
 from vegasmodel import stacks
 from vegasmodel.fields import checked, toml_file
@@ -27,9 +24,10 @@ from vegasmodel.fields.rules import OrText, Quantity, Text, Texts
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
 from vegasmodel.laws import registered
 from vegasmodel.laws.reads import draws
+from vegasmodel.scenario import routes
 from vegasmodel.scenario.changes import replaced
 from vegasmodel.scenario.other_tables import with_its_table
-from vegasmodel.scenario.parts import Flow, Link, Member, Run, Staggered, Uniform
+from vegasmodel.scenario.parts import Flow, Link, Member, Run
 from vegasmodel.scenario.settle import settle
 from vegasmodel.support.html_table import html_table
 
@@ -59,7 +57,9 @@ class Scenario(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "_given", (self.links, self.flows))
-        settle(self)
+        links, flows = settle(self.links, self.flows, self.packet_size, self.ack_size, self.run)
+        object.__setattr__(self, "links", links)
+        object.__setattr__(self, "flows", flows)
 
     @classmethod
     def from_toml(cls, text: str) -> Scenario:
@@ -128,27 +128,7 @@ class Scenario(Checked):
 
         If a group's RTTs are random, they are drawn with the seed of ``run``.
         """
-        return tuple(m for i, group in enumerate(self.flows) for m in self._expand(i, group))
-
-    def _expand(self, index: int, group: Flow) -> list[Member]:
-        if isinstance(group.rtt, Uniform):
-            rng = np.random.default_rng([self.run.seed, index])
-            rtts = rng.uniform(group.rtt.low, group.rtt.high, group.count)
-        else:
-            rtts = np.full(group.count, group.rtt)
-        start = group.start if isinstance(group.start, Staggered) else Staggered(group.start)
-        stop = self.run.duration if group.stop is None else group.stop
-        return [
-            Member(
-                name=f"{group.name}[{i}]" if group.count > 1 else group.name,
-                group=index,
-                flow=group,
-                rtt=float(rtts[i]),
-                start=start.first + i * start.every,
-                stop=stop,
-            )
-            for i in range(group.count)
-        ]
+        return routes.members(self.flows, self.run)
 
     def path(self, group: Flow) -> tuple[Link, ...]:
         """The links that a group's data packets cross, in the order in which they cross them.
@@ -156,9 +136,7 @@ class Scenario(Checked):
         A group with the direction ``reverse`` crosses its links from the last to the first.
         """
         _expect_group(group)
-        by_name = {link.name: link for link in self.links}
-        links = self.links if group.path is None else tuple(by_name[name] for name in group.path)
-        return links if group.direction == "forward" else links[::-1]
+        return routes.path(self.links, group)
 
     @property
     def crossed(self) -> tuple[Link, ...]:
@@ -168,7 +146,7 @@ class Scenario(Checked):
     def size_of(self, group: Flow) -> float:
         """Bytes of one data packet of this group."""
         _expect_group(group)
-        return self.packet_size if group.packet_size is None else group.packet_size
+        return routes.size_of(group, self.packet_size)
 
     def access_rate(self, group: Flow) -> float:
         """The rate of the group's own access links, pkt/s.
@@ -176,9 +154,7 @@ class Scenario(Checked):
         The default is 200 times the capacity of the slowest link on the group's path.
         """
         _expect_group(group)
-        if group.access is not None:
-            return group.access
-        return 200.0 * min(link.capacity for link in self.path(group))
+        return routes.access_rate(self.links, group)
 
     def usual_jitter(self, group: Flow) -> float:
         """The default of ``jitter``, the longest random wait of the group's packets, s.
@@ -228,9 +204,7 @@ class Scenario(Checked):
 
         Both the packet and the ACK cross two access links and every link of the group's path.
         """
-        packets = (self.size_of(group) + self.ack_size) / self.packet_size
-        rates = [link.capacity for link in self.path(group)] + [self.access_rate(group)] * 2
-        return packets * math.fsum(1.0 / rate for rate in rates)
+        return routes.transmission(self.links, group, self.packet_size, self.ack_size)
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
         """A copy of the scenario with some keys changed, as if its scenario file had been edited.

@@ -1,51 +1,61 @@
-"""Completes the fields of a new scenario, and checks that they fit together."""
+"""Completes the links and flows of a new scenario, and checks that all its fields fit together."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import FieldError
-from vegasmodel.scenario.parts import MAX_FLOWS, Link
-
-if TYPE_CHECKING:
-    from vegasmodel.scenario.scenario import Scenario
+from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run
+from vegasmodel.scenario.routes import members, path, size_of, transmission
 
 __all__ = ["MAX_GROUPS", "settle"]
 
 MAX_GROUPS = 300  # an answer has a ratio for every pair of groups
 DEFAULT_DELAY = 1e-3  # one way, seconds
 
+Links = tuple[Link, ...]
+Flows = tuple[Flow, ...]
 
-def settle(scenario: Scenario) -> None:
-    """Complete the fields of a new scenario, and check that they fit together.
+
+def settle(
+    links: Links, flows: Flows, packet_size: float, ack_size: float, run: Run
+) -> tuple[Links, Flows]:
+    """Complete a new scenario's links and flows, and check that all its fields fit together.
 
     Values given as text, such as buffers in bandwidth-delay products, become numbers. Links without
     a delay get their default delay. Raises ``FieldError`` if values contradict one another.
     """
-    if not scenario.links:
+    _count(links, flows)
+    _unique("link", [link.name for link in links])
+    _unique("flow", [group.name for group in flows])
+    _paths(links, flows)
+    links, flows = _numbers(links, flows, packet_size)
+    each = members(flows, run)
+    links = _buffers(links, each, packet_size)
+    _unique("flow", [member.name for member in each])
+    _times(each, run)
+    _drops(links, each)
+    return _delays(links, each, packet_size, ack_size), flows
+
+
+def _count(links: Links, flows: Flows) -> None:
+    if not links:
         raise FieldError("links", [], "at least one link")
-    if not scenario.flows:
+    if not flows:
         raise FieldError("flows", [], "at least one group of flows")
-    if len(scenario.links) > 1000:
-        raise FieldError("links", len(scenario.links), "at most 1000 links")
-    if len(scenario.flows) > MAX_GROUPS:
+    if len(links) > 1000:
+        raise FieldError("links", len(links), "at most 1000 links")
+    if len(flows) > MAX_GROUPS:
         allowed = f"at most {MAX_GROUPS} groups; count makes one of many like flows"
-        raise FieldError("flows", len(scenario.flows), allowed)
-    total = sum(group.count for group in scenario.flows)
+        raise FieldError("flows", len(flows), allowed)
+    total = sum(group.count for group in flows)
     if total > MAX_FLOWS:
         raise FieldError("flow.count", total, f"at most {MAX_FLOWS} flows in all")
-    _unique("link", [link.name for link in scenario.links])
-    _unique("flow", [group.name for group in scenario.flows])
-    _paths(scenario)
-    _numbers(scenario)
-    _buffers(scenario)
-    _unique("flow", [member.name for member in scenario.members])
-    _times(scenario)
-    _drops(scenario)
-    _delays(scenario)
 
 
 def _unique(what: str, names: list[str]) -> None:
@@ -57,34 +67,32 @@ def _unique(what: str, names: list[str]) -> None:
         seen.add(name)
 
 
-def _paths(scenario: Scenario) -> None:
-    known = [link.name for link in scenario.links]
-    for i, group in enumerate(scenario.flows):
+def _paths(links: Links, flows: Flows) -> None:
+    known = [link.name for link in links]
+    for i, group in enumerate(flows):
         for name in group.path or ():
             if name not in known:
                 allowed = f"the name of a link: {', '.join(known)[:80]}"
                 raise FieldError(f"flow[{i}].path", name, allowed)
 
 
-def _numbers(scenario: Scenario) -> None:
+def _numbers(links: Links, flows: Flows, packet_size: float) -> tuple[Links, Flows]:
     """Convert text that needs a packet size, such as ``"20 kB"``, to numbers in links and flows.
 
     A flow's fields are converted with the flow's packet size. The fields of links, and the rate of
     a flow's access links (``access``), are converted with the scenario's packet size.
     """
-    size = scenario.packet_size
-    links = tuple(
-        checked.resolve(link, f"link[{i}]", {}, size) for i, link in enumerate(scenario.links)
+    sized = tuple(
+        checked.resolve(link, f"link[{i}]", {}, packet_size) for i, link in enumerate(links)
     )
-    flows = tuple(
-        checked.resolve(group, f"flow[{i}]", {"access": size}, scenario.size_of(group))
-        for i, group in enumerate(scenario.flows)
+    groups = tuple(
+        checked.resolve(group, f"flow[{i}]", {"access": packet_size}, size_of(group, packet_size))
+        for i, group in enumerate(flows)
     )
-    object.__setattr__(scenario, "links", links)
-    object.__setattr__(scenario, "flows", flows)
+    return sized, groups
 
 
-def _buffers(scenario: Scenario) -> None:
+def _buffers(links: Links, each: Sequence[Member], packet_size: float) -> Links:
     """Convert buffers given as times, or in bandwidth-delay products, to packets.
 
     A buffer given as a time holds the packets that the link transmits in this time. A
@@ -92,44 +100,53 @@ def _buffers(scenario: Scenario) -> None:
     link. RED's thresholds are converted in the same way.  Raises ``FieldError`` if a link has such
     a value and no flow crosses the link.
     """
-    links = list(scenario.links)
+    filled = list(links)
     for i, link in enumerate(links):
+        rtts = functools.partial(_rtts, links, each, link.name)
         where = f"link[{i}].queue"
-        numbers = _in_packets(scenario, link, link.queue, where)
+        numbers = _in_packets(link, link.queue, rtts, packet_size, where)
         queue = checked.evolve(link.queue, numbers, where)
-        own = _in_packets(scenario, link, link, f"link[{i}]")
+        own = _in_packets(link, link, rtts, packet_size, f"link[{i}]")
         if own or queue != link.queue:
-            links[i] = dataclasses.replace(link, **own, queue=queue)
-    object.__setattr__(scenario, "links", tuple(links))
+            filled[i] = dataclasses.replace(link, **own, queue=queue)
+    return tuple(filled)
 
 
-def _in_packets(scenario: Scenario, link: Link, part: Any, where: str) -> dict[str, Any]:
+def _rtts(links: Links, each: Sequence[Member], name: str) -> list[float]:
+    """The RTTs of the flows that cross the link with this name, s."""
+    return [
+        member.rtt
+        for member in each
+        if name in (crossed.name for crossed in path(links, member.flow))
+    ]
+
+
+def _in_packets(
+    link: Link, part: Any, rtts: Callable[[], list[float]], packet_size: float, where: str
+) -> dict[str, Any]:
     """Convert to packets the fields of ``part`` that were given as a time or in BDP.
 
     ``part`` is the link or its queue discipline, and ``where`` is its name in error messages.
-    Returns the numbers of packets by the names of the fields.
+    ``rtts()`` gives the RTTs of the flows that cross the link. Returns the numbers of packets by
+    the names of the fields.
     """
     found: dict[str, Any] = {}
     for key, rule in ((f.name, f.metadata.get("rule")) for f in dataclasses.fields(part)):
         value = getattr(part, key)
         if not isinstance(rule, rules.BufferRule) or rules.known(value):
             continue
-        rtts = [
-            member.rtt
-            for member in scenario.members
-            if link.name in (crossed.name for crossed in scenario.path(member.flow))
-        ]
         place, text = f"{where}.{key}", str(value)
-        if not rtts:
+        found_rtts = rtts()
+        if not found_rtts:
             raise FieldError(place, text, "a number of packets: no flow crosses this link")
-        mean = math.fsum(rtts) / len(rtts)
-        found[key] = rule.packets(text, place, scenario.packet_size, link.capacity, mean)
+        mean = math.fsum(found_rtts) / len(found_rtts)
+        found[key] = rule.packets(text, place, packet_size, link.capacity, mean)
     return found
 
 
-def _times(scenario: Scenario) -> None:
-    duration = scenario.run.duration
-    for member in scenario.members:
+def _times(each: Sequence[Member], run: Run) -> None:
+    duration = run.duration
+    for member in each:
         where = f"flow[{member.group}]"
         if member.start >= duration:
             allowed = f"less than {duration:g} s, the duration of the run (run.duration)"
@@ -142,16 +159,16 @@ def _times(scenario: Scenario) -> None:
             raise FieldError(f"{where}.stop", member.stop, allowed)
 
 
-def _drops(scenario: Scenario) -> None:
-    names = {member.name for member in scenario.members}
-    for i, link in enumerate(scenario.links):
+def _drops(links: Links, each: Sequence[Member]) -> None:
+    names = {member.name for member in each}
+    for i, link in enumerate(links):
         for drop in link.drops:
             if drop.flow not in names:
                 allowed = f"the name of a flow: {', '.join(sorted(names))[:80]}"
                 raise FieldError(f"link[{i}].drops.flow", drop.flow, allowed)
 
 
-def _delays(scenario: Scenario) -> None:
+def _delays(links: Links, each: Sequence[Member], packet_size: float, ack_size: float) -> Links:
     """Give links without a delay their default: 1 ms, or less if a flow's RTT is too short for it.
 
     A flow's RTT contains the delay of each link on its path twice, there and back, and the
@@ -160,27 +177,25 @@ def _delays(scenario: Scenario) -> None:
     """
     # the default delay of each link, s: 1 ms, or less if the RTT of a flow leaves less
     left: dict[str, float] = {}
-    for member in scenario.members:
-        group = member.flow
-        links = scenario.path(group)
-        given = 2 * math.fsum(link.delay for link in links if link.delay is not None)
-        least = scenario.transmission(group) + given
+    for member in each:
+        crossed = path(links, member.flow)
+        given = 2 * math.fsum(link.delay for link in crossed if link.delay is not None)
+        least = transmission(links, member.flow, packet_size, ack_size) + given
         if member.rtt < least:
-            slowest = min(link.capacity for link in links)
+            slowest = min(link.capacity for link in crossed)
             raise FieldError(
                 f"flow[{member.group}].rtt",
                 member.rtt,
                 f"at least {least:.6g} s, the transmission times of a packet and its ACK and twice "
                 f"the delays of the links (the slowest link carries {slowest:g} pkt/s)",
             )
-        unset = [link.name for link in links if link.delay is None]
+        unset = [link.name for link in crossed if link.delay is None]
         for name in unset:
             share = (member.rtt - least) / (2 * len(unset))
             left[name] = min(left.get(name, DEFAULT_DELAY), share)
-    filled = tuple(
+    return tuple(
         link
         if link.delay is not None
         else dataclasses.replace(link, delay=left.get(link.name, DEFAULT_DELAY))
-        for link in scenario.links
+        for link in links
     )
-    object.__setattr__(scenario, "links", filled)
