@@ -25,7 +25,8 @@ import numpy as np
 from vegasmodel import laws, queues, stacks
 from vegasmodel.engines import rounds
 from vegasmodel.predictor import predict
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.files import atomic_write
 

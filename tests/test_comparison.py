@@ -15,7 +15,8 @@ from vegasmodel.command_line.commands import run
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.trace import make
 from vegasmodel.report import notes
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 ROOT = Path(__file__).parents[1]

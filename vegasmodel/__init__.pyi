@@ -24,9 +24,9 @@ from vegasmodel.queues import DropTail as DropTail
 from vegasmodel.queues import RateDelay as RateDelay
 from vegasmodel.queues import Red as Red
 from vegasmodel.report.explanations import explain as explain
+from vegasmodel.results.assumption import Assumption as Assumption
 from vegasmodel.results.many_predictions import Batch as Batch
 from vegasmodel.results.many_predictions import Predictions as Predictions
-from vegasmodel.results.prediction import Assumption as Assumption
 from vegasmodel.results.prediction import Prediction as Prediction
 from vegasmodel.results.steady_state import LimitCycle as LimitCycle
 from vegasmodel.scenario import Drop as Drop

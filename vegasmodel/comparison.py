@@ -31,8 +31,9 @@ from vegasmodel.metrics import (
 )
 from vegasmodel.predictor import MODELS, SIMULATED, check_models, predict_all
 from vegasmodel.results import rate_ranges
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.many_predictions import Predictions
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.scatter import as_near
 from vegasmodel.results.texts import shown_rate
 from vegasmodel.same_case import same_case

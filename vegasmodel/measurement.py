@@ -12,7 +12,8 @@ import numpy as np
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.scatter import MIN_RUNS, of_means
 from vegasmodel.scenario import Run, Scenario
 

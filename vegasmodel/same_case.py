@@ -10,7 +10,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from vegasmodel.measurement import ENGINES
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import VARIANTS, Scenario
 
 VEGAS_OF = {

@@ -16,7 +16,7 @@ from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quant
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.scenario.placement import implementation, with_crossed_link

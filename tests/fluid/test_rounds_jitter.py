@@ -17,7 +17,7 @@ from vegasmodel import predict
 from vegasmodel.engines.rounds import phases
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 # rtt of the two SACK sources, wait, throughputs (ns-2), their standard error

@@ -13,7 +13,7 @@ import vegasmodel as vm
 from tests.shown.scenes import C, P, S
 from vegasmodel.fields.lists import few
 from vegasmodel.metrics import with_error
-from vegasmodel.results.prediction import sends_after_warm_up
+from vegasmodel.results.assumption import sends_after_warm_up
 from vegasmodel.study.solutions import Design, Solution
 
 

@@ -23,7 +23,8 @@ from vegasmodel.adapters.common import (
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import STACKS, dead_zone

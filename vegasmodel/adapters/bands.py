@@ -15,7 +15,8 @@ from vegasmodel.adapters.arrivals import arrive, quasi_static
 from vegasmodel.adapters.common import column, rtts, threshold
 from vegasmodel.equilibrium import bands as threshold_bands
 from vegasmodel.equilibrium import secular
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import dead_zone

@@ -18,7 +18,8 @@ import numpy as np
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import find, registered
 from vegasmodel.metrics import Floats, percent
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
 from vegasmodel.scenario.placement import left_out_access, links_slow_for_acks, stack
 from vegasmodel.stacks import dead_zone

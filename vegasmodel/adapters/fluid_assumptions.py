@@ -27,7 +27,7 @@ from vegasmodel.laws import Source, find, registered
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption, sends_after_warm_up
+from vegasmodel.results.assumption import Assumption, sends_after_warm_up
 from vegasmodel.results.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.scenario.active_time import active_part

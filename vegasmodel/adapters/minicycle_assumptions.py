@@ -23,7 +23,7 @@ from vegasmodel.adapters.minicycle_inputs import counts, losing, room, vegas_gro
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.equilibrium.minicycle_hypotheses import Setting, held, told
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Scenario
 
 

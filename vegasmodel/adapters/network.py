@@ -20,7 +20,8 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.placement import room
 from vegasmodel.stacks import STACKS, dead_zone

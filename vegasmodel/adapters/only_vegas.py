@@ -21,7 +21,7 @@ from vegasmodel.adapters.common import (
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import secular
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import STACKS, dead_zone

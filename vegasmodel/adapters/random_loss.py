@@ -15,7 +15,8 @@ from vegasmodel.adapters.warm_up import settles
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.scenario.placement import stack
 from vegasmodel.status import Status

@@ -11,7 +11,8 @@ import numpy as np
 from vegasmodel.adapters.common import column, left_out, one_link
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.equilibrium import rate_delay
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import RateDelay, Scenario
 from vegasmodel.scenario.placement import link_stack
 

@@ -22,7 +22,8 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.laws import find
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.scenario.placement import held_by_receiver, stack
 from vegasmodel.stacks import dead_zone

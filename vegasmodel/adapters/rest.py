@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from vegasmodel.adapters.common import rtts
 from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Flow, Member, Scenario
 from vegasmodel.scenario.placement import room, stack
 from vegasmodel.stacks import Stack

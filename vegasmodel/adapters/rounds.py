@@ -18,7 +18,8 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.rounds import answers, phases
-from vegasmodel.results.prediction import Prediction, sends_after_warm_up
+from vegasmodel.results.assumption import sends_after_warm_up
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 NAME = "rounds"

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from vegasmodel.adapters import rest
 from vegasmodel.equilibrium import settling
 from vegasmodel.laws import cubic, find, registered
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scenario
 from vegasmodel.scenario.placement import room, stack
 from vegasmodel.stacks import STACKS

@@ -20,7 +20,8 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
-from vegasmodel.results.prediction import Assumption, Prediction, sends_after_warm_up
+from vegasmodel.results.assumption import Assumption, sends_after_warm_up
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Link, Scenario
 from vegasmodel.scenario.placement import forward_load
 from vegasmodel.support import children

@@ -30,7 +30,8 @@ from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import Floats
-from vegasmodel.results.prediction import Assumption, Prediction, sends_after_warm_up
+from vegasmodel.results.assumption import Assumption, sends_after_warm_up
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]

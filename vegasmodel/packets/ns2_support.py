@@ -12,7 +12,7 @@ from types import MappingProxyType
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.engine import check_queue, queue_limits
 from vegasmodel.packets.ns2_agents import AGENTS
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
 
 __all__ = ["check", "remarks"]

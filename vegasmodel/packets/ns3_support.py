@@ -9,7 +9,7 @@ from __future__ import annotations
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.packets.engine import check_queue, queue_limits
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Flow, Link, RateDelay, Red, Scenario
 from vegasmodel.stacks import STACKS
 

@@ -17,7 +17,7 @@ from vegasmodel.fields.units import FieldError, printable
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.trace import Trace
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Member, Scenario
 
 __all__ = ["Pairing", "match_texts", "pair"]

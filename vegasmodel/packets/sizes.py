@@ -14,7 +14,7 @@ from vegasmodel.fields.lists import few
 from vegasmodel.packets.pairing import Pairing
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import Floats
-from vegasmodel.results.prediction import Assumption
+from vegasmodel.results.assumption import Assumption
 
 __all__ = ["HEADERS", "in_packets_of", "packet_sizes"]
 

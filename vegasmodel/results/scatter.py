@@ -15,7 +15,8 @@ from vegasmodel.metrics import (
     standard_error,
     student_t,
 )
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 STEADY = 0.02  # means over half and all of the measured time are equal if they differ by less

@@ -10,10 +10,10 @@ from vegasmodel.metrics import with_error
 from vegasmodel.support.shown import Table
 
 if TYPE_CHECKING:
-    from vegasmodel.results.prediction import Prediction
+    from vegasmodel.results.result import Result
 
 
-def one_line(result: Prediction) -> str:
+def one_line(result: Result) -> str:
     """The line that Python shows for a prediction."""
     if not result.applicable:
         return f"<Prediction {result.model}: no answer, {result.reason}>"
@@ -25,7 +25,7 @@ def one_line(result: Prediction) -> str:
     return f"<Prediction {result.model}: {', '.join([*rates, *more])}{said}>"
 
 
-def table(result: Prediction) -> Table:
+def table(result: Result) -> Table:
     """A table with a row for each group; its title names the assumptions that do not hold."""
     title = f"{result.model} on {result.scenario.name}"
     if not result.applicable:
@@ -45,7 +45,7 @@ def table(result: Prediction) -> Table:
     return Table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
 
 
-def over_runs(results: Sequence[Prediction]) -> str:
+def over_runs(results: Sequence[Result]) -> str:
     """How many runs the results are means over, as text such as ``3 runs``.
 
     If the numbers differ, it is ``3 to 5 runs`` for results of a single model. For those of several
@@ -62,7 +62,7 @@ def over_runs(results: Sequence[Prediction]) -> str:
     return f"the runs ({', '.join(each)})"
 
 
-def shown_rate(result: Prediction, group: str) -> str:
+def shown_rate(result: Result, group: str) -> str:
     """A group's mean throughput per flow as text, with its standard error and range if known.
 
     A group is a ``[[flow]]`` table. The text is ``-`` if the group has no throughput.
@@ -72,19 +72,19 @@ def shown_rate(result: Prediction, group: str) -> str:
     return with_error(result.groups[group], result.groups_se.get(group)) + _ends(result, group)
 
 
-def of_errors(results: Sequence[Prediction]) -> str:
+def of_errors(results: Sequence[Result]) -> str:
     """The part of a table's title that explains ``±``; empty if no result has a standard error."""
     scattered = [each for each in results if any(each.groups_se.values())]
     return f"; ±: standard error of the mean over {over_runs(scattered)}" if scattered else ""
 
 
-def _ends(result: Prediction, group: str) -> str:
+def _ends(result: Result, group: str) -> str:
     """The range of a group's mean throughput in parentheses, such as `` (143..600)``; or empty."""
     found = mean_range(result, group)
     return f" ({found})" if found else ""
 
 
-def mean_range(result: Prediction, group: str) -> str:
+def mean_range(result: Result, group: str) -> str:
     """The range of a group's mean throughput per flow, such as ``143..600``; empty if none.
 
     A group is a ``[[flow]]`` table. The ends of its range are the means of the ends of its flows'

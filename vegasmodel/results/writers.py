@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, finite
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from vegasmodel.results.prediction import Prediction
+    from vegasmodel.results.result import Result
 
 _RATES = ("throughput", "throughput_se", "throughput_low", "throughput_high")
 _UNITS = {  # of the variables of ``to_xarray`` that have one
@@ -26,7 +25,7 @@ _UNITS = {  # of the variables of ``to_xarray`` that have one
 }
 
 
-def dataframe(result: Prediction) -> pd.DataFrame:
+def dataframe(result: Result) -> pd.DataFrame:
     """The table that ``Prediction.to_dataframe`` returns."""
     import pandas as pd
 
@@ -48,7 +47,7 @@ def dataframe(result: Prediction) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(frame.columns.difference(texts), float))
 
 
-def dataset(result: Prediction) -> xr.Dataset:
+def dataset(result: Result) -> xr.Dataset:
     """The dataset that ``Prediction.to_xarray`` returns."""
     frame = dataframe(result).drop(columns=["model", "delivered_bps"]).set_index("flow")
     frame["throughput_mbps"] = frame.pop("throughput_bps") / 1e6
@@ -65,7 +64,7 @@ def dataset(result: Prediction) -> xr.Dataset:
     return data
 
 
-def document(result: Prediction) -> dict[str, Any]:
+def document(result: Result) -> dict[str, Any]:
     """The entry that ``Prediction.to_json`` returns."""
     utilization, queues = result.utilization, result.queue_mean
     return {
@@ -90,7 +89,7 @@ def document(result: Prediction) -> dict[str, Any]:
     }
 
 
-def _flow(result: Prediction, i: int) -> dict[str, Any]:
+def _flow(result: Result, i: int) -> dict[str, Any]:
     """What each document says of flow ``i``."""
     member = result.scenario.members[i]
     rate = entry(result.throughput, i)
@@ -114,8 +113,3 @@ def _flow(result: Prediction, i: int) -> dict[str, Any]:
 def entry(values: Floats | None, i: int) -> float | None:
     """Entry ``i`` of an array; ``None`` if it is NaN or infinite, or if there is no array."""
     return None if values is None else finite(values[i])
-
-
-def finite(value: float | None) -> float | None:
-    """The number, or ``None`` if it is NaN or infinite, which JSON cannot hold."""
-    return float(value) if value is not None and math.isfinite(value) else None

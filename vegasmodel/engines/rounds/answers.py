@@ -21,7 +21,8 @@ from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
 from vegasmodel.metrics import Floats, known_mean, percent, standard_error
 from vegasmodel.results import scatter
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.placement import forward_load, left_out_of_laws, shut_links, stack
 from vegasmodel.status import Status

@@ -18,7 +18,8 @@ import numpy as np
 from vegasmodel.engines.rounds.answers import answer, halved
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats, delivered, standard_error, student_t
-from vegasmodel.results.prediction import Assumption, Prediction
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import DropTail, RateDelay, Scenario
 from vegasmodel.status import Status
 
