@@ -204,6 +204,7 @@ class Scenario(Checked):
 
         Both the packet and the ACK cross two access links and every link of the group's path.
         """
+        _expect_group(group)
         return routes.transmission(self.links, group, self.packet_size, self.ack_size)
 
     def replace(self, changes: Mapping[str, Any] | None = None, /, **fields: Any) -> Scenario:
