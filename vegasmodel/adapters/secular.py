@@ -1,6 +1,7 @@
 """Computes the rates of Vegas flows that share one link, by the model ``equilibrium``.
 
-In equilibrium each flow computes a backlog at which Vegas keeps its window.
+In equilibrium each flow keeps its window. Vegas does so at any backlog in a certain range, for
+example between alpha and beta. The model takes the backlog in the middle of this range.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Draws the flows' random start times; those of run k are the same in each simulator and ns-2."""
+"""Draws random start times of the flows, one set for each run of a scenario.
+
+The run with a given number has the same start times in every simulator and in ns-2.
+"""
 
 from __future__ import annotations
 

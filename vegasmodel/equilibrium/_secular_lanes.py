@@ -11,10 +11,10 @@ than ``FEWEST`` are left.
 
 Many functions have the same arguments. ``width`` is the number of links that are treated together,
 and ``n`` the number of flows of each link. ``first`` is the number of the first of these links.
-``a`` and ``v`` hold the flows' thresholds, and by how much each flow over-estimates its propagation
-delay, [flow, link]. ``c`` holds the capacities of all links. The tables ``t`` (floats) and
-``count`` (integers) hold the state of the iteration, such as the gap (queueing delay minus largest
-over-estimate) and the number of steps. Both tables have one column per link.
+The array ``a`` holds the flows' thresholds. The array ``v`` holds their over-estimates of baseRTT.
+Both have the shape [flow, link]. ``c`` holds the capacities of all links. The tables ``t`` (floats)
+and ``count`` (integers) hold the state of the iteration, such as the gap (queueing delay minus
+largest over-estimate) and the number of steps. Both tables have one column per link.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ rates, but a buffer overflows at the peaks of the windows. There are three kinds
 
 - The windows of all flows together fill the link and the buffer (``load``).
 - One flow sends a burst in slow start (``slow_start_queue``).
-- One Vegas flow sends a burst after a recovery from two losses (``recovery_burst``).
+- One Vegas flow sends a burst after it has repaired two losses of one window (``recovery_burst``).
 
 Units: packets, seconds, packets per second.
 """

@@ -299,10 +299,10 @@ def _course(path: Path, V_N: Floats) -> Course:
     # along this curve, as R and q grow.
     #
     # Can V fall fast enough? Each window changes by at most one packet per round trip, so R grows
-    # by n_R packets and V falls by at most n_V. On the curve V falls by less than R grows, since q
-    # grows. So V can follow the curve if n_R <= n_V. If n_R > n_V, the curve may be too steep at
-    # first. Then V falls by n_V packets per round trip and q grows by n_R - n_V. V stays above the
-    # curve for `lag` round trips, and is on it again when
+    # by n_R packets and V falls by at most n_V. On the curve V falls by less than R grows, because
+    # V + R = M + q and q grows. So V can follow the curve if n_R <= n_V. If n_R > n_V, the curve
+    # may be too steep at first. Then V falls by n_V packets per round trip and q grows by
+    # n_R - n_V. V stays above the curve for `lag` round trips, and is on it again when
     #     (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X = (V_b - h) q_c.
     # One solution is lag = 0, the start. The other is lag = (V_b - h)/n_V - q_c/(n_R - n_V). If
     # this is negative, V can follow the curve from the start, and there is no lag.

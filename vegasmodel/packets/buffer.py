@@ -1,6 +1,7 @@
 """Estimates from a trace the buffer of its bottleneck, and the probability of random losses.
 
-The lengths of the queue tell the buffer, or RTTs do (``full_queue.py``).
+If the trace records the length of the bottleneck's queue, the buffer is estimated from its largest
+values. Otherwise it is estimated from the RTTs (``full_queue.py``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds from a trace when a link was busy, and how fast it sends then."""
+"""Finds from a trace when a link was busy, and how fast it sent then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Texts about predictions: one line, a small table, and the parts that larger tables share."""
+"""Writes predictions as text: one prediction as a line or as a small table.
+
+Other functions write single parts of such texts, such as a throughput with its error. Larger tables
+use these functions, too.
+"""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ of the errors. So the ratio is also computed at one and at two standard deviatio
 each value. ``rough`` names the fields for which the ratio is far from linear there, or whose slope
 may jump near the scenario's value.
 
-Both functions neglect the error of the model itself. So ``broken`` of their results names the
-assumptions of the model that do not hold in the scenario. It also names those that hold there, but
-fail if a field changes: by one standard deviation in ``uncertainty``, by a small step in
+Both functions neglect the error of the model itself. So the field ``broken`` of their results names
+the assumptions of the model that do not hold in the scenario. It also names those that hold there,
+but fail if a field changes: by one standard deviation in ``uncertainty``, by a small step in
 ``sensitivity``.
 """
 

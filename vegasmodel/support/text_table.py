@@ -1,4 +1,7 @@
-"""Makes small tables as plain text, which Python's prompt and notebooks show as ``print`` would."""
+"""Makes small tables as plain text.
+
+Python's prompt and notebooks show such a table line by line, as ``print`` would.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Checks that hold for the predictions of all models, such as: no link exceeds its capacity.
 
-The checks allow for rounding errors, and for packets that are counted later than the link sent them
-(``counting``).
+The checks allow for rounding errors, and for errors in counting packets. For example, a simulator
+may count a packet only when its ACK is back, later than the link sent it (``counting``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Simulates the queue in the simulator ``delayed``: how packets arrive, and whose are dropped."""
+"""Simulates the queue of ``delayed``: how packets arrive, and which flows lose packets."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ which the ACK would reach the queue.)
 
 ACKs may cross a queue of data on their way back. At the first such queue ``silent_packets`` counts
 the packets that the receiver does not acknowledge at once. For these packets no ACK joins the
-queue, not even the one that the receiver sends at the end of a pause. The queueing delay of that
-ACK is taken to be that of an ACK sent when the packet arrived.
+queue, not even the one that the receiver sends at the end of a pause. This ACK gets the queueing
+delay of an ACK that joins the queue when the packet arrives.
 
 Linux adapts the pause to the flow (``adapts_ack_pause``). It keeps a value called ato
 (``Sender.ack_ticks``), which begins at 40 ms and is at most the receiver's own retransmission

@@ -1,8 +1,9 @@
 """Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
 - Delivered bytes are the growth of the ACK number. An ACK of data beyond the last captured byte is
-  ignored. If the capture has no ACKs of a flow, or was made at the flow's receiver, the captured
-  data count as delivered: behind a lost packet, the ACK number stands still while data arrive.
+  ignored. If the capture has no ACKs of a flow, the captured data count as delivered. They do so,
+  too, if the capture was made at the flow's receiver. There they show when data arrive, while the
+  ACK number stands still behind a lost packet.
 - Bytes are converted to packets at the end. The data of a full segment count as one packet.
 - An RTT is the time from a segment to the ACK of its last byte. A retransmission gives no RTT, nor
   do the segments that are in flight when it is sent. An ACK that the receiver may have delayed
@@ -13,8 +14,9 @@
   segment it uses the times of the TCP handshake. If the capture has no handshake either, the flow's
   RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
-- A new SYN between the same addresses and ports begins a new connection. So does data that cannot
-  be of the old one, because the FIN of the old one was acknowledged.
+- A new SYN between the same addresses and ports begins a new connection. If the capture lacks this
+  SYN, the connection begins with its first data. The reader recognises such data if the FIN of the
+  old connection was acknowledged, and the data cannot be a part of that connection.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ Optional columns are:
 A window or an RTT is unknown if its cell is empty or has nan. An RTT of 0, 2147483647 or
 4294967295 is unknown, too: these are the kernel's values before its first sample.
 
-The trace begins at the time of the first row. A window or an RTT is that of the interval which ends
-at its row. So only the counters of the first row are used.
+The trace begins at the time of the first row. A window or an RTT in a row is that of the interval
+which ends at this row. No interval ends at the first row, so only the counters of that row are
+used.
 
 Other columns are not read.  The entry ``known-columns`` of ``Trace.doubts`` names them, except
 those in ``UNREAD``, which our own measurements of the kernel (``scripts/kernel``) also record.

@@ -7,8 +7,8 @@ block, too. Behind it comes a block of the other flow, and then the block that t
 release.
 
 RED's average queue rises after a burst, and RED may drop every packet for a while. Then the order
-of the blocks decides which flow loses how many packets in a row. So ``block_by_block`` lets each
-packet arrive by itself, block by block.
+of the blocks decides which flow loses how many packets in a row. So ``block_by_block`` (in
+``random_drops.py``) lets the packets arrive one by one, in the order of the blocks.
 
 A block arrives at the link's rate. The flow's next block follows a round trip later, as the first
 packet of the block needs this time to the receiver and back. The round trip includes the wait of
@@ -16,10 +16,11 @@ this packet in the queue. An ACK releases a packet of the next block only if it 
 duplicate ACKs of the first loss. So the next block has as many packets as this block had before its
 first loss.
 
-This module is used only if one of the two flows is ns-2's Vegas, because this order decides whether
-Vegas loses its baseRTT (``short_round.py``). With more than two flows, the order of their blocks is
-not known, so the module is not used. It is not used either if the link was idle before the burst,
-because the other flow's block need not follow the burst at once.
+This module is used only if one of the two flows is ns-2's Vegas. The order of the blocks then
+decides whether Vegas measures a far too small baseRTT (``short_round.py``). With more than two
+flows, the order of their blocks is not known, so the module is not used. It is not used either if
+the link was idle before the burst, because the other flow's block need not follow the burst at
+once.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from __future__ import annotations
 from vegasmodel.engines.fluid.sampled.records import NEVER, LinkState, Sender, moving
 from vegasmodel.engines.tables import Table, rare
 
-# round trips after a burst, in which the packets are kept in order: in the first, the burst and the
-# block behind it arrive, in the second the blocks that their ACKs release, and in the third the
-# senders hear of the packets that these blocks have lost; then they no longer send blocks
+# For so many round trips after a burst, packets are kept in order. In the first, the burst and the
+# other flow's block arrive. In the second, the blocks that the ACKs of these two release arrive. In
+# the third, the senders learn which packets of these blocks were lost. After that they no longer
+# send blocks.
 ROUND_TRIPS = 3.0
 
 

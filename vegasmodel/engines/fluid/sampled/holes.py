@@ -1,9 +1,13 @@
 """Counts the new packets that ns-2's NewReno has in flight when a recovery at RED ends.
 
-NewReno fills one hole in each round trip. The last holes may be far apart, as RED then drops few
-packets. So the window has room for many new packets before the recovery ends. They matter for the
-burst that ends it (``growth.end_recovery``). They wait in the queue when it arrives, and their ACKs
-tell early of the packets that the burst loses.
+NewReno fills one hole (a lost packet) in each round trip. The last holes may be far apart, because
+RED drops fewer packets towards the end. When one of them is filled, the window slides by many
+packets, so NewReno sends new packets before the recovery ends.
+
+The ACK that ends the recovery releases a burst. The new packets in flight matter for the burst in
+two ways. Some of them are still in the queue when the burst arrives. And their ACKs release the
+packets behind the burst, so duplicate ACKs report the losses of the burst early
+(``random_drops.burst_arrives``).
 """
 
 from __future__ import annotations

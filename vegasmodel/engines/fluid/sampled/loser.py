@@ -1,7 +1,7 @@
 """Decides whose packet is lost when a flow sends one packet more than the buffer can take.
 
 This packet may itself get the last free place in the buffer. Then a packet that arrives later is
-lost. It may belong to another flow.
+lost, and this later packet may belong to another flow.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 RED computes an average of the queue with each packet that arrives, and a drop probability p from
 the average. While p is 0, a formula gives the average at the end of a step. Otherwise the step is
 simulated packet by packet. The packets of a burst, and those that a flow sends in slow start, are
-always simulated one by one. After a burst, packets may also arrive in their order (``blocks.py``).
+always simulated one by one. For some round trips after a burst, the packets of two flows may arrive
+in blocks, first those of one flow and then those of the other (``blocks.py``).
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
 from vegasmodel.engines.fluid.sampled.short_round import note
 from vegasmodel.engines.tables import Table, jit, rare
 
-# losses: in the first two round trips of a recovery the sender also sends many new packets, so the
-# window that the ACK of a shorter recovery releases is not alone in flight (``growth.recovering``)
+# NewReno repairs one loss per round trip. The ACK that ends the recovery releases a burst, which
+# ``blocks.py`` treats as a block if at least ``ALONE`` packets were lost. If fewer were lost, the
+# recovery is so short that the burst is not alone in flight: the sender also has many new packets
+# in flight, which it has sent in the first two round trips of the recovery (``growth.recovering``).
 ALONE = 3.0
 
 

@@ -12,14 +12,15 @@ sample. A round trip ends with the ACK of the first packet that was sent after i
 - The packets behind the run have arrived. So the ACK of the last packet of the run acknowledges
   these, too, and ends a round trip that began with the first ACK of the train. No ACK of this round
   trip gives a sample. So the time between these two ACKs becomes baseRTT.
-- This happens only if the run lies beyond the packet whose ACK would end the present round trip
-  when the first packet is lost. That is the first packet of the flow's next block (``blocks.py``).
-  It is the lost packet itself if this is the first of its block.
-- If Vegas repairs the packet whose ACK ends the round trip before its timeout, the next round trip
-  ends only with packets sent after the run. So then baseRTT stays as it is. Vegas repairs the
-  first loss at the third duplicate ACK, and the second loss one round trip later (``v_worried_``).
-  These repairs give RTT samples that contain the repair, so its fine timer then is too long for a
-  third repair.
+- Consider the round trip in which the first packet is lost. Without losses it would end with the
+  ACK of a packet P: the first packet of the flow's next block (``blocks.py``), or the lost packet
+  itself if this is the first of its block. Only a run that begins at P or behind P can lead to a
+  far too small baseRTT.
+- Even then baseRTT stays as it is if Vegas repairs all losses up to P before the timeout. The ACK
+  of P then ends the round trip, and the next one ends only with the ACK of a packet sent after the
+  run. But Vegas repairs at most two losses before the timeout: the first at the third duplicate
+  ACK, the second one round trip later (``v_worried_``). The RTT samples of these repairs contain
+  the time that the repair takes. They make the fine timer too long for a third repair.
 """
 
 from __future__ import annotations
