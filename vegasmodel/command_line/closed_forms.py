@@ -2,9 +2,10 @@
 
 They need no scenario file: options give the capacity and the properties of the flows.
 ``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use. For ``equilibrium`` an
-option gives by how much each flow over-estimates its propagation delay. ``arrivals`` computes these
-over-estimates of flows that start one after another. ``rd`` is for a link with Rate-Delay services
-(Podlesny and Williamson), which has a queue for a high rate and another for a low delay.
+option gives by how much each flow over-estimates its propagation delay. ``arrivals`` is for flows
+that start one after another, and computes their over-estimates. ``rd`` is for a link with
+Rate-Delay services (Podlesny and Williamson), which has a queue for a high rate and another for a
+low delay.
 
 An option with one value per flow takes a list with commas (``--alpha 3,1``). A single value of
 ``--alpha`` or ``--rtt`` holds for all flows. The command ``equilibrium`` takes the number of flows

@@ -1,6 +1,6 @@
 """Computes a digest of a user's congestion control law, which tells if the law has changed.
 
-A sweep that was interrupted goes on later, but only with the same laws (``study/sweep.py``). A law
+An interrupted sweep can be continued later, but only with the same laws (``study/sweep.py``). A law
 consists of Python functions. The digest also depends on the functions that they call, and on
 the variables that they read.
 """

@@ -1,6 +1,7 @@
 """Estimates from a trace the capacity of its bottleneck.
 
-The lengths of queues, or RTTs, tell when the link was busy (``busy_times.py``).
+A link that is busy sends as fast as its capacity allows. The trace tells when the link was busy,
+by the lengths of the queue or by RTTs (``busy_times.py``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Estimates from the RTTs in a trace how long packets wait in a full queue.
 
-The buffer's size is estimated from this time and the capacity (``estimate.py``).
+The buffer's size is estimated from this time and the capacity (``buffer.py``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Finds flows of a trace whose packets do not wait in the same queue."""
+"""Finds flows of a trace whose packets do not wait in the same queue.
+
+The RTTs of flows that share a queue rise and fall together.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Makes a table of the capacities and delays of a network as ns-2's clock rounds them.
+"""Makes a table of a network's capacities and delays, with rounding errors like those of ns-2.
 
-ns-2's rounding errors decide which of two events at one instant comes first. So ``rounds`` imitates
-them if it simulates ns-2.
+ns-2 stores times as floating-point numbers, which are rounded. If two events should happen at the
+same instant, the rounding errors decide which of them comes first. So ``rounds`` imitates these
+errors if it simulates ns-2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiles the rules by which congestion controls (laws) move windows, and numbers them by sets.
+"""Compiles the rules by which congestion controls (laws) move windows; each set has a number.
 
 A rule is a function that moves a window, for example at the end of a round trip. Rules come in sets
 (``laws.packets.PacketRules``). Tahoe, Reno, NewReno and SACK use one set, Vegas another. A flow's

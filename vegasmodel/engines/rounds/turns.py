@@ -4,8 +4,8 @@ Such a link (Podlesny and Williamson) has a queue for flows that want a high rat
 flows that want a low delay. A packet that arrives joins the queue of its class. When the link is
 free, a scheduler chooses the class that sends its first packet. Only then is it known how long this
 packet has waited. Until then the packet is kept in the ring buffer of its class. (This buffer
-belongs to a record of type ``Hop`` whose field ``stores`` is 1. Any other such record stands for a
-queue on the path of one flow.)
+belongs to a record of type ``Hop`` whose field ``stores`` is 1. All other records of this type
+stand for a queue on the path of one flow.)
 
 There are two schedulers: that of Podlesny and Williamson (``_by_volume``), and class-based queueing
 with weighted round robin (``_by_rounds``), which stands in for it in ns-2.
