@@ -187,12 +187,13 @@ the exact recursion. Besides, ns-2's Vegas rounds the backlog, so its window sta
 backlog that is less than half a packet from alpha.
 
 The next table tests the assumption that each source keeps a backlog of exactly alpha packets. It
-has the ratio of the last source's rate to the first one's by the window rule that `boutremans`
-prints, its equation (1), without a simulation of packets (`paper_checks/boutremans/rule.py`). A
-source starts when the queue is in equilibrium; for a larger alpha this takes longer. By the printed
-rule a window changes by one packet per round trip; we also tried steps of half a packet. In the
-last two columns the backlog is rounded as in ns-2. Each number is the mean over {SEEDS} runs, which
-differ in the start times, with its standard error:
+has the ratio of the last source's rate to the first one's. We computed this ratio by the window
+rule that `boutremans` prints, its equation (1), without a simulation of packets
+(`paper_checks/boutremans/rule.py`). Each source starts when the queue has reached its equilibrium,
+which takes longer for a larger alpha. By the printed rule a window changes by one packet per round
+trip; we also tried steps of half a packet. In the last two columns the backlog is rounded as in
+ns-2. Each number is the mean over {SEEDS} runs, which differ in the start times, with its standard
+error:
 
 {_by_the_rule()}
 
