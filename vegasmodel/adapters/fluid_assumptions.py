@@ -300,8 +300,8 @@ def _narrow_band(scenario: Scenario) -> Assumption:
     It is tested if all flows are Vegas flows. Vegas keeps its window at any backlog from alpha to
     beta. ns-2's Vegas rounds its backlog to whole packets, so its range is wider: with alpha = beta
     = 1 from 0.5 to 1.5 packets, a factor of 3. In the equations a backlog stays where it first
-    reaches this range. Real packets come in trains, so the queue varies, and backlogs may move on
-    within the range.
+    reaches this range. The packets of a real flow follow one another closely, as a train. So the
+    queue varies, and backlogs may move on within the range.
 
     If ACKs are delayed, ns-2's Vegas computes a backlog that is too small by one packet if its
     window is even. If its window is odd, the backlog is right within a fraction of a packet
@@ -337,11 +337,13 @@ def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that one packet less in the queue that late flows find hardly matters.
 
     It is tested if all flows are Vegas flows that lose no packets, RTTs differ, all flows send in
-    the whole measured time, no ``max_window`` limits them, and starts are not random. A flow that
-    starts late takes the least queueing delay that it finds for propagation delay. Packets come in
-    trains. If RTTs differ, the trains of different flows meet at some times and not at others, so
-    the queue varies. The flow's baseRTT is then that of the shortest queue. The equations have no
-    trains: they take nearly the mean queue, and so the late flow gets too much.
+    the whole measured time, no ``max_window`` limits them, and starts are not random.
+
+    A flow that starts late takes the least queueing delay that it finds for propagation delay. The
+    packets of a flow follow one another closely, as a train. If RTTs differ, the trains of
+    different flows meet at some times and not at others, so the queue varies. The flow's baseRTT is
+    then that of the shortest queue. The equations have no trains: they take nearly the mean queue,
+    and so the late flow gets too much.
     ``only_vegas.many_packets`` tests whether one packet matters.
     """
     members, delay = scenario.members, float(run.queue_mean[0]) / scenario.links[0].capacity
@@ -362,14 +364,15 @@ def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that Vegas flows with delayed ACKs share no full queue with flows without.
+    """The assumption that no Vegas flow with delayed ACKs shares a full queue with other flows.
 
-    It fails if all RTTs are equal, the queue is drop-tail, and a loss-based flow without delayed
-    ACKs loses packets beside a Vegas flow with delayed ACKs. With equal RTTs, a flow whose receiver
-    holds back an ACK loses a packet at a full queue (``engines/fluid/sampled/queue.py``). The
-    receiver holds one back if the window is odd. Vegas changes its window just before the queue is
-    full, so the equations err about when its window is odd. RED drops packets whether the queue is
-    full or not.
+    The other flows are loss-based flows without delayed ACKs. The assumption fails if such a flow
+    loses packets beside a Vegas flow with delayed ACKs, all RTTs are equal, and the queue is
+    drop-tail. With equal RTTs, a flow whose receiver holds back an ACK loses a packet at a full
+    queue (``engines/fluid/sampled/queue.py``). The receiver holds one back if the window is odd.
+    Vegas changes its window just before the queue is full, so the equations err about when its
+    window is odd. At a RED queue this matters less, because RED drops packets also while the queue
+    is not full.
     """
     late = [g.name for g in scenario.flows if g.delayed_ack and find(g.law).delay_based]
     prompt = [

@@ -77,7 +77,7 @@ def together(scenario: Scenario) -> Assumption:
       From then on the queue is never empty. If the newcomers have the same RTT, only one of them
       measures its true baseRTT. Each of the others finds first windows of other newcomers in the
       queue. If the RTTs differ, bursts of some newcomers usually fill the queue when packets of
-      the others arrive, above all of those with longer RTTs.
+      the others arrive. This affects mostly the newcomers with longer RTTs.
 
     If some flows are loss-based, the assumption is not needed and counts as met.
     """

@@ -221,8 +221,9 @@ def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float
     The result is 0 if the flow is not alone, if it recovers in another way, if its slow start may
     end without a loss, or if packets may be lost elsewhere. It is also 0 if b < n: slow start may
     then overflow the buffer before the window fills the path, and fewer packets are lost. With
-    delayed ACKs fewer packets are lost, too. Some ns-2 (``partial_deflates``) sends new packets
-    during the recovery, and the papers' TCP only cuts the window. For these the result is 0.
+    delayed ACKs fewer packets are lost, too. ns-2 with the defaults of release 2.35
+    (``partial_deflates``) sends new packets during the recovery, and the papers' TCP only cuts the
+    window. In these three cases the result is also 0.
     """
     group, path, T = member.flow, scenario.path(member.flow), member.rtt
     runs = stack(scenario, group)

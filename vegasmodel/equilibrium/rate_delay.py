@@ -212,8 +212,8 @@ def needed_delay_buffer(
 def loss_onset(B_D: ArrayLike, alpha: ArrayLike) -> Floats:
     """The number of Vegas flows above which class D loses packets: ``n_D > B_D / alpha``.
 
-    B_D is the buffer of class D in packets. With more flows, the buffer has no room for alpha
-    packets of every flow. So the flows go on growing until the buffer overflows.
+    Class D holds the Vegas flows, and B_D is its buffer in packets. With more flows, the buffer has
+    no room for alpha packets of every flow. So their windows go on growing until it overflows.
     """
     return _floats(numbers("B_D", B_D, infinite=True) / positive("alpha", alpha))
 

@@ -196,9 +196,9 @@ def limits(scenario: Scenario, packets: bool) -> tuple[float, float]:
 
     With ``packets`` a sender sends only whole packets: with a window w, floor(w) are in flight.
     While w grows, floor(w) is on average w - 1/2, and this average is the window of the equations.
-    The buffer overflows when floor(w) grows by one, so when w is a whole number. The window of the
-    equations is then half a packet smaller than the number of packets in flight. So in the
-    equations the buffer overflows at a queue of B + 1/2 packets.
+    The buffer overflows when w reaches a whole number, because floor(w) then grows by one. At that
+    moment w packets are in flight, and the window of the equations is w - 1/2. So in the equations
+    the buffer overflows at a queue of B + 1/2 packets.
     """
     link = scenario.links[0]
     return link.capacity, (link.buffer + (0.5 if packets else 1.0)) / link.capacity

@@ -199,9 +199,13 @@ def _step_to_event(
 ) -> tuple[float, float, float, int]:  # fmt: skip
     """Try a step of length ``wanted``; if an event comes sooner, try a step that ends at it.
 
-    ``usual``, ``left``, ``trend``, ``jumped`` and ``stalls`` are those of ``march``. Just after a
-    jump no event ends the step. Returns the length that was wanted in the end, that of the step,
-    the queueing delay at its end, and ``stalls``.
+    ``usual`` is the usual length of a step, and ``left`` the time to the next known event, in
+    seconds. ``trend`` holds the time derivatives of the queueing delay. ``jumped`` says that the
+    last step ended at an event such as a cut of windows. The present step is then very short, and
+    only a full buffer can end it early. ``stalls`` counts steps in a row whose event came at once.
+
+    Returns the length that the last try should have, the length that it has (less if the buffer
+    becomes full before), the queueing delay at its end, and the new ``stalls``.
     """
     on, new, moves, last = workspace.on, workspace.new, workspace.moves, workspace.last
     h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)

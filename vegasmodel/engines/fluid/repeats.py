@@ -42,7 +42,7 @@ def record_instant(trail: Floats, m: int, t: float, window: Floats, s: float) ->
 
 @jit
 def _rate(trail: Floats, j: int, i: int, rtt: Floats) -> float:
-    """The rate of flow i at entry j of ``trail``, in pkt/s; ``rtt`` [flow] are without queueing."""
+    """The rate of flow i at entry j of ``trail``, in pkt/s; ``rtt`` [flow] excludes queueing."""
     rate: float = trail[j, 1 + i] / (rtt[i] + trail[j, 1 + rtt.size])
     return rate
 

@@ -209,8 +209,8 @@ def _most_holes(law: Law, runs: Stack) -> float:
     """How many lost packets a recovery can repair; if there are more, a timeout follows.
 
     Reno repairs the first lost packet only. ns-2's Vegas repairs three: at each of the next two
-    ACKs (``CHECKS``) it retransmits one more packet if that packet is overdue (tcp-vegas.cc:
-    ``v_worried_``; Brakmo and Peterson 1995, 3.1).
+    ACKs (``CHECKS``) it retransmits one more packet if that packet is older than its fine timeout
+    (tcp-vegas.cc: ``v_worried_``; Brakmo and Peterson 1995, 3.1).
     """
     if runs.recovery_of(law.recovery) == "one hole":
         return 1.0

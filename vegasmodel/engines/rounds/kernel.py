@@ -229,7 +229,8 @@ def _flow_event(
     """Handle the flow's next event at the first queue of its path; returns False if the run fails.
 
     There are five types of events: an interval of sending ends, the rest of a burst is due, a timer
-    expires, the flow starts, or the flow's TCP handshake ends. The arguments ``who`` and
+    expires, the flow starts, or the flow's TCP handshake ends. (An interval of sending is a time
+    over which the simulator lets a flow send evenly, in one event.) The arguments ``who`` and
     ``synchronised`` mean the same as in ``_send_interval``.
     """
     h = net.hops[f.hop]

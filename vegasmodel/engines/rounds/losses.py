@@ -167,9 +167,9 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
 
     For ns-2's CUBIC it processes each ACK separately. For other senders there are three cases:
 
-    - No loss has been signalled yet. The last of the ACKs is at the latest the duplicate ACK number
-      ``enough``, which signals the loss. If the sender can act on an earlier ACK (Vegas of ns-2 or
-      the papers, limited transmit), the ACKs are processed one by one.
+    - No loss has been signalled yet. The duplicate ACK number ``enough`` signals the loss. The ACKs
+      up to this one are processed together. But if the sender can act on an earlier ACK (Vegas of
+      ns-2 or the papers, limited transmit), they are processed one by one.
     - A loss has been signalled. The first ACKs may release no packet, because too many packets are
       in flight. These ACKs are processed together. The first ACK that releases a packet is left for
       the next call.

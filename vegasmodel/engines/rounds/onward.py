@@ -186,9 +186,11 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     one before it. If the delay would let it do so, the packet arrives one transmission time of the
     access link after the one before it (``avoidReordering_`` in delay.cc).
 
-    In a burst, which leaves at ``sent_at``, all packets but the first have the same delay. ns-2
-    draws a delay when a packet reaches the access link. But each packet gets the delay that was
-    drawn last before its transmission begins (``delay_`` in delay.cc).
+    In a burst, which leaves at ``sent_at``, all packets but the first have the same delay. The
+    reason is that ns-2 draws a delay when a packet reaches the access link, but uses the delay that
+    was drawn last when the packet's transmission begins (``delay_`` in delay.cc). The first packet
+    is transmitted at once. When the others are transmitted, all packets of the burst have reached
+    the access link, so each of them gets the delay that the last packet has drawn.
 
     For a Linux sender each packet has a time ``sent_at`` of its own (``stamps_departure``). So the
     simulator draws a delay for each.

@@ -280,10 +280,11 @@ def drop(link: Queue, work: float) -> None:
 def overflow(link: Queue, packets: float, work: float) -> float:
     """Drop packets of one flow if the buffer has overflowed; returns how many are dropped.
 
-    ``packets`` packets of this flow have arrived evenly over an interval that ends now. While the
-    buffer was full, packets of any flow may have arrived, and it was not decided whose packets are
-    dropped. Let n be the number of these packets. The function drops n packets of this flow, but at
-    most ``packets``. ``work`` is the size of each packet, in packets of the scenario's packet size.
+    ``packets`` packets of this flow have arrived evenly over an interval that ends now. Let n
+    packets, of any flows, have arrived while the buffer was full, so that n packets must be
+    dropped. Until now it was not decided of which flows. The function drops n packets of this flow,
+    but at most ``packets``. ``work`` is the size of each packet, in packets of the scenario's
+    packet size.
     """
     full = _full(link)
     total = link.queue + link.excess - full

@@ -163,8 +163,8 @@ class Frame:
 
         ``who`` has the flows' indices in ``scenario.members``, and ``step`` is the desired length
         of an interval in seconds. The results are computed again only if ``who`` or ``step`` differ
-        from those of the last call. The records of queues and hops are copies, because a run
-        changes them.
+        from those of the last call. The records of queues and hops (a hop is one queue on one
+        flow's path) are copies, because a run changes them.
         """
         key = who.tobytes(), step
         if self._network is None or self._key != key:

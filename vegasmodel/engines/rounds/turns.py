@@ -150,8 +150,9 @@ def _send_next(net: Net, e: int) -> bool:
 def _end_transmission(link: Queue) -> None:
     """End the transmission of a packet of one class of a Rate-Delay link.
 
-    ``link`` is the queue of this class. If no other packet waits in it, the work left in the queue
-    should be 0. Rounding errors may make it differ from 0, so the function sets it to 0.
+    ``link`` is the queue of this class. If no other packet waits in it, the sum of the packet sizes
+    in the queue should be 0. Rounding errors may make it differ from 0, so the function sets it to
+    0.
     """
     link.queue -= link.unsent
     link.served += link.unsent

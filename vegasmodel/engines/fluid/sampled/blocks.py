@@ -39,7 +39,11 @@ ROUND_TRIPS = 3.0
 def line_up_behind(
     flows: Table[Sender], first: int, now: LinkState, c: float, queue: float
 ) -> None:
-    """Let the other flow's block begin behind a burst of flow ``first``; ``queue`` packets wait."""
+    """Let the block of the other flow begin just behind a burst of flow ``first``.
+
+    A block is the packets that a flow has in flight, one behind the other. ``queue`` is the number
+    of packets that wait now.
+    """
     for i in range(len(flows)):
         flow = flows[i]
         flow.block, flow.first_block = 0.0, NEVER
@@ -56,10 +60,11 @@ def line_up_behind(
 def burst_is_block(
     flow: Sender, now: LinkState, c: float, queue: float, clean: float, passed: float
 ) -> None:
-    """Make a burst that arrives now the present block of its flow.
+    """Note that a burst of the flow arrives now: it is the flow's present block.
 
-    ``queue`` packets waited before. ``passed`` packets of the burst have found a place, ``clean``
-    of them before the first loss (-1: none is lost).
+    A block is the packets that a flow has in flight, one behind the other. ``queue`` packets waited
+    before the burst. RED accepted ``passed`` packets of the burst, and ``clean`` of these came
+    before the first packet that it dropped (-1: it dropped none).
     """
     flow.block_began, flow.block_size, flow.clean, flow.passed = now.time, 0.0, clean, passed
     flow.block_next = now.time + flow.rtt + queue / c
@@ -67,7 +72,11 @@ def burst_is_block(
 
 @rare
 def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
-    """Begin the flow's next block, whose first packet finds ``queue`` packets waiting."""
+    """Begin the flow's next block, whose first packet finds ``queue`` packets waiting.
+
+    A block is the packets that a flow has in flight, one behind the other. The ACKs of one block
+    release the next block.
+    """
     flow.block_began = flow.block_next
     flow.block_next += flow.rtt + queue / c
     flow.block_size = flow.clean if flow.clean >= 0.0 else flow.passed
@@ -81,7 +90,7 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
 
 @rare
 def sends(flow: Sender, now: LinkState, t: float, c: float, queue: float) -> bool:
-    """Whether a packet of the flow arrives at the time ``t``, where ``queue`` packets wait."""
+    """Whether a packet of the flow arrives at the time ``t``; ``queue`` packets wait then."""
     if t >= flow.block_next:
         begin_block(flow, now, c, queue)
     return flow.block_began <= t < flow.block_began + flow.block_size / c

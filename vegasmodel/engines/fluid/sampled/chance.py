@@ -49,7 +49,9 @@ def comes_in_trains(flow: Sender) -> bool:
 def round_passed(flow: Sender, now: LinkState, g: float) -> float:
     """The part of the flow's round trip that passes in the present step of ``g`` round trips.
 
-    The round trip of a train is shorter than those of later packets: ``round_lasts``.
+    In slow start at RED the flow's packets arrive as a train. Its round trip lasts until the ACK of
+    its first packet (``round_lasts``, in seconds). The packets behind the first one wait longer in
+    the queue, so they need more time.
     """
     return now.step / flow.round_lasts if comes_in_trains(flow) else g
 

@@ -31,9 +31,9 @@ MOST_AT_ONCE = 1e6  # packets that a flow sends in addition to one per ACK
 def duplicates_take(flow: Sender, now: LinkState, c: float) -> float:
     """The time in round trips in which the duplicate ACKs come that tell the sender of a loss.
 
-    The duplicate ACKs come one after another, as the flow's packets do. If the packets form a
-    train, they come one transmission time of the link apart (1/``c``). Otherwise they are spread
-    over the round trip.
+    The duplicate ACKs come one after another, as the flow's packets do. If the packets stay
+    together as a train, they come one transmission time of the link apart (1/``c``). Otherwise they
+    are spread over the round trip.
     """
     train = flow.in_train or comes_in_trains(flow)
     packets = c * (flow.rtt + now.delay) if train else max(flow.in_flight, 1.0)
@@ -232,9 +232,10 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: floa
     the additional packet that was sent last. ``loser`` says which flow loses a packet for it.
 
     A receiver that delays ACKs may hold back one packet of its flow. The rates of the flows leave
-    this packet out. If all RTTs are equal, it is in the queue while the flow's own train passes the
-    queue (``queue.hold_back_from_train``). ``held`` is the rate that it adds in this time, in
-    pkt/s, or 0 if no flow has such a packet.
+    this packet out. If all RTTs are equal, the packets in flight of a flow follow one another as a
+    train. While a flow's own train passes the queue, the held-back packet is in the queue, too
+    (``queue.hold_back_from_train``). ``held`` is the rate that it adds in this time, in pkt/s, or 0
+    if no flow has such a packet.
     """
     s_max = link.room / link.capacity
     while True:
@@ -311,12 +312,15 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
 
 @rare
 def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
-    """Drop a packet of a train whose first ACK releases two packets, if the queue is too long.
+    """Drop a packet of a train that is one packet longer because its receiver delays ACKs.
 
-    The receiver has held back a packet, so the queue is longer by one packet while this train
-    passes (``queue.hold_back_from_train``). A packet is late if its sender's random wait delays it
-    until after a departure from the queue. The first packet of the train that is not late is lost
-    (``loser.follower``). If all of them are late, none is lost in this round trip.
+    The receiver has held back the last packet of the previous train, and acknowledged it together
+    with the first packet of the next. This ACK has released two packets (``early_ago``). So the
+    queue is longer by one packet while the flow's own train passes
+    (``queue.hold_back_from_train``). If the buffer has no room for this packet, the train loses a
+    packet. A packet is late if its sender's random wait delays it until after a departure from the
+    queue. The first packet of the train that is not late is lost (``loser.follower``). If all of
+    them are late, none is lost in this round trip.
     """
     for i in range(len(flows)):
         flow = flows[i]

@@ -33,10 +33,10 @@ def recovering(flow: Sender) -> float:
       part of the window with new packets, at most W - k. In this round trip the field
       ``flight_later`` is the number of packets in flight.
     - Later round trips: the sender sends only the next lost packet. But at RED the last lost
-      packets may be far apart. When one of them is filled, the window has room for many new
-      packets. ns-2's NewReno sends two at this ACK and two at each duplicate ACK. So in each of the
-      last round trips it has twice as many new packets in flight as before, and two more, up to
-      ``new_at_end``.
+      packets may be far apart. When one of them has been repaired, the window has room for many new
+      packets. At the ACK of the repair ns-2's NewReno sends two new packets, and at each duplicate
+      ACK two more. So let n new packets be in flight in one of the last round trips. In the next
+      one they are 2 n + 2, until there are ``new_at_end`` when the recovery ends.
 
     All this is so if partial ACKs do not deflate the window. If they deflate it (RFC 2582, section
     3), W packets are in flight in each round trip.

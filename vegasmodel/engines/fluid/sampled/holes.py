@@ -20,7 +20,7 @@ from vegasmodel.engines.tables import rare
 def count_hole(flow: Sender, now: LinkState, ago: float) -> None:
     """Note that RED drops a packet of the flow, ``ago`` seconds before the end of this step.
 
-    The recovery will fill these holes one by one (``next_hole``).
+    Each lost packet leaves a hole, and the recovery will fill the holes one by one (``next_hole``).
     """
     part = 0.0  # packets sent in this step before it
     if now.step > 0.0:
@@ -36,12 +36,15 @@ def count_hole(flow: Sender, now: LinkState, ago: float) -> None:
 def next_hole(flow: Sender, gap: float) -> None:
     """Count the new packets in flight a round trip after a recovery has filled a hole.
 
-    The next lost packet follows ``gap`` packets behind the one that filled the hole. So the ACK
-    lets the window slide by ``gap`` packets. ns-2's NewReno sends at most two new packets at this
-    ACK, and at most two at each duplicate ACK (tcp-newreno.cc: ``send_much`` with a burst of 2).
-    The ACK undoes what earlier duplicate ACKs added to the window. Each duplicate ACK of a new
-    packet adds one packet again. ``new_beyond`` is the number of packets by which those outstanding
-    exceed the window without them; below 0 the window has room.
+    A hole is a lost packet that the receiver still misses. The next one comes ``gap`` packets after
+    the packet that filled the hole. So the ACK that reports the filled hole lets the window slide
+    by ``gap`` packets. It also takes back what earlier duplicate ACKs added to the window. Then
+    each new packet that arrives causes a duplicate ACK, and each of these adds one packet to the
+    window again. ns-2's NewReno sends at most two new packets at the first ACK, and at most two at
+    each duplicate ACK (tcp-newreno.cc: ``send_much`` with a burst of 2).
+
+    ``new_beyond`` is the number of outstanding packets minus the window without these additions. If
+    it is negative, the window has room.
     """
     at_ack = min(max(gap - flow.new_beyond, 0.0), 2.0)
     flow.new_beyond += at_ack - gap

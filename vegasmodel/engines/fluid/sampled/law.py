@@ -139,10 +139,10 @@ def decide(flow: Sender, now: LinkState) -> None:
     - In TCP as in the papers it shrinks and grows evenly over the next round trip.
 
     If at most two ACKs arrive in a round trip, Linux's Vegas does not use the backlog
-    (``tcp_vegas_cong_avoid``: ``cntRTT``). With delayed ACKs this is so at 5 packets, too: one of
-    them waits at the receiver (``queue.hold_back``). The window W then grows as Reno's does, by one
-    packet for W acknowledged packets. But Vegas counts only the packets that the last ACK of each
-    round trip acknowledges.
+    (``tcp_vegas_cong_avoid``: ``cntRTT``). Its window W then grows as Reno's does, by one packet
+    for W acknowledged packets. But Vegas counts only the packets that the last ACK of each round
+    trip acknowledges. With delayed ACKs, 5 packets in flight bring only two ACKs, too, because one
+    packet waits at the receiver (``queue.hold_back``).
     """
     W = np.floor(flow.cwnd + WINDOW_ERROR)
     samples = (W - flow.lacks) / flow.acked_at_once

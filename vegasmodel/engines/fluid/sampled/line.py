@@ -36,15 +36,20 @@ SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: CUBIC compares a constant window onc
 
 @jit
 def length(flow: Sender, now: LinkState, c: float) -> float:
-    """Packets in the line of all trains: as many as the link sends in a round trip."""
+    """How many packets the line of all flows' packets in flight holds.
+
+    At a full queue they follow one another without a gap. So there are as many as the link sends in
+    a round trip.
+    """
     return c * (flow.rtt + now.delay)
 
 
 @jit
 def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
-    """The time from this step's beginning to ``ago`` seconds before its end, in round trips.
+    """How much of this step is over at the time ``ago`` seconds before its end, in round trips.
 
-    It is needed because a train's place in line is that at the beginning of the step.
+    The place of a flow's packets in the line (``Sender.place``) is stored for the beginning of the
+    step. This function serves to compute the place at a later time in the step.
     """
     return max(now.step - ago, 0.0) / (flow.rtt + now.delay)
 
@@ -104,9 +109,9 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
     The sender had ``before`` packets in flight. It detected the loss ``-left`` round trips before
     the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than it
     receives ACKs, and spreads them evenly over a round trip, as Linux's ``tcp_cwnd_reduction``
-    does. So all parts of its train get shorter in the same proportion. The recovery ends at the ACK
-    of the last packet that was sent before it. The function computes the place of this packet in
-    the shorter train.
+    does. So its train (its packets in flight, one behind the other) gets shorter, all parts in the
+    same proportion. The recovery ends at the ACK of the last packet that was sent before it. The
+    function computes the place of this packet in the shorter train.
     """
     L = length(flow, now, c)
     at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd
@@ -120,8 +125,9 @@ def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
 
     A train is a flow's ACKs, one behind the other. The first ACK that Reno counts is the one that
     ends the recovery. The window grows when Reno has counted as many ACKs as a train has. If the
-    recovery ends, for example, at the third ACK of a train, this is at the second ACK of the next
-    train. If it ends at the first ACK of a train, this is at the last ACK of the same train.
+    recovery ends, for example, at the third ACK of a train, the window grows at the second ACK of
+    the next train. If the recovery ends at the first ACK of a train, the window grows at the last
+    ACK of the same train.
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)

@@ -110,9 +110,10 @@ def follower(
     buffer have no room. It is a real number, below 1 if one packet is too many.
 
     A receiver that delays its ACKs acknowledges two packets at once, so packets are late in pairs.
-    While a flow has a packet at its receiver between two trains, the queue is longer by one packet
-    where its own train passes (``queue.hold_back_from_train``). If the queue is too long only
-    there, other flows lose nothing.
+    A train is the packets in flight of one flow. While a flow has a packet at its receiver between
+    two of its trains, the queue is longer by one packet when its own train passes
+    (``queue.hold_back_from_train``). If the queue is too long only at that time, other flows lose
+    nothing.
 
     A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
     if a flow detects an earlier loss before the first packet that is not late arrives.

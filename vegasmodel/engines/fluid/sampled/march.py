@@ -120,7 +120,8 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     The events are:
 
     - the sender detects a loss, or its recovery ends;
-    - a round trip of a Vegas sender ends, or the last packet of its train passes the queue;
+    - a round trip of a Vegas sender ends, or the last packet of its train (its packets in flight,
+      one behind the other) passes the queue;
     - Linux's CUBIC compares its window with its target, and may let it grow (``line.py``);
     - the window reaches the next whole number of packets.
 
@@ -182,7 +183,11 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
 
 @jit
 def to_train_end(flow: Sender, c: float) -> float:
-    """Seconds until the train of a flow in slow start ends, or else until its next one begins."""
+    """Seconds until the train of a flow in slow start ends, or else until its next one begins.
+
+    At RED a flow in slow start has one train of ACKs per round trip. They arrive one behind the
+    other, at the beginning of the round trip.
+    """
     left = (1.0 - flow.round_part) * flow.round_lasts
     if flow.acks_left > 0.0 and flow.round_delay == 0.0:
         left = min(left, flow.acks_left / c)

@@ -75,10 +75,10 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
 
 @jit
 def round_trip_of_train(flow: Sender, now: LinkState, c: float) -> float:
-    """Seconds until the ACK of a packet of slow start that reaches the queue now.
+    """The RTT, in seconds, of a packet that reaches the queue now, as first of a train.
 
-    While such a train arrives at RED, more packets wait than the queueing delay s says
-    (``red_waiting``).
+    In slow start a flow's packets arrive as a train, faster than the link sends them. At RED more
+    packets may then wait than the queueing delay s says. If so, ``red_waiting`` is their number.
     """
     return flow.rtt + max(now.delay, now.red_waiting / c)
 

@@ -124,9 +124,10 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     In slow start a flow's packets arrive as a train, faster than the link sends them. Each ACK
     releases two packets, and the link sends one of them before the next ACK comes. So the queue
     grows by one packet with each ACK, although equation (S1) may have no queueing delay s: it
-    spreads the packets in flight evenly over the round trip. While such a train arrives, and until
-    the queue has emptied, the function counts the packets that wait (``red_waiting``). It goes on
-    with the packets of s as soon as these are as many. Packets dropped in this step do not count.
+    spreads the packets in flight evenly over the round trip. So from the arrival of such a train
+    on, the function counts the waiting packets one by one (``red_waiting``). It stops when they are
+    no longer more than s accounts for, that is, c s packets at the capacity c. Packets that are
+    dropped in this step do not count.
 
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which
     the sender has repaired losses hole by hole. The queue is then longer than s says, too. In the
@@ -180,11 +181,13 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
 
 @jit
 def begins_blocks(flow: Sender) -> bool:
-    """Whether a burst of the flow is a block behind which the other flow's block follows.
+    """Whether packets arrive in blocks after this flow's burst (``blocks.py``).
 
-    This is true after a long recovery (``ALONE``) of a flow that is not ns-2's Vegas. A burst of
-    ns-2's Vegas (``fine_timer``) begins no blocks: its losses are counted from the other flow's
-    burst on (``short_round.note``).
+    A block is the packets that a flow has in flight, one behind the other. The burst is the first
+    block, and a block of the other flow follows it. The result is true after a long recovery
+    (``ALONE``) of a flow that is not ns-2's Vegas. A burst of ns-2's Vegas (``fine_timer``) does
+    not count, because Vegas's losses are counted from a burst of the other flow on
+    (``short_round.note``).
     """
     return flow.in_blocks and not flow.fine_timer and flow.holes >= ALONE
 
@@ -203,9 +206,10 @@ def block_by_block(
 ) -> float:
     """Let the packets of a step arrive in the order of ``blocks.py``; returns how many then wait.
 
-    ``queue`` packets wait when the step begins, and ``s`` is the queueing delay then. The link
-    sends a packet in each transmission time, and each flow whose block arrives at this time sends
-    one, too. A burst arrives at the end of the step.
+    A block is the packets that a flow has in flight, one behind the other. ``queue`` packets wait
+    when the step begins, and ``s`` is the queueing delay then. In each transmission time the link
+    sends one packet, and one packet arrives of each flow whose block is passing. A burst arrives at
+    the end of the step.
     """
     c = link.capacity
     now.red_part += c * now.step

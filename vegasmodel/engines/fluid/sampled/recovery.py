@@ -40,10 +40,10 @@ def needed(flow: Sender, now: LinkState, c: float) -> float:
 
     It is three. ns-2's Vegas (``fine_timer``) may need fewer: at each duplicate ACK it compares the
     age of the missing packet with a timeout of its own, which exceeds a steady RTT by the fraction
-    ``FINE_SLACK``. If the packet is older than this, Vegas sends it again. Duplicate ACKs come one
-    after another, as the flow's packets do. If the packets form a train (``in_train``), the ACKs
-    come one transmission time of the link apart (1/``c``). Otherwise they are spread over the round
-    trip.
+    ``FINE_SLACK``. If the packet is older than this timeout, Vegas sends it again. Duplicate ACKs
+    come one after another, as the flow's packets do. If the packets stay together as a train
+    (``in_train``), the ACKs come one transmission time of the link apart (1/``c``). Otherwise they
+    are spread over the round trip.
 
     After a timeout ns-2's Vegas counts no duplicate ACKs before the ACK of a packet that it has
     sent only once (tcp-vegas.cc: ``bug_fix_``).
@@ -80,11 +80,11 @@ def times_out(flow: Sender, now: LinkState, c: float) -> bool:
 
 @jit
 def sends_again(flow: Sender, now: LinkState, g: float, c: float) -> bool:
-    """Whether the sender sends a lost packet again in the present step of ``g`` round trips.
+    """Whether a recovery begins in the present step of ``g`` round trips, without a timeout.
 
-    The packet is the first of a recovery, which begins without a timeout. The caller wants to know
-    whether this packet can be lost, too: the sender must then wait for its timer. A sender with
-    RACK detects such a loss without the timer, so the result is False for it.
+    The sender then sends its first lost packet again. If this packet is lost, too, the sender must
+    wait for its timer. So the caller draws at random whether it is lost. A sender with RACK detects
+    such a loss without the timer, so for it the result is False.
     """
     heard = 0.0 < flow.detection_in <= g and flow.timeout_ends <= now.time
     return heard and flow.recovery_left <= 0.0 and not (flow.rack or times_out(flow, now, c))

@@ -35,10 +35,15 @@ REPAIRED = 2.0  # losses that Vegas repairs before its timeout
 
 @rare
 def acks_of_train(flow: Sender, W: float) -> float:
-    """The ACKs from the first one of a train to that of the last packet of a run (``flow.run``).
+    """How many ACKs after the first ACK of a train the short round trip ends.
 
-    ``W`` is the window before the loss. Slow start ends at half of it. The result is 0 if the last
-    packet of the run is the first of its train.
+    A run is ``flow.run`` successive packets that RED has dropped. After the timeout Vegas sends
+    them again in trains of 2, 2, 4, 4 ... packets. The train meant here is the one with the last
+    packet of the run. The short round trip begins with
+    the first ACK of this train and ends with the ACK of that packet. If that packet is the first of
+    the train, there is no short round trip, and the result is 0.
+
+    ``W`` is the window before the loss. Slow start ends at half of it.
     """
     left, train, grows = flow.run, 2.0, flow.doubles == 0
     while left > train:
@@ -52,8 +57,9 @@ def acks_of_train(flow: Sender, W: float) -> float:
 def note(flow: Sender, lost: bool) -> None:
     """Count a packet of the flow's present block, which RED has dropped (``lost``) or accepted.
 
-    If an accepted packet ends a run, ``short_round`` becomes the number of ACKs in the short round
-    trip that will become baseRTT.
+    A block is the packets that a flow has in flight, one behind the other. A run is successive
+    packets that RED has dropped. If an accepted packet ends a run, ``short_round`` becomes the
+    number of ACKs in the short round trip whose length may become Vegas's baseRTT (``lose_base``).
     """
     if not lost:
         flow.passed += 1.0
@@ -76,14 +82,16 @@ def note(flow: Sender, lost: bool) -> None:
 
 @rare
 def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> None:
-    """At a timeout, let Vegas measure the time of some ACKs as its baseRTT, if it does so.
+    """At a timeout, let the duration of a short round trip become Vegas's baseRTT, if there is one.
 
     Before the losses ``W`` packets were in flight, and ``arrived`` of them have arrived. ``fast``
-    says whether Vegas has repaired losses before the timeout. The ACKs come at the distance of the
-    link's transmission times; ``c`` is its capacity.
+    says whether Vegas has repaired losses before the timeout. ACKs come one transmission time of
+    the link apart; ``c`` is its capacity.
 
-    If no packet of the block behind the run has passed, packets that duplicate ACKs released may
-    have. They release one each when they have made up for the cut of the window.
+    RED has dropped some successive packets of Vegas, a run. The short round trip occurs only if a
+    packet behind the run has arrived. It may be one of the packets that were in flight with the
+    run. If all of these are lost, it may be a new packet that a duplicate ACK released. Duplicate
+    ACKs release new packets, one each, only when they have made up for the cut of the window.
     """
     if fast and flow.lost_before < REPAIRED + (not flow.from_begin):
         return
