@@ -196,10 +196,11 @@ def _cubic_at_red(scenario: Scenario, run: ContinuousRun) -> list[str]:
 def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """The assumption that a user-defined law changes its window little in a round trip.
 
-    A sender learns of a loss a round trip late. So at an overflow about as many packets are lost as
-    all windows grow in a round trip. The equations treat a few losses as a single loss, which the
-    sender repairs at once. After many losses a real sender needs many round trips, or waits for its
-    timer.
+    A sender learns of a loss a round trip late. Until then all windows go on growing. So about as
+    many packets are lost as the windows grow by in a round trip. The equations treat a few losses
+    as a single loss, which the sender repairs at once. After many losses a real sender needs many
+    round trips, or waits for its timer.
+
     The assumption fails if the law's ``drift``, the growth of the window in a round trip, exceeds
     both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. The window and the
     RTT have their mean values. The assumption is tested only for flows that lose packets. The list

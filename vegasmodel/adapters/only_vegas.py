@@ -82,12 +82,14 @@ def many_packets(
 ) -> Assumption:
     """The assumption that one packet more or less in the queue hardly changes the rates.
 
-    ``rest.many_packets`` tests it. For the test each flow keeps its present backlog, which follows
-    from its rate in ``rates``, pkt/s [n], its over-estimate of baseRTT in ``x``, s [n], and the
-    queueing delay ``delay``, s.
+    ``rest.many_packets`` tests it. For the test each flow keeps its present backlog. This backlog
+    follows from the flow's rate in ``rates`` (pkt/s [n]), its over-estimate of baseRTT in ``x`` (s
+    [n]), and the queueing delay ``delay`` (s). The test compares ``rates`` with rates that the
+    equations give for one packet less in the queue.
 
-    If the rates are those of a simulation (``simulated``), they differ from those of the equations
-    for other reasons, too. Then both rates that are compared are computed by the equations.
+    If ``rates`` are those of a simulation (``simulated``), they differ from those of the equations
+    for other reasons, too. In the test they are then replaced by the rates that the equations give
+    for the unchanged queue.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")

@@ -471,9 +471,9 @@ def advance(
     the flows with the largest over-estimate (in Linux 0), and ``rest`` is the sum R of the others.
     ``slope`` is -R', ``bend`` is R''/2, and ``f`` is the excess of all rates over the capacity c.
     ``exact`` says whether the pass computed with two floats per number. ``passes`` is the number of
-    passes so far. The solution lies between ``lower`` and ``upper``. They begin as ``floor`` and
-    ``ceiling``, and return to these before the first pass with two floats per number, because one
-    float may give ``f`` the wrong sign near the solution.
+    passes so far. The solution lies between ``lower`` and ``upper``, which begin as ``floor`` and
+    ``ceiling``. Near the solution one float may give ``f`` the wrong sign. So before the first pass
+    with two floats per number, ``lower`` and ``upper`` are set to ``floor`` and ``ceiling`` again.
 
     Returns five values:
 

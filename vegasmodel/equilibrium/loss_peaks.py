@@ -52,8 +52,9 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
         v^2 = E[W^2]/E[W]^2 - 1 = 2 (1 - d) m(d)^2 - 1.
 
     For d = 1/2, v is 0.41. A window cannot exceed the flow's ``max_window`` or, for Vegas,
-    ``random_loss.hold_window``. So the ``DEVIATIONS`` standard deviations of a flow's rate are
-    replaced by the distance from the mean rate to the rate at this limit, if that is smaller.
+    ``random_loss.hold_window``. So a flow's rate cannot exceed the rate at this limit. If this rate
+    is less than ``DEVIATIONS`` standard deviations above the flow's mean rate, the difference of
+    the two rates takes the place of these standard deviations.
 
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1, the capacity is positive and
     the buffer is at least 0. The buffer may be infinite; the result is then 0.

@@ -389,8 +389,9 @@ def hypotheses(
     only if Vegas grows and loses packets at every overflow of the first. Suppose that one overflow
     then does not cut Vegas's window. The window grows on, and the backlog may reach alpha before
     the next overflow. From then on Vegas loses no packet. The backlog can reach alpha in time only
-    if alpha is small enough: at a queue of B + 1 packets, the Vegas windows with a backlog of alpha
-    must add up to less than mu T + B + 1, the sum of all windows at an overflow.
+    if alpha is small enough. The test is this: let the queue be B + 1 packets, and let each Vegas
+    flow have a backlog of alpha. Then the sum of the Vegas windows must be less than mu T + B + 1,
+    the sum of all windows at an overflow.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments and the errors are those of `solve`.

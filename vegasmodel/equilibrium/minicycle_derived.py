@@ -176,14 +176,15 @@ def still_grows(
 def held_window(path: Path) -> Floats:
     """The sum V of the Vegas windows at the loss, if Vegas stops growing and never has to shrink.
 
+    mu T is the bandwidth-delay product, B the buffer, and q_b the queue when Vegas stops growing.
     Let lambda be the factor of Vegas's window at a loss. After the last loss the Vegas windows
-    added up to lambda V. They have grown to V by one packet each per round trip. In the same time
-    the sum of the Reno windows has grown from (mu T + B + 1 - V)/2, half of its value at the loss,
-    to mu T + q_b - V. mu T is the bandwidth-delay product, B the buffer, and q_b the queue when
-    Vegas stops.
+    added up to lambda V. They have grown to V by one packet each per round trip. At the loss the
+    Reno windows added up to mu T + B + 1 - V, and after it to half of that. While the Vegas windows
+    grew, the sum of the Reno windows grew from this half to mu T + q_b - V.
 
     Vegas stops at the lower limit of its backlog. There V = h + X/q_b, where ``path.lower`` gives
-    the constants h (``shift``) and X (``pull``). So the growth of the Reno windows is
+    the constants h (``shift``) and X (``pull``). Each Reno window, too, has grown by one packet per
+    round trip. So the growth of the sum of the Reno windows is
 
         n_R (1 - lambda) V / n_V = mu T + X/(V - h) - V - (mu T + B + 1 - V)/2.
 

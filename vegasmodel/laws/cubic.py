@@ -88,7 +88,8 @@ def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False
     - Windows and the target are whole numbers. The window after a loss is rounded down, and the
       cubic function and Reno's window begin at the rounded window. The target is rounded up below
       W_max, and down above W_max.
-    - The target is the cubic function one least RTT ahead, instead of one present RTT ahead.
+    - The target is the value of the cubic function one RTT later. Linux takes the least RTT for
+      this, not the present RTT.
     - While the window does not change, it is compared with Reno's at most once per 1/32 s. The ACKs
       of a round trip usually arrive together, within less time. So the windows are compared at the
       first of these ACKs, half a round trip late on average (``COMPARED_LATE``).

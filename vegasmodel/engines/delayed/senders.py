@@ -41,8 +41,9 @@ def avoid(
     ``upper``, and 0 in between.  In the step the ratio g of the backlog to W goes from ``g0`` to
     ``g1``.  The window stays between ``floor`` and ``cap``.
 
-    If the backlog reaches a threshold in the step, then for the rest of the step the window keeps
-    the backlog between the thresholds, as far as its steepest rise and fall allow.
+    If the backlog reaches a threshold within the step, the window moves in another way for the rest
+    of the step: so that the backlog stays between the thresholds. But the window rises no faster
+    than with m = ``climb``, and falls no faster than with m = -1.
     """
     up = max(min(np.sqrt(W * W + 2.0 * climb * acks), cap), W)
     down = min(max(np.sqrt(max(W * W - 2.0 * acks, 0.0)), floor), W)

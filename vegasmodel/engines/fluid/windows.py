@@ -139,9 +139,10 @@ def delay_after(
 ) -> float:
     """Queueing delay s1 at the end of a step of length h.
 
-    It is 0 if there is no queue. Otherwise the flows' rates then add up to the capacity c, so s1 is
-    the root of ``excess``, the sum of the rates minus c, which falls as s1 grows. The delay of a
-    full buffer is ``s_max``. A result above ``s_max`` means that the buffer overflows.
+    It is 0 if there is no queue. Otherwise the flows' rates at the end of the step add up to the
+    capacity c. So s1 is the root of ``excess``, the sum of these rates minus c. The sum falls as s1
+    grows. The delay of a full buffer is ``s_max``. A result above ``s_max`` means that the buffer
+    overflows.
 
     Newton's method starts at ``guess``. It may oscillate, because the slope of ``excess`` jumps at
     some values of s1. So a bracket around the root is kept. If a Newton step leaves it, a secant

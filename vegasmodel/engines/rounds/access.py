@@ -24,8 +24,9 @@ def is_slow(scenario: Scenario, group: Flow) -> bool:
 
     ACKs reach a sender no faster than the slowest link sends packets, and an ACK allows at most two
     packets in slow start. So if senders do not wait at random, no packet waits at an access link
-    that is at least twice as fast as the slowest link (``STEADY``), apart from bursts. A burst
-    enters the next queue at the rate of the access link in any case (``kernel.send_burst``).
+    that is at least twice as fast as the slowest link (``STEADY``). Packets of a burst are an
+    exception. But even without this queue, a burst is simulated at the rate of the access link
+    (``kernel.send_burst``).
 
     A sender that waits a random time (``send_jitter``) may send two packets with any gap between
     them. The second then waits for up to one transmission time of the access link. This matters

@@ -176,8 +176,9 @@ def acks_to_change(f: Sender) -> float:
     one of these ACKs:
 
     - in slow start, the ACK that ends slow start;
-    - otherwise, the ACK at which the window grows to its next whole number of packets, or, with a
-      user's congestion control, falls below its present whole number.
+    - otherwise, the ACK at which the window grows to its next whole number of packets. (With a
+      user's congestion control the window may fall. Then it is the ACK at which the window falls
+      below its present whole number.)
     """
     if in_slow_start(f):
         return max(1.0, np.ceil(f.ssthresh - f.cwnd - SLACK))

@@ -281,10 +281,10 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     """Drop packets of one flow if the buffer has overflowed; returns how many are dropped.
 
     ``packets`` packets of this flow have arrived evenly over an interval that ends now. Let n
-    packets, of any flows, have arrived while the buffer was full, so that n packets must be
-    dropped. Until now it was not decided of which flows. The function drops n packets of this flow,
-    but at most ``packets``. ``work`` is the size of each packet, in packets of the scenario's
-    packet size.
+    packets, of any flows, have arrived while the buffer was full. Then n packets must be dropped,
+    but it is not yet decided which flows lose them. The function drops n packets of this flow, but
+    at most ``packets``. ``work`` is the size of each packet, in packets of the scenario's packet
+    size.
     """
     full = _full(link)
     total = link.queue + link.excess - full

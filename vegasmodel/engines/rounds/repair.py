@@ -24,11 +24,11 @@ from vegasmodel.metrics import Floats
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
     """Send up to ``free`` packets in recovery with SACK: first lost ones, then new ones.
 
-    One call sends at most one packet alone, and after it one range of consecutive packets. So it
-    may send fewer than ``free`` packets. ``acks`` is the number of ACKs that are processed
-    together. If it is more than one, the packets of the range leave evenly over the time in which
-    these ACKs arrive. ns-2's CUBIC also sends packets again that have arrived, if it has forgotten
-    that they have arrived (``scoreboard.forget``).
+    One call sends at most one single packet, and then one range of consecutive packets. So if the
+    lost packets lie in more ranges, it sends fewer than ``free`` packets. ``acks`` is the number of
+    ACKs that are processed together. If it is more than one, the packets of the range leave evenly
+    over the time in which these ACKs arrive. ns-2's CUBIC also sends packets again that have
+    arrived, if it has forgotten that they have arrived (``scoreboard.forget``).
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:

@@ -116,8 +116,7 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
     - The ACK before the one that ends the round trip.
     - After a cut because of an ECN mark (CWR), the ACK of the last packet sent before the cut.
       Until this ACK has come, ns-2's CUBIC (``halves_rate``) processes only one ACK in a step.
-    - The last ACK before a change from ACKs that give an RTT sample to ACKs that give none, or from
-      ACKs that give none to ACKs that give one.
+    - The last ACK before the ACKs begin to give RTT samples, or cease to give them.
 
     Each ACK acknowledges ``each`` packets. ``once`` is True if the first ACK gives an RTT sample,
     because its packet was sent only once. If ``once`` is False, no ACK of a packet with a number

@@ -361,9 +361,9 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     If ``smooth``, windows are real numbers. Then every flow whose window grows has one loss.
 
     Returns false if a flow sends too many additional packets: more than ``MOST_AT_ONCE``, and more
-    than the link can take. They may be the packets of this step. They may also be packets that the
-    sender has lost before and does not yet know of; a slow start loses at most as many as link and
-    buffer hold. Only a law that enlarges its window without bound sends so many.
+    than the link can take. These are the additional packets of this step, or the packets lost so
+    far of which the sender does not know yet. Only a law that enlarges its window without bound
+    sends so many. (A slow start loses at most as many packets as link and buffer hold.)
     """
     for i in range(len(flows)):
         flow = flows[i]

@@ -35,8 +35,8 @@ def recovering(flow: Sender) -> float:
     - Later round trips: the sender sends only the next lost packet. But at RED the last lost
       packets may be far apart. When one of them has been repaired, the window has room for many new
       packets. At the ACK of the repair ns-2's NewReno sends two new packets, and at each duplicate
-      ACK two more. So let n new packets be in flight in one of the last round trips. In the next
-      one they are 2 n + 2, until there are ``new_at_end`` when the recovery ends.
+      ACK two more. So if n new packets are in flight in one round trip, 2 n + 2 are in flight in
+      the next one. In the last one, ``new_at_end`` are in flight.
 
     All this is so if partial ACKs do not deflate the window. If they deflate it (RFC 2582, section
     3), W packets are in flight in each round trip.

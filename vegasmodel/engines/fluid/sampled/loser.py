@@ -165,8 +165,9 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
 
     - If packets depart in random order, it is p_a p_b N. Here N packets depart per round trip, and
       p_a and p_b are the flows' shares of them.
-    - If each flow's packets depart as one train, it is at most d: one train follows the other once
-      per round trip, and there at most d pairs are d transmission times apart.
+    - If each flow's packets depart as one train, it is at most d. Packets of both flows depart
+      close together only where one train follows the other, once per round trip. There at most d
+      pairs are d transmission times apart.
 
     The result is the second number divided by the first, d / (p_a p_b N), but at most 1. The RTTs
     are those with a full buffer. With this probability ``loser`` lets the packets meet as they do
@@ -252,8 +253,9 @@ def loser(
       second packet. Otherwise this packet finds room, and the queue is longer by one packet from
       then on. The buffer overflows later: when the queue is longest, and packets that two ACKs have
       released meet.
-    - Otherwise the queue takes many lengths. The probabilities of one ACK and of two ACKs are in
-      proportion to the rates at which windows grow and at which packets of two flows meet.
+    - Otherwise the queue takes many lengths. Let g be the number of packets per second by which the
+      windows grow, and m the number of meetings of two flows' packets per second. Then one ACK
+      released both packets with the probability g/(g + m), and two ACKs did with m/(g + m).
 
     If two RTTs differ little, the packets of each of the two flows depart as a train, and the
     trains mix slowly (``mixing``). Let flow L have the longer and flow S the shorter RTT. L's

@@ -125,8 +125,8 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     releases two packets, and the link sends one of them before the next ACK comes. So the queue
     grows by one packet with each ACK, although equation (S1) may have no queueing delay s: it
     spreads the packets in flight evenly over the round trip. So from the arrival of such a train
-    on, the function counts the waiting packets one by one (``red_waiting``). It stops when they are
-    no longer more than s accounts for, that is, c s packets at the capacity c. Packets that are
+    on, the function counts the waiting packets itself (``red_waiting``). It stops when they are no
+    longer more than s accounts for, that is, c s packets at the capacity c. Packets that are
     dropped in this step do not count.
 
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which
@@ -310,9 +310,9 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
 
     ``queue`` is the number of packets that wait before the burst arrives.
 
-    If the burst loses packets, duplicate ACKs tell of them. They come early if the flow has new
-    packets in flight that it sent before the burst: their ACKs release the packets that follow the
-    burst.
+    If the burst loses packets, packets that follow it cause duplicate ACKs, which tell of the loss.
+    These come early if the flow has new packets in flight that it sent before the burst, because
+    the ACKs of these packets release the packets that follow the burst.
     """
     flow.bunch, flow.bunch_left = 0.0, 1.0
     clean, before = -1.0, queue

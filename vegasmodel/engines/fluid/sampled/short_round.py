@@ -39,9 +39,9 @@ def acks_of_train(flow: Sender, W: float) -> float:
 
     A run is ``flow.run`` successive packets that RED has dropped. After the timeout Vegas sends
     them again in trains of 2, 2, 4, 4 ... packets. The train meant here is the one with the last
-    packet of the run. The short round trip begins with
-    the first ACK of this train and ends with the ACK of that packet. If that packet is the first of
-    the train, there is no short round trip, and the result is 0.
+    packet of the run. The short round trip begins with the first ACK of this train and ends with
+    the ACK of that packet. If that packet is the first of the train, there is no short round trip,
+    and the result is 0.
 
     ``W`` is the window before the loss. Slow start ends at half of it.
     """
