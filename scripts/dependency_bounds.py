@@ -27,7 +27,7 @@ MORE = (  # the compiled engines among them
     Try("predict one.toml --model fluid"),
     Try("simulate one.toml --model fluid --out a.parquet"),
     Try("convert a.parquet --out b.parquet"),
-    Try("predict", 2, "Missing argument"),
+    Try("predict", 2, "SCENARIO.toml: missing"),
     Try("nonsense", 2, "No such command"),
     Try("ratio --help"),
 )

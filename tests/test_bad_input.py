@@ -215,7 +215,15 @@ ARGUMENTS = {
     "a file whose name is not ASCII": (["predict", "Köln.toml"], "Köln.toml: 'Köln.toml' cannot"),
     "a trace whose name is not ASCII": (
         ["inspect", "Köln.tr"],
-        "Köln.tr: cannot be read: No such file or directory",
+        "Köln.tr: 'Köln.tr' cannot be read; there is no such file",
+    ),
+    "no option that is needed": (
+        ["rd", "--delay", "1"],
+        "--rate-flows: missing; number of flows of class R",
+    ),
+    "no scenario": (
+        ["predict"],
+        "SCENARIO.toml: missing; usage: vegasmodel predict [OPTIONS] SCENARIO.toml",
     ),
     "a value that is not ASCII": (ratio("--rtt", "½ s"), "--rtt: '½ s' is not allowed"),
     "a seed of no drawing": (

@@ -28,7 +28,7 @@ from vegasmodel.command_line import (
     sweep,
     traces,
 )
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.support import exits
 
 NAME = "vegasmodel"
@@ -129,6 +129,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return end.exit_code
     except click.NoSuchOption as error:
         return exits.status_of(_hinted(error, given))
+    except click.MissingParameter as error:
+        return exits.status_of(_missing(error))
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         return exits.status_of(error)
     return exits.DONE
@@ -154,6 +156,20 @@ def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError
     if os.path.lexists(word):
         return click.UsageError(f"No such option {name!r}. For the file, write './{word}'.")
     return click.UsageError(f"No such option {name!r}. Options have two dashes: '-{name}'.")
+
+
+def _missing(error: click.MissingParameter) -> Exception:
+    """The error about a missing option or argument, with the help of the option or the usage."""
+    if isinstance(error.param, click.Option) and error.param.help:
+        first, *words = error.param.help.rstrip(".").split(" ")
+        said = " ".join([first if first.isupper() else first.lower(), *words])
+        name = " ".join(filter(None, [error.param.opts[0], error.param.metavar]))
+        return FieldError(name, None, said, wrong=MISSING)
+    if error.param is None or error.ctx is None:
+        return error
+    usage = error.ctx.get_usage().replace("Usage:", "usage:")
+    name = str(error.param.metavar).strip("[]")
+    return FieldError(name, None, " ".join(usage.split()), wrong=MISSING)
 
 
 def _invoke(context: click.Context) -> None:

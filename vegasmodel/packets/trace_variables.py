@@ -38,8 +38,9 @@ class TraceError(FieldError):
     @classmethod
     def unreadable(cls, path: str | Path, reason: str) -> TraceError:
         """The error for a file that cannot be opened or read for ``reason``, which it states."""
-        error = cls(path, "", Path(path).name, "a readable file")
-        error.args = (f"{printable(str(path))}: cannot be read: {reason}",)
+        name = Path(path).name or str(path)
+        error = cls(path, "", name, "a readable file")
+        error.args = (f"{printable(str(path))}: {show(name)} cannot be read; {reason}",)
         return error
 
 

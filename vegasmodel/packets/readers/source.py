@@ -32,6 +32,8 @@ class Source:
             if regular:
                 self.file = self.path.open("rb")
                 self.head = self._head()
+        except FileNotFoundError:
+            raise TraceError.unreadable(path, "there is no such file") from None
         except OSError as error:
             reason = error.strerror or "not a usable path"
             raise TraceError.unreadable(path, reason) from None
