@@ -112,6 +112,31 @@ def test_packets_of_vegas_s_slow_start_that_find_no_room_do_not_reach_red() -> N
     assert flows["undetected"][0] == flows["lost"][0] == 10.0
 
 
+@jit
+def overflow(flows: Table[Sender], state: Table[LinkState], link: Bottleneck) -> None:
+    """Drop the packets of a step that find the buffer full."""
+    drops.overflow(flows, state[0], link, False)
+
+
+@pytest.mark.parametrize("red", [1, 0])
+def test_packets_of_vegas_s_slow_start_that_find_no_room_count_in_red_s_average(red: int) -> None:
+    """red.cc (``enque``): the average changes before the limit is tested, and ``count`` becomes 0.
+
+    Each of the 8 packets finds 2 waiting.
+    """
+    flows, state = bursting(0.0), link_state(red_average=1.0, red_count=9.0, red_passes=0.5)
+    flows["active"], flows["in_slow_start"], flows["decides_slow_start"] = True, True, True
+    flows["in_flight"], flows["rtt"] = 40.0, 1.0
+    flows["extra"], flows["burst"], flows["interval"] = 10.0, 10.0, NEVER
+    overflow(flows, state, bottleneck(room=2.0, weight=0.01, red=red))
+    average = 1.0
+    for _ in range(8 * red):
+        average += 0.01 * (2.0 - average)
+    assert flows["lost"][0] == 8.0
+    assert state["red_average"][0] == pytest.approx(average, rel=1e-12)
+    assert (state["red_count"][0], state["red_passes"][0]) == ((0.0, 1.0) if red else (9.0, 0.5))
+
+
 @pytest.mark.parametrize(
     ("capacity", "rtt", "buffer", "alpha", "rate", "error"),
     [(4665.0, 0.282, 9.0, 3.0, 443.7, 1.4), (1157.0, 0.212, 17.0, 2.0, 784.5, 2.8)],

@@ -88,6 +88,17 @@ def grown_ago(flow: Sender, packets: float) -> float:
     return flow.still + packets * flow.interval if flow.interval < NEVER else NEVER
 
 
+@rare
+def find_red_full(now: LinkState, link: Bottleneck, packets: float) -> None:
+    """Let RED count ``packets`` packets that find the buffer full, as red.cc does (``enque``).
+
+    RED's average moves towards the length of the full queue before the packets are dropped. RED
+    then counts from 0 the packets since its last drop.
+    """
+    now.red_average += (1.0 - (1.0 - link.weight) ** packets) * (link.room - now.red_average)
+    now.red_count, now.red_passes = 0.0, 1.0
+
+
 @jit
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop the packets of the flow's burst that find the buffer full.
@@ -115,6 +126,8 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
             flow.burst -= over
             flow.at_once = max(flow.at_once - over, 0.0)
             flow.lost_of_pairs = flow.in_slow_start
+            if link.red:
+                find_red_full(now, link, over)
             lose(flow, now, link, over, grown_ago(flow, over) if flow.interval < NEVER else 0.0)
 
 
