@@ -10,9 +10,9 @@ Boutremans and Le Boudec (2000):
 
     Diff_i = W_i - W_i (d_i + x_i)/(d_i + Delta)
 
-In the variant ``linux`` the backlog is Diff_i times RTT/baseRTT, that is (d_i + Delta)/(d_i + x_i).
-The window grows if the backlog is below alpha, and shrinks if it is above beta. In between the
-window does not change. Units: packets, seconds, packets per second.
+In Linux (``variant = "linux"``) the backlog is Diff_i times RTT/baseRTT, where RTT is d_i + Delta,
+and baseRTT is d_i + x_i. The window grows if the backlog is below alpha, and shrinks if it is above
+beta. In between the window does not change. Units: packets, seconds, packets per second.
 
 Source: Boutremans and Le Boudec (2000), equations (1) and (3), figure 6.
 """

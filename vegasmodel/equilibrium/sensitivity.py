@@ -11,8 +11,8 @@ The relative changes of the rates follow, in 1/s. The function ``own`` returns (
 
 These functions use formulas that we derived from the model of Boutremans and Le Boudec. For each
 function there is another one, ``..._printed``, which uses the formula as their paper prints it. The
-printed formulas are for flows that all have the same alpha. All formulas hold for the variant
-``paper``, in which Vegas divides by the RTT when it computes the backlog.
+printed formulas are for flows that all have the same alpha. All formulas are for Vegas as in the
+papers, which divides by the RTT when it computes the backlog. (Linux divides by baseRTT.)
 
 The arguments alpha and x have the shape [..., n], and the capacity c has the shape [...]. The
 argument y of the functions ``..._printed`` is positive, in s, and has the shape [..., n]. A flow

@@ -13,7 +13,8 @@ not show the thresholds. Vegas holds its window at any backlog between alpha and
 and in Linux all flows of a host do. If a single value of alpha = beta explains the backlogs of all
 these flows, it is the estimate. Otherwise alpha is the smallest of these backlogs, and beta the
 largest. If the file gives beta, the estimate of alpha is at most this beta. TCP implementations
-compute the backlog in different ways, so the estimate depends on the flow's ``variant``.
+compute the backlog in different ways, so the estimate depends on the implementation that the flow
+runs (``variant``).
 
 If the trace says that it was made from the scenario of the file, nothing is estimated: what the
 file leaves out has its default, as in the run that made the trace.

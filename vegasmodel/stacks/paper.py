@@ -1,8 +1,8 @@
 """Describes the TCP of the papers: its Vegas does not round the backlog to whole packets.
 
-The papers are those on which this package is based. They do not describe timers and loss recovery,
-so timers and loss recovery are those of ns-2. In all that the papers describe, this implementation
-follows the papers, even where ns-2 differs.
+The papers are those on which this package is based, such as Boutremans and Le Boudec (2000). They
+do not describe timers and loss recovery, so timers and loss recovery are those of ns-2. In all that
+the papers describe, this implementation follows the papers, even where ns-2 differs.
 """
 
 from dataclasses import replace

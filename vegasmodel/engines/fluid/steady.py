@@ -1,12 +1,12 @@
 """Finds the steady state of senders whose windows are simulated in small steps of time.
 
 The package ``sampled`` simulates these senders (``methods.py`` says in which scenarios). The search
-records the state of senders and queue each time a window falls by a packet or more. The motion is
-periodic if the same state is recorded three times, and the second and third time are as many
-records apart as the first and second. If no window moves any more, the state is a fixed point. If
-the windows only grow during the whole search, there is no result. In all other cases the result is
-an average over a long run, with its standard error. If random numbers decide which packets are
-lost, the result is always an average.
+records the state of senders and queue each time a window falls by a packet or more. The motion
+counts as periodic if a state is recorded three times, at equal distances in the sequence of
+records. If no window moves any more, the state is a fixed point. If the windows only grow during
+the whole search, there is no result. In all other cases the result is an average over a long run,
+with its standard error. If random numbers decide which packets are lost, the result is always an
+average.
 
 Here windows usually are whole packets and move in jumps, so the motion has no derivatives. The
 result therefore has no Floquet multipliers (the factors by which small disturbances grow in a

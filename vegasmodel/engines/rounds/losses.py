@@ -2,8 +2,8 @@
 
 A hole is a range of consecutive packets that the receiver misses. ``duplicate_acks`` processes a
 group of duplicate ACKs at once, and ``acks_fill_hole`` a group of ACKs that fill a hole.
-``laws.py`` changes the window. ``repair.py`` decides what is sent in a recovery with SACK. For
-Vegas with the variants ``ns2`` and ``paper``, ``overdue.py`` decides what is retransmitted.
+``laws.py`` changes the window. ``repair.py`` decides what is sent in a recovery with SACK. For the
+Vegas of ns-2 and of the papers, ``overdue.py`` decides what is retransmitted.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -3,8 +3,8 @@
 The fine timeout is not rounded to clock ticks (``timer.overdue``). At duplicate ACKs, and at the
 first two ACKs of new data after a retransmission, Vegas checks the first missing packet. If this
 packet was sent longer ago than the fine timeout, it is called overdue, and Vegas retransmits it.
-Because of an error in ns-2's code, some packets wrongly count as sent twice (``leave_stale``).
-Vegas with the variant ``paper`` does the same as ns-2's Vegas, but without this error.
+Because of an error in ns-2's code, some packets wrongly count as sent twice (``leave_stale``). The
+Vegas of the papers (``variant = "paper"``) does the same as that of ns-2, but without this error.
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ ACKs may arrive faster than the link sends them. In the second case, the links o
 behave as in ns-2, and ACKs of two flows often arrive at the link at the same time, so that one of
 them has to wait.
 
-A flow with slow access links crosses two more queues: that of the access link at the sender before
-all others, and that at the receiver after all links (``access.py``). A flow whose delay has noise
-(``delay_noise``) also crosses the queue at the sender. Its packets get their random delay between
-this queue and the next one.
+A flow with slow access links crosses two more queues (``access.py``): first the queue of its access
+link at the sender, and last the queue of its access link at the receiver. A flow whose delay has
+noise (``delay_noise``) also crosses the queue at the sender. Its packets get their random delay
+between this queue and the next one.
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@ Linux has two more timers, which usually expire earlier. One is the timer of the
 The other is the reordering timer: when it expires, the sender takes the first missing packet for
 lost.
 
-Vegas with the variant ``ns2`` or ``paper`` also compares the time since a packet was sent with a
-fine timeout, which is not rounded to clock ticks. It compares only at certain ACKs: at each
-duplicate ACK, and at the first two ACKs of new data after a retransmission.
+The Vegas of ns-2 and that of the papers (``variant = "ns2"`` or ``"paper"``) also have a fine
+timeout, which is not rounded to clock ticks. No timer runs for it. Vegas compares the time since a
+packet was sent with this timeout only at certain ACKs: at each duplicate ACK, and at the first two
+ACKs of new data after a retransmission.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -3,8 +3,8 @@
 A wait begins when the window allows a packet and no other wait is in progress. Its length is
 random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
 that the window then allows. (After a cut of its window, ns-2's CUBIC may send one packet even if
-the window is full; see ``acks.limit_flight``.) A fast retransmit does not wait, except that of
-ns-2's CUBIC.
+the window is full; see ``acks.limit_flight``.) A fast retransmit does not wait, except with ns-2's
+CUBIC.
 
 If the simulator processes several ACKs together, it neglects the waits: the packets that these ACKs
 allow leave when the ACKs arrive. So the RTT is too short, on average by half of ``Sender.jitter``.

@@ -1,9 +1,9 @@
 """Follows TCP flows in a capture, which shows data and ACKs as they pass one point of the path.
 
 - Delivered bytes are the growth of the ACK number. An ACK of data beyond the last captured byte is
-  ignored. If the capture has no ACKs of a flow, the captured data count as delivered. They do so,
-  too, if the capture was made at the flow's receiver. There they show when data arrive, while the
-  ACK number stands still behind a lost packet.
+  ignored. In two cases the captured data count as delivered instead: the capture has no ACKs of the
+  flow, or it was made at the flow's receiver. At the receiver the data show when they arrive, while
+  the ACK number stands still behind a lost packet.
 - Bytes are converted to packets at the end. The data of a full segment count as one packet.
 - An RTT is the time from a segment to the ACK of its last byte. A retransmission gives no RTT, nor
   do the segments that are in flight when it is sent. An ACK that the receiver may have delayed

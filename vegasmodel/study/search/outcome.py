@@ -1,7 +1,8 @@
 """Makes the result of a search of ``design``: solutions, or intervals of values that meet a bound.
 
-``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
-as a flow's share, equals a target or keeps to a bound.
+For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
+buffer is then the field, the share is the quantity, and 30 % is the target. The target may also be
+a bound, such as a share of at least 30 %.
 """
 
 from __future__ import annotations

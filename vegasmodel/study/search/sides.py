@@ -1,8 +1,9 @@
 """Finds the tried values that meet the target, and those between which the quantity crosses it.
 
-``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
-as a flow's share, equals a target. The functions return indices of ``Tried.x``, the sorted values
-that the search has tried.
+For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
+buffer is then the field, the share is the quantity, and 30 % is the target.
+
+The functions return indices of ``Tried.x``, the sorted values that the search has tried.
 """
 
 from __future__ import annotations

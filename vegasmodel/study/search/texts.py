@@ -1,8 +1,10 @@
 """Says in words what a search of ``design`` has found, and what is in doubt.
 
-``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
-as a flow's share, equals a target. The texts give the values tried with their units, jumps of the
-quantity across the target, reasons to doubt a result, and the reason why no value meets the target.
+For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
+buffer is then the field, the share is the quantity, and 30 % is the target.
+
+The texts give the values tried with their units, jumps of the quantity across the target, reasons
+to doubt a result, and the reason why no value meets the target.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stores the values of a field that a search of ``design`` has tried, and the results at each.
 
-``design`` searches for values of a field, such as a buffer, at which a quantity of the model, such
-as a flow's share, equals a target.
+For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
+buffer is then the field, the share is the quantity, and 30 % is the target.
 """
 
 from __future__ import annotations

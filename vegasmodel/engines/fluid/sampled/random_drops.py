@@ -2,9 +2,10 @@
 
 RED computes an average of the queue with each packet that arrives, and a drop probability p from
 the average. While p is 0, a formula gives the average at the end of a step. Otherwise the step is
-simulated packet by packet. The packets of a burst, and those that a flow sends in slow start, are
-always simulated one by one. For some round trips after a burst, the packets of two flows may arrive
-in blocks, first those of one flow and then those of the other (``blocks.py``).
+simulated packet by packet. Two kinds of packets are always simulated one by one: those that a flow
+sends in slow start, and those of a burst, which one ACK releases together. For some round trips
+after a burst, the packets of two flows may arrive in blocks, first those of one flow and then those
+of the other (``blocks.py``).
 """
 
 from __future__ import annotations
