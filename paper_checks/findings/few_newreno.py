@@ -184,9 +184,9 @@ flows lose is less than the missing half, so the flow gets less than it had.
 A Vegas flow that is marked as NewReno gets less in all three settings than with the right mark, as
 `podlesny` says: it starves in the long queue.
 
-**The paper's router.** The next table has the relative fairness (the throughput of a Vegas flow
-over that of a NewReno flow) in ns-3 with flows in one direction only, for the router of the paper's
-figure 2 (RD), for RED with ECN and for drop-tail:
+**The paper's router.** The next table has the relative fairness in ns-3: the throughput of a Vegas
+flow over that of a NewReno flow. All flows run in one direction. The columns are for the router of
+the paper's figure 2 (RD), for RED with ECN and for drop-tail:
 
 {table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
 
