@@ -161,7 +161,7 @@ def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError
 def _missing(error: click.MissingParameter) -> Exception:
     """The error about a missing option or argument, with the help of the option or the usage."""
     if isinstance(error.param, click.Option) and error.param.help:
-        first, *words = error.param.help.rstrip(".").split(" ")
+        first, *words = re.sub(r"(?<!\.)\.$", "", error.param.help).split(" ")
         said = " ".join([first if first.isupper() else first.lower(), *words])
         name = " ".join(filter(None, [error.param.opts[0], error.param.metavar]))
         return FieldError(name, None, said, wrong=MISSING)
