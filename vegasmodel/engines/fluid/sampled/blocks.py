@@ -28,10 +28,10 @@ from __future__ import annotations
 from vegasmodel.engines.fluid.sampled.records import NEVER, LinkState, Sender, moving
 from vegasmodel.engines.tables import Table, rare
 
-# For so many round trips after a burst, packets are kept in order. In the first, the burst and the
-# other flow's block arrive. In the second, the blocks that the ACKs of these two release arrive. In
-# the third, the senders learn which packets of these blocks were lost. After that they no longer
-# send blocks.
+# After a burst, packets arrive in blocks for so many round trips. In the first round trip, the
+# burst and the other flow's block arrive. Their ACKs release two new blocks, which arrive in the
+# second. In the third, the senders learn which packets of the new blocks were lost. After that they
+# no longer send blocks.
 ROUND_TRIPS = 3.0
 
 

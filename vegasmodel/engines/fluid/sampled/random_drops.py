@@ -27,10 +27,11 @@ from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
 from vegasmodel.engines.fluid.sampled.short_round import note
 from vegasmodel.engines.tables import Table, jit, rare
 
-# NewReno repairs one loss per round trip. The ACK that ends the recovery releases a burst, which
-# ``blocks.py`` treats as a block if at least ``ALONE`` packets were lost. If fewer were lost, the
-# recovery is so short that the burst is not alone in flight: the sender also has many new packets
-# in flight, which it has sent in the first two round trips of the recovery (``growth.recovering``).
+# NewReno repairs one loss per round trip. The ACK that ends the recovery releases a burst. The
+# burst counts as a block (``blocks.py``) only if at least ``ALONE`` packets were lost, so that the
+# recovery took at least this many round trips. NewReno sends many new packets in the first two of
+# them (``growth.recovering``). If fewer packets were lost, some of these new packets are still in
+# flight beside the burst.
 ALONE = 3.0
 
 
