@@ -92,3 +92,19 @@ def test_one_rtt_stands_for_rtts_that_differ_by_at_most_a_packet(second, one):
     assert found.base_rtt["f1"].low == 0.0
     assert found.rtt["f0"].value == pytest.approx(0.06, abs=1e-6)
     assert found.rtt["f1"].value == pytest.approx(0.06 if one else second, abs=1e-6)
+
+
+def test_a_syn_gives_no_rtt_even_if_its_ack_comes_after_the_first_data(tmp_path):
+    """The first window of ns-2's Agent/TCP/Linux holds the SYN, of 40 B, and a data packet."""
+    events = [  # the SYN's ACK needs 50 ms, and those of data need 52 ms
+        "+ 0.000 0 1 tcp 40 ------- 1 0.0 2.0 0 0",
+        "+ 0.000 0 1 tcp 1000 ------- 1 0.0 2.0 1 1",
+        "r 0.050 1 0 ack 40 ------- 1 2.0 0.0 0 2",
+        "r 0.052 1 0 ack 40 ------- 1 2.0 0.0 1 3",
+        "+ 0.060 0 1 tcp 1000 ------- 1 0.0 2.0 2 4",
+        "r 0.112 1 0 ack 40 ------- 1 2.0 0.0 2 5",
+    ]
+    path = tmp_path / "linux.tr"
+    path.write_text("\n".join(events) + "\n")
+    seen = np.asarray(vm.packets.read(path).data["rtt_min"])
+    assert np.nanmin(seen) == pytest.approx(0.052)

@@ -61,8 +61,8 @@ DONE, BEYOND, FLOWS_FULL, LINKS_FULL = range(4)
 BAD_LINE, BAD_TIME, BACKWARDS, LONG_LINE, REPEATED = range(4, 9)
 # columns of ``Tables.flow``
 FID, SRC, SPORT, DST, DPORT, FIRST_UID, SOURCE, SINK, HIGH, SENT_TO, ACKED = range(11)
-EVENTS, CWND, SIZE, REXMIT, DATAPACK, SINK_ACKED, IN_ORDER, ACKER = range(11, 19)
-FLOW_COLUMNS = 19
+EVENTS, CWND, SIZE, REXMIT, DATAPACK, SINK_ACKED, IN_ORDER, ACKER, FULL_FROM = range(11, 20)
+FLOW_COLUMNS = 20
 # columns of ``Tables.link``
 FROM, TO, WAITING, LAST_UID = range(4)
 # columns of ``Tables.counts``
@@ -200,7 +200,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     """
     s.flow[f, EVENTS] = 1
     if size > s.flow[f, SIZE]:  # forget RTTs of smaller packets, such as a SYN, which are faster
-        s.flow[f, SIZE] = size
+        s.flow[f, SIZE], s.flow[f, FULL_FROM] = size, seq
         flow[RTT_SUM, f, :] = 0.0
         flow[RTT_N, f, :] = 0.0
         flow[RTT_MIN, f, :] = np.inf
@@ -254,7 +254,7 @@ def _ack(s, flow, f, k, t, seq):
         flow[WINDOW_N, f, k] += 1
     s.flow[f, ACKED] = seq
     sent = _sent_at(s, f, seq)
-    if not np.isnan(sent):
+    if not np.isnan(sent) and seq >= s.flow[f, FULL_FROM]:  # below it packets are smaller
         _add_rtt(flow, f, k, t - sent)
 
 
