@@ -120,6 +120,8 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert written.guesses == tuple(guesses)
     assert vm.Scenario.from_toml(written.to_toml()) == written
     assert written.replace(guesses=None).fingerprint() == written.fingerprint()
+    corrected = vm.Scenario.from_toml(written.replace(guesses=()).to_toml())
+    assert corrected.guesses == ()  # all entries of the list deleted
     assert run(["compare", str(path), "--trace", str(trace), "--model", "equilibrium"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert f"Guesses in the file (guesses): {', '.join(guesses)}." in said

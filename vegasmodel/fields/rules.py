@@ -285,7 +285,9 @@ class Text(AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Texts:
-    """The rule for a list of names without repeats."""
+    """The rule for a list of names without repeats.  With ``empty`` it may have no names."""
+
+    empty: bool = False
 
     def read(self, value: object, where: str, packet_size: float | None) -> tuple[str, ...]:
         """Turn a list from a scenario file into a tuple of names."""
@@ -295,10 +297,11 @@ class Texts:
         return tuple(value)
 
     def check(self, value: Any, where: str) -> None:
-        """Raise ``FieldError`` unless the value is a nonempty tuple of names without repeats."""
+        """Raise ``FieldError`` unless the value is a tuple of enough names without repeats."""
         good = isinstance(value, tuple) and all(isinstance(word, str) for word in value)
-        if not good or not value or len(set(value)) < len(value):
-            raise FieldError(where, value, "a list of at least one name, each once")
+        if not good or not (value or self.empty) or len(set(value)) < len(value):
+            many = "names" if self.empty else "at least one name"
+            raise FieldError(where, value, f"a list of {many}, each once")
 
     def write(self, value: Any) -> list[str]:
         """The names as a list for a scenario file."""

@@ -49,7 +49,7 @@ class Scenario(Checked):
     ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
     run: Run = field(Table(Run), Run())
     estimated_from: str | None = field(Text(), None)  # the trace that gave the values of the file
-    guesses: tuple[str, ...] | None = field(Texts(), None)  # the keys whose values are guesses
+    guesses: tuple[str, ...] | None = field(Texts(empty=True), None)  # keys with guesses
 
     # links and flows as the user gave them, before text became numbers and defaults were filled in
     _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
