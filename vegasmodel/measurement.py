@@ -27,8 +27,8 @@ OVERLOAD = 1.05  # load / capacity; a trace with a greater value is of another s
 class MeasurementError(FieldError):
     """Raised if ``compare`` has no trace, and ns-2 lacks a feature of the scenario.
 
-    ``lacks`` is ns-2's error. The message also says what to do; ``trace`` is how a user names the
-    trace there, in Python by default.
+    ``lacks`` is ns-2's error. The message also advises to give a trace. In it, ``trace`` shows how:
+    ``trace=FILE``, the default, is how one gives it in Python.
     """
 
     def __init__(self, lacks: FieldError, trace: str = "trace=FILE") -> None:
@@ -199,9 +199,10 @@ def has_least_rtts(measured: Prediction) -> bool:
 
 
 def with_enough_runs(measured: Prediction) -> Prediction:
-    """The measurement with one more assumption, ``enough-runs``; unchanged unless by ns-2 or ns-3.
+    """Add the assumption ``enough-runs`` to a measurement by ns-2 or ns-3; return the result.
 
-    The assumption says that more runs would hardly change the measured throughputs.
+    Any other measurement is returned unchanged. The assumption says that more runs would hardly
+    change the measured throughputs.
     """
     if measured.model not in ENGINES or measured.throughput is None:
         return measured

@@ -60,9 +60,10 @@ def simulate(
     - ``window`` (time, flow): packets.  In ``rounds``, fast recovery without SACK adds one packet
       to the window for each duplicate ACK, until the lost packets are repaired.  So the window may
       rise far above the packets that link and buffer hold;
-    - ``rate`` (time, flow): packets per second.  In ``rounds`` and ``delayed``, the mean sending
-      rate since the sample before.  In ``fluid``, the window divided by the RTT at that time; while
-      a sender repairs losses, or waits for its retransmission timer, it may send fewer packets;
+    - ``rate`` (time, flow): packets per second. In ``rounds`` and ``delayed`` this is the mean
+      sending rate since the sample before. In ``fluid`` it is the window divided by the RTT at that
+      time; while a sender repairs losses, or waits for its retransmission timer, it may send fewer
+      packets;
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
       packet whose ACK arrives at that time);
     - ``base_rtt`` (time, flow): the baseRTT that Vegas uses, s: the least RTT that it has seen (in
@@ -383,8 +384,9 @@ def limit_cycle(
 def _what_may_repeat(scenario: Scenario, continuous: bool) -> str:
     """A hint on how a periodic motion may be found.
 
-    It is empty if motions cannot repeat because of chance, other than by random waits of senders.
-    ``continuous`` says whether the search was by the continuous equations of ``fluid``.
+    The hint is empty if chance keeps motions from repeating even without random waits of the
+    senders, for example by random losses. ``continuous`` says whether the search was by the
+    continuous equations of ``fluid``.
     """
     if scenario.replace({"flow.send_jitter": 0.0}).by_chance:
         return ""

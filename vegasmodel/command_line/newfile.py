@@ -353,10 +353,11 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
 
 
 def _unseen(entry: Filled, scenario: Scenario, note: str) -> tuple[str, str]:
-    """A buffer that never was full in the trace, with a comment: infinite, or a guess.
+    """The value for a buffer that was never full in the trace, and its comment.
 
-    It is a guess if a flow grows until it loses a packet: 1 BDP (capacity times mean RTT), or the
-    longest queue in the trace if that was longer.  ``note`` is the comment for ``inf``.
+    If no flow grows until it loses a packet, the value is infinite, and the comment is ``note``.
+    Otherwise a window would grow for ever at an infinite buffer, so the value is a guess: 1 BDP
+    (capacity times mean RTT), or the longest queue in the trace if that was longer.
     """
     if not any(group.grows_until_loss for group in scenario.flows):
         return "inf", note

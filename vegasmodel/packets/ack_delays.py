@@ -36,11 +36,12 @@ def ack_delays(trace: Trace) -> dict[str, AckDelay]:
 
     A receiver that delays its ACKs usually sends one ACK for two packets. But it acknowledges some
     packets alone: at the start of a flow, behind a lost packet, and if the next packet comes late.
-    So the function takes the number of packets per ACK, as the median over the flow's packets. Two
-    packets per ACK mean delayed ACKs, and one means none. The answer is uncertain in three cases:
+    So the function takes the median number of packets per ACK over the flow's packets. If it is
+    two, the receiver delays its ACKs; if it is one, it does not. The answer is uncertain in three
+    cases:
 
-    - The median is one, but the flow delivers less than one packet in 40 ms. Then each ACK may be
-      a delayed one.
+    - The median is one, but the flow delivers less than one packet in 40 ms. Then each ACK may be a
+      delayed one.
     - The median is three or more. Then the receiver's network card joins packets, or many ACKs do
       not reach the sender.
     - The trace does not show how many packets the flow's ACKs acknowledge.

@@ -58,19 +58,20 @@ def idle_flows(trace: Trace) -> dict[str, str]:
 
 
 def ends_early(trace: Trace) -> dict[str, float]:
-    """The time, s, at which each flow ends that ends before the trace does, by the flow's name.
+    """Find the flows that end before the trace does.
 
-    It is the time of the flow's last packet, with the exception below.
+    The result maps a flow's name to the time of its end, s. This is the time of its last packet,
+    with the exception below.
 
     A flow ends before the trace if the time from its last packet to the end of the trace is longer
     than a second (``SAME_TIME``), and longer than every pause between its packets. A flow is left
     out if the trace does not tell its throughput or its last packet.
 
     In a trace of the kernel's counters the time of the last packet may be much too late: samples go
-    on while a connection is open, even if it sends nothing. So if a trace counts retransmissions,
-    the last interval in which the flow delivers packets decides. If the flow retransmits nothing
-    after this interval, it ends with the interval at the latest. If it retransmits something, its
-    sender was still waiting for an ACK, so the flow did not end with the interval.
+    on while a connection is open, even if it sends nothing. So if the trace counts retransmissions,
+    the function looks at the last interval in which the flow delivers packets. If the flow
+    retransmits nothing after this interval, it is taken to end with the interval at the latest. If
+    it does retransmit, its sender was still waiting for an ACK, so the flow had not ended.
     """
     last, delivered = trace.known("last"), trace.known("throughput")
     again = trace.known("retransmits")

@@ -52,7 +52,15 @@ BOUNDS = {
 def buffer_of(
     trace: Trace, capacity: Estimate | None, bases: Mapping[str, Estimate]
 ) -> tuple[Estimate | None, int]:
-    """The buffer, and the number of losses if most came while the queue was not full, else 0."""
+    """Estimate the buffer of a trace's bottleneck, and count the random losses.
+
+    The estimate uses the lengths of the bottleneck's queue if the trace has them. Otherwise it is
+    computed from RTTs, the smallest RTT of each flow (``bases``) and the ``capacity``. It is
+    ``None`` if the trace does not tell enough.
+
+    A loss is random if it came while the queue was not full. The number of random losses is 0
+    unless most losses were random.
+    """
     overflowed, again = lost_packets(trace), trace.known("retransmits")
     bound = BOUNDS[overflowed]
     link, largest = bottleneck(trace), trace.known("queue_max")
@@ -78,12 +86,15 @@ def buffer_of(
 def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, int]:
     """The buffer of a link by the longest queue in each interval, and the number of random losses.
 
-    ``lost`` says whether any packet was lost.  The buffer is known if packets were dropped because
-    the queue was full (``_overflowed``).  Otherwise the queue may never have overflowed.
+    ``lost`` says whether any packet was lost. If packets were dropped because the queue was full
+    (``_overflowed``), the longest queue is the buffer. Otherwise the queue may never have been
+    full, and the longest queue is a lower bound.
 
-    A loss is random if no link had its longest queue then.  Other links with queues of ``SMALL``
-    packets at most do not count, nor does a queue that did not overflow.  The number is 0 unless
-    most intervals with losses have random ones, and 0 for fewer than ``FEW`` losses.
+    A loss is random if no link had its longest queue in the same interval. Some links are not
+    considered here: this link, if its queue was never full, and other links whose queues never have
+    more than ``SMALL`` packets. The number of random losses is 0 in three cases: there are fewer
+    than ``FEW`` losses, at most half of the intervals with losses have random ones, or it cannot be
+    told whether the queue was full.
     """
     largest, dropped = trace.get("queue_max"), trace.known("loss")
     largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)
@@ -117,12 +128,17 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
     The arguments have one value per interval: whether the queue had its ``longest`` length, and the
     numbers of ``drops`` and of all ``packets``.
 
-    The queue was full if at least the part ``OVERFLOWS`` of the drops were at the longest length,
-    and by two standard deviations more than chance explains, that is, more than their part of all
-    packets. If there are few drops, or the queue has this length most of the time, this cannot be
-    told: even if all drops are at this length, they are not enough. If most drops were at shorter
-    lengths, the longest length must have come twice: a full queue always has the same length, but
-    the peaks of a RED queue differ.
+    The queue was full if three conditions hold:
+
+    - At least the part ``OVERFLOWS`` of all drops came at the longest length.
+    - More drops came at the longest length than chance explains. If drops did not depend on the
+      queue, the longest length would have the same part of the drops as of the packets. The number
+      of drops there must exceed this by two standard deviations.
+    - At least half of all drops came at the longest length, or the queue reached this length more
+      than once. A full queue always has the same length, but the peaks of a RED queue differ.
+
+    The answer is unknown if there are few drops, or if the queue has its longest length most of the
+    time. In these cases chance could explain it if all drops came at the longest length.
     """
     number, at_longest = float(drops.sum()), float(drops[longest].sum())
     part = float(packets[longest].sum() / packets.sum()) if packets.sum() > 0 else 1.0
@@ -135,9 +151,9 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
 
 
 def loss_of(trace: Trace, losses: int) -> Estimate | None:
-    """The probability that a packet is lost at random, if there were so many ``losses``.
+    """The probability that a packet is lost at random, if ``losses`` packets were lost in this way.
 
-    The range is two standard deviations of the number of losses, if they are independent.
+    The range extends two standard deviations to either side, as for independent losses.
     """
     delivered = packets_in_all(trace)
     packets = 0.0 if delivered is None else float(np.nansum(delivered))

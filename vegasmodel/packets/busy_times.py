@@ -50,11 +50,12 @@ def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:
 def carried(trace: Trace, waits: Floats, capacity: float) -> Floats:
     """``waits``, with NaN in place of delays that cannot be those of a queue at the link.
 
-    ``waits`` has delays beyond the RTT without queueing, s: [time, flow].  While a packet waits in
-    the queue, the link sends the packets before it, ``capacity`` of them per second.  They are
-    delivered in the time of this wait.  If less than half of them are, a host or a radio link
-    stalled.  What stalled arrives at once afterwards, so no interval counts for more than the link
-    sends in it.
+    ``waits`` has the delays beyond the RTT without queueing, s: [time, flow]. While a packet waits
+    in the queue, the link sends ``capacity`` packets per second, and these are delivered during the
+    wait. If less than half as many are delivered, the delay is not that of a queue: a host or a
+    radio link stalled. All packets that it held back arrive at once after the stall. So that they
+    do not count as sent during the wait, the deliveries of each interval are limited to what the
+    link can send in it.
     """
     known = delivered_by_all(trace)
     if known is None:
@@ -85,9 +86,10 @@ def follows_the_queue(trace: Trace) -> bool:
 def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
     """Whether a packet waited at the link, in each interval of the trace: [time].
 
-    ``waits`` has delays beyond the RTT without queueing, s: [time, flow].  If a packet arrives at
-    time t and has waited for a time w, the link was busy from t - w to t.  The trace only tells the
-    interval that contains t.  So ``surely`` leaves out what is busy only for late t in it.
+    ``waits`` has the delays beyond the RTT without queueing, s: [time, flow]. If a packet arrives
+    at time t and has waited for a time w, the link was busy from t - w to t. The trace only tells
+    the interval that contains t. With ``surely``, the result is true only where the link was busy
+    for every t in that interval. Otherwise t is taken to be the end of that interval.
     """
     edges = trace.edges
     ends, counts = np.arange(len(edges) - 1) + (not surely), np.zeros(len(edges))
@@ -104,8 +106,9 @@ def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
 def tells_recoveries(trace: Trace, flows: Collection[str]) -> bool:
     """Whether ``recovering`` finds all times in which one of these flows lacks a lost packet.
 
-    The trace must tell when each of the flows sent packets again.  Or its throughputs must be those
-    of arriving data: then no lost packet holds back the data behind it.
+    It does so if the trace tells when each of the flows sent packets again. It also does so if the
+    throughputs are those of arriving data: a lost packet then does not hold back the data behind
+    it, so there are no such times.
     """
     if trace.provenance.get("throughput") == ARRIVING:
         return True
@@ -118,14 +121,19 @@ def tells_recoveries(trace: Trace, flows: Collection[str]) -> bool:
 def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
     """Whether a flow may lack a packet that was lost, in each interval of the trace: [time].
 
-    In this time the ACK number stands still and then leaps, so throughputs are too low, then too
-    high.  It lasts from the last delivery before a retransmission, but at most ``PAUSE`` seconds
-    before it, up to the flow's next RTT.  If no RTT follows, it lasts up to the flow's last
-    delivery.  The flow may have nothing to send after the recovery, so that its next RTT comes
-    late: more than ``PAUSE`` seconds after a delivery, after which nothing is sent again.  Then the
-    time lasts up to this delivery.
+    While a flow lacks a packet, its ACK number stands still; then it leaps. So throughputs are too
+    low, then too high. There is such a time around each retransmission:
 
-    ``waits`` are known where RTTs are: [time, flow].  Flows without any are left out.
+    - It begins after the last delivery before the retransmission, but at most ``PAUSE`` seconds
+      before the retransmission.
+    - It lasts up to the flow's next RTT. If no RTT follows, it lasts up to the flow's last
+      delivery.
+    - The next RTT may be late only because the flow has nothing to send after the recovery. This is
+      assumed if the RTT comes more than ``PAUSE`` seconds after the delivery before it, and nothing
+      is sent again after this delivery. The time then lasts up to this delivery.
+
+    ``waits`` has queueing delays, which are known where RTTs are: [time, flow]. Flows without any
+    RTT are left out.
     """
     found, again = np.zeros(len(trace.edges) - 1, dtype=bool), trace.known("retransmits")
     delivered = trace.known("throughput")
@@ -174,11 +182,14 @@ def busy_periods(
 def most_in_any_time(packets: Floats, lengths: Floats, starts: Floats) -> float:
     """The largest rate in any successive intervals of the trace, pkt/s.
 
-    ``packets`` and ``lengths`` (s) have one value per interval.  In a time T a link of capacity C
-    sends at most C T + 1 packets of one size, so one packet is subtracted, and the result is at
-    most C.  A SYN is smaller, so it is subtracted, too.  It may pass in the time from a flow's
-    start to its first delivery: ``starts`` has these two for each flow, s from the trace's begin.
-    Only times of 1, 2, 4, ... intervals are looked at, in which at least ``RUN`` packets are sent.
+    ``packets`` and ``lengths`` (s) have one value per interval. In a time T a link of capacity C
+    sends at most C T + 1 packets of one size. So one packet is subtracted from the number sent, and
+    the result is at most C. SYNs are subtracted, too, because they are smaller than other packets.
+    A flow's SYN may pass between the flow's start and its first delivery; ``starts`` has these two
+    times for each flow, in s from the trace's begin.
+
+    Only times of 1, 2, 4, ... intervals are looked at, and only if at least ``RUN`` packets are
+    sent in them.
     """
     sums, times = (np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths))
     begun, over = (np.searchsorted(np.sort(each), times) for each in starts.T)
@@ -193,7 +204,8 @@ def most_in_any_time(packets: Floats, lengths: Floats, starts: Floats) -> float:
 def rate_of_periods(packets: Floats, seconds: Floats) -> tuple[float, float, float]:
     """The lower quartile, median and upper quartile of the rates in busy periods, pkt/s.
 
-    A period counts by its number of ``packets``.  ``seconds`` are the durations.
+    Each period is weighted by its number of ``packets``. ``seconds`` are the durations of the
+    periods.
     """
     rates = packets / seconds
     order = np.argsort(rates)
@@ -233,12 +245,12 @@ def blocks(rates: Floats, lengths: Floats, finest: int = BLOCKS[1]) -> Floats:
 
 
 def least_rates(rates: Floats, lengths: Floats, clean: NDArray[np.bool_], less: float) -> Floats:
-    """Rates that a link has at least sent, in blocks of the trace, pkt/s.
+    """Lower bounds of the rate at which a link sent, one for each block of the trace, pkt/s.
 
-    The blocks are those of ``blocks``, but each begins at the next end of an interval that is
-    ``clean``: [time].  At such an end, no more packets have left the link than are counted, except
-    ``less``.  Later counts may contain these, so as many are subtracted from the number in a block.
-    The trace's begin counts as clean.
+    The blocks are those of the function ``blocks``, but each begins at the next end of a ``clean``
+    interval ([time]). At such an end, at most ``less`` packets have left the link and are not
+    counted yet. They may be counted in the block that begins there. So ``less`` is subtracted from
+    the number of packets in each block. The trace's begin counts as the end of a clean interval.
     """
     packets, times = _sums(rates, lengths)
     wanted = np.linspace(0.0, times[-1], _number(packets[-1], BLOCKS[1]) + 1)[1:-1]

@@ -53,9 +53,10 @@ def bottleneck(trace: Trace) -> int | None:
 
 
 def capacity_of(trace: Trace) -> Estimate | None:
-    """The capacity by the packets sent into the bottleneck, or else by the throughputs.
+    """Estimate the capacity from the packets sent into the bottleneck, or from the throughputs.
 
-    It is ``None`` if the trace tells neither.
+    The throughputs are used if the packets sent into the bottleneck do not tell the capacity. The
+    result is ``None`` if the trace tells neither.
     """
     lengths = np.diff(trace.edges)
     link, served = bottleneck(trace), trace.known("served")
@@ -139,19 +140,21 @@ def _only_these_flows(trace: Trace, packets: float) -> bool:
 
 
 def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]) -> Estimate:
-    """The throughput of all flows while RTTs show that packets wait, if they do so for long enough.
+    """Estimate the capacity from the throughput of all flows while RTTs show that packets wait.
 
-    Unlike ``capacity``, which is estimated from throughputs alone, it leaves out the times in which
-    the link may be idle.  The trace must tell RTTs, and in which times packets are lacking
-    (``tells_recoveries``).  If not, ``capacity`` is returned.
+    ``capacity`` is an estimate from throughputs alone. It may be too low, because the link may be
+    idle at times. It is returned unchanged if the trace has no RTTs, or does not tell when flows
+    lack lost packets (``tells_recoveries``).
 
-    If RTTs vary for another reason than a queue, as on a radio link, they show a queue when there
-    is none.  The throughput at these times is then less than at most times.  If so, or if the times
-    are too short, the result is a lower bound, and says so (``_at_least``).
+    The result is only a lower bound (``_at_least``) in two cases:
 
-    RTTs that do not follow the queue do not tell these times.  But if they show in ``NEARLY`` all
-    intervals that packets wait, the link was busy, and ``capacity`` is returned.  If not, the
-    result is a lower bound, too.
+    - RTTs show that packets wait, but for too short times.
+    - The throughput at these times is less than at most times. Then RTTs vary for another reason
+      than a queue, as on a radio link.
+
+    If RTTs do not follow the queue (``follows_the_queue``), they do not tell when packets wait. But
+    if they show in nearly all intervals (``NEARLY``) that packets wait, the link was busy, and
+    ``capacity`` is returned. Otherwise the result is a lower bound.
     """
     least, known = trace.known("rtt_min"), delivered_by_all(trace)
     rtt = trace.known("rtt") if least is None else least
@@ -213,8 +216,9 @@ def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str)
 def _unacknowledged(trace: Trace) -> float:
     """How many packets may have left the link beyond those counted, if none was lost.
 
-    In a time T a link of capacity C sends at most C T + 1 packets of one size.  A receiver that
-    delays its ACKs may have received packets that it has not acknowledged.
+    One is added because a link of capacity C may send C T + 1 packets of one size in a time T. The
+    others have reached receivers that delay their ACKs, but are not acknowledged yet: for each flow
+    the number of packets per ACK less one, and at least one.
     """
     per_ack = trace.known("packets_per_ack")
     most = np.full(len(trace.flows), 2.0) if per_ack is None else np.nan_to_num(per_ack, nan=2.0)

@@ -87,10 +87,10 @@ class Filled:
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
     """Estimate the missing keys of a scenario file from a trace.
 
-    ``table`` is the file's content.  Returns the completed scenario and the estimates.  Raises
-    ``FieldError`` in four cases: a key in the file is wrong; its flows cannot be paired with those
-    of the trace; a required key cannot be estimated from the trace; the completed scenario is not
-    valid (``EstimateError``).
+    ``table`` is the file's content. Returns the completed scenario and the estimates. Raises
+    ``FieldError`` in four cases: a key in the file is wrong; the flows of the file cannot be paired
+    with those of the trace; a required key cannot be estimated from the trace; the completed
+    scenario is not valid (``EstimateError``).
     """
     made_from = _scenario_of(trace, table)
     if made_from is not None:
@@ -221,9 +221,10 @@ def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float:
 def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
     """Fill in a missing ``duration`` and ``warmup`` of a scenario file, so that they fit the trace.
 
-    A missing duration becomes the end of the trace, and a missing warm-up that of ``_warmup``. Both
-    keep their defaults if these fit: if the file states a duration and the trace is at least as
-    long, or if the file states none and the trace ends exactly at the default duration.
+    A missing duration becomes the end of the trace, and a missing warm-up becomes the time that
+    ``_warmup`` returns. Both keep their defaults if these fit: if the file states a duration and
+    the trace is at least as long, or if the file states none and the trace ends exactly at the
+    default duration.
 
     Returns the completed table, and the list of the values that were filled in.
     """

@@ -157,9 +157,9 @@ def run(
     """Simulate all runs of a scenario in ns-2 or ns-3; return means over the runs.
 
     The function ``one`` simulates a single run: ``one(number=n)`` returns the output of run number
-    n.  At most ``processes`` runs go on at the same time.  ``model`` is the name of the simulator
-    and ``version`` its version.  ``assumptions`` are added to the result, which ``ns2.run``
-    explains.  Raises ``FieldError`` if ``processes`` is out of range, and the errors of ``one``.
+    n. At most ``processes`` runs go on at the same time. ``model`` is the name of the simulator and
+    ``version`` its version. ``assumptions`` become a part of the result. ``ns2.run`` explains the
+    result. Raises ``FieldError`` if ``processes`` is out of range, and the errors of ``one``.
     """
     Integer(1, MAX_RUNS).check(processes, "processes")
     begun = time.perf_counter()

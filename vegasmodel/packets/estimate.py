@@ -33,10 +33,10 @@ LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptie
 class Estimates:
     """Estimates from a trace, for the bottleneck and for each flow.
 
-    ``capacity`` and ``buffer`` are those of the bottleneck, or ``None`` if unknown.  ``loss`` is
-    the probability that a packet is lost at random, or ``None`` if the trace shows no such losses.
+    ``capacity`` and ``buffer`` are those of the bottleneck, or ``None`` if unknown. ``loss`` is the
+    probability that a packet is lost at random, or ``None`` if the trace shows no such losses.
     ``rtt``, ``base_rtt`` and ``alpha`` map names of flows to estimates, and leave out the flows
-    whose value is unknown.  The function ``estimate`` explains these four.
+    whose value is unknown. The function ``estimate`` explains ``loss`` and the estimates for flows.
     """
 
     capacity: Estimate | None
@@ -202,10 +202,12 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
 def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]:
     """Give one RTT to flows whose RTTs the trace does not tell apart.
 
-    ``found`` are the estimated RTTs of the flows.  Those of two flows become one if two conditions
-    hold.  First, the ranges of the estimates have a value in common, so the difference may be
-    chance.  Second, the estimates differ by at most ``packet``, the time in which the bottleneck
-    sends one packet, s.  So the difference is at most one packet of a window.
+    ``found`` are the estimated RTTs of the flows. Those of two flows become one if two conditions
+    hold:
+
+    - The ranges of the two estimates have a value in common, so their difference may be chance.
+    - The estimates differ by at most ``packet`` seconds, the time in which the bottleneck sends one
+      packet. So the difference changes a window by at most one packet.
 
     The common RTT is the smallest estimate, or, if that is outside of some flow's range, the
     nearest value within all ranges.

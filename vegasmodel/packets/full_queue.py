@@ -57,18 +57,24 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
     ``waits`` has the queueing delays of the flows, s: [time, flow].
 
     The largest delay of a trace may come from a host or a radio link that stalled once, and not
-    from the queue.  But at a drop-tail queue a flow loses a packet only when the queue is full.
-    The queue grows until then, so between two losses the delay of a flow is largest when the queue
-    is full.  The result is the median of these largest delays over all times between two losses,
-    each weighted by its length.  The weights make short times matter little: after a loss of
-    several packets, the next loss is near, and the queue need not have been full in between.  No
-    weight is above that of the usual time between two losses, or one flow that seldom loses a
-    packet would decide.
+    from the queue. But at a drop-tail queue a flow loses a packet only when the queue is full. The
+    queue grows until then, so between two losses the delay of a flow is largest when the queue is
+    full. The result is the median of these largest delays over all times between two losses.
 
-    If most packets are lost while the queue is not full (``_at_any_queue``), the result is a delay
-    that few of the largest delays exceed (``MOST``).  The same holds if a quarter of these delays
-    are longer than the median by more than the part ``SPREAD``.  Of fewer than ``FEW`` delays,
-    stalls may make a quarter too long, so the median counts then, and no loss counts as random.
+    Each delay is weighted by the length of the time between the losses. So short times matter
+    little: after a loss of several packets, the next loss is near, and the queue need not have been
+    full in between. The weights are limited to that of a usual time between losses. Without a
+    limit, one flow that seldom loses a packet would decide.
+
+    In two cases the result is not the median, but a delay that few of the largest delays exceed
+    (the quantile ``MOST``):
+
+    - Most packets are lost while the queue is not full (``_at_any_queue``).
+    - A quarter of the largest delays are longer than the median by more than the part ``SPREAD``.
+
+    If there are fewer than ``FEW`` losses, a few stalls may make a quarter of the delays too long.
+    So the result is then always the median, and no loss counts as random.
+
     If the trace shows no losses, the result is a delay that the flow with the longest delays seldom
     exceeds.
     """
@@ -91,9 +97,9 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
 
 
 def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
-    """The losses of flow ``i``, with the delays that it met before each.
+    """The losses of flow ``i``, each with the delays of the flow since the loss before.
 
-    Losses without any delay known in between count as one loss.
+    If no delay is known between two losses, they count as one loss.
     """
     counts = [trace.known(k) for k in ("retransmits", "loss")]
     found = [values[:, i] for values in counts if values is not None]

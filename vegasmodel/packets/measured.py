@@ -247,10 +247,13 @@ def _known_throughput(
 def _doubts(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     """List the assumptions about the trace that may not hold, and mark them as uncertain.
 
-    Some of these doubts arose when the file was read (``Trace.doubts``).  The assumption
-    ``usual-units`` is added if values look as if they had other units than the format prescribes.
-    If all flows of the scenario cross one link in one direction, the assumption ``one-queue`` is
-    added if the RTTs of two flows do not rise and fall together.
+    Some of these doubts arose when the file was read (``Trace.doubts``). Two more are tested here:
+
+    - ``usual-units``: the values have the units that the file's format prescribes. It is in doubt
+      if values are so large or small that the file seems to have other units.
+    - ``one-queue``: all flows share one queue. It is tested only if all flows of the scenario cross
+      one link in one direction. It is in doubt if the RTTs of two flows do not rise and fall
+      together.
     """
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}

@@ -23,13 +23,13 @@ MOST_FLOWS = 50  # of which all pairs are looked at
 
 
 def apart(trace: Trace, idle: Collection[str]) -> str:
-    """Says which two flows do not share a queue, or is empty if RTTs do not show this.
+    """Say which two flows do not share a queue; the text is empty if RTTs do not show this.
 
     Two flows that share a queue meet the same queueing delay, so their RTTs rise and fall together.
-    Two flows do not share a queue if the RTTs of both vary by several packets, but the correlation
-    of the two is small.  Flows with little to send (``idle``) are not looked at, and of the others
-    only the first ``MOST_FLOWS``.  Only captures are looked at, because other traces have RTTs that
-    contain the waits of delayed ACKs.
+    Two flows do not share a queue if the RTTs of both vary by several packets, but hardly
+    correlate. Flows with little to send (``idle``) are left out. Of the others, only the first
+    ``MOST_FLOWS`` are compared. The text is empty for traces that are not captures, because their
+    RTTs may contain the waits of delayed ACKs.
     """
     rtt, known = trace.known("rtt"), delivered_by_all(trace)
     capture = "none across retransmissions" in trace.provenance.get("rtt", "")
@@ -52,9 +52,9 @@ def apart(trace: Trace, idle: Collection[str]) -> str:
 
 
 def _pair(rtt: Floats, pair: tuple[int, ...], packet: float) -> float:
-    """The correlation of the RTTs of two flows; 1 if it says nothing.
+    """The correlation of two flows' RTTs; 1 if they are too few or vary too little to tell.
 
-    ``packet`` is the mean time between two packets, s.
+    ``packet`` is the mean time from one delivered packet to the next, over all flows, s.
     """
     both = rtt[:, list(pair)]
     both = both[np.isfinite(both).all(axis=1)]

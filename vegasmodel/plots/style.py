@@ -129,7 +129,7 @@ def _expect_axes(axes: Sequence[Axes]) -> None:
 
 
 def plain(text: object) -> str:
-    """The text as matplotlib must get it, so that it is drawn as it is.
+    """Escape a text so that matplotlib draws it literally.
 
     Dollar signs are escaped, because matplotlib takes them for marks of a formula.  A first
     underscore is written as a formula, because matplotlib leaves lines whose names begin with an

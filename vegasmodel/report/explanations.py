@@ -470,7 +470,10 @@ def _law(name: str) -> str:
 
 
 def _meaning(name: str) -> str:
-    """The meaning of a column, word, key or assumption; of the last, also which models make it."""
+    """The meaning of a column, a word, a key or an assumption, as text.
+
+    For an assumption the text also names the models that make it.
+    """
     plain = COLUMNS.get(name) or WORDS.get(name)
     if plain is not None:
         return f"{name}: {plain}."

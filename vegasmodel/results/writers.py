@@ -90,7 +90,7 @@ def document(result: Result) -> dict[str, Any]:
 
 
 def _flow(result: Result, i: int) -> dict[str, Any]:
-    """What each document says of flow ``i``."""
+    """The facts and results of flow ``i`` that the pandas table and the JSON entry show."""
     member = result.scenario.members[i]
     rate = entry(result.throughput, i)
     bits = 8 * result.scenario.size_of(member.flow)

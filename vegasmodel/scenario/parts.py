@@ -126,7 +126,11 @@ class Link(Shown):
 
     @classmethod
     def _check_order(cls, values: tuple[object, ...]) -> None:
-        """Refuse a buffer as the second argument: it would name a link with an infinite buffer."""
+        """Refuse a buffer as the second argument, which is the link's name.
+
+        Otherwise ``Link("10 Mbit/s", "20 pkt")`` would make a link with this name and an infinite
+        buffer.
+        """
         text = values[1] if len(values) > 1 else None
         try:
             checked.of(cls, "buffer").read(text, "buffer", None)
@@ -375,8 +379,8 @@ class Flow(Shown):
     def grows_until_loss(self) -> bool:
         """Whether the windows of the flows grow until a packet is lost.
 
-        They do not if slow start can end before a loss, at a backlog of gamma, as that of Vegas
-        does.  They also do not if the receiver's window or the size of the flows is finite.
+        They do not if slow start can end before a loss, as that of Vegas does at a backlog of
+        gamma. They do not either if the receiver's window or the size of the flows is finite.
         """
         until_loss = laws.find(self.law).slow_start == "until loss"
         return until_loss and self.max_window == self.size == math.inf

@@ -130,10 +130,11 @@ def _cuts(along: Floats, near: float) -> Floats:
     """The throughputs at which to divide an outcome into at most ``BINS`` parts of similar size.
 
     An outcome is a group of random starts with similar throughputs, and ``along`` [start] holds one
-    flow's throughputs.  Cuts at the quantiles 1/BINS, 2/BINS and so on would make parts of equal
-    size.  But starts with nearly the same throughput should stay in one part.  So, near each
-    quantile, the cut lies where the fewest throughputs are within ``near`` of it.  If these are at
-    least half as many as a part should have, there is no cut near this quantile.
+    flow's throughputs. Cuts at the quantiles 1/BINS, 2/BINS and so on would make parts of equal
+    size. But starts with nearly the same throughput should stay in one part. So a cut may lie up to
+    half a part away from its quantile. It is made where the fewest throughputs are within ``near``
+    of the cut. If even there they are at least half as many as a part should have, there is no cut
+    for this quantile.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])
@@ -154,14 +155,15 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
     """Merge rare outcomes; return the new outcome of each start as an index [start].
 
     An outcome is a group of random starts with similar throughputs. The chi-squared test needs at
-    least ``EXPECTED`` expected starts of each model in each outcome. ``label`` [start] is the
-    outcome of each start so far. ``least`` is the fraction of all starts that belongs to the model
-    with fewer starts. So an outcome with n starts is rare if ``n * least`` is below ``EXPECTED``.
+    least ``EXPECTED`` expected starts of each model in each outcome. ``rates`` [start, flow] are
+    the throughputs, and ``label`` [start] is the outcome of each start so far. ``least`` is the
+    fraction of all starts that belongs to the model with fewer starts. So an outcome with n starts
+    is rare if ``n * least`` is below ``EXPECTED``. If all rare outcomes together are still rare,
+    the smallest other outcomes are merged with them, too.
 
-    If all rare outcomes together are still rare, the smallest other outcomes are added to them. All
-    these are merged into one outcome. If together they have many starts, they are merged into
-    several outcomes, so that one flow's throughputs are similar within each. ``rates``
-    [start, flow] are the throughputs.
+    The outcomes are merged in the order of one flow's throughput: the flow whose throughputs differ
+    most. A merged outcome is complete when it has enough starts for the test, and at least the
+    fraction 1/``BINS`` of all starts that are merged. The next merged outcome then begins.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

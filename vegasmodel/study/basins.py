@@ -255,8 +255,8 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
     Two runs are linked if they differ by at most ``tolerance`` in every feature. Runs that are
     linked, directly or through other runs, have the same outcome (single linkage).
 
-    Returns the number of each run's outcome in an array. Most runs have outcome 0, the next most
-    outcome 1, and so on. A run with NaN among its features gets -1.
+    Returns the number of each run's outcome in an array. Outcome 0 has the most runs, outcome 1 the
+    next most, and so on. A run with NaN among its features gets -1.
 
     ``errors`` are the standard errors of the features, in an array of the same shape. If they are
     given, two runs may differ by more: by ``tolerance`` plus 4 standard errors (``SURE``) of the

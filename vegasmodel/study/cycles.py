@@ -52,8 +52,8 @@ class LimitCycles:
     def distinct(self) -> tuple[LimitCycle, ...]:
         """One steady state for each outcome, in the order of ``outcomes``.
 
-        An outcome may consist of several similar steady states.  The one is chosen whose
-        throughputs are nearest to their means over the outcome.
+        An outcome may consist of several similar steady states. Of these, the property has the one
+        whose throughputs are nearest to the means over the outcome.
         """
         examples = (self.cycles[each.example] for each in self.outcomes)
         return tuple(cycle for cycle in examples if cycle is not None)

@@ -80,10 +80,10 @@ def design(
     away from the target between them.  The solution's ``interval`` then has their ends, and its
     ``note`` says so.
 
-    A target may have several solutions.  The search may miss one between two of the values that it
-    tries; ``scanned`` and ``tried`` of the result have their range and number.  A narrower
-    ``between`` makes them denser.  A note names each value at which the 95 % confidence interval of
-    several runs contains the target, because a solution may be there.
+    A target may have several solutions. The search may miss one between two of the values that it
+    tries; ``scanned`` and ``tried`` of the result have their range and number. With a narrower
+    ``between``, the values tried lie closer together. A note names each value at which the 95 %
+    confidence interval of several runs contains the target, because a solution may be there.
 
     If some assumptions of ``model`` do not hold at a solution, ``broken`` has their names, and a
     note of the result says so.  Another note says if ns-2 or ns-3 runs another Vegas than the

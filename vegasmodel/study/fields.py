@@ -151,7 +151,8 @@ class Field:
     def apart(self, scenario: Scenario) -> list[Field]:
         """Split the field into one for each link or group: ``flow.a.rtt`` and ``flow.b.rtt``.
 
-        If the field belongs to one link or group only, or to none, it is returned itself.
+        If the field belongs to one link or group only, or to none, the list contains only the field
+        itself.
         """
         if len(self.indices) < 2:
             return [self]

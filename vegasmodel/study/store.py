@@ -223,7 +223,8 @@ def _differing(there: Any, ours: Any) -> tuple[str, str]:
 
     ``there`` is the value in the stored sweep, and ``ours`` that in the new one. Texts are compared
     line by line, and tables entry by entry. Any other values are compared as a whole. ``there`` is
-    None if an older version of this package, which had no such table, stored the sweep.
+    None if the sweep was stored by an older version of this package that did not write the
+    attribute.
     """
     if isinstance(there, str) and isinstance(ours, str):
         parts = [text.splitlines() for text in (there, ours)]

@@ -247,10 +247,11 @@ def _bytes(space: Grid) -> int:
 
 
 def _with_beta(space: Grid, field: Field) -> dict[str, str]:
-    """For a field alpha with which beta changes: the attribute ``long_name``, which says so.
+    """Say in the attribute ``long_name`` that beta changes with the field, if it does.
 
-    For any other field the result is empty.  Beta changes with alpha if it does not vary itself,
-    and if all groups of flows (``[[flow]]`` tables) that the field belongs to have alpha = beta.
+    The result is a dictionary with this attribute. It is empty if the field is not an alpha, or if
+    beta does not change with it. Beta changes with alpha if it does not vary itself, and if all
+    groups of flows (``[[flow]]`` tables) that the field belongs to have alpha = beta.
     """
     if (field.part, field.key) != ("flow", "alpha"):
         return {}

@@ -37,11 +37,11 @@ class Target:
 
     With the ``sense`` ``>=`` or ``<=`` the quantity should be at least or at most ``value``.
 
-    ``of`` computes the quantity from a model's results.  ``groups`` are names of groups of flows
-    (entries ``[[flow]]``), whose flows count together.  A ratio divides their mean throughput by
-    that of the groups ``over``.  A delay and a utilization are of the link with the index ``link``.
-    ``of_whom`` names the groups or the link as the user does; it is empty for a link if the
-    scenario has only one.
+    ``of`` computes the quantity from a model's results. ``groups`` are names of groups of flows
+    (entries ``[[flow]]``), whose flows count together. A ratio divides their mean throughput by
+    that of the groups ``over``. A delay and a utilization are of the link with the index ``link``.
+    ``of_whom`` names the groups, as the user wrote them, or the link; it is empty for the only link
+    of a scenario.
     """
 
     kind: str

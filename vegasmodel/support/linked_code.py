@@ -65,15 +65,16 @@ class _Simplified(JITCodeLibrary):  # type: ignore[misc]
 class Unfinished(_Simplified):
     """The code of a function that only compiled code calls, in LLVM's intermediate language.
 
-    No machine code is made of such a function alone (``Part``).  Its code is linked into each
-    ``WholeProgram`` that calls it, and the whole program is then translated to machine code.
+    Such a function is an object of the class ``whole_program.Part``. No machine code is made of it
+    alone. Its code is linked into each ``WholeProgram`` that calls it, and the whole program is
+    then translated to machine code.
     """
 
     def add_ir_module(self, module: Any) -> None:
         """Add the function's code in LLVM's language.
 
         A function marked ``rare`` seldom runs. So LLVM is told not to inline the compiled functions
-        that it calls (``Part``), which saves compile time.
+        that it calls, which saves compile time.
         """
         if self.marks.rare:
             linked = [lib for lib in self._linking_libraries if isinstance(lib, Unfinished)]
@@ -114,7 +115,7 @@ class Unfinished(_Simplified):
 
 
 class Whole(_Simplified):
-    """The code of a ``WholeProgram`` in LLVM's intermediate language.
+    """The code of a ``whole_program.WholeProgram`` in LLVM's intermediate language.
 
     It contains the code of all functions that the program calls, directly or not.
     """

@@ -394,7 +394,7 @@ def loss_limited() -> Completion:
 
 
 def held() -> Completion:
-    """A quadratic for V, the sum of all Vegas windows at a loss, if Vegas holds its window before.
+    """A quadratic for V, the sum of all Vegas windows at a loss before which Vegas stops growing.
 
     Vegas stops growing when its backlog reaches the lower threshold, and keeps its window until the
     loss. By equation (7), V is then h + A mu T/q, where A is the sum of the sources' thresholds,

@@ -304,10 +304,10 @@ class Connections:
         segments with ``new`` data are used: a retransmission may be sent long after the ACK whose
         timestamp it echoes, when the sender's timer expires.
 
-        If a packet was lost before it reached the capture, and no later one came, its
-        retransmission looks new. So the time is not used if no segment came between the ACK and
-        this one, and if it is as long as a retransmission timer waits. ``silent`` is the time since
-        the flow's last segment, s.
+        A retransmission looks new, too, if neither the lost packet nor a later one reached the
+        capture. So the time is not used if no segment came between the ACK and this one, and the
+        time is as long as a retransmission timer waits. ``silent`` is the time since the flow's
+        last segment, s.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:

@@ -308,7 +308,8 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 def _at_link(s, e, kind, t, uid):
     """Whether an event can be counted at link number e: ``DONE``, or the reason why not.
 
-    The link is new if e is negative.  A packet cannot join a queue twice at the same time.
+    The link is new if e is negative. The status is ``REPEATED`` if the trace says a second time
+    that the same packet joins the queue at the same moment.
     """
     if e < 0:
         return LINKS_FULL if s.counts[N_LINKS] == s.link.shape[0] else DONE
@@ -402,12 +403,12 @@ def _event(s, flow, link, begin, width, e, time):
 def _variable(s, flow, begin, width, buf, w):
     """Process a line of an ns-2 trace that has the value of a traced TCP variable.
 
-    The line is ``time node port node port name value``.  The first node and port are the flow's
-    source, the second its destination.  ``w`` holds the start and end of each word in ``buf``.
+    The line is ``time node port node port name value``. The first node and port are the flow's
+    source, the second its destination. ``w`` holds the start and end of each word in ``buf``.
     Returns ``DONE``, or the reason why the line cannot be counted.
 
-    Values of ``cwnd_`` and ``rtt_`` are added up for a mean.  Of the counters ``ack_``,
-    ``nrexmitpack_`` and ``ndatapack_``, the increase is added up.  Once the trace has shown an
+    For ``cwnd_`` and ``rtt_``, the values are added up for a mean. For the counters ``ack_``,
+    ``nrexmitpack_`` and ``ndatapack_``, the increases are added up. Once the trace has shown an
     event of the flow's packets, only ``cwnd_`` is used, because the events tell the rest.
     """
     time, good = decimal(buf, w[0], w[1])

@@ -352,9 +352,9 @@ def median_per_ack(counts: Iterable[tuple[int, float]]) -> float:
 
 
 def as_long_as_timer(time: float, round_trip: float) -> bool:
-    """Whether ``time`` may be that of a retransmission timer.
+    """Whether a sender may have waited for its retransmission timer during ``time`` seconds.
 
-    ``round_trip`` is the last round trip, or 0 if it is unknown; both are in s.  Timers wait for at
-    least ``TIMER`` seconds, and for more than ``LONGER`` round trips.
+    ``round_trip`` is the last round trip in s, or 0 if it is unknown. Timers wait for at least
+    ``TIMER`` seconds, and for more than ``LONGER`` round trips.
     """
     return time >= TIMER and LONGER * round_trip < time

@@ -54,10 +54,11 @@ class Snapshots:
         self.from_zero = False  # counters are 0 at the file's start: the first row is growth
 
     def begin(self) -> None:
-        """Add a snapshot (samples of several flows at one time) at time 0, without flows so far.
+        """Add a snapshot at time 0 that has no samples yet.
 
-        Samples at time 0 may be added to it. A flow that has none of these, but appears later, was
-        not open at time 0. The first values of its counters then count as growth from 0.
+        A snapshot has samples of several flows at one time, and samples at time 0 may be added to
+        this one. A flow that has none of these, but appears later, was not open at time 0. The
+        first values of its counters then count as growth from 0.
         """
         self.rows[0.0] = (0.0, {})
 

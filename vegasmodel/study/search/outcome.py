@@ -121,9 +121,9 @@ def _places(tried: Tried, found: list[int]) -> list[list[int]]:
     """Group the indices of solutions that may be one, because the runs scatter.
 
     Two solutions are different if the quantity clearly moves away from the target between them.
-    This is so if at some tried value between them its whole 95 % interval is farther from the
-    target than the intervals of both solutions, or the model gives no result. Otherwise the two may
-    be one.
+    This is so if, at some tried value between them, the whole 95 % interval of the quantity is
+    farther from the target than the intervals of both solutions. It is also so if the model gives
+    no result at such a value. Otherwise the two may be one.
     """
     half = tried.half
     places: list[list[int]] = []
@@ -146,8 +146,9 @@ def _merged(
     """Merge a group of solutions that may be one; the result has the interval of their values.
 
     ``place`` has the indices of the group (``_places``). The result is the solution at which the
-    quantity is nearest to the target. If the group has solutions in ``across``, only these are
-    compared.
+    quantity is nearest to the target. ``across`` has the indices of the solutions at which the
+    quantity meets the target or jumps across it. At all other solutions only its 95 % interval
+    contains the target. If the group has solutions in ``across``, only these are compared.
     """
     best = min(place, key=lambda i: (i not in across, abs(tried.y[i])))
     if len(place) == 1:

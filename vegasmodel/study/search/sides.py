@@ -19,7 +19,10 @@ EXACT = 1e-6  # part of the target: a quantity that differs by at most this meet
 
 
 def exact(tried: Tried) -> NDArray[np.bool_]:
-    """At which tried values of the field the model's quantity, such as a share, is the target."""
+    """At which tried values of the field the model's quantity, such as a share, meets the target.
+
+    The quantity meets the target if the two differ by at most the part ``EXACT`` of the target.
+    """
     return np.abs(tried.y) <= EXACT * tried.aim.value
 
 
