@@ -350,7 +350,7 @@ def _over_estimates(model: Prediction, measured: Prediction) -> tuple[Floats, Fl
     """By how much baseRTTs exceed the RTT of the empty path, predicted and measured, s.
 
     The arrays have an entry for each Vegas flow whose predicted and measured baseRTTs are known.
-    ``None`` if there is no such flow.
+    The result is ``None`` if there is no such flow.
     """
     if model.base_rtt is None or measured.base_rtt is None:
         return None

@@ -92,8 +92,8 @@ def vegas_of(scenario: Scenario, ran: str) -> tuple[Assumption, ...]:
 def other_vegas(scenario: Scenario, models: Collection[str]) -> list[str]:
     """Warnings that the Vegas of ns-2 or ns-3 differs from the one that the models follow.
 
-    ``models`` names the models, and possibly ns-2 and ns-3, whose results are shown together.
-    There is at most one text for each of ns-2 and ns-3, and none if no other model is named.
+    ``models`` names the models, and possibly ns-2 and ns-3, whose results are shown together. There
+    is at most one text for each of ns-2 and ns-3, and none if ``models`` names only these two.
     """
     if set(models) <= set(ENGINES):
         return []

@@ -294,8 +294,8 @@ def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
 def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
     """The baseRTT that each Vegas flow uses at the samples, s; NaN for other laws.
 
-    ``rtt`` [sample, flow] are the RTTs, and ``sees`` [sample, flow] says whether the flow sees one.
-    A flow measures its baseRTT, the least RTT that it has seen, or the scenario fixes it.
+    ``rtt`` [sample, flow] are the RTTs, and ``sees`` [sample, flow] says whether the flow sees an
+    RTT. The baseRTT is the least RTT that the flow has seen so far, unless the scenario fixes it.
     """
     base = np.fmin.accumulate(np.where(sees, rtt, np.inf), axis=0)
     for i, member in enumerate(scenario.members):
@@ -333,9 +333,9 @@ def limit_cycle(
       prescribe, for example once per round trip.
 
     A small deviation from a fixed point or a periodic motion grows or shrinks by certain factors
-    per period, the Floquet multipliers.  Only the continuous equations give them.  ``rounds`` adds
-    the multipliers of the continuous equations to its own result if these equations can describe
-    the scenario, and if both results are fixed points or both are periodic motions.
+    per period, the Floquet multipliers. Only the continuous equations give them. The result of
+    ``rounds`` has the multipliers of the continuous equations if these equations can describe the
+    scenario. But both results must be fixed points, or both periodic motions.
 
     In ``rounds``, and in ``fluid`` for the variants ``ns2`` and ``linux``, random waits of the
     senders keep a motion with losses from repeating.  To find periodic motions there, give every

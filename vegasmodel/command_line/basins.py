@@ -126,7 +126,7 @@ def _doubts(found: Sequence[Basins]) -> list[str]:
 
 
 def _said_of_sets(case: Scenario) -> list[str]:
-    """Sentences with the range of each flow's throughput, one for each closed form that gives one.
+    """Sentences with the ranges of the flows' throughputs, one for each closed form with ranges.
 
     A second sentence follows if some of the closed form's assumptions do not hold; it names them.
     """

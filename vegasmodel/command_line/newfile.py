@@ -288,9 +288,9 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     The flows keep their names if each name begins with a letter, has only letters, digits, hyphens
     and underscores, and is at most 100 characters long. Otherwise the names may be addresses with
     ports, which are hard to read. Each flow is then named after its congestion control and its
-    number in the trace, such as ``cubic-2``. If the trace does not tell a flow's congestion
-    control, or tells one that this package does not have, the table says ``reno``, which the user
-    may change, and a new name is ``flow-2``, for example.
+    number in the trace, such as ``cubic-2``. The trace may not tell a flow's congestion control, or
+    tell one that this package does not have. The table then says ``reno``, which the user may
+    change, and the flow gets a name such as ``flow-2``.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)

@@ -119,8 +119,8 @@ def _kind(hint: Any) -> Kind | None:
 def _meant(hint: Any) -> Any:
     """The type that ``hint`` stands for if ``hint`` is an alias, else ``hint`` itself.
 
-    NumPy 2.5 makes ``NDArray`` an alias by the statement ``type``, of which Python shows only the
-    name. With older versions, Python shows the type.
+    NumPy 2.5 defines ``NDArray`` as an alias, with Python's statement ``type``. An annotation then
+    holds only the alias. With older versions of NumPy it holds the type itself.
     """
     origin = typing.get_origin(hint) or hint
     if type(origin).__name__ != "TypeAliasType":  # a class of Python 3.12 and newer

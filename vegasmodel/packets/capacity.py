@@ -149,8 +149,8 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
     The result is only a lower bound (``_at_least``) in two cases:
 
     - RTTs show that packets wait, but for too short times.
-    - The throughput at these times is less than at most times. Then RTTs vary for another reason
-      than a queue, as on a radio link.
+    - The throughput at these times is less than usual. Then RTTs vary for another reason than a
+      queue, as on a radio link.
 
     If RTTs do not follow the queue (``follows_the_queue``), they do not tell when packets wait. But
     if they show in nearly all intervals (``NEARLY``) that packets wait, the link was busy, and
@@ -218,7 +218,7 @@ def _unacknowledged(trace: Trace) -> float:
 
     One is added because a link of capacity C may send C T + 1 packets of one size in a time T. The
     others have reached receivers that delay their ACKs, but are not acknowledged yet: for each flow
-    the number of packets per ACK less one, and at least one.
+    this is the number of packets per ACK less one, but at least one.
     """
     per_ack = trace.known("packets_per_ack")
     most = np.full(len(trace.flows), 2.0) if per_ack is None else np.nan_to_num(per_ack, nan=2.0)

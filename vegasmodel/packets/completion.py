@@ -253,14 +253,15 @@ def _stated_duration(run: Mapping[str, Any]) -> float | None:
 def _warmup(trace: Trace) -> tuple[float, str]:
     """The time at which averages of a trace should begin, s, and a text on how it was chosen.
 
-    Usually averages begin a third of the way from the last flow's start to the end of the trace,
-    but at most ``WARMUP``, the longest default warm-up, after this start.  But the last flow may
-    start so late that the averages would cover less than the fraction ``LEAST`` of the trace.  Then
-    averages begin after a third of the whole trace, but at most ``WARMUP`` after its beginning.  If
-    the trace has only one interval, they begin at 0, because no part of it can be left out.
+    Usually averages begin a third of the way from the last flow's start to the end of the trace.
+    But they begin at most ``WARMUP``, the longest default warm-up, after this start. The last flow
+    may start so late that the averages would cover less than the fraction ``LEAST`` of the trace.
+    Then averages begin after a third of the whole trace, but at most ``WARMUP`` after its
+    beginning. If the trace has only one interval, they begin at 0, because no part of it can be
+    left out.
 
-    If all flows with much to send end before the trace does (``ends_early``), the last packet of
-    these flows counts as the end of the trace, because nothing can be averaged after it.
+    If all flows with much to send end before the trace does (``ends_early``), their last packet
+    counts as the end of the trace. Nothing can be averaged after it.
     """
     if len(trace.edges) == 2:
         return 0.0, "the trace has one interval, of which no part can be left out"

@@ -138,10 +138,10 @@ def _least(own: Floats, seen: Floats) -> Estimate:
     at different times.  One of the two may be empty.
 
     The true value may be smaller, because a packet waits a little even if the queue is empty, for
-    example in the hosts. If the RTTs are a sample with the smallest values x1 < x2, the smallest
-    possible value is above x1 - 19 (x2 - x1) with a probability of 95 %, for any distribution whose
-    density is above 0 at its smallest possible value (Robson and Whitlock, Biometrika 51, 1964).
-    This also holds if x1 and x2 are the last two values of a running minimum. The clock's
+    example in the hosts. Let x1 < x2 be the smallest values in a sample of RTTs. With a probability
+    of 95 %, the smallest possible RTT is above x1 - 19 (x2 - x1). This holds for any distribution
+    whose density is above 0 at its smallest possible value (Robson and Whitlock, Biometrika 51,
+    1964). It also holds if x1 and x2 are the last two values of a running minimum. The clock's
     resolution widens the range by 1 microsecond on both sides.
     """
     sample = np.sort(seen) if seen.size else own
@@ -171,9 +171,9 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
     flow that met the shortest queue, the smallest RTT is taken as d_i.  The d_i of another flow is
     this d_i plus the median difference between the RTTs of the two flows.
 
-    Such a d_i replaces the flow's smallest RTT only if it is shorter by more than ``near`` seconds,
-    and by more than half the distance between the quartiles of the differences.  A smaller gap
-    means little, because two flows in one burst may meet queues that differ by a packet or two.
+    Such a d_i replaces the flow's smallest RTT only if it is clearly shorter: by more than ``near``
+    seconds, and by more than half the distance between the quartiles of the differences. A smaller
+    gap means little, because two flows in one burst may meet queues that differ by a packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt

@@ -378,13 +378,13 @@ def _mean(
 def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Floats) -> Floats | None:
     """The baseRTT of each Vegas flow at the end of the time in which it is measured, s: [flow].
 
-    If the trace has the variable ``base_rtt``, the baseRTT that the sender itself uses, the result
-    is the variable's last value in that time, or NaN if there is none.  If the trace lacks the
-    variable but has each interval's smallest RTTs, the result is the flow's smallest RTT until the
-    end of that time.  If it has neither, the function returns None.  For flows that are not Vegas
-    the result is NaN.
+    The trace may have the variable ``base_rtt``, the baseRTT that the sender itself uses. The
+    result is then the variable's last value in that time, or NaN if there is none. If the trace
+    lacks the variable but has each interval's smallest RTTs, the result is the flow's smallest RTT
+    until the end of that time. If it has neither, the function returns None. For flows that are not
+    Vegas the result is NaN.
 
-    For each flow of the scenario, ``order`` has its index in the trace.  ``weights`` are from
+    For each flow of the scenario, ``order`` has its index in the trace. ``weights`` are from
     ``_weights``; they are above 0 in the intervals in which a flow is measured.
     """
     own, smallest = trace.known("base_rtt"), trace.known("rtt_min")

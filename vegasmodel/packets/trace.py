@@ -170,10 +170,13 @@ def make(
     A variable that is NaN everywhere is left out. The trace may share the memory of the arrays.
     ``Trace`` explains the other arguments.
 
-    Raises ``FieldError``, a ``ValueError``, for an unknown variable, a wrong shape, values that are
-    negative or above ``LARGEST``, times that do not increase, and names of flows or links that are
-    repeated, too long or end with a NUL character.  Only ``first`` and ``last``, which are moments,
-    may be negative.
+    Raises ``FieldError``, a ``ValueError``, in these cases:
+
+    - A variable is unknown, or its array has a wrong shape.
+    - A value is negative or above ``LARGEST``. Only ``first`` and ``last``, which are moments, may
+      be negative.
+    - The times do not increase.
+    - A name of a flow or link is repeated, is too long, or ends with a NUL character.
     """
     trace = assemble(
         engine, times, flows, variables, begin=begin, links=links, scenario=scenario,

@@ -73,9 +73,9 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     """The note below a table that explains ``±``.
 
     The note says over how many runs the standard error is taken, and how wide the 95 % interval is.
-    If there are few runs, it warns that they may agree by chance, and says how likely it is that
-    none of them has an outcome which one run in ten has. If the number of runs is unknown, the note
-    is ``PLUS_MINUS``.
+    If there are few runs, it warns that they may agree by chance. It then says how likely it is
+    that an outcome that one run in ten has does not occur in them. If the number of runs is
+    unknown, the note is ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin

@@ -80,11 +80,11 @@ class Prediction(Result, Shown):
         """The prediction as a pandas table with one row per flow.
 
         The columns ``model``, ``flow``, ``law`` and ``group`` are texts, all others numbers.
-        ``share`` is the flow's share of all delivered bits.  ``share`` and ``delivered_bps`` are
-        averages over the whole time from warm-up to end, the throughputs only over the part of this
-        time in which the flow is active.  If a column has a unit, its name ends with the unit:
-        ``throughput_pps`` is in packets per second, ``throughput_bps`` in bit/s and ``rtt_mean_s``
-        in seconds.  NaN means that the model gives no value.
+        ``share`` is the flow's share of all delivered bits. ``share`` and ``delivered_bps`` are
+        averages over the whole time from warm-up to end. The throughputs are averages over the part
+        of this time in which the flow is active. If a column has a unit, its name ends with the
+        unit: ``throughput_pps`` is in packets per second, ``throughput_bps`` in bit/s and
+        ``rtt_mean_s`` in seconds. NaN means that the model gives no value.
         """
         return writers.dataframe(self)
 

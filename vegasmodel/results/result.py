@@ -148,9 +148,9 @@ class Result:
 
         A trace may cover only a part of this time.  The mean is then over this part.
 
-        Time in which the flow is not active counts here.  It does not count in ``throughput_bps``,
-        which is therefore larger for a flow that is active for only a part of the time.
-        ``None`` if the prediction has no throughputs.
+        Time in which the flow is not active counts here. It does not count in ``throughput_bps``,
+        which is therefore larger for a flow that is active for only a part of the time. The result
+        is ``None`` if the prediction has no throughputs.
         """
         if self.throughput is None or self.throughput_bps is None:
             return None
@@ -179,10 +179,10 @@ class Result:
     def shares(self) -> dict[str, float | None]:
         """Each group's share of all bits delivered after the warm-up; ``None`` if no bit was.
 
-        A group is one ``Flow`` of the scenario, which may stand for several equal flows.  A
+        A group is one ``Flow`` of the scenario, which may stand for several equal flows. A
         throughput is a mean over the time in which the flow is active, but a share counts the bits
-        of the whole time.  If two groups have the same throughput, but the second is active only
-        half as long as the first, the second has half the share of the first.
+        of the whole time. For example, two groups may have the same throughput, but the second is
+        active only half as long. Its share is then half that of the first.
         """
         total = sum(self.group_bps.values())
         return ByName(
@@ -204,8 +204,8 @@ class Result:
     def jain(self) -> float | None:
         """Jain's fairness index of the flows' throughputs.
 
-        ``None`` if the prediction has no throughputs, if none of them is above 0, or if that of an
-        active flow is unknown (``unknown_flows``).
+        It is ``None`` if the prediction has no throughputs, if none of them is above 0, or if that
+        of an active flow is unknown (``unknown_flows``).
         """
         if self.throughput is None or self.unknown_flows:
             return None

@@ -40,8 +40,11 @@ def certain(rates: Floats) -> bool:
     """Whether every flow's mean throughput over the runs is precise enough.
 
     ``rates`` [runs, flows] are the flows' throughputs in each run. The means are precise enough if
-    there are at least ``MIN_RUNS`` runs, no mean has a relative ``uncertainty`` above
-    ``ENOUGH_PRECISION``, and each flow has a throughput either in all runs or in none.
+    three conditions hold:
+
+    - There are at least ``MIN_RUNS`` runs.
+    - Each flow has a throughput either in all runs or in none.
+    - No mean has a relative ``uncertainty`` above ``ENOUGH_PRECISION``.
     """
     known = np.isfinite(rates)
     if len(rates) < MIN_RUNS or np.any(known.any(axis=0) & ~known.all(axis=0)):

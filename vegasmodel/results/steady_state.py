@@ -41,13 +41,14 @@ class LimitCycle:
     - ``losses``: [n_flows] in one period: in ``rounds`` the number of lost packets, in ``fluid``
       the number of times that a loss cuts the window.  0 at a fixed point; NaN if neither a period
       nor a fixed point was found.
-    - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first.  These are
-      the factors by which small disturbances of the windows change in one period, or, at a fixed
-      point, in one round trip of the flow with the longest RTT.  (A period begins and ends just
-      after an overflow of the buffer.)  If all moduli are below 1, the motion is stable.  The array
-      is empty if they were not computed.  They are all NaN if disturbances in opposite directions
-      have different effects.  For example, Vegas with alpha < beta keeps its window in a range of
-      backlogs.  At an end of this range, a disturbance into it lasts, and one out of it does not.
+    - ``multipliers``: Floquet multipliers, complex numbers, the largest modulus first. These are
+      the factors by which small disturbances of the windows change in one period. At a fixed point
+      they are the factors in one round trip of the flow with the longest RTT. (A period begins and
+      ends just after an overflow of the buffer.) If all moduli are below 1, the motion is stable.
+      The array is empty if they were not computed. They are all NaN if disturbances in opposite
+      directions have different effects. For example, Vegas with alpha < beta keeps its window in a
+      range of backlogs. At an end of this range, a disturbance into it lasts, and one out of it
+      does not.
     - ``residual``: the greatest change of a window or a queue, in packets, after one period.
       (``rounds`` compares states that are two periods apart.)  It is 0 if the motion repeats itself
       exactly.  At a fixed point it is the greatest change of a window after one round trip.

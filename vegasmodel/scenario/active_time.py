@@ -31,8 +31,8 @@ def active_part(scenario: Scenario) -> Floats:
 def silent(scenario: Scenario) -> NDArray[np.bool_]:
     """For each flow, whether it may send nothing after the warm-up, [flow].
 
-    This is so for a flow of finite size, which may have sent all its packets by then, and for a
-    flow that stops before the warm-up ends.  The throughput of these flows may be NaN.
+    This is so for a flow of finite size, because it may have sent all its packets by then. It is
+    also so for a flow that stops before the warm-up ends. The throughput of these flows may be NaN.
     """
     ended = np.array([m.flow.size != math.inf for m in scenario.members])
     never: NDArray[np.bool_] = active_part(scenario) == 0.0

@@ -72,9 +72,9 @@ _SHAPE = Quantity("fraction", low=1.0, low_open=True)
 def warn_of_ms(rtt: object, depth: int) -> None:
     """Warn if an RTT that the user gave may be meant in ms.
 
-    The warning is given for an integer of at least ``LONG_RTT``, but not for a float, because times
-    that a program computes or converts from text are floats.  ``depth`` is the number of calls from
-    here to the user's line, which the warning names.
+    The warning is given for an integer of at least ``LONG_RTT``. It is not given for a float,
+    because times that a program computes or converts from text are floats. ``depth`` is the number
+    of calls from here to the user's line, which the warning names.
     """
     if isinstance(rtt, numbers.Integral) and int(rtt) >= LONG_RTT:
         warnings.warn(f"rtt: {rtt} means {rtt} s; write '{rtt} ms' or '{rtt} s'", stacklevel=depth)

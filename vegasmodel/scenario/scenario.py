@@ -161,8 +161,8 @@ class Scenario(Checked):
 
         It is the transmission time of one data packet on the slowest link of the group's path.
         Floyd and Jacobson (1992) recommend random waits of up to this time. Without waits, packets
-        of several flows may reach a full queue in the same order again and again, so that always
-        the same flow loses packets (phase effects).
+        of several flows may reach a full queue in the same order again and again. Then it is always
+        the same flow that loses packets (phase effects).
         """
         slowest = min(link.capacity for link in self.path(group))
         return self.size_of(group) / self.packet_size / slowest
@@ -180,12 +180,15 @@ class Scenario(Checked):
     def by_chance(self) -> bool:
         """Whether runs of the scenario differ by chance so much that a mean needs several runs.
 
-        They do if start times are random (``run.start_jitter``). They also do if packets wait a
-        random time (``jitter``), if a flow has ``delay_noise``, if a user's congestion control
-        draws random numbers, or if a link on a flow's path has RED or random loss.
+        They do if at least one of the following is true:
+
+        - Start times are random (``run.start_jitter``).
+        - Packets wait for a random time (``jitter``), or a flow has ``delay_noise``.
+        - A user's congestion control draws random numbers.
+        - A link on a flow's path has RED or random loss.
 
         There is one exception: if short flows arrive at random, one run already averages over many
-        flows.  Then only random start times make several runs necessary.
+        flows. Then only random start times make several runs necessary.
         """
         if self.run.start_jitter > 0:
             return True

@@ -168,10 +168,10 @@ def basins(
     - Each flow starts later by a random time, uniform from 0 to ``phase`` seconds (default: the
       longest RTT).
     - Each flow gets a random initial window, a whole number of packets from the range ``windows``.
-      By default the range begins at 1 and ends at the slowest link's capacity times the longest
-      RTT, divided by the number of flows (rounded up, at least 2, at most 1,000,000).  With
-      ``(0, 0)`` the flows keep their own initial windows.  A flow with ``over_estimate = 0`` always
-      keeps its own.
+      By default the range begins at 1. It ends at the slowest link's capacity times the longest
+      RTT, divided by the number of flows. This end is rounded up; it is at least 2 and at most
+      1,000,000. With ``(0, 0)`` the flows keep their own initial windows. A flow with
+      ``over_estimate = 0`` always keeps its own.
     - The simulator gets a random seed and makes one run.  The field ``start_jitter`` has no effect.
 
     A start has no result if it puts a flow's start after its stop or after the end of the run.  The

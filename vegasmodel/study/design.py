@@ -63,21 +63,22 @@ def design(
     ``solutions`` their ends.  An interval may reach to an end of the searched range.  What lies
     beyond the range, or between two values tried, is not known.
 
-    ``verify`` has the names of other models and simulators, or is one name.  Each of them is
-    evaluated at each solution (if it takes only whole numbers for the field, at the nearest one).
-    A solution's ``achieved`` is the quantity as ``model`` predicts it, and its ``verified`` has the
-    values by the other models.  If these differ from ``achieved`` by more than 10 % of the target
-    (or ``within``, if that is more), its ``note`` says so.  If the scenario has random elements and
-    gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a solution.
+    ``verify`` has the names of other models and simulators, or is one name. Each of them is
+    evaluated at each solution. One that takes only whole numbers for the field is evaluated at the
+    nearest whole number. A solution's ``achieved`` is the quantity as ``model`` predicts it, and
+    its ``verified`` has the values by the other models. If these differ from ``achieved`` by more
+    than 10 % of the target (or ``within``, if that is more), its ``note`` says so. If the scenario
+    has random elements and gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a
+    solution.
 
     With several runs, ``achieved_se`` and ``verified_se`` are the standard errors of ``achieved``
     and ``verified``.  If half the width of a 95 % confidence interval is more
     than ``within`` times the target, a note says that the solution is doubtful.
 
-    If the runs scatter, a value of the field is also a solution if the quantity differs from the
-    target by at most the fraction ``within``, and the 95 % confidence interval of the quantity
-    contains the target.  Several such values are one solution, unless the quantity clearly moves
-    away from the target between them.  The solution's ``interval`` then has their ends, and its
+    If the runs scatter, a value of the field is also a solution under two conditions: the quantity
+    differs from the target by at most the fraction ``within``, and its 95 % confidence interval
+    contains the target. Several such values are one solution, unless the quantity clearly moves
+    away from the target between them. The solution's ``interval`` then has their ends, and its
     ``note`` says so.
 
     A target may have several solutions. The search may miss one between two of the values that it

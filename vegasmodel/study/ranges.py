@@ -66,8 +66,9 @@ class Range:
 def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | None = None) -> Range:
     """The range in which ``design`` searches for the field's value: ``between``, or a default.
 
-    ``between`` holds the two ends in the field's unit. The range is searched in equal ratios, not
-    in equal steps, if the lower end is positive and the upper one is more than ten times as large.
+    ``between`` holds the two ends in the field's unit. If its lower end is positive and its upper
+    end is more than ten times as large, the search first tries values with equal ratios. Otherwise
+    it first tries values with equal differences.
 
     Raises ``FieldError`` if ``between`` is not a valid range, or if it is missing and the field has
     no default range.

@@ -201,7 +201,7 @@ def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
 
 
 def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
-    """Raise ``FieldError`` unless the sweep at ``path`` has the attributes of this one.
+    """Raise ``FieldError`` unless the sweep stored at ``path`` has the attributes of the new sweep.
 
     The message says in what the two differ.
     """

@@ -186,11 +186,12 @@ def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: 
     """Whether the ratios are nearly linear in one input, over two standard deviations up and down.
 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
-    ``totals`` [ratio] the relative standard deviations of the ratios.  The result is False if the
-    model has no result after a change.  If the scenario does not allow a change by one standard
-    deviation, the error can be to one side only, so its standard deviation is smaller than given.
-    The result is then False, unless the slope says that the ratios hardly change.  A change by two
-    standard deviations that is not allowed is left out, because few errors are as large.
+    ``totals`` [ratio] the relative standard deviations of the ratios. The result is False if the
+    model has no result after a change. The scenario may not allow a change by one standard
+    deviation. The error can then be to one side only, so its standard deviation is smaller than
+    given. In this case the result is False, unless the slope says that the ratios hardly change. A
+    change by two standard deviations that is not allowed is left out, because few errors are as
+    large.
     """
     here = _logs(scenario, model)[0]
     for k in (1, -1, 2, -2):

@@ -98,10 +98,10 @@ class Connections:
     def clock(self, time: float, place: str) -> None:
         """Set ``self.time``, the time of the next packet in seconds since the first packet.
 
-        ``time`` is the packet's time in the capture, s.  If it is earlier than the latest time so
-        far by at most ``STEP`` seconds, the packets are out of order, and the time is used as it
-        is.  If it is earlier by more, the capture's clock was set back.  This packet then gets the
-        latest time so far, and all later times are shifted by as much.
+        ``time`` is the packet's time in the capture, s. It may be earlier than the latest time so
+        far. If it is so by at most ``STEP`` seconds, the packets are out of order, and the time is
+        used as it is. If it is earlier by more, the capture's clock was set back. This packet then
+        gets the latest time so far, and all later times are shifted by as much.
 
         Raises ``TraceError`` if the time is more than ``MAX_SPAN`` seconds from that of the first
         packet.  If the argument ``steady`` of the class was true, it also raises ``TraceError`` for
@@ -245,8 +245,8 @@ class Connections:
         """Move ``flow.begin``, the first known byte of the flow, back to ``start``.
 
         This is needed if a segment that begins at ``start`` is captured after later bytes of the
-        flow.  Nothing is done if the capture has the flow's SYN or an ACK of later bytes, or if
-        bytes are missing in ``MAX_HOLES`` places of the flow already.
+        flow. Nothing is done if the capture has the flow's SYN or an ACK of later bytes. Nothing is
+        done either if bytes of the flow are missing in ``MAX_HOLES`` places already.
         """
         if flow.opened or flow.acked > flow.begin:
             return

@@ -154,11 +154,11 @@ class Flow:
     def payload(self) -> int:
         """Bytes of data in a full packet of this flow.
 
-        Usually it is the size of the largest captured segment.  But that segment may consist of
-        several packets that the network card has joined or is going to split (offloading).  So the
-        result is at most what the MSS options of the SYNs allow.  If the capture has no MSS option
-        and the segment does not fit into a packet of 1500 bytes, the result is what fits into such
-        a packet, with two exceptions:
+        Usually it is the size of the largest captured segment. But that segment may consist of
+        several packets that the network card has joined or is going to split (offloading). So the
+        result is at most what the MSS options of the SYNs allow. The capture may have no MSS
+        option. If the segment then does not fit into a packet of 1500 bytes, the result is what
+        fits into such a packet. There are two exceptions:
 
         - Both ends are on the same machine (``loopback``).
         - The segment fits into a jumbo frame of 9000 bytes, and less than half of the data is in
@@ -175,9 +175,9 @@ class Flow:
     def advance(self, size: int) -> int:
         """Count an ACK of ``size`` new bytes; return how many packets it acknowledges.
 
-        These counts show whether the receiver delays its ACKs. An ACK of new data that follows a
-        duplicate ACK is not counted: it acknowledges a missing packet together with all packets
-        that arrived while it was missing.
+        The counts are kept in ``per_ack``, because they show whether the receiver delays its ACKs.
+        An ACK of new data that follows a duplicate ACK is not counted: it acknowledges a missing
+        packet together with all packets that arrived while it was missing.
         """
         packets = min(max(round(size / self.payload), 1), MAX_PER_ACK)
         if self.in_order:

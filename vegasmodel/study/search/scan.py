@@ -31,8 +31,8 @@ TURNS = 4  # times that more values are tried around turns (not for ``rounds``: 
 def scan(tried: Tried) -> None:
     """Evaluate the model over the field's range, and near each place where it crosses the target.
 
-    It crosses the target between two values of the field if its quantity, such as a share, is below
-    the target at one of them and above the target at the other.
+    The model crosses the target between two values of the field if its quantity, such as a share,
+    is below the target at one of them and above it at the other.
     """
     tried.miss(tried.range.values(SCAN.get(tried.model, SCAN_POINTS), tried.whole))
     if tried.model not in measurement.ENGINES:
@@ -47,8 +47,8 @@ def _turns(tried: Tried) -> Floats:
     """New values to try where the model's quantity comes near the target without crossing it.
 
     In such a place, the quantity at three neighbouring values lies on the same side of the target.
-    At the middle value it is at least as near to the target as at the other two, and nearer than at
-    one of them, by more than a rounding error (``FLAT``). The new values lie between the middle
+    At the middle value it is at least as near to the target as at the other two. It is nearer than
+    at one of them by more than a rounding error (``FLAT``). The new values lie between the middle
     value and its neighbours, because the quantity may reach the target there.
     """
     x, y = tried.x, tried.y

@@ -29,8 +29,8 @@ def exact(tried: Tried) -> NDArray[np.bool_]:
 def by_chance(tried: Tried) -> NDArray[np.bool_]:
     """At which tried values of the field chance may put the model on either side of the target.
 
-    At these values the 95 % confidence interval of the model's quantity, such as a share, contains
-    the target, and the quantity differs from the target by at most the fraction ``within``.
+    At these values the model's quantity, such as a share, differs from the target by at most the
+    fraction ``within``, and its 95 % confidence interval contains the target.
     """
     half = tried.half
     near = np.minimum(half, tried.within * tried.aim.value)
