@@ -10,8 +10,8 @@ The other is the reordering timer: when it expires, the sender takes the first m
 lost.
 
 The Vegas of ns-2 and that of the papers (``variant = "ns2"`` or ``"paper"``) also have a fine
-timeout, which is not rounded to clock ticks. No timer runs for it. Vegas compares the time since a
-packet was sent with this timeout only at certain ACKs: at each duplicate ACK, and at the first two
+timeout, which is not rounded to clock ticks. No timer runs for it. Vegas only tests at certain ACKs
+whether a packet was sent longer ago than this timeout: at each duplicate ACK, and at the first two
 ACKs of new data after a retransmission.
 """
 
