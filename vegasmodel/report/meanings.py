@@ -25,8 +25,8 @@ ASSUMPTIONS = MappingProxyType(
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
         "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: "
         "it has room for 12 packets or more",
-        "defaults-of-the-papers": "ns-2 has the default settings of the papers' years, 1999 to "
-        "2001 (`ns2_defaults`)",
+        "defaults-of-the-papers": "ns-2 has the default settings of 1999 to 2001, the years of "
+        "most papers (`ns2_defaults`)",
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
         "all packets that its flows keep queued, and for a burst of 4 packets",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
