@@ -135,6 +135,29 @@ def test_few_runs_show_a_phase_effect_only_beyond_students_t(
     assert phases.effects(asked, found).holds is holds
 
 
+def test_waits_may_be_too_short_to_prevent_phase_effects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits of a fifth of a transmission time change nothing here; the usual ones do."""
+    base = _locking(runs=3)
+    wait = 0.2 * base.usual_jitter(base.flows[0])
+    asked = base.replace({"flow.send_jitter": wait})
+
+    def made(scenario: vm.Scenario, **_: object) -> vm.Prediction:
+        locked = scenario.jitter(scenario.flows[0]) <= wait
+        rates = np.array([700.0, 300.0] if locked else [500.0, 500.0])
+        durations = {"durations": [scenario.run.duration] * 3}
+        return vm.Prediction(
+            "rounds", scenario, rates, throughput_se=np.full(2, 1.0), extra=durations
+        )
+
+    monkeypatch.setattr(phases, "answer", made)
+    note = phases.effects(asked, made(asked))
+    assert note.holds is False
+    longer, less = note.detail.split("; if they wait less, as here: ")
+    assert longer.startswith("pkt/s if senders wait up to a packet's transmission time: ")
+    assert "500" in longer
+    assert "700" in less
+
+
 def test_the_interval_of_a_difference_is_welchs() -> None:
     """The test of SciPy has the p-value 5 % at the interval's end, if its freedom is whole."""
     one, other = np.array([1.0, 2.0, 4.0]), np.array([3.0, 4.0, 6.0])

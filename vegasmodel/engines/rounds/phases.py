@@ -1,10 +1,11 @@
 """Tests for phase effects: whether random waits of the senders change the throughputs.
 
 Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses packets
-again and again (Floyd and Jacobson, 1992). This does not happen if senders wait a short random time
-before they send. So the throughputs of two simulations are compared, one with random waits and one
-without. One of them follows the scenario, which says whether senders wait (``send_jitter``). The
-other does the opposite.
+again and again (Floyd and Jacobson, 1992). This does not happen if senders wait a random time of up
+to a packet's transmission time before they send. So the throughputs of two simulations are
+compared, one with random waits and one without. One of them follows the scenario, which says
+whether senders wait (``send_jitter``). The other does the opposite. Shorter waits may be too short
+to prevent phase effects. So with these a third simulation is compared, with longer waits.
 """
 
 from __future__ import annotations
@@ -57,19 +58,33 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     return spills and lasting and mixed and full
 
 
-def otherwise(scenario: Scenario) -> Scenario:
-    """The scenario to compare with: the same, but with or without random waits of the senders.
-
-    If a sender of the given scenario waits a random time before it sends, no sender of the result
-    waits. If none waits, all senders of the result wait, for up to ``Scenario.usual_jitter``
-    seconds.
-    """
-    waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
+def _waiting(scenario: Scenario, *, usual: bool) -> Scenario:
+    """The scenario with the waits ``Scenario.usual_jitter`` of all senders, or with no waits."""
     flows = tuple(
-        dataclasses.replace(group, send_jitter=0.0 if waits else scenario.usual_jitter(group))
+        dataclasses.replace(group, send_jitter=scenario.usual_jitter(group) if usual else 0.0)
         for group in scenario.flows
     )
     return dataclasses.replace(scenario, flows=flows)
+
+
+def others(scenario: Scenario) -> list[tuple[Scenario, str]]:
+    """The scenarios to compare with: the same, but with other waits of the senders.
+
+    If a sender of the given scenario waits a random time before it sends, no sender of the first
+    result waits. If no sender waits as long as ``Scenario.usual_jitter``, all senders of the last
+    result do. Each text has places for the throughputs with the longer waits, ``{0}``, and with
+    the shorter ones, ``{1}``.
+    """
+    waits = [scenario.jitter(group) for group in scenario.flows]
+    usual = [scenario.usual_jitter(group) for group in scenario.flows]
+    never = "if senders wait at random (send_jitter): {0}; if they never do: {1}"
+    less = (
+        "if senders wait up to a packet's transmission time: {0}; if they wait less, as here: {1}"
+    )
+    result = [(_waiting(scenario, usual=False), never)] if any(waits) else []
+    if all(wait < longest for wait, longest in zip(waits, usual, strict=True)):
+        result.append((_waiting(scenario, usual=True), less if any(waits) else never))
+    return result
 
 
 def _error(one: Prediction) -> Floats | float:
@@ -126,26 +141,37 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     """The assumption that phase effects do not matter, and whether it holds for ``found``.
 
     ``found`` is the prediction for the scenario. If phase effects are not possible (``possible``),
-    or if ``found`` has no throughputs, the assumption holds. Otherwise a second scenario is
-    simulated (``otherwise``). Its senders wait a random time before they send if those of the first
-    scenario do not, and the other way round. The assumption holds if the throughputs of the two
-    scenarios do not differ (``_differ``). It is unknown whether it holds if the second scenario
-    cannot be simulated, or if a difference may be due to chance.
-
-    If ``found`` contains runs that measured for only half of the time after warm-up, the second
-    scenario is also measured for half of that time. It is run once if its outcome is not random,
-    and otherwise at least twice. Further runs are made only while a difference may be due to
-    chance.
+    or if ``found`` has no throughputs, the assumption holds. Otherwise the scenario is simulated
+    with other waits of the senders (``others``). The assumption holds if the throughputs do not
+    differ (``_differ``). It is unknown whether it holds if one of the other scenarios cannot be
+    simulated, or if a difference may be due to chance.
     """
     if not possible(scenario, found) or found.throughput is None:
         return Assumption("phase-effects", True)
+    result = Assumption("phase-effects", True)
+    for asked, words in others(scenario):
+        note = _compared(scenario, found, asked, words)
+        if note.holds is False:
+            return note
+        if note.holds is None:
+            result = note
+    return result
+
+
+def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str) -> Assumption:
+    """Whether the throughputs of ``asked`` differ from ``found``, the prediction for ``scenario``.
+
+    ``asked`` is simulated; it and ``words`` are from ``others``.  If ``found`` contains runs that
+    measured for only half of the time after warm-up, ``asked`` is also measured for half of that
+    time. It is run once if its outcome is not random, and otherwise at least twice. Further runs
+    are made only while a difference may be due to chance.
+    """
 
     def decided(single: Sequence[Prediction]) -> bool:
         rates = np.array([one.throughput for one in single])
         differ = _differ(found, rates.mean(axis=0), standard_error(rates), len(single))
         return differ is not None or bool(np.isinf(_error(found)).any())
 
-    asked = otherwise(scenario)
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
     half = min(found.extra["durations"]) < scenario.run.duration
     asked = halved(asked) if half else asked
@@ -159,14 +185,12 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     differ = _differ(found, changed, error, other.runs)
     if differ is False:
         return Assumption("phase-effects", True)
-    waits = any(scenario.jitter(group) > 0 for group in scenario.flows)
-    random, locked = (mean, changed) if waits else (changed, mean)
+    flows = zip(scenario.flows, asked.flows, strict=True)
+    longer = any(scenario.jitter(own) > asked.jitter(other) for own, other in flows)
+    random, locked = (mean, changed) if longer else (changed, mean)
     most = int(np.nanargmax(np.abs(random - locked)))
     flow = scenario.members[most]
-    detail = (
-        f"pkt/s if senders wait at random (send_jitter): {_written(scenario, random)}; if they "
-        f"never do: {_written(scenario, locked)}"
-    )
+    detail = f"pkt/s {words.format(_written(scenario, random), _written(scenario, locked))}"
     if scenario.flows[flow.group].count > 1:  # its group's mean may hide the difference
         detail += f"; {flow.name} differs most: {random[most]:.4g} and {locked[most]:.4g}"
     if differ is None:
