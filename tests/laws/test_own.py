@@ -82,6 +82,21 @@ def test_rounds_gives_a_registered_law_what_it_gives_the_same_law_of_the_package
     np.testing.assert_allclose(limit.throughput, same.throughput, rtol=0.04)
 
 
+@pytest.mark.parametrize("defaults", ["papers", "2.35"])
+def test_a_loss_leaves_a_registered_law_the_window_that_it_leaves_the_law_of_the_package(defaults):
+    """ns-2 2.35 keeps fractions of packets after a cut; with the old defaults it rounds down."""
+
+    def throughputs(law):
+        flows = [
+            vm.Flow(name, 0.05, variant="ns2", send_jitter=0.0, name=name)
+            for name in (law, "reno")
+        ]
+        run = Run(60.0, 20.0, start_jitter=0.0, ns2_defaults=defaults)
+        return vm.predict(Scenario([Link(1250.0, buffer=38)], flows, run=run), "rounds").throughput
+
+    np.testing.assert_allclose(throughputs("own-reno"), throughputs("sack"), rtol=1e-9)
+
+
 def test_a_registered_vegas_holds_its_packets_in_the_queue_by_rounds():
     """Alone, it keeps a backlog between alpha and beta and loses nothing."""
 

@@ -260,7 +260,7 @@ def _window_after_loss(f: Sender) -> float:
     seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
     f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
     f.since, f.trips, f.trips_at = f.time, 0.0, f.time
-    return call(f.cut_at, seen) if f.cut_at != 0 else np.floor(_factor(f) * before + SLACK)
+    return call(f.cut_at, seen) if f.cut_at != 0 else _decreased(f, _factor(f))
 
 
 @jit
