@@ -311,9 +311,7 @@ def test_refusals_name_the_place_and_what_is_expected(name, tmp_path):
 
 
 def test_no_file_no_folder_no_format(tmp_path):
-    with pytest.raises(
-        TraceError, match=r": 'missing' cannot be read; there is no such file$"
-    ):
+    with pytest.raises(TraceError, match=r": 'missing' cannot be read; there is no such file$"):
         read(tmp_path / "missing")
     with pytest.raises(TraceError, match="regular file"):
         read(tmp_path)
@@ -323,9 +321,7 @@ def test_no_file_no_folder_no_format(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="Linux has it")
 def test_a_file_that_cannot_be_read_in_the_middle_is_refused():
-    with pytest.raises(
-        TraceError, match=r"/mem: 'mem' cannot be read; Input/output error$"
-    ):
+    with pytest.raises(TraceError, match=r"/mem: 'mem' cannot be read; Input/output error$"):
         read("/proc/self/mem")
 
 
