@@ -152,9 +152,10 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
     - The throughput at these times is less than usual. Then RTTs vary for another reason than a
       queue, as on a radio link.
 
-    If RTTs do not follow the queue (``follows_the_queue``), they do not tell when packets wait. But
-    if they show in nearly all intervals (``NEARLY``) that packets wait, the link was busy, and
-    ``capacity`` is returned. Otherwise the result is a lower bound.
+    RTTs do not tell when packets wait if they do not follow the queue (``follows_the_queue``), or
+    if the trace has only the mean RTT of each interval, not the smallest. But if they show in
+    nearly all intervals (``NEARLY``) that packets wait, the link was busy, and ``capacity`` is
+    returned. Otherwise the result is a lower bound.
     """
     least, known = trace.known("rtt_min"), delivered_by_all(trace)
     rtt = trace.known("rtt") if least is None else least
