@@ -325,7 +325,7 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
 
 @rare
 def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
-    """Drop a packet of a train that is one packet longer because its receiver delays ACKs.
+    """Drop a packet of a train that begins with two packets at once, if there is no room for both.
 
     The receiver has held back the last packet of the previous train, and acknowledged it together
     with the first packet of the next. This ACK has released two packets (``early_ago``). So the

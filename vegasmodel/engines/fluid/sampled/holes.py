@@ -40,8 +40,8 @@ def next_hole(flow: Sender, gap: float) -> None:
     the packet that filled the hole. So the ACK that reports the filled hole lets the window slide
     by ``gap`` packets. It also takes back what earlier duplicate ACKs added to the window. Then
     each new packet that arrives causes a duplicate ACK, and each of these adds one packet to the
-    window again. ns-2's NewReno sends at most two new packets at the first ACK, and at most two at
-    each duplicate ACK (tcp-newreno.cc: ``send_much`` with a burst of 2).
+    window again. ns-2's NewReno sends at most two new packets at the ACK of the filled hole, and at
+    most two at each duplicate ACK (tcp-newreno.cc: ``send_much`` with a burst of 2).
 
     ``new_beyond`` is the number of outstanding packets minus the window without these additions. If
     it is negative, the window has room.
