@@ -163,7 +163,8 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
 
     The outcomes are merged in the order of one flow's throughput: the flow whose throughputs differ
     most. A merged outcome is complete when it has enough starts for the test, and at least the
-    fraction 1/``BINS`` of all starts that are merged. The next merged outcome then begins.
+    fraction 1/``BINS`` of all starts that are merged. The next merged outcome then begins. If the
+    last one has too few starts for the test, it is merged with the one before.
     """
     size = np.bincount(label[label >= 0])
     few = size * least < EXPECTED

@@ -40,8 +40,8 @@ class Target:
     ``of`` computes the quantity from a model's results. ``groups`` are names of groups of flows
     (entries ``[[flow]]``), whose flows count together. A ratio divides their mean throughput by
     that of the groups ``over``. A delay and a utilization are of the link with the index ``link``.
-    ``of_whom`` names the groups, as the user wrote them, or the link; it is empty for the only link
-    of a scenario.
+    ``of_whom`` names the groups, as the user wrote them, or the link. It is empty for Jain's index,
+    and for the only link of a scenario.
     """
 
     kind: str
