@@ -440,7 +440,7 @@ def _base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
         return Assumption("base-rtt-above-propagation", True)
     detail = (
         f"{named[0]}{' and others' if len(named) > 1 else ''}: the equations cannot always tell "
-        "when ns-2's Vegas measures a far too short baseRTT after a timeout"
+        "when ns-2's Vegas measures a far too small baseRTT after a timeout"
     )
     return Assumption("base-rtt-above-propagation", False if waited.any() else None, detail)
 
