@@ -88,8 +88,7 @@ def test_a_loss_leaves_a_registered_law_the_window_that_it_leaves_the_law_of_the
 
     def throughputs(law):
         flows = [
-            vm.Flow(name, 0.05, variant="ns2", send_jitter=0.0, name=name)
-            for name in (law, "reno")
+            vm.Flow(name, 0.05, variant="ns2", send_jitter=0.0, name=name) for name in (law, "reno")
         ]
         run = Run(60.0, 20.0, start_jitter=0.0, ns2_defaults=defaults)
         return vm.predict(Scenario([Link(1250.0, buffer=38)], flows, run=run), "rounds").throughput
