@@ -184,6 +184,16 @@ def test_drops_at_the_longest_queue_tell_the_buffer_and_others_the_random_losses
     assert (full.buffer.high, full.loss) == (20.0, None)
 
 
+def test_retransmissions_without_drops_do_not_tell_that_the_queue_was_full():
+    """The packets may have been lost at random or at another link."""
+    queues = np.resize([3.0, 9.0, 4.0, 20.0, 5.0], 40)[:, None]
+    figures = {"queue": queues, "queue_max": queues, "throughput": np.full((40, 1), 1000.0)}
+    figures["retransmits"] = np.where(queues == 20, 5.0, 0.0)
+    found = estimate(make("ns2", np.arange(1.0, 41.0), ["a"], figures, links=["l"])).buffer
+    assert (found.value, found.high) == (20.0, math.inf)
+    assert "the trace shows no drops: a lower bound" in found.how
+
+
 @pytest.mark.parametrize("loss", [0.0, 0.005])
 def test_long_stalls_do_not_count_as_a_queue(loss):
     """A host stops for 0.2 to 0.4 s; its ACKs then come at once.  A queue never stops the link."""

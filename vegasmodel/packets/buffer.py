@@ -86,9 +86,9 @@ def buffer_of(
 def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, int]:
     """The buffer of a link by the longest queue in each interval, and the number of random losses.
 
-    ``lost`` says whether any packet was lost. If packets were dropped because the queue was full
-    (``_overflowed``), the longest queue is the buffer. Otherwise the queue may never have been
-    full, and the longest queue is a lower bound.
+    ``lost`` says whether any packet was lost or sent again. If packets were dropped because the
+    queue was full (``_overflowed``), the longest queue is the buffer. Otherwise the queue may never
+    have been full, and the longest queue is a lower bound.
 
     A loss is random if no link had its longest queue in the same interval. Some links are not
     considered here: this link, if its queue was never full, and other links whose queues never have
@@ -99,9 +99,11 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
     largest, dropped = trace.get("queue_max"), trace.known("loss")
     largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)
     tops = largest.max(axis=0)
-    top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, lost
+    top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, False
     drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)
-    if lost and drops.sum() > 0:
+    if lost and not drops.sum() > 0:
+        bound = "packets were sent again, but the trace shows no drops: a lower bound"
+    elif lost:
         longest = largest >= tops
         served = trace.known("served")
         packets = np.diff(trace.edges)
