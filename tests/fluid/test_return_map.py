@@ -226,7 +226,7 @@ def test_invariants(c, rtts, B, alpha, scale):
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_random_starts_are_those_of_the_first_run(model):
     """As ns-2's, they follow from ``run.seed`` and the number of the run."""
-    flows = [vegas(2.0, name="a"), vegas(2.0, name="b", rtt=0.2)]
+    flows = [vegas(9.0, name="a"), vegas(9.0, name="b", rtt=0.2)]
     asked = scenario(flows, 250.0, math.inf)
     asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, start_jitter=30.0))
     moved = dataclasses.replace(

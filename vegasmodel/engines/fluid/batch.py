@@ -88,12 +88,15 @@ class BatchRun:
 
 
 @kinds.checked
-def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch:
+def pack(
+    scenarios: Sequence[Scenario], *, packets: bool | None = None, trains: bool = False
+) -> Batch:
     """Put scenarios into arrays, so that they can be simulated together.
 
     In the simulation of these arrays all windows change continuously, even those of a TCP
     implementation that changes its window once per round trip.  ``packets`` says whether the
-    simulation takes into account that windows are whole packets (``continuous.run``).
+    simulation takes into account that windows are whole packets, and ``trains`` whether slow start
+    of Vegas sends them as trains (``continuous.run``).
 
     Raises ``ValueError`` if ``scenarios`` is empty, or if a scenario cannot be simulated in this
     way (``continuous.unsupported``).  The error then gives the index of the scenario.
@@ -107,7 +110,7 @@ def pack(scenarios: Sequence[Scenario], *, packets: bool | None = None) -> Batch
     most = max(len(scenario.members) for scenario in scenarios)
     rows = []
     for scenario in scenarios:
-        flows = flows_of(scenario, in_packets(scenario, packets))
+        flows = flows_of(scenario, in_packets(scenario, packets), trains)
         n = flows.rtt.size
         padded = Flows(*(np.pad(column, (0, most - n), mode="edge") for column in flows))
         padded.start[n:] = np.inf
@@ -178,7 +181,7 @@ def run(
             )
         if sampled:
             return _mixed(scenarios, sampled, step, threads)
-        scenarios = pack(scenarios, packets=packets)
+        scenarios = pack(scenarios, packets=packets, trains=not instant)
     if engine == "jax":
         from vegasmodel.engines.fluid import batch_jax
 
@@ -204,7 +207,7 @@ def _mixed(
     found = BatchRun(rates, rtts, bases, losses, delivered, queue, ok)
     others = [i for i in range(n) if i not in set(sampled)]
     if others:
-        rest = run(pack([scenarios[i] for i in others]), step=step, threads=threads)
+        rest = run(pack([scenarios[i] for i in others], trains=True), step=step, threads=threads)
         for name in AVERAGES:
             values = getattr(rest, name)
             getattr(found, name)[others, : values.shape[1]] = values

@@ -30,6 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vegasmodel.engines.fluid.slow_start import LEFT, LENGTH
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
@@ -158,6 +159,8 @@ class _Moving(NamedTuple):
     window: Array
     over_estimate: Array
     in_slow_start: Array
+    doubled: Array
+    doubling_from: Array
     recovery_until: Array
     full: Array  # the step in hand is to be solved for the time at which s is ``level``
     level: Array  # 0 where the queue begins, s_max where it overflows
@@ -182,6 +185,14 @@ def _threshold(
     gap, e = jnp.where(reached, gap, 1.0), jnp.where(reached, e, 1.0)
     window = jnp.where(reached, e * jnp.where(over_base, base, rtt + s) / gap, jnp.inf)
     return window, jnp.where(reached, -e * base / (gap * gap), 0.0)
+
+
+def _ends(p: Flows, y: _Moving) -> Array:
+    """The backlogs at which windows cease to grow: alpha, or in slow start gamma.
+
+    In slow start they are infinite where ``_double`` decides whether slow start ends.
+    """
+    return jnp.where(y.in_slow_start, jnp.where(p.in_trains, jnp.inf, p.gamma), p.lower)
 
 
 class _Motion(NamedTuple):
@@ -212,7 +223,7 @@ def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Arr
     rate = jnp.where(y.in_slow_start, W * surge * p.slow_start_growth, p.growth)
     up = jnp.where(y.in_slow_start, W * surge, W + p.growth * h * pace)
     low, low_by_s = _threshold(
-        jnp.where(y.in_slow_start, p.gamma, p.lower),
+        _ends(p, y),
         p.rtt,
         y.over_estimate,
         s1,
@@ -268,7 +279,7 @@ def _met(
     g is 0. By linear interpolation this is after the fraction ``part`` = -g0/(g1 - g0) of the step.
     """
     W = y.window
-    e = jnp.where(y.in_slow_start, p.gamma, p.lower)
+    e = _ends(p, y)
     stays = on_low & (p.lower < p.upper)
     g0 = (
         W
@@ -342,6 +353,10 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
             fresh, jnp.where(p.measures_base, y.s, p.over_estimate), y.over_estimate
         ),
         in_slow_start=jnp.where(fresh, p.slow_start_growth > 0, y.in_slow_start),
+        doubled=jnp.where(
+            fresh, jnp.where(p.in_trains, 2.0 * p.initial_window, jnp.inf), y.doubled
+        ),
+        doubling_from=jnp.where(fresh, y.s, y.doubling_from),
         jumped=y.jumped | jnp.any(fresh | gone),
         slowly=jnp.where(jnp.any(fresh | gone), 0.0, y.slowly),
     )
@@ -396,6 +411,42 @@ def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
         recovery_until=y.recovery_until + cycles * period,
         totals=totals,
         mark=jax.tree.map(lambda a, b: jnp.where(spilt, a, b), now, then),
+    )
+
+
+def _double(p: Flows, c: Array, y: _Moving, moved: _Moving) -> _Moving:
+    """End the doublings of windows that end in a step, which leads from ``y`` to ``moved``.
+
+    Without JAX, ``slow_start.double`` does this, and its module explains it.
+    """
+    due = y.on & moved.in_slow_start & (moved.window >= y.doubled)
+    W, before = jnp.where(due, y.doubled, 1.0), jnp.where(due, y.window, 0.5)
+    part = jnp.log(W / before) / jnp.log(jnp.where(due, moved.window, 2.0) / before)
+    s, r = y.s + (moved.s - y.s) * part, y.doubling_from
+
+    def one_more(a: tuple[Array, Array]) -> tuple[Array, Array]:
+        left, least = a
+        i = jnp.argmax(left)
+        trip, others = p.rtt[i] + s[i], p.rtt + s[i]
+        rest = others / trip % 1.0
+        come = jnp.minimum(1.0, (1.0 - rest) * trip * c / (LENGTH * W[i]))
+        gap = moved.window / others / c * jnp.maximum(rest - 1.0 + come, 0.0)
+        missing = jnp.sum(jnp.where(y.on & (jnp.arange(gap.size) != i), gap, 0.0))
+        return left.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)
+
+    _, least = jax.lax.while_loop(lambda a: jnp.any(a[0]), one_more, (due, moved.s))
+    m = 0.5 * (r + s) + 0.5 * jnp.maximum(0.5 * W / c - jnp.maximum(s - r, 0.0), 0.0)
+    backlog = W * (m - y.over_estimate) / (p.rtt + m)
+    ends = due & (jnp.floor(backlog + 0.5) > p.gamma)
+    low = jnp.minimum(moved.over_estimate, jnp.maximum(least, 0.0))
+    return moved._replace(
+        window=jnp.where(ends, jnp.maximum(LEFT * W, p.min_window), moved.window),
+        in_slow_start=moved.in_slow_start & ~ends,
+        doubled=jnp.where(due, 2.0 * W, y.doubled),
+        doubling_from=jnp.where(due, s, r),
+        over_estimate=jnp.where(p.measures_base & y.on, low, moved.over_estimate),
+        jumped=moved.jumped | jnp.any(ends),
+        slowly=jnp.where(jnp.any(ends), 0.0, moved.slowly),
     )
 
 
@@ -472,6 +523,7 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
     event = y.full | (length == left) | jnp.any(y.in_slow_start & ~moved.in_slow_start)
     slowly = _slowly(p, moved, fraction, motion)
     moved = moved._replace(slowly=jnp.where(event, 0.0, slowly))
+    moved = _double(p, c, y, moved)
     moved = _admit(p, _lose(losers, p, case.warmup, due, moved, motion.moves > 0))
     settled = y._replace(s=s1, jumped=jnp.zeros_like(y.jumped), stuck=y.stuck | (s1 >= case.s_max))
     again = y._replace(full=cut, level=jnp.where(begins, 0.0, case.s_max))
@@ -491,8 +543,8 @@ def _begin(case: Batch) -> _Moving:
     return _admit(
         p,
         _Moving(
-            zero, zero, no, none, jnp.full_like(none, jnp.inf), no, none, false, zero, false, false,
-            false, zero, totals, mark,
+            zero, zero, no, none, jnp.full_like(none, jnp.inf), no, jnp.full_like(none, jnp.inf),
+            none, none, false, zero, false, false, false, zero, totals, mark,
         ),
     )  # fmt: skip
 

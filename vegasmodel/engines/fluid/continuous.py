@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.engines.fluid.pauses import running, whole
-from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_tally
+from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_state, empty_tally
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Quantity
 from vegasmodel.fields.units import FieldError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ContinuousRun", "run", "unsupported"]
 LOSERS = ("growing", "all", "loss-based")
-BOOLEAN = ("keeps_backlog", "backlog_over_base", "measures_base")
+BOOLEAN = ("keeps_backlog", "backlog_over_base", "in_trains", "measures_base")
 STEP = 0.5  # length of a step, as a part of the shortest round trip
 
 
@@ -121,19 +121,20 @@ def thresholds(flow: Flow) -> tuple[float, float]:
     return STACKS[flow.variant].dead_zone(flow.alpha, flow.beta)
 
 
-def flows_of(scenario: Scenario, packets: bool = False) -> Flows:
+def flows_of(scenario: Scenario, packets: bool = False, trains: bool = False) -> Flows:
     """The properties of the scenario's flows as arrays, with one entry for each flow.
 
     If ``packets`` is True, a loss-based flow has a fast recovery: after a loss its window stays
-    constant for one propagation RTT.  Otherwise the window grows again at once.
+    constant for one propagation RTT.  Otherwise the window grows again at once.  If ``trains``,
+    slow start of Vegas sends its windows as trains (``slow_start.py``).
     """
-    groups = [_group(group, packets) for group in scenario.flows]
+    groups = [_group(group, packets, trains) for group in scenario.flows]
     rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
     flows = Flows(*np.array(rows, dtype=np.float64).T.copy())
     return flows._replace(**{name: getattr(flows, name) != 0.0 for name in BOOLEAN})
 
 
-def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
+def _group(flow: Flow, packets: bool, trains: bool) -> tuple[float, ...]:
     """The properties common to all flows of a group, in the order of the fields of ``Flows``.
 
     A group is an entry of ``scenario.flows``, which may stand for several flows.  The flows of a
@@ -151,6 +152,7 @@ def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
         vegas and stack.backlog_over_base,
         *thresholds(flow),
         flow.gamma if vegas else math.inf,
+        trains and vegas and not stack.least_of_round,
         math.log(1.5 if late else 2.0) / rounds,
         0.5 if late else 1.0,
         flow.decrease,
@@ -166,8 +168,7 @@ def _group(flow: Flow, packets: bool) -> tuple[float, ...]:
 def fresh(flows: Flows) -> tuple[State, Tally]:
     """The state before any flow starts, and the time integrals for averages, which start at 0."""
     n = flows.rtt.size
-    state = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
-    return state, empty_tally(n)
+    return empty_state(n), empty_tally(n)
 
 
 def averages(tally: Tally) -> dict[str, Any]:
@@ -239,6 +240,7 @@ def run(
     packets: bool | None = None,
     step: float = STEP,
     starts: Floats | None = None,
+    trains: bool = False,
 ) -> ContinuousRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
@@ -254,6 +256,8 @@ def run(
     - ``step`` is the length of an integration step divided by the shortest RTT at that time.  Steps
       are longer where the queue changes slowly.  The error falls with the square of ``step``.
     - ``starts`` [flow] are start times in seconds that replace those of the scenario.
+    - ``trains`` says whether slow start of Vegas sends each window as a train of packets
+      (``slow_start.py``), as in the simulator ``fluid``.  The papers' equations have no trains.
 
     A cycle of the windows lasts from one overflow to the next.  If the windows after two successive
     overflows are equal (relative error 1e-9), the cycle between them is repeated, and no further
@@ -273,7 +277,7 @@ def run(
     Quantity("fraction", high=4.0, low_open=True).check(step, "step")
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
-    flows = flows_of(scenario, packets)
+    flows = flows_of(scenario, packets, trains)
     if starts is not None:
         if starts.shape != flows.start.shape or np.any(np.isnan(starts)):
             raise FieldError("starts", starts, f"{flows.start.size} times in s, one for each flow")

@@ -76,14 +76,16 @@ INSTANT = 1e-6  # part of a round trip: if a cycle of overflows is shorter, the 
 class _Motion:
     """The flows and the link of a scenario, with functions that advance their state in time."""
 
-    def __init__(self, scenario: Scenario, losers: str, packets: bool | None, step: float) -> None:
+    def __init__(
+        self, scenario: Scenario, losers: str, packets: bool | None, step: float, trains: bool
+    ) -> None:
         from vegasmodel.engines.fluid import march as windows_march
 
         self._march = windows_march.march
         self._losers, self._step = LOSERS.index(losers), step
         packets = in_packets(scenario, packets)
         self.c, self.s_max = limits(scenario, packets)
-        flows = flows_of(scenario, packets)._replace(start=start_times(scenario, 0))
+        flows = flows_of(scenario, packets, trains)._replace(start=start_times(scenario, 0))
         self.all_started = float(flows.start.max())
         # the steady state is that of the flows present at the end, for as long as it takes
         stays = flows.stop >= scenario.run.duration
@@ -148,6 +150,7 @@ def limit_cycle(
     """
     if losers is None and packets is None and not all_continuous(scenario):
         return steady(scenario, longest)
+    trains = losers is None and packets is None
     losers = "growing" if losers is None else losers
     longest = LONGEST_WAIT if longest is None else longest
     reason = unsupported(scenario)
@@ -156,7 +159,7 @@ def limit_cycle(
     Choice(LOSERS).check(losers, "losers")
     if not 0 < step <= 4:
         raise FieldError("step", step, "more than 0 and at most 4")
-    motion = _Motion(scenario, losers, packets, step)
+    motion = _Motion(scenario, losers, packets, step, trains)
     state, tally = motion.state, motion.tally
     code = motion.integrate(state, motion.all_started, until_loss=False, tally=tally)
     if code == Status.DONE:

@@ -19,6 +19,7 @@ from vegasmodel.engines.fluid.windows import (
     REST,
     UP,
     delay_after,
+    ends_at,
     excess,
     extrapolate,
     threshold,
@@ -49,7 +50,9 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
         return -np.inf
     rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
     g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
-    low, _ = threshold(p.gamma[i] if slow else p.lower[i], rtt, x, s1, p.backlog_over_base[i])
+    low, _ = (
+        ends_at(p, i, y, s1) if slow else threshold(p.lower[i], rtt, x, s1, p.backlog_over_base[i])
+    )
     high, _ = threshold(p.upper[i], rtt, x, s1, p.backlog_over_base[i])
     up = W * np.exp(p.slow_start_growth[i] * g) if slow else W + p.growth[i] * g
     down = W - g

@@ -16,8 +16,9 @@ import numpy as np
 from vegasmodel.engines import on_demand
 from vegasmodel.engines.fluid.events import PROBE, SLACK, changed, horizon, time_to_change
 from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
-from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally
+from vegasmodel.engines.fluid.records import Flows, Samples, State, Tally, empty_state
 from vegasmodel.engines.fluid.repeats import TRAIL, begin_cycle, record_instant, replay, skip_cycles
+from vegasmodel.engines.fluid.slow_start import begin_slow_start, double
 from vegasmodel.engines.fluid.tally import record_samples, seek, tally_step, zero_tally
 from vegasmodel.engines.fluid.windows import REST, UP, delay_after, try_step
 from vegasmodel.engines.on_demand import call
@@ -95,8 +96,8 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
         active = p.start[i] <= t < p.stop[i]
         if active and not on[i]:
             y.window[i] = p.initial_window[i]
-            y.in_slow_start[i] = p.slow_start_growth[i] > 0.0
             y.over_estimate[i] = y.clock[1] if p.measures_base[i] else p.over_estimate[i]
+            begin_slow_start(p, i, y)
         elif on[i] and not active:
             y.window[i] = 0.0
         on[i] = active
@@ -109,23 +110,27 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 
 @jit
 def accept(
-    p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float
-) -> bool:
+    p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float,
+    c: float,
+) -> bool:  # fmt: skip
     """Update the state at the end of a step: windows, slow start, queueing delay, clock and more.
 
     The step ends at the time ``later``, with the windows ``new`` and the queueing delay ``s1``.
     ``moves`` says how each window has moved. Returns whether slow start has ended in this step for
     any flow.
     """
-    ended = False
+    ended, least = double(p, y, on, new, s1, c)
+    cut = ended
     for i in range(on.size):
         if on[i]:
             ended = ended or (y.in_slow_start[i] and moves[i] != UP)
             y.in_slow_start[i] = y.in_slow_start[i] and moves[i] == UP
             y.window[i] = new[i]
             if p.measures_base[i]:
-                y.over_estimate[i] = min(y.over_estimate[i], s1)
+                y.over_estimate[i] = min(y.over_estimate[i], least)
     y.clock[0], y.clock[1] = later, s1
+    if cut:
+        set_delay(p, y, on, c)
     return ended
 
 
@@ -135,7 +140,10 @@ def workspace(n: int, trail: int = TRAIL) -> Workspace:
     Several simulations, one after the other, may use the same arrays. A simulation records the
     states of its latest cycle; ``trail`` is the greatest number of these states.
     """
-    mark = State(np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
+    mark = State(
+        np.zeros(n), np.zeros(n), np.zeros(n, np.bool_), np.zeros(n), np.zeros(n), np.zeros(n),
+        np.zeros(2),
+    )  # fmt: skip
     before = Tally(
         np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64), np.zeros(2)
     )
@@ -163,6 +171,7 @@ def samples_at(times: Floats, p: Flows, y: State, steps: Workspace) -> Samples:
 
 
 _workspace = making(workspace)  # for compiled code; Python code calls ``workspace``
+_state = making(empty_state)
 
 
 @jit
@@ -268,7 +277,7 @@ def march(
         if sampled:
             call(samples.record_at, (p, y, new, s1, h, later, out, samples))
         tally_step(p, y, on, new, s1, h, c, out)
-        jumped = accept(p, y, on, new, moves, s1, later)
+        jumped = accept(p, y, on, new, moves, s1, later, c)
         m = record_instant(trail, m, later, new, s1)
         for i in range(last.size):
             last[i] = moves[i]
@@ -324,11 +333,11 @@ def average_many(
     for k in range(begin, end):
         row = Flows(
             p.rtt[k], p.keeps_backlog[k], p.backlog_over_base[k], p.lower[k], p.upper[k],
-            p.gamma[k], p.slow_start_growth[k], p.growth[k], p.decrease[k], p.min_window[k],
-            p.max_window[k], p.initial_window[k], p.recovery[k], p.measures_base[k],
-            p.over_estimate[k], p.start[k], p.stop[k],
+            p.gamma[k], p.in_trains[k], p.slow_start_growth[k], p.growth[k], p.decrease[k],
+            p.min_window[k], p.max_window[k], p.initial_window[k], p.recovery[k],
+            p.measures_base[k], p.over_estimate[k], p.start[k], p.stop[k],
         )  # fmt: skip
-        y = State(np.zeros(n), np.full(n, np.inf), np.zeros(n, np.bool_), np.zeros(n), np.zeros(2))
+        y = _state(n)
         code, out = DONE, zero_tally(n)
         for until in (warmup[k], duration[k]):
             if code == DONE:

@@ -24,6 +24,7 @@ class Flows(NamedTuple):
     lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
     upper: Floats  # window shrinks while Diff is above, infinite if loss-based
     gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
+    in_trains: np.ndarray  # bool: slow start has trains of packets (``slow_start.py``)
     slow_start_growth: Floats  # growth of ln W per round trip in slow start; 0: no slow start
     growth: Floats  # packets per round trip by which a growing window grows
     decrease: Floats  # factor on the window at a loss
@@ -59,6 +60,8 @@ class State(NamedTuple):
     window: Floats  # [flow], 0 while a flow is inactive
     over_estimate: Floats  # [flow] x_i, infinite before the start
     in_slow_start: np.ndarray  # [flow] bool: in slow start
+    doubled: Floats  # [flow] window at which Vegas next decides whether slow start ends
+    doubling_from: Floats  # [flow] queueing delay when it decided last, s
     recovery_until: Floats  # [flow] time before which the window rests, in fast recovery
     clock: Floats  # [2]
 
@@ -83,6 +86,14 @@ class Samples(NamedTuple):
     # addresses of compiled functions (``engines.on_demand``); 0: there are no samples
     record_at: int  # ``tally.record_samples``
     replay_at: int  # ``repeats.replay``
+
+
+def empty_state(n: int) -> State:
+    """The ``State`` of n flows at time 0, before any of them has started."""
+    none, never = np.zeros(n), np.full(n, np.inf)
+    return State(
+        none, never, np.zeros(n, np.bool_), never.copy(), none.copy(), none.copy(), np.zeros(2)
+    )
 
 
 def empty_tally(n: int) -> Tally:

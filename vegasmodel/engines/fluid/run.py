@@ -107,7 +107,7 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
     is that run alone.
     """
     if one_run_suffices(scenario):
-        return continuous.run(scenario, sample)
+        return continuous.run(scenario, sample, trains=True)
     found: list[ContinuousRun] = []
     asked = runs or scenario.run.runs
     with series() as under_way:
@@ -115,7 +115,7 @@ def _continuous(scenario: Scenario, sample: float | None, runs: int | None) -> C
             under_way.wanted = max(asked or MIN_RUNS, len(found) + 1)
             starts = start_times(scenario, len(found))
             spacing = sample if not found else math.inf  # curves of the first run only
-            found.append(continuous.run(scenario, spacing, starts=starts))
+            found.append(continuous.run(scenario, spacing, starts=starts, trains=True))
             if found[-1].status != Status.DONE.reason:
                 return found[-1]
     averages = ("throughput", "delivered", "base_rtt", "rtt_mean", "queue_mean", "losses")

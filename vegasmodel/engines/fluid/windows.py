@@ -63,6 +63,18 @@ def threshold(e: float, rtt: float, over: float, s: float, over_base: bool) -> t
 
 
 @jit
+def ends_at(p: Flows, i: int, y: State, s: float) -> tuple[float, float]:
+    """Window at which slow start of flow i ends, at the queueing delay s; its derivative dW/ds.
+
+    It is infinite for a loss-based flow, and where ``slow_start.py`` decides whether slow start
+    ends.
+    """
+    if p.in_trains[i]:
+        return np.inf, 0.0
+    return threshold(p.gamma[i], p.rtt[i], y.over_estimate[i], s, p.backlog_over_base[i])
+
+
+@jit
 def window_after(
     p: Flows, i: int, y: State, s: float, s1: float, h: float
 ) -> tuple[float, float, float, int]:
@@ -88,7 +100,7 @@ def window_after(
     if slow:
         up = W * np.exp(p.slow_start_growth[i] * h * pace)
         by_s, by_h = up * p.slow_start_growth[i] * bend, up * p.slow_start_growth[i] * pace
-        low, low_by_s = threshold(p.gamma[i], rtt, x, s1, p.backlog_over_base[i])
+        low, low_by_s = ends_at(p, i, y, s1)
         if min(low, cap) <= W:
             return W, 0.0, 0.0, REST
     else:

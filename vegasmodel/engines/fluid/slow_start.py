@@ -1,0 +1,118 @@
+"""Ends the slow start of Vegas flows whose windows change at every instant.
+
+In slow start the window of Vegas doubles in every other round trip. After each doubling Vegas
+decides whether slow start ends (Brakmo and Peterson 1995, 3.3). Two effects of single packets
+matter here. The equations of ``windows.py`` leave both out, because they have only mean queues:
+
+- While the window doubles, each ACK releases two packets. So W/2 additional packets, half of the
+  new window W, arrive in one round trip, and they wait in the queue although the link may not be
+  full (``end_doubling``). From their delay Vegas computes a backlog, so slow start may end long
+  before the windows fill the link.
+- The packets of such a window follow one another as a train (Jacobson 1988, self-clocking). The
+  queue is longer than its mean after the train has arrived, and shorter before (``shortest``). All
+  flows measure their baseRTTs in this shorter queue.
+
+Linux's Vegas decides by the least RTT of a round trip, that of the first packet of a train. So its
+slow start ends where the backlog in ``windows.py`` exceeds gamma.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.engines.fluid.records import Flows, State
+from vegasmodel.engines.tables import jit
+from vegasmodel.metrics import Floats
+
+LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
+LENGTH = 2.0  # a train lasts this many times longer than the link needs for its packets
+
+
+@jit
+def begin_slow_start(p: Flows, i: int, y: State) -> None:
+    """Let flow i, which starts now, begin slow start if its congestion control has one."""
+    y.in_slow_start[i] = p.slow_start_growth[i] > 0.0
+    y.doubled[i] = 2.0 * p.initial_window[i] if p.in_trains[i] else np.inf
+    y.doubling_from[i] = y.clock[1]
+
+
+@jit
+def end_doubling(p: Flows, i: int, y: State, s: float, c: float) -> float:
+    """End a doubling of the window of flow i, at the queueing delay s; returns the window then.
+
+    Let W be the doubled window, r the queueing delay before the doubling, and c the capacity. In
+    the round trip in which the window doubles, W/2 additional packets arrive. The link needs
+    W/(2 c) seconds for them. If it is full, they stay in the queue, and s has grown by up to this
+    time. The rest of these packets waits only until the link has sent the train: on average for
+    half of W/(2 c) - (s - r). So the mean queueing delay of the packets is
+
+        m = (r + s)/2 + max(W/(2 c) - max(s - r, 0), 0)/2.
+
+    Vegas computes the backlog W (m - x)/(T + m) from it, and rounds it to a whole number, with the
+    propagation delay T and its over-estimate x. If the backlog exceeds gamma, slow start ends, and
+    the window is reduced by an eighth. Otherwise the next doubling begins.
+    """
+    W: float = y.doubled[i]
+    r = y.doubling_from[i]
+    m = 0.5 * (r + s) + 0.5 * max(0.5 * W / c - max(s - r, 0.0), 0.0)
+    backlog = W * (m - y.over_estimate[i]) / (p.rtt[i] + m)
+    y.doubled[i], y.doubling_from[i] = 2.0 * W, s
+    if np.floor(backlog + 0.5) > p.gamma[i]:
+        y.in_slow_start[i] = False
+        W = max(LEFT * W, p.min_window[i])
+    return W
+
+
+@jit
+def shortest(
+    p: Flows, on: np.ndarray, i: int, W: float, windows: Floats, s: float, c: float
+) -> float:
+    """The queueing delay just before the train of flow i arrives, if the mean delay is s.
+
+    Flow i is in slow start and sends its window W as a train. A train delays the packets of each
+    other flow j behind it. So a gap of W r_j/c packets comes back to the queue one round trip of
+    flow j later, where r_j is the rate of flow j, and c the capacity. Until then the queue is
+    longer by this number. Let q be the RTT of flow j divided by that of flow i. On average the gaps
+    of q trains have not come back yet. When the next train of flow i arrives, the gaps of floor(q)
+    trains have not. So the queue is then shorter than its mean by
+
+        W r_j/c (q - floor(q))   packets.
+
+    If the gap begins to come back just before the next train, only a part of it comes in time: the
+    gap is as long as a train. A train lasts 2 W/c seconds, because packets of other flows lie
+    between its packets. (In each round trip of slow start the train's W packets come in addition to
+    those that arrived in as long a time as its previous train took: W + W/2 + W/4 + ...)
+    """
+    trip, missing = p.rtt[i] + s, 0.0
+    for j in range(on.size):
+        if on[j] and j != i:
+            other = p.rtt[j] + s
+            part = other / trip % 1.0
+            come = min(1.0, (1.0 - part) * trip * c / (LENGTH * W))
+            missing += windows[j] / other / c * max(part - 1.0 + come, 0.0)
+    return max(s - W / c * missing, 0.0)
+
+
+@jit
+def double(
+    p: Flows, y: State, on: np.ndarray, new: Floats, s: float, c: float
+) -> tuple[bool, float]:
+    """End the doublings of windows that end in this step, from the state y to the windows ``new``.
+
+    Returns whether slow start has ended for some flow, whose window in ``new`` is then reduced, and
+    the least queueing delay that flows may measure now. The queueing delay is ``s`` at the end of
+    the step. The time at which a window has doubled is found by interpolation.
+    """
+    ended, least, before = False, s, y.clock[1]
+    for i in range(on.size):
+        if on[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
+            part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
+            at = before + (s - before) * part
+            least = min(least, shortest(p, on, i, y.doubled[i], new, at, c))
+    for i in range(on.size):
+        if on[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
+            part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
+            left = end_doubling(p, i, y, before + (s - before) * part, c)
+            if not y.in_slow_start[i]:
+                new[i], ended = left, True
+    return ended, least
