@@ -94,7 +94,7 @@ def test_a_late_flow_knows_a_shorter_queue_than_the_mean(rtts, alphas, capacity,
     assert capacity * (mean.base_rtt - rtts)[1] == pytest.approx(alphas[0], abs=0.01)
 
 
-def test_a_queue_in_which_about_one_packet_matters_is_told():
+def test_a_queue_in_which_one_packet_matters_is_told():
     """By ``rounds`` the three flows get 399, 872 and 853 packets/s; the last finds no packets.
 
     With ten times the thresholds the third flow finds 10 packets too many, which matter less.

@@ -88,8 +88,9 @@ def many_packets(
     equations give for one packet less in the queue.
 
     If ``rates`` are those of a simulation (``simulated``), they differ from those of the equations
-    for other reasons, too. In the test they are then replaced by the rates that the equations give
-    for the unchanged queue.
+    for other reasons, too. Then the equations give both rates that are compared. In the simulation,
+    trains of packets may make late flows find shorter queues than those of the steady states
+    (``rest.dips``). Both rates are then those with these shorter queues.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")
@@ -97,10 +98,12 @@ def many_packets(
     base = x if STACKS[equation(scenario)].backlog_over_base else delay
     kept = rates * (rtt + delay) * (delay - x) / (rtt + base)
     solve = _solver(scenario, kept)
+    less = np.zeros(x.size)
     if simulated:
-        _, found = rest.follow(scenario, solve, np.zeros(x.size))
+        less = rest.dips(scenario, solve, x)
+        _, found = rest.follow(scenario, solve, less)
         rates = found[-1].windows / (rtt + found[-1].delays)
-    return rest.many_packets(scenario, solve, c, rates)
+    return rest.many_packets(scenario, solve, c, rates, less)
 
 
 def _alone(scenario: Scenario) -> bool:

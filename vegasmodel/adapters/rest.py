@@ -138,19 +138,43 @@ def follow(
     return x, rests
 
 
-def many_packets(scenario: Scenario, solve: Solve, c: Floats, rates: Floats) -> Assumption:
+def dips(scenario: Scenario, solve: Solve, x: Floats) -> Floats:
+    """By how much the least queueing delay that each flow finds is below that at rest, s [n].
+
+    The delay at rest is that of the steady state of the flows that started earlier, if these have
+    the over-estimates ``x`` [n]. The least delay that a flow finds is its own over-estimate. The
+    result is 0 for flows that do not measure their baseRTTs, and for those that find a longer
+    delay. ``solve`` computes a steady state, as for ``follow``.
+    """
+    when, unknown, less = starts(scenario), measures(scenario), np.zeros(x.size)
+    delays: Floats = np.zeros(x.size)
+    for moment in np.unique(when):
+        new = unknown & (when == moment)
+        less[new] = np.maximum(delays - x, 0.0)[new]
+        _, delays = solve(when <= moment, x)
+    return less
+
+
+def many_packets(
+    scenario: Scenario,
+    solve: Solve,
+    c: Floats,
+    rates: Floats,
+    less: Floats | float = 0.0,
+) -> Assumption:
     """The assumption that one packet more or less in the queue hardly changes the rates.
 
     The baseRTT of a flow is the least RTT that it measures.  In the equations it is the mean RTT at
-    the flow's start.  But a queue of whole packets varies by about a packet, most of all if senders
-    wait at random before they send.  The assumption fails if some flow's rate changes by more than
-    ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet less in
-    the queue.
+    the flow's start.  In the simulator ``fluid`` it is shorter by ``less`` (s, [n]), because trains
+    of packets make the queue vary.  But a queue of whole packets varies in any case, most of all if
+    senders wait at random before they send.  The assumption fails if some flow's rate changes by
+    more than ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet
+    less in the queue.
 
     ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s, and ``rates`` [n] are
     the rates.  ``solve`` computes a steady state, as for ``follow``.
     """
-    _, found = follow(scenario, solve, 1.0 / c)
+    _, found = follow(scenario, solve, less + 1.0 / c)
     with np.errstate(invalid="ignore"):
         other = found[-1].windows / (rtts(scenario) + found[-1].delays)
         change = np.abs(other - rates) / rates.mean()

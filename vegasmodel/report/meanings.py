@@ -47,8 +47,10 @@ ASSUMPTIONS = MappingProxyType(
         "losses-are-random-only": "the buffer never overflows",
         "losses-end-growth": "each loss-based window meets losses or a limit, so it does not grow "
         "for ever",
-        "many-packets-queued": "flows that start late find so many packets queued that one more or "
-        "less hardly changes the rates",
+        "many-packets-queued": "flows that start late find so many packets queued that one "
+        "more or less hardly changes the rates; `fluid` tests it only if all flows are Vegas flows "
+        "that lose no packets, have different RTTs and send in the whole measured time, without "
+        "random starts, and below their `max_window`",
         "mean-field": "only one flow uses the link; with several flows the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
         "narrow-band": "flows that are all Vegas flows keep nearly equal backlogs; fails if the "
