@@ -288,16 +288,17 @@ def test_at_red_the_papers_vegas_lacks_the_timeouts_of_ns2s() -> None:
     assert said("paper", DropTail()) is True
 
 
-@pytest.mark.parametrize(("others", "early"), [(0.0, False), (2.0, False), (3.0, True)])
+@pytest.mark.parametrize(("new", "early"), [(0.0, False), (2.0, False), (3.0, True)])
 def test_new_packets_in_flight_tell_early_of_the_losses_of_a_burst(
-    others: float, *, early: bool
+    new: float, *, early: bool
 ) -> None:
     """161803 ``red/8``: ns-2 detects the losses after 1.9 RTTs with 14 such packets, else 2.9.
 
-    The burst fills the buffer. The packets that the ACKs of the others release wait behind it.
+    The burst fills the buffer. The packets that the ACKs of the new ones release wait behind it.
+    One more packet counts as in flight: the one whose ACK has released the burst.
     """
     flows, state = bursting(150.0), link_state(step=0.01, delay=1.5)
-    flows["in_flight"] = 150.0 + others
+    flows["in_flight"] = 150.0 + 1.0 + new
     burst(flows, state, bottleneck(room=100.0, min_threshold=90.0), 0.0)
     heard = flows["detection_in"][0] * (0.1 + 1.5)
     assert (heard == pytest.approx(0.1 + 1.0 + 0.03)) == early

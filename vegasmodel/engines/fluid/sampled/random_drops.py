@@ -314,11 +314,12 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
 
     If the burst loses packets, packets that follow it cause duplicate ACKs, which tell of the loss.
     These come early if the flow has new packets in flight that it sent before the burst, because
-    the ACKs of these packets release the packets that follow the burst.
+    the ACKs of these packets release the packets that follow the burst. Besides the burst and these
+    packets, one more counts as in flight: the one whose ACK has released the burst.
     """
     flow.bunch, flow.bunch_left = 0.0, 1.0
     clean, before = -1.0, queue
-    known, others = flow.detection_in > 0.0, flow.in_flight - flow.at_once
+    known, others = flow.detection_in > 0.0, flow.in_flight - flow.at_once - 1.0
     for _ in range(int(flow.at_once)):
         now.red_waiting = queue
         flow.sent_since += 1.0
