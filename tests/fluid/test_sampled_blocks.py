@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 
+from tests.fluid.red_link import arrive, bottleneck, link_state
 from vegasmodel.engines.fluid.run import run
 from vegasmodel.engines.fluid.sampled import growth, holes, short_round
 from vegasmodel.engines.fluid.sampled.records import FLOW, NEVER, Sender
@@ -204,3 +205,15 @@ def test_only_ns2s_vegas_beside_one_flow_of_its_rtt_at_red_may_lose_its_base_rtt
     flows = tuple(Flow(law, 0.1, name=law, variant="ns2") for law in ("vegas", "newreno"))
     s = Scenario((Link(1000.0, buffer=100.0, queue=Red(10.0, 30.0)),), flows)
     assert senders(s.replace(changes))["loses_base"].tolist() == may
+
+
+def test_packets_that_a_timer_sends_are_the_next_block() -> None:
+    """The timer of a flow expires in this step. While it waited, its blocks had no packets."""
+    flows, state = np.zeros(2, FLOW), link_state(step=0.1, time=5.0, ordered_until=5.2)
+    flows["active"], flows["rtt"], flows["in_flight"] = True, 0.1, 2.0
+    flows["block_began"], flows["block_next"] = 4.9, 5.05
+    flows[0]["timeout_ends"], flows[1]["timeout_ends"] = 4.945, 5.5  # the other's comes later
+    arrive(flows, state, bottleneck())
+    assert flows["sent_since"].tolist() == [2.0, 0.0]
+    assert flows[0]["block_next"] == pytest.approx(4.945 + 0.1)
+    assert state["ordered_until"][0] == 5.2

@@ -21,6 +21,9 @@ decides whether Vegas measures a far too small baseRTT (``short_round.py``). Wit
 flows, the order of their blocks is not known, so the module is not used. It is not used either if
 the link was idle before the burst, because the other flow's block need not follow the burst at
 once.
+
+A flow that waits for its retransmission timer sends no blocks. Its next block is the packets that
+it sends at the timeout.
 """
 
 from __future__ import annotations
@@ -82,6 +85,8 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
     flow.block_size = flow.clean if flow.clean >= 0.0 else flow.passed
     if flow.timeout_ends > now.time:
         flow.block_size = 0.0
+    elif flow.timeout_ends == flow.block_began:
+        flow.block_size = moving(flow)
     flow.clean, flow.passed = -1.0, 0.0
     flow.block += 1.0
     if flow.first_block >= flow.block - 1.0:
@@ -91,6 +96,8 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
 @rare
 def sends(flow: Sender, now: LinkState, t: float, c: float, queue: float) -> bool:
     """Whether a packet of the flow arrives at the time ``t``; ``queue`` packets wait then."""
+    if flow.block_began < flow.timeout_ends <= t:
+        flow.block_next = flow.timeout_ends
     if t >= flow.block_next:
         begin_block(flow, now, c, queue)
     return flow.block_began <= t < flow.block_began + flow.block_size / c
