@@ -28,7 +28,7 @@ def bottleneck(**fields: Any) -> Bottleneck:
 def link_state(**fields: float) -> np.ndarray:
     """The state of a link at which RED has not yet dropped a packet."""
     state = np.zeros(1, LINK_STATE)
-    for name, value in ({"red_count": -1.0} | fields).items():
+    for name, value in ({"red_count": -1.0, "red_passes": 1.0} | fields).items():
         state[name] = value
     return state
 

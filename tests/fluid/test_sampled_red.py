@@ -60,6 +60,38 @@ def test_packets_between_two_drops_are_as_red_cc_draws_them(last: float) -> None
     np.testing.assert_allclose(found, np.array(survive)[at], atol=4.0 * 0.5 / math.sqrt(4000))
 
 
+@pytest.mark.parametrize("at", ["empty queue", "full buffer"])
+def test_the_count_that_begins_anew_without_a_random_drop_is_as_random_as_the_first(
+    at: str,
+) -> None:
+    """RED's p is 0.05, so packets 20 to 40 of a count may be dropped at random (modify_p).
+
+    A packet that finds an empty queue, or a full buffer, ends the count after packet 25. What RED
+    drops later does not depend on the packets before.
+    """
+    link = bottleneck(room=200.0)
+    gaps = []
+    for gap in np.random.default_rng(3).random(8000):
+        state = link_state(red_gap=gap)
+        if passed(state, link, np.full(25, 10.0)) < 25:
+            continue
+        lost = found(state, link, 10.0, 0.0 if at == "empty queue" else 200.0)
+        assert lost == (at == "full buffer")
+        gaps.append(passed(state, link, np.full(60, 10.0)))
+    p, n = 0.05, np.arange(1, 39)
+    late = np.maximum(2.0 - n * p, p)
+    alive = np.cumprod(np.where(n * p < 1.0, 1.0, 1.0 - p / late))
+    ends = np.array([np.mean(np.array(gaps) > n) for n in range(18, 38)])
+    np.testing.assert_allclose(ends, alive[18:], atol=4.0 * 0.5 / math.sqrt(len(gaps)))
+
+
+@jit
+def found(state: Table[LinkState], link: Bottleneck, average: float, queue: float) -> bool:
+    """Let a packet arrive that finds ``queue`` packets; returns whether it is dropped."""
+    state[0].red_average = average
+    return random_drops.dropped(state[0], link, queue)
+
+
 def test_each_packet_of_a_burst_finds_the_ones_before_it_in_the_queue() -> None:
     """Packet number k of a burst finds k - 1 of them waiting, and RED's average follows."""
     state, flows = link_state(), bursting(40.0)

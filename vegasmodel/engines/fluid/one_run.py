@@ -79,7 +79,7 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
     state["red_gap"], loss, gap = rng.random(), scenario.links[0].loss, rng.exponential()
     # the number of packets up to the first loss has a geometric distribution
     state["loss_gap"] = 1.0 + gap // -math.log1p(-loss) if 0.0 < loss < 1.0 else 1.0
-    state["red_count"] = -1.0
+    state["red_count"], state["red_passes"] = -1.0, 1.0
     chance.seed(int(rng.integers(2**31)))
     return state
 

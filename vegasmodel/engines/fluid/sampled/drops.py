@@ -89,6 +89,17 @@ def grown_ago(flow: Sender, packets: float) -> float:
 
 
 @rare
+def count_anew(now: LinkState, count: float) -> None:
+    """Let RED begin to count packets at ``count``, although it has not dropped one at random.
+
+    So ``red_gap`` is below ``red_passes``, and all values below are equally likely. Their quotient
+    is a random number between 0 and 1, as a new ``red_gap`` is.
+    """
+    now.red_gap /= now.red_passes
+    now.red_count, now.red_passes = count, 1.0
+
+
+@rare
 def find_red_full(now: LinkState, link: Bottleneck, packets: float) -> None:
     """Let RED count ``packets`` packets that find the buffer full, as red.cc does (``enque``).
 
@@ -96,7 +107,7 @@ def find_red_full(now: LinkState, link: Bottleneck, packets: float) -> None:
     then counts from 0 the packets since its last drop.
     """
     now.red_average += (1.0 - (1.0 - link.weight) ** packets) * (link.room - now.red_average)
-    now.red_count, now.red_passes = 0.0, 1.0
+    count_anew(now, 0.0)
 
 
 @jit

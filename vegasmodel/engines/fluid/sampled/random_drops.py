@@ -14,7 +14,7 @@ import numpy as np
 
 from vegasmodel.engines.fluid.sampled.blocks import burst_is_block, line_up_behind, sends
 from vegasmodel.engines.fluid.sampled.chance import draw, round_passed, victim
-from vegasmodel.engines.fluid.sampled.drops import lose
+from vegasmodel.engines.fluid.sampled.drops import count_anew, lose
 from vegasmodel.engines.fluid.sampled.queue import delay, in_network, red_probability
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
@@ -361,14 +361,14 @@ def dropped(now: LinkState, link: Bottleneck, queue: float) -> bool:
     """
     now.red_average += link.weight * (queue - now.red_average)
     if queue >= link.room:
-        now.red_count, now.red_passes = 0.0, 1.0
+        count_anew(now, 0.0)
         return True
     p = red_probability(link, now.red_average)
     if p <= 0.0 or queue <= 1.0:
         now.red_count = -1.0
         return False
     if now.red_count < 0.0:
-        now.red_count, now.red_passes = 1.0, 1.0
+        count_anew(now, 1.0)
         return False
     now.red_count += 1.0
     n_p = now.red_count * p
