@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,13 @@ import pytest
 import vegasmodel as vm
 from vegasmodel.engines.fluid.one_run import begin, frame
 from vegasmodel.engines.fluid.run import run
-from vegasmodel.engines.fluid.sampled import drops, march, random_drops, recovery, round_trip
+from vegasmodel.engines.fluid.sampled import (
+    drops,
+    march,
+    random_drops,
+    recovery,
+    round_trip,
+)
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.fluid.senders import senders
 from vegasmodel.engines.rounds import timer
@@ -234,6 +241,81 @@ def test_ns2s_vegas_doubles_its_timeout_when_it_sends_a_packet_again(
     _detect(flows, state)
     assert flows[0]["timeout_ends"] == 0.0
     assert (flows[0]["backoff"], flows[0]["timer"]) == (backoff, backoff)
+
+
+@pytest.mark.parametrize(("lost", "after"), [(1.0, 1.0), (2.0, 1.0), (3.0, recovery.FRESH)])
+def test_vegas_sends_a_fresh_packet_in_a_recovery_only_if_its_window_allows(
+    lost: float, after: float
+) -> None:
+    """tcp-vegas.cc: the window falls from 4 to 3, and grows by one with each duplicate ACK.
+
+    With 2 lost packets there are 2 duplicate ACKs, so 5 packets may be outstanding, and 4 are. The
+    ACK of the fresh packet comes at the end of the recovery. With 3 lost packets no fresh packet is
+    sent before the end.
+    """
+    scenario = Scenario((Link(1000.0, buffer=20.0),), (Flow("vegas", 0.1, variant="ns2"),))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["cwnd"], flows["in_flight"], flows["undetected"] = True, 4.0, 4.0, lost
+    flows["in_train"] = False
+    _detect(flows, state)
+    assert flows[0]["recovery_left"] > 0.0
+    assert flows[0]["resends"] == after
+
+
+def _vegas_after_timeout(before: float, lost: float) -> tuple[np.ndarray, np.ndarray]:
+    """Vegas waits for its timer, because it has lost ``lost`` of ``before`` packets."""
+    scenario = Scenario((Link(1000.0, buffer=20.0),), (Flow("vegas", 0.1, variant="ns2"),))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["cwnd"], flows["in_flight"] = True, before, before - lost
+    flows["in_train"], flows["timer"] = False, 1.0
+    recovery.await_timer(flows[0], state[0], lost, 0.0)
+    return flows, state
+
+
+@pytest.mark.parametrize(("before", "lost"), [(10, 1), (10, 2), (20, 3), (12, 12)])
+def test_vegas_sends_two_packets_again_in_each_round_trip(before: int, lost: int) -> None:
+    """The first lost packet and the next one (tcp-vegas.cc: ``v_slowstart_`` is 2).
+
+    The mean is over all places that the lost packets may have behind the first one.
+    """
+    trips = []
+    for others in itertools.combinations(range(1, before), lost - 1):
+        holes = {0, *others}
+        count = 0
+        while holes:
+            count += 1
+            first = min(holes)
+            holes -= {first, first + 1}
+        trips.append(count)
+    flows, _ = _vegas_after_timeout(before, lost)
+    assert flows[0]["resends"] - recovery.FRESH == pytest.approx(np.mean(trips), rel=0.005)
+
+
+def test_vegas_needs_a_round_trip_for_each_lost_packet_after_a_timeout() -> None:
+    """Two packets are in flight, but only one of them was lost before."""
+    flows, state = _vegas_after_timeout(20.0, 2.0)
+    state["time"], flows["in_flight"], flows["resends"] = 50.0, 2.0, recovery.FRESH + 2.0
+    for left in (1.0, 0.0):
+        _hear(flows, state, 1.0)
+        assert flows[0]["resends"] == recovery.FRESH + left
+
+
+@pytest.mark.parametrize(("again", "lost"), [(3.0, 1.0), (0.0, 2.0)])
+def test_the_loss_of_a_packet_that_has_arrived_before_does_no_harm(
+    again: float, lost: float
+) -> None:
+    """The link loses every packet. Vegas sends two: a lost one again, and the one behind it."""
+    link = Link(1000.0, buffer=60.0, loss=0.5)
+    scenario = Scenario((link,), (Flow("vegas", 0.1, variant="ns2"),))
+    flows = senders(scenario)
+    state = begin(scenario, flows, 0)
+    flows["active"], flows["in_flight"], flows["timeout_ends"] = True, 2.0, 49.99
+    flows["resends"] = recovery.FRESH + again
+    state["time"], state["step"] = 50.0, 0.015
+    frail = frame(scenario, flows)[0]._replace(loss=1.0)
+    assert _few(flows, state, frail, 0.15) == lost
 
 
 def test_vegas_waits_under_random_loss_as_in_ns2() -> None:

@@ -60,7 +60,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
             flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
             flow.hears_in = flow.burst_lost = 0.0
             flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
-            flow.resends, flow.timer = 0.0, 1.0
+            flow.resends, flow.timer, flow.ignores_duplicates = 0.0, 1.0, False
             flow.spare_acks, flow.rest = 0.0, 0.0
             flow.held_back, flow.lacks = 0.0, 0.0
             flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0

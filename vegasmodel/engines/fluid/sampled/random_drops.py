@@ -99,6 +99,9 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
 
     A fresh packet is one that was not sent before the timeout. If the first of them is lost, ACKs
     do not end the backoff (``recovery.end_backoff``).
+
+    ns-2's Vegas sends two packets at once. While it still sends lost packets again, the second of
+    them has usually arrived before, so its loss does no harm.
     """
     ago = now.time - flow.timeout_ends
     if ago < 0.0 or flow.recovery_left > 0.0:
@@ -109,11 +112,12 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
             return
         ago = (flow.round_part + passed - 1.0) / passed * now.step
     lost = 0.0
+    again = flow.resends - (g if flow.fine_timer else 0.0) > FRESH + WINDOW_ERROR
     for k in range(int(flow.in_flight - flow.undetected)):
         now.loss_gap += 1.0
-        if draw(now) < link.loss:
+        if draw(now) < link.loss and not (flow.fine_timer and again and k > 0):
             lost += 1.0
-            if k == 0 and flow.resends <= FRESH + WINDOW_ERROR:
+            if k == 0 and not again:
                 flow.resends = FRESH + 1.0
     if lost > 0.0:
         lose(flow, now, link, lost, ago)

@@ -97,6 +97,7 @@ class Sender:
     backoff: float  # factor with which an ACK restarts the timer
     timer: float  # factor on the timeout that the timer counts down now
     resends: float  # packets to be sent again after a timeout, and more (``recovery.end_backoff``)
+    ignores_duplicates: bool  # after a timeout it counts no duplicate ACKs (``recovery.needed``)
     lost_of_pairs: bool  # slow start lost one of every two packets that an ACK released
     resends_left: float  # packets that Tahoe must still send again, if every other one had arrived
     drain: float  # packets per round trip by which ``in_flight`` falls after a cut

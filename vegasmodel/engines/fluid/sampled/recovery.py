@@ -50,7 +50,7 @@ def needed(flow: Sender, now: LinkState, c: float) -> float:
     """
     if not flow.fine_timer:
         return DUPLICATES
-    if flow.resends > 1.0:  # no fresh packet has been acknowledged
+    if flow.ignores_duplicates:
         return NEVER
     packets = c * (flow.rtt + now.delay) if flow.in_train else flow.in_flight
     expires: float = max(np.ceil(FINE_SLACK * packets), 1.0)
@@ -124,8 +124,9 @@ def timeout(flow: Sender, now: LinkState) -> float:
 def back_off(flow: Sender) -> None:
     """Restart the sender's timer with a doubled timeout.
 
-    This happens at each timeout. ns-2's Vegas also does so when it sends a packet again without a
-    timeout (tcp-vegas.cc: ``reset_rtx_timer(1)``), but the other senders of ns-2 do not.
+    This happens at each timeout. ns-2's Vegas also does so when a duplicate ACK makes it send a
+    packet again (tcp-vegas.cc: ``reset_rtx_timer(1)``), but not when one of the two next ACKs does.
+    The other senders of ns-2 do so at timeouts only.
     ``end_backoff`` says how long the timeout stays doubled.
     """
     flow.timer = flow.backoff = min(2.0 * flow.backoff, flow.most_backoff)
@@ -136,12 +137,20 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
     """Let the sender wait for its retransmission timer, and then go on with its least window.
 
     ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before.
+
+    ns-2's Vegas then sends two packets at a time: the first lost one and the one behind it. It
+    needs a round trip for each lost packet, or for two if they follow each other. The places of the
+    lost packets behind the first are taken to be random. So of ``lost`` packets in a row of n, a
+    number of (lost - 1)^2/(n - 1) pairs follow each other on average.
     """
     pause = min(flow.timer * timeout(flow, now), flow.longest_rto)
     flow.timeouts += lost > 1.0
     flow.timeout_ends = now.time + pause - ago * (flow.rtt + now.delay)
     back_off(flow)
-    flow.resends = max(flow.resends, FRESH + lost)
+    trips = lost
+    if flow.fine_timer:
+        trips = max(lost - (lost - 1.0) ** 2 / max(flow.in_flight + lost - 1.0, 1.0), 0.5 * lost)
+    flow.resends, flow.ignores_duplicates = max(flow.resends, FRESH + trips), True
     flow.cwnd = 2.0 if flow.fine_timer else 1.0
     flow.in_slow_start, flow.acks_left = not flow.fine_timer, 0.0
 
@@ -164,8 +173,13 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
 
     No ACK comes while all packets in flight are lost.
 
-    When Vegas doubles the timeout at a fast retransmit, ``flow.resends`` begins at 1: the first
-    fresh packet is sent during the recovery, and its ACK comes at the end of the recovery.
+    When Vegas doubles the timeout at a fast retransmit, there are two cases. If the first fresh
+    packet is sent during the recovery, its ACK comes at the end of the recovery, and ``resends``
+    begins at 1. If the window allows no packet before, the first fresh packet is sent at the end of
+    the recovery, and ``resends`` begins at ``FRESH``.
+
+    After a timeout Vegas keeps a window of two packets, so it sends the lost packets again one by
+    one, a round trip each (``await_timer``).
     """
     if flow.recovery_left > 0.0 or silent(flow):
         return
@@ -173,13 +187,13 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     if g <= 0.0:
         return
     if flow.resends > FRESH:
-        again = g * (flow.in_flight - flow.undetected)
+        again = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)
         over = flow.resends - FRESH
         flow.resends -= min(again, over)
         g *= max(1.0 - over / again, 0.0)
     flow.resends = max(flow.resends - g, 0.0)
     if flow.resends <= 1.0 + WINDOW_ERROR:
-        flow.backoff = 1.0
+        flow.backoff, flow.ignores_duplicates = 1.0, False
         if flow.in_flight - flow.undetected >= 2.0 * flow.acked_at_once:
             flow.resends = 0.0
     if flow.resends <= WINDOW_ERROR:
@@ -214,7 +228,8 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         return
     if fast and flow.fine_timer:
         back_off(flow)
-        flow.resends = max(flow.resends, 1.0)
+        # duplicate ACKs let it have new + before - lost packets outstanding, with the lost ones
+        flow.resends = max(flow.resends, 1.0 if new > lost else FRESH)
     if timer:
         if fast:  # a fast retransmit came first
             W = 1.0 if flow.recovery == SLOW_START else new
