@@ -92,7 +92,7 @@ def test_cells_run_at_both_ends_of_every_slider(
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, path.name, "exec"), names)  # noqa: S102 - our own notebooks
         if isinstance(last, ast.Expr):  # Jupyter displays a cell's last value
-            shown.display(eval(compile(ast.Expression(last.value), path.name, "eval"), names))  # noqa: S307
+            shown.display(eval(compile(ast.Expression(last.value), path.name, "eval"), names))  # noqa: S307 - our own notebooks
     assert shown.figures > 1
     for case in made:
         same = same_case.same_vegas(case.scenario, case.measured)
