@@ -1,5 +1,8 @@
 """Scripts for ns-2: their input, and what is refused.  These tests need no ns-2."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 import vegasmodel as vm
@@ -54,6 +57,12 @@ def test_default_sets() -> None:
     old, stock = scenario(), scenario(run='ns2_defaults = "2.35"\n')
     assert "Agent/TCP set useHeaders_ false" in ns2_script.script(old).text
     assert "useHeaders_" not in ns2_script.script(stock).text
+
+
+def test_the_docs_list_the_old_defaults() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ns2.md").read_text()
+    rows = re.findall(r"^\| `(Agent\S+)` \| `(\w+)` \| `(\S+)` \|", page, re.MULTILINE)
+    assert rows == [(s.cls, s.variable, s.value) for s in SETS["papers"]]
 
 
 def test_an_initial_window_is_the_agents_own() -> None:

@@ -2,9 +2,9 @@
 
 Most papers whose results this package checks were written at about the time of the older defaults,
 and probably used them. Later versions of ns-2 changed the default values of many parameters;
-release 2.35 appeared in 2011. A single wrong default can change a throughput by 15 %. The parameter
-useHeaders_ can matter even more. It adds header bytes to the packets of Reno but not of Vegas. This
-can change the ratio of their throughputs by a factor of two or more.
+release 2.35 appeared in 2011. A single wrong default can change a throughput a lot. For example,
+the parameter useHeaders_ adds header bytes to the packets of Reno but not of Vegas. ``docs/ns2.md``
+has measured changes.
 
 The list ``_PAPERS`` holds the old values. Each entry says when ns-2 changed the default. These
 dates come from comments in ``ns-default.tcl``, ns-2's own file of defaults.
