@@ -117,6 +117,25 @@ def test_a_buffer_is_estimated_from_rtts_before_losses_whatever_stalls(buffer, l
     assert shaken.value == pytest.approx(plain.value, abs=1.0)
 
 
+def test_a_buffer_counts_the_queue_that_a_late_flow_never_saw_empty():
+    """1000 pkt/s and an RTT of 40 ms: 20 packets wait at most, and at least 9 beside the late flow.
+
+    Only the late flow loses packets, each time when the queue is longest.
+    """
+    queue = np.concatenate([[0.0] * 100, np.tile(np.arange(9.0, 21.0), 40)])
+    late = np.arange(queue.size) >= 100
+    rtt = 0.04 + queue[:, None] / 1000 + np.stack([0 * queue, np.where(late, 0, np.nan)], axis=1)
+    rates = np.where(np.stack([late, late], axis=1), [500.0, 500.0], [100.0, 0.0])
+    again = np.stack([0 * queue, (queue == 20) * 1.0], axis=1)
+    figures = {"throughput": rates, "rtt": rtt, "rtt_min": rtt, "retransmits": again}
+    clean = {"rtt": "none across retransmissions"}
+    times = 0.02 * np.arange(1.0, queue.size + 1.0)
+    trace = make("pcap", times, ["early", "late"], figures, provenance=clean)
+    found = estimate(trace, capacity_pps=1000.0)
+    assert found.rtt["late"].value == pytest.approx(0.04)
+    assert found.buffer.value == pytest.approx(20.0)
+
+
 def test_one_stall_is_no_queue_if_the_trace_tells_no_losses():
     """1000 pkt/s and an RTT of 40 to 50 ms: 10 packets wait at most, and 40 seemed to wait."""
     rtt = 0.045 + 0.005 * np.sin(np.arange(500.0) / 5)[:, None]

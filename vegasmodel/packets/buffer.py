@@ -50,12 +50,12 @@ BOUNDS = {
 
 
 def buffer_of(
-    trace: Trace, capacity: Estimate | None, bases: Mapping[str, Estimate]
+    trace: Trace, capacity: Estimate | None, rtts: Mapping[str, Estimate]
 ) -> tuple[Estimate | None, int]:
     """Estimate the buffer of a trace's bottleneck, and count the random losses.
 
     The estimate uses the lengths of the bottleneck's queue if the trace has them. Otherwise it is
-    computed from RTTs, the smallest RTT of each flow (``bases``) and the ``capacity``. It is
+    computed from RTTs, each flow's RTT with an empty queue (``rtts``) and the ``capacity``. It is
     ``None`` if the trace does not tell enough.
 
     A loss is random if it came while the queue was not full. The number of random losses is 0
@@ -67,12 +67,12 @@ def buffer_of(
     if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
         return _of_lengths(trace, link, overflowed)
     rtt = trace.known("rtt")
-    if rtt is None or capacity is None or not bases:
+    if rtt is None or capacity is None or not rtts:
         return None, 0
     clean = "none across retransmissions" in trace.provenance.get("rtt", "")  # a capture's RTTs
     if again is not None and not clean:  # ACKs of packets behind a lost one are delayed
         rtt = np.where(again > 0, np.nan, rtt)
-    waits = carried(trace, rtt - of_flows(trace, bases), capacity.value)
+    waits = carried(trace, rtt - of_flows(trace, rtts), capacity.value)
     wait, how, random = longest_wait(trace, waits)
     if not wait > 0:
         return None, random

@@ -104,7 +104,7 @@ def estimate(
         stack = STACKS.get(trace.engine)
         over_base = trace.flows if stack is not None and stack.backlog_over_base else ()
     alphas = _alphas(trace, bases, over_base)
-    buffer, random = buffer_of(trace, capacity, busy)
+    buffer, random = buffer_of(trace, capacity, {name: rtts[name] for name in busy})
     loss = loss_of(trace, random) if random else None
     return Estimates(capacity, buffer, rtts, bases, alphas, loss)
 
