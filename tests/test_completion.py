@@ -237,6 +237,15 @@ def test_the_command_states_its_estimates(gaps, capsys):
     assert "If you know one of these values, write it into the file, even if it is" in said
 
 
+def test_estimates_of_the_file_and_of_compare_are_one_assumption():
+    """The models had the assumption twice, so `compare` printed "(fluid, fluid)"."""
+    table = without(toml_file.read(WHOLE), "alpha", "beta") | {"estimated_from": "run.pcap"}
+    answer = vm.compare(table, str(TRACE), ["equilibrium"]).results[0]
+    (note,) = [a for a in answer.assumptions if a.name == "estimated-parameters"]
+    assert "flow 1, alpha" in note.detail
+    assert "run.pcap" in note.detail
+
+
 def test_without_a_trace_the_same_file_is_refused(gaps, capsys):
     for command in ("compare", "predict"):
         assert run([command, gaps]) == 2

@@ -420,10 +420,7 @@ def _compare_estimated(
     found = measurement.read(trace)
     scenario, filled = complete(table, found)
     measured = measurement.of_trace(found, trace, scenario)
-    notes = same_case(scenario, measured)
-    if filled:
-        keys = "; ".join(told(entry.key) for entry in filled)
-        notes = (*notes, Assumption("estimated-parameters", None, f"{keys}: from the trace"))
+    notes = same_case(scenario, measured, [told(entry.key) for entry in filled])
     return Comparison(scenario, measured, _noted(predict_all(scenario, models), notes), filled)
 
 

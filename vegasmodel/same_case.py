@@ -6,7 +6,7 @@ result is a list of assumptions, each of which holds, does not hold, or is in do
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from vegasmodel.measurement import ENGINES
@@ -22,14 +22,17 @@ VEGAS_OF = {
 }
 
 
-def same_case(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ...]:
+def same_case(
+    scenario: Scenario, measured: Prediction, estimated: Sequence[str] = ()
+) -> tuple[Assumption, ...]:
     """The assumptions under which a measurement and the models describe the same network.
 
     ``same-vegas`` and ``same-jitter`` say whether the measured senders behave as those in the
-    models.  If the scenario file has estimates or guesses, ``estimated-parameters`` says so.
+    models.  If the scenario file has estimates or guesses, ``estimated-parameters`` says so.  It
+    also names ``estimated``: the keys that the file leaves out, and whose values the trace gave.
     """
     notes = (*same_vegas(scenario, measured), same_jitter(scenario, measured))
-    said = []
+    said = [f"{'; '.join(estimated)}: from the trace"] if estimated else []
     if scenario.estimated_from is not None:
         said.append(f"values of the file are estimates from {scenario.estimated_from}")
     if scenario.guesses:
