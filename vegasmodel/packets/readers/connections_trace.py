@@ -137,12 +137,13 @@ def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> d
         ),
         "captured-at-the-sender": (
             of(lambda flow: not flow.captured_at_sender),
-            "what was sent, sent again or in flight is unknown elsewhere",
+            "times do not show that the sender is much nearer than the receiver; so what the "
+            "sender sent, what it sent again and what was in flight are unknown",
         ),
         "whole-rtt": (
             of(lambda flow: not flow.captured_at_sender and not flow.stamped),
-            "no data echoes an ACK's timestamp; of the RTT before this point no more is known "
-            "than the handshake tells, if there is one",
+            "no data packet echoes the timestamp of an ACK; so only the handshake, if the capture "
+            "has it, tells how long packets take between the sender and the place of the capture",
         ),
         "every-frame-captured": (
             of(lambda flow: flow.missed > 0),
