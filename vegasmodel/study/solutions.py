@@ -24,8 +24,8 @@ APART = 1e-4  # part of an interval's end: a tried value nearer to the end than 
 class Interval:
     """Tried values of the searched field that meet a target such as ``share:vegas>=0.3``.
 
-    All tried values from ``low`` to ``high`` meet the target, with one exception: at ``unsure`` of
-    them chance decides, because the 95 % confidence interval of several runs contains the target.
+    All tried values from ``low`` to ``high`` meet the target, with one exception: for ``unsure`` of
+    them the runs do not tell, because their 95 % confidence interval contains the target.
 
     ``below`` is the next tried value below ``low``, and ``above`` the next above ``high``.  At
     ``below`` and ``above`` the target is not met, or the model has no result.  They are ``None`` at
@@ -51,7 +51,7 @@ class Interval:
             near = beyond is not None and abs(beyond - end) <= APART * abs(end)
             beside = "the range's end" if beyond is None else f"not at {_with_unit(beyond, unit)}"
             said.append(_with_unit(end, unit) + ("" if near or end in exact else f" ({beside})"))
-        chance = f"; at {self.unsure} of the values tried in it chance decides"
+        chance = f"; for {self.unsure} of the values tried there, the runs are too uncertain to tell"
         return f"from {said[0]} to {said[1]}{chance if self.unsure else ''}"
 
 
