@@ -38,8 +38,8 @@ TOO_SHORT = "a guess: the trace's RTT is too short for this link"
 AT_RECEIVER = "; a capture at the receiver shows only a part of it"
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# The trace does not tell the values of the keys below. So they are not in this file, and have
-# their defaults. Check whether these are right:
+# A trace does not show the right values of the following keys. So this file does not set them, and
+# their defaults apply. Check whether these defaults are right for your network:
 """
 UNTOLD = {  # keys whose defaults are guesses
     "variant": """\

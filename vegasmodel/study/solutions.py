@@ -51,7 +51,7 @@ class Interval:
             near = beyond is not None and abs(beyond - end) <= APART * abs(end)
             beside = "the range's end" if beyond is None else f"not at {_with_unit(beyond, unit)}"
             said.append(_with_unit(end, unit) + ("" if near or end in exact else f" ({beside})"))
-        chance = f"; for {self.unsure} of the values tried there, the runs are too uncertain to tell"
+        chance = f"; for {self.unsure} of the values tried there the runs do not tell"
         return f"from {said[0]} to {said[1]}{chance if self.unsure else ''}"
 
 

@@ -260,14 +260,14 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """Warn if the file counts bytes at the sender, because some of them may not have arrived.
+        """Warn if the file has the sender's counts: some of these bytes may not have arrived.
 
-        This is so if the host that wrote the file sends any stream: iperf3 at the sender counts the
-        bytes that it passed to the kernel.  If the file also has the receiver's counts, the warning
-        gives both totals.  The result is empty if this host only receives.
+        If the host that wrote the file sends a stream, it counts the bytes that iperf3 passed to
+        its kernel.  If the file also has the receiver's counts, the warning gives both totals.  The
+        result is empty if the host that wrote the file only receives.
 
-        ``end`` is the object ``end`` of the file.  ``names`` and ``sending`` have, for each socket
-        number, the stream's name and whether this host sends.
+        ``end`` is the object ``end`` of the file.  For each socket number, ``names`` has the
+        stream's name, and ``sending`` says whether the host that wrote the file sends the stream.
         """
         if not any(sending.values()):
             return {}

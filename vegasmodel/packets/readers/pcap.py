@@ -97,13 +97,14 @@ def _loopback(addresses: tuple[bytes, bytes]) -> bool:
 def _tcp(
     source: Source, link: int, frame: bytes, orig_len: int
 ) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
-    """Find the TCP header in a frame; ``None`` if the frame has none.
+    """Find the TCP header in a frame; ``None`` if it has none, or only a fragment of a packet.
 
     The result contains, in this order:
 
     - the IP addresses of the sender and the receiver,
-    - the positions in the frame of the TCP header, the packet's end and the IP header,
-    - the IPv4 identifier, or -1 for IPv6.
+    - three positions, in bytes from the start of the frame: where the TCP header begins, where the
+      IP packet ends, and where the IP header begins,
+    - the Identification field of the IPv4 header, or -1 for IPv6.
 
     ``orig_len`` is the length that the frame had on the wire.  ``frame`` may be shorter, because
     the capture may hold only the beginning of each frame.
