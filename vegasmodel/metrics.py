@@ -225,8 +225,3 @@ def student_t(freedom: int) -> float:
     from scipy.special import stdtrit  # its import takes longer than most answers
 
     return float(stdtrit(freedom, 0.975))
-
-
-def finite(value: float | None) -> float | None:
-    """The number, or ``None`` if it is NaN or infinite, which JSON cannot hold."""
-    return float(value) if value is not None and math.isfinite(value) else None

@@ -14,7 +14,6 @@ from vegasmodel.fields.by_name import ByName
 from vegasmodel.metrics import (
     Floats,
     delivered,
-    finite,
     group_means,
     group_ratios,
     jain,
@@ -236,3 +235,8 @@ class Result:
                     used[index[link.name]] += bits
         capacity: Floats = np.array([link.capacity for link in self.scenario.links])
         return used / (8.0 * self.scenario.packet_size * capacity)
+
+
+def finite(value: float | None) -> float | None:
+    """The number, or ``None`` if it is NaN or infinite, which JSON cannot hold."""
+    return float(value) if value is not None and math.isfinite(value) else None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.metrics import Floats, finite
+from vegasmodel.metrics import Floats
+from vegasmodel.results.result import finite
 
 if TYPE_CHECKING:
     import pandas as pd
