@@ -128,3 +128,12 @@ def test_jax_has_the_same_slow_start():
     ours, theirs = batch.run(cases, step=0.1), batch.run(cases, engine="jax", step=0.1)
     np.testing.assert_allclose(theirs.base_rtt, ours.base_rtt, atol=0.1 / 900.0)
     np.testing.assert_allclose(theirs.throughput, ours.throughput, rtol=0.01)
+
+
+@pytest.mark.parametrize("most", [64.0, 65.0, 100.0])
+def test_jax_ends_slow_start_at_a_doubling_that_meets_the_greatest_window(most):
+    pytest.importorskip("jax")
+    flow = Flow("vegas", 0.06, alpha=2, beta=2, variant="paper", max_window=most)
+    case = Scenario((Link(3000.0, buffer=400.0),), (flow,), run=Run(20.0, 5.0))
+    ours, theirs = batch.run([case], step=0.1), batch.run([case], engine="jax", step=0.1)
+    np.testing.assert_allclose(theirs.throughput, ours.throughput, rtol=2e-3)

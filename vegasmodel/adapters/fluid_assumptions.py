@@ -335,7 +335,7 @@ def _narrow_band(scenario: Scenario) -> Assumption:
 
 
 def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that one packet less in the queue that late flows find hardly matters.
+    """The assumption that one packet in the queue that late flows find hardly matters.
 
     It is tested if all flows are Vegas flows that lose no packets, RTTs differ, all flows send in
     the whole measured time, no ``max_window`` limits them, and starts are not random.
@@ -344,8 +344,8 @@ def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
     packets of a flow follow one another closely, as a train. If RTTs differ, the trains of
     different flows meet at some times and not at others, so the queue varies. The flow's baseRTT is
     then that of the shortest queue. The equations have only the trains of slow start, and these
-    only for the variant ``paper`` (``slow_start.py``). So they may take too long a queue, and then
-    the late flow gets too much. ``only_vegas.many_packets`` tests whether one packet matters.
+    only for the variant ``paper`` (``slow_start.py``). So they may take too long or too
+    short a queue. ``only_vegas.many_packets`` tests whether one packet matters.
     """
     members, delay = scenario.members, float(run.queue_mean[0]) / scenario.links[0].capacity
     windows = run.throughput * (rtts(scenario) + delay)

@@ -164,12 +164,14 @@ def many_packets(
 ) -> Assumption:
     """The assumption that one packet more or less in the queue hardly changes the rates.
 
-    The baseRTT of a flow is the least RTT that it measures.  In the equations it is the mean RTT at
-    the flow's start.  In the simulator ``fluid`` it is shorter by ``less`` (s, [n]), because trains
-    of packets make the queue vary.  But a queue of whole packets varies in any case, most of all if
+    The baseRTT of a flow is the least RTT that it measures.  In the equations it is the mean RTT of
+    the steady state at the flow's start.  But a queue of whole packets varies, most of all if
     senders wait at random before they send.  The assumption fails if some flow's rate changes by
     more than ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet
     less in the queue.
+
+    In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by ``less``
+    (s, [n]), because trains of packets make the queue vary.
 
     ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s, and ``rates`` [n] are
     the rates.  ``solve`` computes a steady state, as for ``follow``.
@@ -236,7 +238,7 @@ def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
     """
     if runs.least_of_round:  # the first packet of a train finds an empty queue
         return math.inf
-    gamma = np.array([flow.gamma + runs.above_beta])  # + 1/2 in ns-2, which rounds the backlog
+    gamma = np.array([flow.gamma + 0.5])  # the backlog is rounded to a whole number of packets
     return float(settling.slow_start_ends(gamma, np.array([max(bandwidth_delay, 0.0)]))[0])
 
 

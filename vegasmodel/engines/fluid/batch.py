@@ -89,14 +89,15 @@ class BatchRun:
 
 @kinds.checked
 def pack(
-    scenarios: Sequence[Scenario], *, packets: bool | None = None, trains: bool = False
+    scenarios: Sequence[Scenario], *, packets: bool | None = None, trains: bool | None = None
 ) -> Batch:
     """Put scenarios into arrays, so that they can be simulated together.
 
     In the simulation of these arrays all windows change continuously, even those of a TCP
     implementation that changes its window once per round trip.  ``packets`` says whether the
     simulation takes into account that windows are whole packets, and ``trains`` whether slow start
-    of Vegas sends them as trains (``continuous.run``).
+    of Vegas sends them as trains (``continuous.run``).  By default it does, as in ``predict``,
+    unless ``packets`` is given.
 
     Raises ``ValueError`` if ``scenarios`` is empty, or if a scenario cannot be simulated in this
     way (``continuous.unsupported``).  The error then gives the index of the scenario.
@@ -107,6 +108,7 @@ def pack(
         reason = unsupported(scenario)
         if reason is not None:
             raise ValueError(f"scenario {i}: {reason}")
+    trains = packets is None if trains is None else trains
     most = max(len(scenario.members) for scenario in scenarios)
     rows = []
     for scenario in scenarios:

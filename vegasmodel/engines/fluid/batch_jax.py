@@ -30,7 +30,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vegasmodel.engines.fluid.slow_start import LEFT, LENGTH
+from vegasmodel.engines.fluid.slow_start import LEAST, LEFT, LENGTH
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
@@ -419,7 +419,7 @@ def _double(p: Flows, c: Array, y: _Moving, moved: _Moving) -> _Moving:
 
     Without JAX, ``slow_start.double`` does this, and its module explains it.
     """
-    due = y.on & moved.in_slow_start & (moved.window >= y.doubled)
+    due = y.on & y.in_slow_start & (moved.window >= y.doubled)
     W, before = jnp.where(due, y.doubled, 1.0), jnp.where(due, y.window, 0.5)
     part = jnp.log(W / before) / jnp.log(jnp.where(due, moved.window, 2.0) / before)
     s, r = y.s + (moved.s - y.s) * part, y.doubling_from
@@ -440,7 +440,7 @@ def _double(p: Flows, c: Array, y: _Moving, moved: _Moving) -> _Moving:
     ends = due & (jnp.floor(backlog + 0.5) > p.gamma)
     low = jnp.minimum(moved.over_estimate, jnp.maximum(least, 0.0))
     return moved._replace(
-        window=jnp.where(ends, jnp.maximum(LEFT * W, p.min_window), moved.window),
+        window=jnp.where(ends, jnp.maximum(LEFT * W, LEAST), moved.window),
         in_slow_start=moved.in_slow_start & ~ends,
         doubled=jnp.where(due, 2.0 * W, y.doubled),
         doubling_from=jnp.where(due, s, r),
@@ -523,8 +523,9 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
     event = y.full | (length == left) | jnp.any(y.in_slow_start & ~moved.in_slow_start)
     slowly = _slowly(p, moved, fraction, motion)
     moved = moved._replace(slowly=jnp.where(event, 0.0, slowly))
-    moved = _double(p, c, y, moved)
-    moved = _admit(p, _lose(losers, p, case.warmup, due, moved, motion.moves > 0))
+    grows, doubled = motion.moves > 0, _double(p, c, y, moved)
+    grows &= ~(moved.in_slow_start & ~doubled.in_slow_start)  # such a window was just reduced
+    moved = _admit(p, _lose(losers, p, case.warmup, due, doubled, grows))
     settled = y._replace(s=s1, jumped=jnp.zeros_like(y.jumped), stuck=y.stuck | (s1 >= case.s_max))
     again = y._replace(full=cut, level=jnp.where(begins, 0.0, case.s_max))
     after: _Moving = jax.tree.map(

@@ -254,7 +254,8 @@ def run(
       overflows at a queue that is half a packet shorter (``limits``).  By default it is True if a
       flow's variant is ns2 or linux.
     - ``step`` is the length of an integration step divided by the shortest RTT at that time.  Steps
-      are longer where the queue changes slowly.  The error falls with the square of ``step``.
+      are longer where the queue changes slowly.  The error falls with the square of ``step``, with
+      ``trains`` only in proportion to ``step``: slow start ends at the end of a step.
     - ``starts`` [flow] are start times in seconds that replace those of the scenario.
     - ``trains`` says whether slow start of Vegas sends each window as a train of packets
       (``slow_start.py``), as in the simulator ``fluid``.  The papers' equations have no trains.

@@ -119,7 +119,7 @@ def accept(
     ``moves`` says how each window has moved. Returns whether slow start has ended in this step for
     any flow.
     """
-    ended, least = double(p, y, on, new, s1, c)
+    ended, least = double(p, y, on, new, moves, s1, c)
     cut = ended
     for i in range(on.size):
         if on[i]:

@@ -1,16 +1,18 @@
 """Ends the slow start of Vegas flows whose windows change at every instant.
 
 In slow start the window of Vegas doubles in every other round trip. After each doubling Vegas
-decides whether slow start ends (Brakmo and Peterson 1995, 3.3). Two effects of single packets
-matter here. The equations of ``windows.py`` leave both out, because they have only mean queues:
+decides whether slow start ends (Brakmo and Peterson 1995, 3.3). It compares the backlog with gamma
+as ns-2 does (tcp-vegas.cc): it rounds the backlog, and reduces the window by an eighth. Two effects
+of single packets matter here. The equations of ``windows.py`` leave both out, because they have
+only mean queues:
 
 - While the window doubles, each ACK releases two packets. So W/2 additional packets, half of the
   new window W, arrive in one round trip, and they wait in the queue although the link may not be
   full (``end_doubling``). From their delay Vegas computes a backlog, so slow start may end long
   before the windows fill the link.
 - The packets of such a window follow one another as a train (Jacobson 1988, self-clocking). The
-  queue is longer than its mean after the train has arrived, and shorter before (``shortest``). All
-  flows measure their baseRTTs in this shorter queue.
+  queue is longer than its mean after the train has arrived, and shorter before (``shortest``). We
+  assume that each flow has a packet in this shorter queue, which may reduce its baseRTT.
 
 Linux's Vegas decides by the least RTT of a round trip, that of the first packet of a train. So its
 slow start ends where the backlog in ``windows.py`` exceeds gamma.
@@ -21,10 +23,12 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.records import Flows, State
+from vegasmodel.engines.fluid.windows import REST
 from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
 LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
+LEAST = 2.0  # packets, the least window after that
 LENGTH = 2.0  # a train lasts this many times longer than the link needs for its packets
 
 
@@ -59,7 +63,7 @@ def end_doubling(p: Flows, i: int, y: State, s: float, c: float) -> float:
     y.doubled[i], y.doubling_from[i] = 2.0 * W, s
     if np.floor(backlog + 0.5) > p.gamma[i]:
         y.in_slow_start[i] = False
-        W = max(LEFT * W, p.min_window[i])
+        W = max(LEFT * W, LEAST)
     return W
 
 
@@ -79,9 +83,12 @@ def shortest(
         W r_j/c (q - floor(q))   packets.
 
     If the gap begins to come back just before the next train, only a part of it comes in time: the
-    gap is as long as a train. A train lasts 2 W/c seconds, because packets of other flows lie
-    between its packets. (In each round trip of slow start the train's W packets come in addition to
-    those that arrived in as long a time as its previous train took: W + W/2 + W/4 + ...)
+    gap is as long as a train. We take the length of a train as 2 W/c seconds. Packets of other
+    flows lie between its packets, so it is longer than W/c. When the window doubles, the new
+    packets come in addition to those that arrived in as long a time as the previous train took. If
+    only this makes trains longer, they last (W + W/2 + W/4 + ...)/c, which is 2 W/c. In the round
+    trips in which the window stays, a train also becomes longer unless gaps come back at the same
+    time. If they never do, a train lasts 3 W/c seconds.
     """
     trip, missing = p.rtt[i] + s, 0.0
     for j in range(on.size):
@@ -95,13 +102,14 @@ def shortest(
 
 @jit
 def double(
-    p: Flows, y: State, on: np.ndarray, new: Floats, s: float, c: float
+    p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s: float, c: float
 ) -> tuple[bool, float]:
     """End the doublings of windows that end in this step, from the state y to the windows ``new``.
 
     Returns whether slow start has ended for some flow, whose window in ``new`` is then reduced, and
     the least queueing delay that flows may measure now. The queueing delay is ``s`` at the end of
-    the step. The time at which a window has doubled is found by interpolation.
+    the step. The time at which a window has doubled is found by interpolation. A window that was
+    reduced no longer moves (``moves``), so an overflow in the same step does not cut it again.
     """
     ended, least, before = False, s, y.clock[1]
     for i in range(on.size):
@@ -114,5 +122,5 @@ def double(
             part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
             left = end_doubling(p, i, y, before + (s - before) * part, c)
             if not y.in_slow_start[i]:
-                new[i], ended = left, True
+                new[i], moves[i], ended = left, REST, True
     return ended, least

@@ -141,7 +141,8 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
     ns-2's Vegas then sends two packets at a time: the first lost one and the one behind it. It
     needs a round trip for each lost packet, or for two if they follow each other. The places of the
     lost packets behind the first are taken to be random. So of ``lost`` packets in a row of n, a
-    number of (lost - 1)^2/(n - 1) pairs follow each other on average.
+    number of (lost - 1)^2/(n - 1) pairs follow each other on average. (This counts three lost
+    packets in a row as two pairs, so a round trip may be missing.)
     """
     pause = min(flow.timer * timeout(flow, now), flow.longest_rto)
     flow.timeouts += lost > 1.0
