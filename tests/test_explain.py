@@ -183,7 +183,7 @@ def test_a_law_of_the_user_is_explained(
     out = " ".join(capsys.readouterr().out.split())
     assert "Its function drift: Grows by two." in out
     assert "After a loss the window is what its function `cut` returns." in out
-    assert "at the first loss, or at a backlog of `gamma`." in out
+    assert "at the first loss, or when it computes a backlog above `gamma`." in out
     assert "Equations: own.py, line 2." in out
     assert run(["explain", "explained-bare", "--laws", str(path)]) == 0
     out = capsys.readouterr().out

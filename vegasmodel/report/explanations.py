@@ -50,7 +50,7 @@ _REPAIR = {
 }
 _SLOW_START = {
     "until loss": "Its slow start ends at the first loss.",
-    "gamma": "Its slow start ends at the first loss, or at a backlog of `gamma`.",
+    "gamma": "Its slow start ends at the first loss, or when it computes a backlog above `gamma`.",
     "none": "It starts without slow start.",
 }
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"

@@ -285,8 +285,8 @@ class Flow(Shown):
     - ``arrivals``: ``"once"`` if each flow of the group starts once. A ``Poisson`` or
       ``ParetoArrivals`` makes new short flows arrive at random during the whole run.
     - ``alpha``, ``beta``, ``gamma``: thresholds of Vegas, packets. Vegas keeps alpha to beta of its
-      packets queued, and ends slow start when more than gamma are queued. The defaults are those of
-      the ``variant``.
+      packets queued, and ends slow start when it computes that more than gamma are queued. The
+      defaults are those of the ``variant``.
     - ``decrease``: factor by which a loss multiplies the window, such as 0.5. The default is that
       of ``law`` and ``variant``.
     - ``variant``: the TCP implementation: ``"paper"`` (Vegas as published), ``"ns2"`` or

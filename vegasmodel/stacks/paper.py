@@ -1,4 +1,4 @@
-"""Describes the TCP of the papers: its Vegas does not round the backlog to whole packets.
+"""Describes the TCP of the papers: after slow start its Vegas does not round the backlog.
 
 The papers are those on which this package is based, such as Boutremans and Le Boudec (2000). They
 do not describe timers and loss recovery, so timers and loss recovery are those of ns-2. In all that

@@ -25,7 +25,7 @@ class Mechanisms:
 
     # Vegas: how it decides
     backlog_over_base: bool = False  # the backlog is W (RTT - baseRTT)/baseRTT; off: divided by RTT
-    real_numbers: bool = False  # backlogs are not rounded; the window shrinks over a round trip
+    real_numbers: bool = False  # no rounded backlogs after slow start; windows shrink gradually
     whole_window: bool = False  # cwnd counts whole packets; ACKs are counted until it grows by one
     plain_sums: bool = False  # cwnd keeps the rounding errors of its sum, as ns-2's does
     decides_late: bool = False  # the RTT of the ACK that ends a round trip belongs to that round
