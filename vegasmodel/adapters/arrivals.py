@@ -22,6 +22,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import settling
+from vegasmodel.laws.vegas import LEFT
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
@@ -199,9 +200,7 @@ def _passes_edge(
     if others[0].size:
         return settling.overstep(*others, (x, rtt, gamma), between) > 1.0
     product, queue = others[-1] * np.array([[rtt], [between[1]]])  # packets; the flow is alone
-    end = np.minimum(
-        settling.slow_start_ends(np.array([gamma]), product), settling.LEFT * (product + gamma)
-    )
+    end = np.minimum(settling.slow_start_ends(np.array([gamma]), product), LEFT * (product + gamma))
     return bool(2.0 * end > product + queue)
 
 

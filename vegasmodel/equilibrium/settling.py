@@ -15,6 +15,7 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import floats, numbers, positive, same_size
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.laws.vegas import LEFT
 from vegasmodel.metrics import Floats
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
 
 POINTS = 400  # values of the queueing delay at which ``lag`` compares speeds
 SLOW_START = 2.0  # round trips in which slow start doubles a window, in the slowest stack
-LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
 
 
 def _expect(**arrays: Floats) -> None:

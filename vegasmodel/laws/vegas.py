@@ -15,6 +15,8 @@ from vegasmodel.laws.packets import (
     keeps_up,
 )
 
+LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
+LEAST = 2.0  # packets, the least window after a reduction
 SUMMED_SINGLY = 32.0  # greatest number of ACKs whose increments are added one by one
 
 
@@ -117,7 +119,7 @@ def decide(f: Window, diff: float, delta: float) -> None:
             f.growth = 0.0
         elif delta > f.gamma:
             f.ssthresh = 2.0
-            f.cwnd = max(f.cwnd - f.cwnd / 8.0, 2.0)
+            f.cwnd = max(LEFT * f.cwnd, LEAST)
             f.growth = 0.0
         else:
             f.growth = 1.0

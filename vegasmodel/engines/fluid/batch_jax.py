@@ -30,7 +30,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from vegasmodel.engines.fluid.slow_start import LEAST, LEFT, LENGTH
+from vegasmodel.engines.fluid.slow_start import LENGTH
+from vegasmodel.laws.vegas import LEAST, LEFT
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:

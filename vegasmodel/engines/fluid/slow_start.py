@@ -25,11 +25,10 @@ import numpy as np
 from vegasmodel.engines.fluid.records import Flows, State
 from vegasmodel.engines.fluid.windows import REST
 from vegasmodel.engines.tables import jit
+from vegasmodel.laws.vegas import LEAST, LEFT
 from vegasmodel.metrics import Floats
 
-LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
-LEAST = 2.0  # packets, the least window after that
-LENGTH = 2.0  # a train lasts this many times longer than the link needs for its packets
+LENGTH = 2.0  # a train lasts this many times as long as the link needs for its packets
 
 
 @jit
@@ -101,6 +100,14 @@ def shortest(
 
 
 @jit
+def _delay_at_doubling(y: State, i: int, new: Floats, s: float) -> float:
+    """The queueing delay when the window of flow i has doubled, by interpolation in the step."""
+    before = y.clock[1]
+    part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
+    return float(before + (s - before) * part)
+
+
+@jit
 def double(
     p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s: float, c: float
 ) -> tuple[bool, float]:
@@ -111,16 +118,14 @@ def double(
     the step. The time at which a window has doubled is found by interpolation. A window that was
     reduced no longer moves (``moves``), so an overflow in the same step does not cut it again.
     """
-    ended, least, before = False, s, y.clock[1]
+    ended, least = False, s
     for i in range(on.size):
         if on[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
-            part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
-            at = before + (s - before) * part
+            at = _delay_at_doubling(y, i, new, s)
             least = min(least, shortest(p, on, i, y.doubled[i], new, at, c))
     for i in range(on.size):
         if on[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
-            part = np.log(y.doubled[i] / y.window[i]) / np.log(new[i] / y.window[i])
-            left = end_doubling(p, i, y, before + (s - before) * part, c)
+            left = end_doubling(p, i, y, _delay_at_doubling(y, i, new, s), c)
             if not y.in_slow_start[i]:
                 new[i], moves[i], ended = left, REST, True
     return ended, least
