@@ -89,7 +89,7 @@ def floats(name: str, value: ArrayLike) -> Floats:
         array = np.asarray(value)
         if holds_bool(value):
             raise TypeError("NumPy would read True as 1")
-        # a masked array exists only if somebody imported numpy.ma, which takes 20 ms
+        # a masked array exists only if somebody imported numpy.ma; to import it here takes time
         masked = "numpy.ma" in sys.modules and np.ma.is_masked(value)
         if array.dtype.kind not in "iufO" or masked:
             raise TypeError("NumPy would read numbers from text, times, or masked entries")

@@ -140,10 +140,11 @@ def run(
 ) -> BatchRun:
     """Simulate all scenarios and return their averages.
 
-    By default each scenario is simulated as in the simulator ``fluid`` (``fluid/run.py``).  If
+    By default each scenario is simulated as in the simulator ``fluid`` (``fluid/run.py``). If
     ``losers`` or ``packets`` is given, or if ``scenarios`` is the result of ``pack``, all scenarios
-    are simulated as in ``continuous.run``, where windows change continuously.  Random delays of
-    start times are then ignored.
+    are simulated as in ``continuous.run``, where windows change continuously. Random delays of
+    start times are then ignored. With ``losers`` or ``packets`` Vegas's slow start has no trains of
+    packets. For a result of ``pack``, the argument ``trains`` of ``pack`` decides.
 
     - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios whose
       windows do not change continuously are simulated one by one, and ignore ``step``.
