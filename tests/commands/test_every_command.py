@@ -61,6 +61,28 @@ def test_help_and_no_heavy_imports() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(("given", "used"), [(None, "1"), ("3", "3")])
+def test_a_command_needs_one_thread_for_matrices_unless_the_user_says_otherwise(
+    given: str | None, used: str
+) -> None:
+    code = (
+        "import os, sys\n"
+        "from vegasmodel.__main__ import main\n"
+        "sys.argv = ['vegasmodel', '--version']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit:\n"
+        "    print(os.environ['OPENBLAS_NUM_THREADS'])\n"
+    )
+    others = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=True,
+        env=others if given is None else {**others, "OPENBLAS_NUM_THREADS": given},
+    )  # fmt: skip
+    assert done.stdout.split()[-1] == used
+
+
 def test_a_function_without_a_command_is_said_to_be_in_python(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
