@@ -410,7 +410,7 @@ def _steady_by_rounds(scenario: Scenario, longest: float | None) -> LimitCycle:
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.cycle import steady
 
-    brief = [g.name for g in scenario.flows if g.size != math.inf or g.arrivals != "once"]
+    brief = [group.name for group in scenario.flows if not group.long_lived]
     reason = answers.obstacle(scenario) or (f"flows end: {', '.join(brief)}" if brief else None)
     if reason is not None:
         raise ValueError(f"there is no steady state by rounds: {reason}")

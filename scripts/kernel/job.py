@@ -116,7 +116,7 @@ def _check(scenario: Scenario, groups: list[Flow], instead: Mapping[str, str]) -
                 group.law,
                 f"one of {', '.join(CONTROLS)}, or --control {group.name}=...",
             )
-        if group.size != math.inf or group.arrivals != "once":
+        if not group.long_lived:
             raise FieldError("flow.size", group.name, "lasting flows in this rig")
         if scenario.jitter(group) > LONGEST_WAIT:
             allowed = f"at most {LONGEST_WAIT:g} s in this rig"

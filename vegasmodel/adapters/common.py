@@ -114,7 +114,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
     rows = [
         (
             "long-lived-flows",
-            all(g.size == math.inf and g.arrivals == "once" for g in groups),
+            all(g.long_lived for g in groups),
             "flows of finite size come and go; the steady state is never reached",
         ),
         (

@@ -59,7 +59,7 @@ def settles(scenario: Scenario) -> Assumption:
     slow = []
     for member in scenario.members:
         group = member.flow
-        if group.law in own or group.size != math.inf or group.arrivals != "once":
+        if group.law in own or not group.long_lived:
             continue
         known = _in_time(scenario, member, sharing)
         if known.holds is False:
@@ -190,7 +190,7 @@ def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> flo
     """
     group, path, runs = member.flow, scenario.path(member.flow), stack(scenario, member.flow)
     kinds = {(g.keeps_backlog, g.alpha, g.beta, g.over_estimate) for g in scenario.flows}
-    lasting = all(g.size == math.inf and g.arrivals == "once" for g in scenario.flows)
+    lasting = all(g.long_lived for g in scenario.flows)
     usual = scenario.jitter(group) <= scenario.usual_jitter(group)
     plain = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
     if not (group.keeps_backlog and len(kinds) == 1 and lasting and usual and plain):

@@ -86,7 +86,7 @@ class Pairing:
         still = [
             f"{member.name}, which is {names[i]}, {idle[names[i]]}"
             for member, i in zip(members, self.order, strict=True)
-            if names[i] in idle and member.flow.size == math.inf and member.flow.arrivals == "once"
+            if names[i] in idle and member.flow.long_lived
         ]
         if still:
             found.append(Assumption("no-idle-flows", False, few(still, clauses=True)))

@@ -376,6 +376,14 @@ class Flow(Shown):
         return laws.find(self.law).per_ack == "thresholds"
 
     @property
+    def long_lived(self) -> bool:
+        """Whether the flows have data to send until they stop: they start once, of infinite size.
+
+        Short flows that arrive at random are not long-lived, nor are flows of a finite ``size``.
+        """
+        return self.arrivals == "once" and self.size == math.inf
+
+    @property
     def grows_until_loss(self) -> bool:
         """Whether the windows of the flows grow until a packet is lost.
 

@@ -97,7 +97,7 @@ def unsupported(
         "a link that loses every packet": link.loss == 1 and random_loss,
         "forced drops": bool(link.drops),
         "reverse traffic": any(f.direction == "reverse" for f in flows),
-        "flows of finite size": any(f.size != math.inf or f.arrivals != "once" for f in flows),
+        "flows of finite size": not all(f.long_lived for f in flows),
         "noise on the delay": any(f.delay_noise > 0 for f in flows),
         "packets of different sizes": any(
             scenario.size_of(f) != scenario.packet_size for f in flows
