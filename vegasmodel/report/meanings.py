@@ -91,7 +91,9 @@ ASSUMPTIONS = MappingProxyType(
         "formula seldom do",
         "receiver-window": "no window in the computed cycle exceeds the receiver's limit, "
         "`max_window`",
-        "recovery-as-taken": "every law recovers from a loss in the way that the model assumes",
+        "recovery-as-taken": "every law recovers from a loss in the way that the model assumes; "
+        "if not, a message names both ways, and the predicted rates may be wrong; `rounds` "
+        "simulates each law's own recovery",
         "settles-in-time": "windows reach the steady state within the warm-up",
         "sends-after-warm-up": "every flow sends after the warm-up; a flow that has stopped "
         "before, or has sent all its data, has no throughput",
@@ -116,16 +118,25 @@ ASSUMPTIONS = MappingProxyType(
         "tests whether the windows of class R fill the part of the link that this class gets",
         "window-not-limited": "no flow has a receiver's limit, `max_window`; the model leaves "
         "such limits out",
-        "whole-laws": "the model includes every mechanism of the flows' laws",
+        "whole-laws": "the model includes every mechanism of the flows' laws; if not, a message "
+        "names what is missing, and CUBIC flows may get another throughput: `fluid` lacks the "
+        "HyStart of Linux's CUBIC, and CUBIC's formulas assume `decrease = 0.7`. Then use "
+        "`rounds` with the variant `linux` or `ns2`: it computes CUBIC as their code does",
         "whole-thresholds": "in ns-2 and Linux, which count the backlog in "
         "whole packets, alpha and beta are whole",
-        "whole-stack": "the model includes every mechanism of the flows' TCP implementation",
+        "whole-stack": "the model includes every mechanism of the flows' TCP implementation; if "
+        "not, a message names what is missing, for example Linux's timers, and throughputs with "
+        "losses may be wrong; `rounds` has these mechanisms",
         "same-vegas": "the model and the measurement have the same "
         "variant of Vegas (paper, ns-2, Linux)",
         "same-starts": "flows start in the model when they start in the trace (`start`)",
         "same-delayed-acks": "receivers delay their ACKs in the model as they do in the trace "
         "(`delayed_ack`)",
-        "same-jitter": "senders wait as long in the model as in the measurement (`send_jitter`)",
+        "same-jitter": "before they send, senders wait for as long in the model as in the "
+        "measurement (`send_jitter`). Waits may change which flow loses packets at a full queue. "
+        "A trace seldom tells how long its senders waited; if you do not know it either, predict "
+        'with `send_jitter = "0 s"`, too: if the throughputs stay the same, the waits do not '
+        "matter",
         "phase-effects": "the throughputs are about the same whether or not senders wait before "
         "they send (`send_jitter`): no flow's throughput differs by more than 10 % of the mean "
         "throughput. Phase effects are the cause of such a difference: if senders never wait, "
@@ -134,7 +145,9 @@ ASSUMPTIONS = MappingProxyType(
         "differences of the RTTs. If a difference may be due to chance, it is not known whether "
         "the assumption holds; more in docs/scenario.md, What `send_jitter` does",
         "estimated-parameters": "no value of the scenario file is missing, an estimate "
-        "(`estimated_from`) or a guess (`guesses`)",
+        "(`estimated_from`) or a guess (`guesses`). Otherwise it is not known how much of a "
+        "model's error comes from wrong values. Write the values that you know into the file, and "
+        "delete their names from `guesses`",
         "fixed-starts": "start times are not random (`start_jitter`), "
         "or no flow measures its baseRTT",
         "flow-pairing": "it is certain which flow of the trace is which flow "
