@@ -226,6 +226,9 @@ class Scenario(Checked):
         Vegas, ``flow.alpha``, ``flow.beta`` and ``flow.gamma`` change only the groups with such a
         law.  If a group has alpha = beta, a change of its alpha alone also changes its beta.
 
+        A group whose ``name`` was not given has the name of its law.  So a change of
+        ``flow.reno.law`` to "sack" also changes the name of this group, to "sack".
+
         Defaults are computed again for the new scenario, and text such as ``"1 BDP"`` is converted
         to numbers again.  ``dataclasses.replace`` would keep the old numbers.
 
