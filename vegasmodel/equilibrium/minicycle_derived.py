@@ -293,15 +293,16 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # V is the sum of the n_V Vegas windows, R that of the n_R Reno windows, and q the number of
-    # packets in the queue. While Vegas's backlog is at its upper limit (beta in the paper),
-    # V = h + X/q (equation (17) of De Vendictis and Baiocchi). Here h is upper.shift and X is
-    # upper.pull. At q = q_c and V = V_b the backlog reaches this limit. From then on V should fall
-    # along this curve, as R and q grow.
+    # V is the sum of the n_V Vegas windows, R that of the n_R Reno windows, q the number of packets
+    # in the queue, and M the bandwidth-delay product. So V + R = M + q while the queue is not
+    # empty. While Vegas's backlog is at its upper limit (beta in the paper), V = h + X/q (equation
+    # (17) of De Vendictis and Baiocchi). Here h is upper.shift and X is upper.pull. At q = q_c and
+    # V = V_b the backlog reaches this limit. From then on V should fall along this curve, as R and
+    # q grow.
     #
     # Can V fall fast enough? Each window changes by at most one packet per round trip, so R grows
     # by n_R packets and V falls by at most n_V. On the curve V falls by less than R grows, because
-    # V + R = M + q and q grows. So V can follow the curve if n_R <= n_V. If n_R > n_V, the curve
+    # q = V + R - M grows. So V can follow the curve if n_R <= n_V. If n_R > n_V, the curve
     # may be too steep at first. Then V falls by n_V packets per round trip and q grows by
     # n_R - n_V. V stays above the curve for `lag` round trips, and is on it again when
     #     (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X = (V_b - h) q_c.

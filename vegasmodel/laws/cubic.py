@@ -35,7 +35,8 @@ def remember(f: Source) -> float:
 # The second function estimates the window of a Reno flow (section 4.3). It also begins at W_epoch.
 # By RFC 9438 it grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1. In
 # Linux it always grows by 0.53 packets per RTT, and in ns-2 always by 0.35. The field
-# ``reno_windows`` of a TCP implementation (``stacks/``) is the number of RTTs per packet.
+# ``reno_windows`` of a TCP implementation (``stacks/``) is the number of RTTs in which the second
+# function grows by one packet.
 def _at_loss(f: Source) -> float:
     """The window at the last loss, before the cut."""
     highest = abs(f.memory)

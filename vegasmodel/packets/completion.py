@@ -2,10 +2,12 @@
 
 The file may leave out a flow's RTT, and a Vegas flow's thresholds: alpha, or alpha and beta. If
 only beta is missing, it has its default. If there is only one link, the file may also leave out the
-link's capacity and buffer, and the probability ``loss`` of random losses. If the duration is
-missing, the run is taken to end with the trace. If the warm-up is missing and its default does not
-fit the trace, averages begin within the trace: usually when a third of the time from the last
-flow's start to the trace's end has passed (``_warmup``).
+link's capacity and buffer, and the probability ``loss`` of random losses.
+
+If the duration is missing, the run is taken to end with the trace. The warm-up is the time before
+averages begin. If it is missing, and its default is too long or too short for the trace, it usually
+lasts until the last flow has started, plus a third of the time from then to the trace's end
+(``_warmup``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
@@ -149,7 +151,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
 
 
 def _scenario_of(trace: Trace, table: Mapping[str, Any]) -> Scenario | None:
-    """The scenario of a file if the trace says that it was made from it; else ``None``."""
+    """The scenario of a file, if the trace says that it records a run of it; else ``None``."""
     if trace.scenario is None:
         return None
     try:

@@ -155,7 +155,9 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
     partly = sometimes(mean, error)
     if partly.any():
         who = scenario.members[int(partly.argmax())].name
-        detail = f"{n} runs; {who} sends after the warm-up in some of them only; its mean is theirs"
+        detail = (
+            f"{n} runs; {who} sends after the warm-up in some of them only; its mean is over these"
+        )
         return Assumption("enough-runs", False, detail)
     doubts = relative_uncertainty(mean, error, n)
     most = int(doubts.argmax())

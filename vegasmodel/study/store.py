@@ -91,7 +91,7 @@ class Store:
         return bool(np.all(self.group["status"][block] != NOT_YET))
 
     def write(self, block: Block, values: Mapping[str, NDArray[Any]]) -> None:
-        """Write the results of a block.
+        """Write the results of a block, which is a part of the sweep's grid of points.
 
         ``status`` is written last, because it marks the block as complete.  Raises ``OSError`` if
         the block cannot be written.  The blocks written before then remain readable.

@@ -1,8 +1,8 @@
 """Runs the simulator ``fluid``: computes averages and trajectories of flows over one link.
 
 There are two methods. In ``continuous.py`` windows change at every instant. The package ``sampled``
-proceeds in small steps of time, for example with the TCP of ns-2 or Linux. ``methods.py`` decides
-which of the two simulates a scenario.
+proceeds in small steps of time; it simulates, for example, the TCP of ns-2 or Linux. ``methods.py``
+decides which of the two methods simulates a scenario.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds lost packets as ns-2's Vegas does: a packet is lost if it is older than a fine timeout.
+"""Finds lost packets as ns-2's Vegas does: a packet older than a fine timeout counts as lost.
 
 The fine timeout is not rounded to clock ticks (``timer.overdue``). At duplicate ACKs, and at the
 first two ACKs of new data after a retransmission, Vegas checks the first missing packet. If this

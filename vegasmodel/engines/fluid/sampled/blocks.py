@@ -31,10 +31,10 @@ from __future__ import annotations
 from vegasmodel.engines.fluid.sampled.records import NEVER, LinkState, Sender, moving
 from vegasmodel.engines.tables import Table, rare
 
-# After a burst, packets arrive in blocks for so many round trips. In the first round trip, the
-# burst and the other flow's block arrive. Their ACKs release two new blocks, which arrive in the
-# second. In the third, the senders learn which packets of the new blocks were lost. After that they
-# no longer send blocks.
+# ``ROUND_TRIPS`` is the number of round trips after a burst in which packets arrive in blocks. In
+# the first round trip, the burst and the other flow's block arrive. Their ACKs release two new
+# blocks, which arrive in the second round trip. In the third, the senders learn which packets of
+# the new blocks were lost. After that they no longer send blocks.
 ROUND_TRIPS = 3.0
 
 

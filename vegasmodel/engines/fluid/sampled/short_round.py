@@ -1,26 +1,32 @@
 """Finds out whether ns-2's Vegas measures a far too small baseRTT after a burst at a RED queue.
 
-Once per round trip ns-2's Vegas computes an RTT, the mean of the round trip's samples. If there are
-no samples, it takes the time since the round trip began. A packet that was sent twice gives no
-sample. A round trip ends with the ACK of the first packet that was sent after it began
-(tcp-vegas.cc: ``v_begseq_``, ``v_begtime_``, ``v_cntRTT_``).
-``docs/ns2.md`` says how often such a baseRTT occurs. It comes about as follows:
+Once per round trip ns-2's Vegas computes an RTT: the mean of the RTT samples of the round trip. A
+packet that was sent twice gives no sample. If a round trip has no samples, Vegas takes the length
+of the round trip as its RTT. A round trip ends with the ACK of the first packet that was sent after
+it began (tcp-vegas.cc: ``v_begseq_``, ``v_begtime_``, ``v_cntRTT_``). If a round trip without
+samples is very short, its length becomes a far too small baseRTT. ``docs/ns2.md`` says how often
+this happens.
 
-- RED drops some successive packets of Vegas, a run. After its timeout Vegas sends them again, in
-  trains of 2, 2, 4, 4, 8, 8 ... packets, because its slow start doubles the window in every other
-  round trip. The first ACK of each train ends a round trip.
-- The packets behind the run have arrived. So the ACK of the last packet of the run acknowledges
-  these, too, and ends a round trip that began with the first ACK of the train. No ACK of this round
-  trip gives a sample. So the time between these two ACKs becomes baseRTT.
-- Consider the round trip in which the first packet is lost. Without losses it would end with the
-  ACK of a packet P: the first packet of the flow's next block (``blocks.py``), or the lost packet
-  itself if this is the first of its block. Only a run that begins at P or behind P can lead to a
-  far too small baseRTT.
-- Even then baseRTT stays as it is if Vegas repairs all losses up to P before the timeout. The ACK
-  of P then ends the round trip, and the next one ends only with the ACK of a packet sent after the
-  run. But Vegas repairs at most two losses before the timeout: the first at the third duplicate
-  ACK, the second one round trip later (``v_worried_``). The RTT samples of these repairs contain
-  the time that the repair takes. They make the fine timer too long for a third repair.
+How can a round trip be so short? RED drops several successive packets of Vegas; we call them a run.
+
+- After its timeout Vegas sends the run again, in trains of 2, 2, 4, 4, 8, 8 ... packets, because
+  its slow start doubles the window in every other round trip. The first ACK of each train ends a
+  round trip and begins the next one.
+- The packets behind the run have arrived before. So the ACK of the last packet of the run also
+  acknowledges these packets, and ends the round trip. This round trip began with the first ACK of
+  the same train, only a few ACKs before. None of its ACKs gives a sample.
+
+This happens only if two conditions hold:
+
+- The run begins at a certain packet P, or behind P. P is the packet whose ACK would have ended the
+  round trip of the first loss if no packet had been lost. The packets that a flow has in flight are
+  a block (``blocks.py``). P is the first packet of the flow's next block; but if the first lost
+  packet is the first one of its block, P is this packet.
+- Vegas does not repair all losses up to P before the timeout. If it did, the ACK of P would end the
+  round trip, and the next one would end only with the ACK of a packet sent after the run. But Vegas
+  repairs at most two losses before the timeout: the first at the third duplicate ACK, the second
+  one round trip later (``v_worried_``). The RTT samples of these repairs contain the time that the
+  repair takes. Such long samples make Vegas's fine timer too long for a third repair.
 """
 
 from __future__ import annotations
