@@ -15,8 +15,8 @@ from vegasmodel.fields.units import FieldError, format_number
 
 Floats = NDArray[np.float64]
 
-ROUNDING = 1e-12  # of a throughput: runs that differ by less agree
-ENOUGH_PRECISION = 0.1  # relative_uncertainty at which there are enough runs
+ROUNDING = 1e-12  # part of a throughput: runs that differ by less agree
+ENOUGH_PRECISION = 0.1  # greatest ``relative_uncertainty`` at which there are enough runs
 STUDENT_T = (  # 0.975 quantiles of Student's t distribution with 1, 2, ... degrees of freedom
     12.706204736174694, 4.302652729749462, 3.1824463052837078, 2.7764451051977934,
     2.5705818356363146, 2.4469118511449786, 2.364624251592784, 2.306004135204166,

@@ -36,8 +36,8 @@ OF_AVERAGES = (  # assumptions about means over the time after the warm-up, or o
     "settles-in-time",
 )
 STEADY = ("rounds", "fluid")  # the simulators that find a limit cycle
-USUAL_SAMPLES = 2001  # of a trajectory
-MOST_SAMPLES = 4_000_000  # of all flows together, where a plot needs many
+USUAL_SAMPLES = 2001  # default number of samples of a trajectory
+MOST_SAMPLES = 4_000_000  # most samples of all flows together, if a plot needs many
 
 
 def simulate(

@@ -33,10 +33,10 @@ from vegasmodel.support.machine_code import compiled
 
 Floats = NDArray[np.float64]
 
-BLOCK = 32  # flows of a block, and of the smallest clusters
+BLOCK = 32  # number of flows of a block, and of the smallest clusters
 NODES = 20  # terms that replace a cluster: 5.8^-20 is about two rounding errors
 APART = 3.0  # half-widths of a cluster: from this distance of its middle on, NODES terms replace it
-TERMS = 28  # of the power series: 4^-28 is below a rounding
+TERMS = 28  # number of terms of the power series: 4^-28 is below a rounding error
 REACH = 4.0  # R in ``_series``, divided by the greatest change of Delta for which it is used
 STEPS = 60  # most steps of Newton's method
 LAST, ROUGH = 1e-13, 1e-12  # relative step that ends the method; greatest accepted after STEPS

@@ -43,7 +43,7 @@ from vegasmodel.equilibrium._secular_kernel import (
 )
 
 LANES = 64
-FEWEST = 8  # fewer links fill no vector
+FEWEST = 8  # links; fewer do not fill a vector of the processor
 ROUNDS = 12  # most passes of each stage; links that need more are left to ``solve_case``
 # rows of the table ``t`` of floats
 TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)

@@ -38,8 +38,8 @@ Slopes = Callable[[Floats, float], Floats]  # x [n], p -> [n, n + 1]: by x, then
 
 EXACT = 1e-12  # greatest |F| on the branch
 NUDGE = 1e-6  # step of finite differences where no slopes are given, as a fraction of ``scale``
-MOST_POINTS = 1_000_000  # of a branch
-ROUNDS = 12  # of Newton's method
+MOST_POINTS = 1_000_000  # greatest number of points of a branch
+ROUNDS = 12  # most steps of Newton's method
 SHORTEST = 1e-10  # shortest step, as a fraction of the longest
 
 

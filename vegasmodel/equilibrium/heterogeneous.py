@@ -54,7 +54,7 @@ __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"
 
 LAWS = ("vegas", "vegas-linux", "reno", "cubic")
 C, BETA = 0.4, 0.7  # RFC 9438
-STEPS = 50  # of Newton's method
+STEPS = 50  # most steps of Newton's method
 STARTS = 12  # random points from which a search starts in each combination of pieces
 MAX_STARTS = 2e6  # greatest product of these points and the number of combinations
 EXACT = 1e-9  # greatest relative error of a link's load at an equilibrium

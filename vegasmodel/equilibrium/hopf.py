@@ -31,7 +31,7 @@ __all__ = ["Crossing", "Jump", "Make", "Scan", "crossings", "trace"]
 
 Make = Callable[[float, float], Loop | None]  # the loop at (x, y); None: no equilibrium there
 
-STEP = 0.2  # greatest step, in (ln x, ln w, ln y)
+STEP = 0.2  # greatest step along the curve, in the variables (ln x, ln w, ln y)
 ASIDE = 1e-5  # a root right of the imaginary axis by more than this fraction of w is another root
 ROUND = 1e-12  # fraction of x by which rounding may put a result outside its interval
 NEAR = 1.001  # factor between the ends of the interval in which Newton's method begins

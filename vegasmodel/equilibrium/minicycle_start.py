@@ -26,8 +26,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 # the least window to which Vegas shrinks when its backlog is above beta
 FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}
 INITIAL = {name: stack.least_window for name, stack in STACKS.items()}
-STEP = 1 / 64  # of a mini-cycle
-LONGEST = 2000  # mini-cycles; Reno's doubling overflows any buffer within 1024 of them
+STEP = 1 / 64  # length of a step of the computation, in mini-cycles
+LONGEST = 2000  # most mini-cycles; Reno's window doubles, so any buffer overflows within 1024
 
 
 def edge(backlog: Floats, variant: Variant, n_V: Floats, M: Floats) -> Edge:

@@ -44,8 +44,8 @@ __all__ = [
 
 Method = Literal["rounds", "pftk", "square-root"]
 METHODS = ("rounds", "pftk", "square-root")
-FACTORS = 1000  # of an infinite product that are multiplied one by one
-ROUNDS = 10_000  # of a search: enough to halve the longest interval of floats
+FACTORS = 1000  # number of factors of an infinite product that are multiplied one by one
+ROUNDS = 10_000  # most rounds of a search: enough to halve the longest interval of floats
 TICK = 0.1  # s, of ns-2's coarse timer (tcpTick_) in the papers
 
 

@@ -42,7 +42,7 @@ from vegasmodel.metrics import Floats
 LIKE = 1e-9  # relative difference below which two RTTs count as one
 SMALL = 0.02  # above the frequencies searched, the terms of F from losses add up to less
 MAX_PERIODS = 2000  # in the longest RTT, at the highest frequency; more would take gigabytes
-WIDE = 6.0  # disturbances that shrink to e^-6 or less within the longest RTT are not searched
+WIDE = 6.0  # disturbances that shrink to e^-6 or less within the longest RTT are not looked for
 
 
 @kinds.checked

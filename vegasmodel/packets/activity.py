@@ -16,8 +16,8 @@ from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["ends_early", "idle_flows", "windows_a_round_trip"]
 
-SMALL = 0.01  # part of the bytes of the flow that delivers most
-BUSY = 0.5  # windows in a round trip
+SMALL = 0.01  # part of the bytes of the flow that delivers most; a flow with more has much to send
+BUSY = 0.5  # windows per round trip; a flow with more has much to send
 LOST = 0.05  # part of the packets; a flow that loses more may wait for its timer most of the time
 SAME_TIME = 1.0  # s: times closer than this count as the same
 FIRST_WINDOW = 10  # packets, of today's TCP (RFC 6928)

@@ -23,8 +23,8 @@ from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["buffer_of", "loss_of", "lost_packets"]
 
-OVERFLOWS = 0.1  # of the lost packets; by chance, fewer are lost when the queue is longest
-SMALL = 2  # packets: a longer queue at another link may be its full one
+OVERFLOWS = 0.1  # least part of the losses at the longest queue, if this queue is a full buffer
+SMALL = 2  # packets; another link with a longer queue may have a full buffer
 
 
 @kinds.checked

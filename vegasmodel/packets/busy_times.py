@@ -30,7 +30,7 @@ BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
 BLOCKS = (5, 100)  # least and greatest number of blocks
 RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
 PAUSE = 1.0  # s: a shorter silence may be a sender that waits for a retransmission
-HALF = 0.5  # of the packets that must leave a queue in a packet's wait
+HALF = 0.5  # a host stalled if fewer than this part of the link's packets left during a wait
 
 
 def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:

@@ -33,9 +33,9 @@ from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["bottleneck", "capacity_of", "of_flows", "while_queued"]
 
-PERIODS = 10  # of ``RUN`` packets: in fewer, one stall of a host matters too much
-NEARLY = 0.9  # of the intervals
-LATE = 0.01  # of a rate; less may be idle time at the ends of busy periods
+PERIODS = 10  # times ``RUN`` packets: with fewer packets, one stall of a host matters too much
+NEARLY = 0.9  # the part of the intervals that counts as nearly all of them
+LATE = 0.01  # rates that differ by a smaller part count as equal: a busy period may have idle ends
 LARGER = "the capacity may be larger"
 OTHERS = "if it carries other traffic, which the trace does not hold"
 
@@ -130,7 +130,7 @@ def _starts(trace: Trace) -> Floats:
 
 
 def _only_these_flows(trace: Trace, packets: float) -> bool:
-    """Whether a link that has sent so many ``packets`` sends hardly any but those of the flows.
+    """Whether a link that has sent ``packets`` packets sends hardly any but those of the flows.
 
     Other packets, such as ACKs in the reverse direction, may be small.  Then the number of packets
     per second says little about the link's capacity.

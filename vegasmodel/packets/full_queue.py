@@ -15,9 +15,9 @@ from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["Wait", "longest_wait"]
 
-MOST = 0.95  # quantile of RTTs: a stall of a host makes fewer too long
-FEW = 10  # losses, of which a few stalls can be a quarter
-SPREAD = 0.2  # of the delay of a full queue: what is shorter by more is not that of a full queue
+MOST = 0.95  # quantile of RTTs; stalls of hosts make less than the other 5 % too long
+FEW = 10  # with fewer losses, a few stalls of a host may come before a quarter of them
+SPREAD = 0.2  # a delay that is shorter by a larger part is not that of a full queue
 
 
 class Wait(NamedTuple):

@@ -36,7 +36,7 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]
 
-COARSE = 0.1  # a smaller part of an interval or of the measured time does not matter
+COARSE = 0.1  # an error in a smaller part of an interval or of the measured time does not matter
 SAME_START = 1.0  # s: start times closer than this count as the same
 
 

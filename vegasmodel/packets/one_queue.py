@@ -16,9 +16,9 @@ from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["apart"]
 
-ENOUGH = 100  # intervals in which the RTTs of both flows are known
-PACKETS = 5.0  # standard deviation; the order of packets in the queue changes RTTs by less
-TOGETHER = 0.25  # correlation of RTTs; if a queue is shared, only RTTs that differ make it small
+ENOUGH = 100  # least number of intervals in which the RTTs of both flows are known
+PACKETS = 5.0  # least standard deviation of RTTs, in packets; the order in the queue changes less
+TOGETHER = 0.25  # least correlation of RTTs at a shared queue; it is smaller only if RTTs differ
 MOST_FLOWS = 50  # of which all pairs are looked at
 
 

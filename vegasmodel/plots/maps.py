@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["every_nth", "heat", "on_axis"]
 
-TICKS = 9  # of an axis, at most
+TICKS = 9  # most ticks of an axis
 MOST_UNEVEN = 50.0  # widest over narrowest cell of an axis, so that all cells can be seen
 WIDEST = 100.0  # the greatest ratio that has a colour of its own
 LINES = {"share": (0.25, 0.5, 0.75), "ratio": (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)}

@@ -54,7 +54,7 @@ __all__ = [
     "throughput_over_buffer",
 ]
 
-PANELS = 4  # flow groups that have a panel, at most
+PANELS = 4  # most groups of flows that have a panel
 WIDE = 4  # the axis is logarithmic if its values differ by more than this factor
 TICKS = 9  # an axis with more ratios has no tick for each of them
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-MOST = 8  # groups with a curve
+MOST = 8  # greatest number of groups that have a curve
 GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of several
 
 

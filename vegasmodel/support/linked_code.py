@@ -36,7 +36,7 @@ NO_MARKS = Marks()
 _STATUS = re.compile(r"^  ret i32 (\S+)$", re.MULTILINE)
 _PHI = re.compile(r"^  (%\S+) = phi i32 (.*)$", re.MULTILINE)
 _VALUE = re.compile(r"\[ (\S+),")
-SMALL = 300  # LLVM instructions: a function of at most so many is inlined
+SMALL = 300  # LLVM instructions: a function that has no more is inlined
 
 
 class _Simplified(JITCodeLibrary):  # type: ignore[misc]

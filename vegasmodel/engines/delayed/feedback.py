@@ -87,7 +87,7 @@ __all__ = ["DelayedRun", "Rest", "run", "unsupported"]
 STEP = 1.0 / 32.0  # length of a step, as a part of the shortest round trip
 ROOM = 1 << 14  # past steps that can be stored at first, summed over all flows
 LEAST_ROOM = 256  # past steps that can be stored at first, even if there are many flows
-STEP_LIMIT = 3e9  # steps, summed over all flows; so many take half an hour
+STEP_LIMIT = 3e9  # most steps, summed over all flows; they take half an hour
 
 
 @kinds.checked

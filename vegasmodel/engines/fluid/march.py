@@ -29,7 +29,7 @@ from vegasmodel.status import Status
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer overflows
 # why a march ended: plain integers for Numba
 DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
-STALL = 2.0**-20  # part of a step: an event that comes so soon after the last one is a stall
+STALL = 2.0**-20  # part of a step: an event that comes sooner after the last one is a stall
 MAX_STALLS = 8  # after more stalls in a row, one step is not ended by an event
 
 

@@ -28,7 +28,7 @@ from vegasmodel.status import Status
 __all__ = ["advance", "begin", "frame", "one_run", "room"]
 
 STEP = 0.5  # length of a step of ``sampled``, as a part of the shortest round trip
-CONTINUOUS_STEP = 1.0 / 64.0  # the same if windows change at every instant
+CONTINUOUS_STEP = 1.0 / 64.0  # as STEP, if windows change at every instant
 
 
 def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:

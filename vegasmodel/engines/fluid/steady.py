@@ -39,7 +39,7 @@ LIKE = 8  # number of earlier states that are kept for the same windows, in whol
 SEARCH = 1280.0  # round trips of the search for a cycle, unless ``longest`` is given
 FIRST = 1280.0  # round trips of the first average; each further one is twice as long
 LONGEST = 20_480.0  # round trips of the longest average
-REST = 16.0  # round trips: if no window moves for so long, the windows are at rest
+REST = 16.0  # if no window moves in 16 round trips, the windows are at rest
 BLOCKS = 16  # number of equal parts of the time of an average
 SURE = 0.005  # standard error over mean up to which an average is long enough
 

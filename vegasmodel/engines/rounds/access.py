@@ -16,7 +16,9 @@ from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.scenario.placement import access_ratio
 
 ENDS = SENDER, RECEIVER = "sender", "receiver"  # in place of a direction in the key of a queue
-STEADY, RANDOM = 2.0, 10.0  # access links so many times as fast as the slowest link need no queue
+# an access link needs no queue if it is this many times as fast as the slowest link of the path,
+# without and with random waits of the sender
+STEADY, RANDOM = 2.0, 10.0
 
 
 def is_slow(scenario: Scenario, group: Flow) -> bool:

@@ -29,7 +29,7 @@ from vegasmodel.laws.packets import NEVER, SLACK
 
 CUBE_RTT_SCALE = 410.0  # bic_scale 41 in tenths: C is 410/1024 packets/s^3
 CUBE_FACTOR = 2**40 // 410  # 1/C, with seconds counted in 1024ths
-SECOND = 1024.0  # BICTCP_HZ: so many parts of a second
+SECOND = 1024.0  # BICTCP_HZ: the kernel counts seconds in 1024ths
 # about 64 times the cube root of x, at x = 0, 1, 2 ...: the kernel's table (cubic_root)
 ROOTS = (
     0, 54, 54, 54, 118, 118, 118, 118, 123, 129, 134, 138, 143, 147, 151, 156,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FIRST = 1280  # round trips of the first try; each further try has twice as many
 SETTLED = 0.25  # part of a try that is left out as transient
-SAMPLES = 4  # per shortest RTT
+SAMPLES = 4  # number of samples per shortest RTT
 STATE_TOLERANCE = 1e-6  # packets: states that differ by less count as equal
 LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
 STATES_PER_KEY = 8  # remembered states that have the same whole numbers, at most

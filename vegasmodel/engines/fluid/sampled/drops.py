@@ -387,7 +387,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     Returns false if a flow sends too many additional packets: more than ``MOST_AT_ONCE``, and more
     than the link can take. These are the additional packets of this step, or the packets lost so
     far of which the sender does not know yet. Only a law that enlarges its window without bound
-    sends so many. (A slow start loses at most as many packets as link and buffer hold.)
+    does so. (A slow start loses at most as many packets as link and buffer hold.)
     """
     for i in range(len(flows)):
         flow = flows[i]

@@ -14,9 +14,7 @@ from vegasmodel.laws import BUILT_IN, foreign
 from vegasmodel.laws.law import Source
 from vegasmodel.support.machine_code import part
 
-FEW_SAMPLES = (
-    2.0  # RTT samples in a round trip: with so few, Linux's Vegas does not use the backlog
-)
+FEW_SAMPLES = 2.0  # Linux's Vegas ignores the backlog if a round trip had at most 2 RTT samples
 
 
 def _chain(functions: list[Any]) -> Any:

@@ -33,7 +33,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
 TRAIN_STEP = 1.0 / 16.0  # round trips: longest step while trains of a slow start reach RED
-ROUNDS_AT_REST = 4.0  # round trips: if no decision moves a window for so long, none ever will
+ROUNDS_AT_REST = 4.0  # if no decision moves a window in 4 round trips, none ever will
 # why a march ended: plain integers for Numba
 DONE, FELL, TOO_MANY = int(Status.DONE), int(Status.FALL), int(Status.TOO_MANY_EVENTS)
 FALL = 1.0 - 1e-9  # packets: the least decrease of a window that counts as a fall
