@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import xarray as xr
 
@@ -12,6 +13,7 @@ import vegasmodel as vm
 from tests.sweep.scenes import file_of, mixed
 from vegasmodel.command_line import sweep
 from vegasmodel.command_line.commands import run
+from vegasmodel.study import models
 
 
 def test_true_and_false_on_the_command_line(
@@ -169,6 +171,40 @@ def test_points_with_too_few_runs_are_marked(
         monkeypatch.setattr(sweep, "MAX_POINTS_SHOWN", most)  # with 1 there is no table, so no mark
         assert run(line) == 0
         assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_one_run_of_ns2_at_each_point_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ns-2 makes one run unless the file has ``runs``; then ``enough-runs`` is judged, too."""
+    made = []
+
+    def measured(scenario: vm.Scenario, _: str, **__: bool) -> vm.Prediction:
+        n = scenario.run.times
+        made.append(n)
+        error = np.array([30.0, 1.0]) if n > 1 else None
+        return vm.Prediction("ns2", scenario, np.array([200.0, 800.0]), throughput_se=error)
+
+    monkeypatch.setattr(models, "ready", lambda *_: None)
+    monkeypatch.setattr(models.measurement, "run_engine", measured)
+    said = {}
+    for runs in ("", "runs = 5\n"):
+        (tmp_path / "s.toml").write_text(file_of().replace('send_jitter = "0 s"\n', "") + runs)
+        line = ["sweep", str(tmp_path / "s.toml"), "--over", "link.buffer=3,12", "--model", "ns2"]
+        line += ["--out", str(tmp_path / f"{len(runs)}.zarr")]
+        assert run(line) == 0
+        shown = " ".join(capsys.readouterr().out.split())
+        assert run([*line, "--json"]) == 0
+        said[runs] = shown, json.loads(capsys.readouterr().out)
+    assert made == [1, 1, 5, 5]
+    (one, told), (several, of_five) = said.values()
+    assert "ns2 made one run at each point." in one
+    assert told["notes"][0] in one
+    assert told["broken"] == {}
+    assert "one run" not in several
+    assert "notes" not in of_five
+    assert of_five["broken"] == {"enough-runs": 2}
+    assert of_five["too_few_runs"] == 2
 
 
 def test_the_assumptions_that_do_not_hold_are_named(

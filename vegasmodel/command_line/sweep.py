@@ -42,6 +42,13 @@ UNSURE = (
 )
 
 
+ONE_RUN = (
+    "{0} made one run at each point. Where chance has a part in a run, for example through "
+    "`send_jitter`, it is not known how much runs differ; `runs = 5` under `[run]` in the file "
+    "shows it."
+)
+
+
 @click.command()
 @inputs.scenario
 @click.option(
@@ -146,6 +153,7 @@ class _Told:
     def __init__(
         self, case: Scenario, model: str, out: Path, data: xr.Dataset, there: int, seconds: float
     ) -> None:
+        from vegasmodel.measurement import ENGINES
         from vegasmodel.study.not_held import counted
         from vegasmodel.study.points import STATUS
 
@@ -157,6 +165,8 @@ class _Told:
         self.dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
         self.unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
         self.broken = counted(data["broken"].values.flat)
+        single = model in ENGINES and case.run.times == 1 and "run.runs" not in data.variables
+        self.notes = [ONE_RUN.format(model)] if single and self.answered else []
 
     def to_json(self) -> dict[str, Any]:
         """The document that the command prints with the option ``--json``."""
@@ -171,6 +181,7 @@ class _Told:
             "too_few_runs": self.unsure,
             "broken": self.broken,
             "seconds": self.seconds,
+            **({"notes": self.notes} if self.notes else {}),
         }
 
     def show(self, fields: Sequence[str]) -> None:
@@ -200,6 +211,7 @@ class _Told:
                 *([*left, done] if few else [done, *left]),
                 *_reasons(self.data),
                 *([doubt] if self.unsure else []),
+                *self.notes,
                 *not_held.said(broken, f"{self.answered} points with an answer", marks),
             ],
             first=not few,

@@ -106,6 +106,9 @@ def predictions(
 
     ``threads`` is the number of threads of a simulator; by default there is one per core.
 
+    ns-2 and ns-3 make as many runs as a scenario says (``run.runs``), or one.  Their predictions
+    have the assumption ``enough-runs``, as those of the simulators have.
+
     With ``brief``, ns-2 and ns-3 save time: they record no round-trip times, and sample windows and
     queues only at the start and at the end of a run.
 
@@ -118,7 +121,9 @@ def predictions(
     beside = predictor.workers(threads)
     ask: Callable[[Scenario], Prediction]
     if model in measurement.ENGINES:
-        ask = lambda scenario: measurement.run_engine(scenario, model, brief=brief)  # noqa: E731 - one line
+        ask = lambda scenario: measurement.with_enough_runs(  # noqa: E731 - one expression
+            measurement.run_engine(scenario, model, brief=brief)
+        )
     elif model == "rounds":
         from vegasmodel.adapters import rounds  # loads its machine code
 
