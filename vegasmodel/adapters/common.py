@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from vegasmodel.fields.lists import few
-from vegasmodel.laws import find, registered
+from vegasmodel.laws import find
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
@@ -215,7 +215,7 @@ def with_growth(found: Prediction) -> Prediction:
     throughputs or mean RTTs.
     """
     scenario = found.scenario
-    own = {law.name for law in registered(group.law for group in scenario.flows)}
+    own = {law.name for law in scenario.own_laws}
     if not own or found.throughput is None or found.rtt_mean is None:
         return found
     with np.errstate(invalid="ignore"):  # no packet: a rate of 0, and no RTT
@@ -305,7 +305,7 @@ def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]
     loss are not tested. The list is empty if no flow has a user-defined law, or if ``loss`` is
     ``None``.
     """
-    own = {law.name: law for law in registered(group.law for group in scenario.flows)}
+    own = {law.name: law for law in scenario.own_laws}
     if not own or loss is None:
         return []
     bad = [

@@ -23,7 +23,7 @@ from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import Source, find, registered
+from vegasmodel.laws import Source, find
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats
@@ -206,7 +206,7 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     RTT have their mean values. The assumption is tested only for flows that lose packets. The list
     is empty without a user-defined law.
     """
-    own = {law.name: law for law in registered(group.law for group in scenario.flows)}
+    own = {law.name: law for law in scenario.own_laws}
     fast = []
     for i, member in enumerate(scenario.members):
         law = own.get(member.flow.law)

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 
 from vegasmodel.adapters import rest
 from vegasmodel.equilibrium import settling
-from vegasmodel.laws import cubic, find, registered
+from vegasmodel.laws import cubic, find
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scenario
 from vegasmodel.scenario.placement import room, stack
@@ -51,7 +51,7 @@ def settles(scenario: Scenario) -> Assumption:
     """
     if said := _overloaded(scenario):
         return Assumption(NAME, False, said)
-    own = {law.name for law in registered(group.law for group in scenario.flows)}
+    own = {law.name for law in scenario.own_laws}
     sharing = Counter[tuple[str, str]]()  # flows by link and direction
     for group in scenario.flows:
         for link in scenario.path(group):

@@ -22,7 +22,7 @@ from vegasmodel.fields.checked import Checked, Table, Tables
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import OrText, Quantity, Text, Texts
 from vegasmodel.fields.units import FieldError, format_rate, format_time, write
-from vegasmodel.laws import registered
+from vegasmodel.laws import Law, registered
 from vegasmodel.laws.reads import draws
 from vegasmodel.scenario import routes
 from vegasmodel.scenario.changes import replaced
@@ -194,13 +194,18 @@ class Scenario(Checked):
             return True
         random = any(link.queue.random or link.loss > 0 for link in self.crossed)
         random = random or any(self.jitter(g) > 0 or g.delay_noise > 0 for g in self.flows)
-        random = random or any(map(draws, registered(group.law for group in self.flows)))
+        random = random or any(map(draws, self.own_laws))
         return random and not self.random_arrivals
 
     @property
     def random_arrivals(self) -> bool:
         """Whether short flows of any group arrive at random; each run then has different flows."""
         return any(group.arrivals != "once" for group in self.flows)
+
+    @property
+    def own_laws(self) -> list[Law]:
+        """The user-defined laws (congestion controls) of the flows, each once, sorted by name."""
+        return registered(group.law for group in self.flows)
 
     def transmission(self, group: Flow) -> float:
         """The sum of all transmission times of a data packet and its ACK in a round trip, s.

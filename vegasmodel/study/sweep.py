@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from vegasmodel import measurement
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import digests, registered
+from vegasmodel.laws import digests
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import grid, models, points, store, together, workers
 from vegasmodel.study.fields import Field
@@ -301,7 +301,7 @@ def _layout(space: Grid, model: str) -> Layout:
         "scenario": scenario.name,
         "scenario_toml": scenario.to_toml(),
     }
-    if own := registered(group.law for group in scenario.flows):
+    if own := scenario.own_laws:
         attributes["laws"] = {law.name: digests.of_law(law) for law in own}
     reason = {"long_name": "why there is no answer; empty if there is one"}
     broken = {"long_name": "assumptions that do not hold: their names, with spaces between"}

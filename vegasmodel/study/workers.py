@@ -189,7 +189,7 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
         executor = client.get_executor(pure=False)
 
         def submit(points: Points, model: str) -> Future[Figures]:
-            own = laws.registered(group.law for group in points.scenario.flows)
+            own = points.scenario.own_laws
             made: Future[Figures] = executor.submit(_with_laws, own, points, model)
             return made
 

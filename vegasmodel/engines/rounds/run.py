@@ -38,7 +38,6 @@ from vegasmodel.engines.tables import direct
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_SAMPLES, Integer
 from vegasmodel.fields.units import FieldError
-from vegasmodel.laws import registered
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
@@ -282,7 +281,7 @@ class Simulation:
         self.queues = np.zeros((self.times.size, len(way.links)))
         self.events = 0
         self._march, self._stopped = march, False
-        self._outside = registered(group.law for group in scenario.flows)
+        self._outside = scenario.own_laws
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
         # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
         seeded = (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32
