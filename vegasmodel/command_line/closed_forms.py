@@ -25,6 +25,7 @@ from vegasmodel.fields import checked, rules
 from vegasmodel.fields.units import MISSING, FieldError, format_time, parse
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
+from vegasmodel.support.json_numbers import all_finite, finite
 
 if TYPE_CHECKING:
     from vegasmodel.equilibrium import Equilibrium
@@ -99,10 +100,10 @@ def equilibrium(
                 "capacity_pps": c,
                 "variant": variant,
                 **ranges,
-                "queueing_delay_s": _finite(delay),
-                "queue_pkt": _finite(delay * c),
-                "rates_pps": _finite_all(state.rates),
-                "residual": _finite(float(state.residual)),
+                "queueing_delay_s": finite(delay),
+                "queue_pkt": finite(delay * c),
+                "rates_pps": all_finite(state.rates),
+                "residual": finite(float(state.residual)),
                 "status": f"failed: {failure}" if failure else "converged",
             }
         )
@@ -306,7 +307,7 @@ def rd(
         "delay_bound_s": forms.delay_bound(B_D, S_D),
         "loss_onset_flows": forms.loss_onset(B_D, wanted),
     }
-    plain = {name: _finite(float(value)) for name, value in figures.items()}
+    plain = {name: finite(float(value)) for name, value in figures.items()}
     note = ""
     if delay > 0.0 and B_D < 1.0:
         note = (
@@ -382,13 +383,5 @@ def _failure(status: int) -> str | None:
     return None if status == Status.DONE else Status(status).reason
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
 def _both(x: Any, rates: Any) -> dict[str, Any]:
-    return {"over_estimates_s": _finite_all(x), "rates_pps": _finite_all(rates)}
-
-
-def _finite_all(values: Any) -> list[float | None]:
-    return [_finite(value) for value in values.tolist()]
+    return {"over_estimates_s": all_finite(x), "rates_pps": all_finite(rates)}

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import click
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.support.exits import Shortfall
+from vegasmodel.support.json_numbers import finite
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -135,14 +135,14 @@ def _print(data: xr.Dataset, not_held: Sequence[str], *, json: bool) -> None:
     flows: list[dict[str, Any]] = [
         {
             "name": str(name),
-            "window_pkt": _json_number(means["window"].values[i]),
-            "rate_pps": _json_number(means["rate"].values[i]),
-            "rtt_s": _json_number(means["rtt"].values[i]),
+            "window_pkt": finite(means["window"].values[i]),
+            "rate_pps": finite(means["rate"].values[i]),
+            "rtt_s": finite(means["rtt"].values[i]),
         }
         for i, name in enumerate(data["flow"].values)
     ]
     links: list[dict[str, Any]] = [
-        {"name": str(name), "queue_pkt": _json_number(means["queue"].values[i])}
+        {"name": str(name), "queue_pkt": finite(means["queue"].values[i])}
         for i, name in enumerate(data["link"].values)
     ]
     if json:
@@ -168,10 +168,6 @@ def _print(data: xr.Dataset, not_held: Sequence[str], *, json: bool) -> None:
         [f"Queue at {x['name']}: {console.number(x['queue_pkt'])} packets." for x in links]
     )
     console.paragraphs(not_held)
-
-
-def _json_number(value: Any) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 @click.command()

@@ -19,6 +19,7 @@ from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import Floats
+from vegasmodel.support.json_numbers import finite
 
 __all__ = ["doubts", "inspect", "unlikely_units"]
 
@@ -51,7 +52,7 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
         "bins": len(trace.edges) - 1,
         "variables": [str(name) for name in trace.data.data_vars],
         "links": trace.links,
-        "capacity_pps": None if capacity is None else _number(capacity.value),
+        "capacity_pps": finite(None if capacity is None else capacity.value),
         "flows": [_flow(trace, i, text) for i, text in enumerate(match_texts(trace.flows))],
         "provenance": dict(trace.provenance),
         "doubts": doubts(trace),
@@ -134,7 +135,7 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
         values = trace.known(variable)
         if values is None or np.isnan(values[:, i]).all():  # or unknown for this flow
             return None
-        return _number(np.nansum(values[:, i] * weights))
+        return finite(np.nansum(values[:, i] * weights))
 
     def of(variable: str, figure: Callable[[Floats], float]) -> float | None:
         values = trace.known(variable)
@@ -142,7 +143,7 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
             return None
         values = values[i : i + 1] if values.ndim == 1 else values[:, i]
         values = values[np.isfinite(values)]
-        return _number(figure(values)) if values.size else None
+        return finite(figure(values)) if values.size else None
 
     least = [of(variable, np.min) for variable in ("rtt_min", "rtt", "base_rtt")]
     return {
@@ -155,13 +156,9 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
         "retransmits": total("retransmits"),
         "first_s": of("first", np.min),
         "last_s": of("last", np.max),
-        "packet_size_b": _number(packet_sizes(trace)[i]),
+        "packet_size_b": finite(packet_sizes(trace)[i]),
         "rtt_min_s": min((rtt for rtt in least if rtt is not None), default=None),
         "rtt_mean_s": of("rtt", np.mean),
         "base_rtt_s": of("base_rtt", np.min),
         "packets_per_ack": of("packets_per_ack", np.min),
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

@@ -42,6 +42,7 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.placement import forward_load
 from vegasmodel.support.files import atomic_write
+from vegasmodel.support.json_numbers import all_finite
 
 __all__ = ["DamagedError", "check", "lookup", "make", "stored"]
 
@@ -225,7 +226,7 @@ def _plain(value: Any) -> Any:
     In an array of results, both become null. An infinite number of a scenario becomes ``"inf"``.
     """
     if isinstance(value, np.ndarray):
-        return [float(x) if math.isfinite(x) else None for x in value]
+        return all_finite(value)
     if isinstance(value, dict):
         return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list):

@@ -22,6 +22,7 @@ from vegasmodel.metrics import (
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.active_time import active_part
+from vegasmodel.support.json_numbers import finite
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -235,8 +236,3 @@ class Result:
                     used[index[link.name]] += bits
         capacity: Floats = np.array([link.capacity for link in self.scenario.links])
         return used / (8.0 * self.scenario.packet_size * capacity)
-
-
-def finite(value: float | None) -> float | None:
-    """The number, or ``None`` if it is NaN or infinite, which JSON cannot hold."""
-    return float(value) if value is not None and math.isfinite(value) else None

@@ -11,10 +11,10 @@ import numpy as np
 from vegasmodel.fields.rules import Integer
 from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.metrics import Floats, with_error
-from vegasmodel.results.result import finite
 from vegasmodel.results.writers import entry
 from vegasmodel.scenario.parts import MAX_FLOWS
 from vegasmodel.support.html_table import html_table
+from vegasmodel.support.json_numbers import finite
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vegasmodel.metrics import Floats
-from vegasmodel.results.result import finite
+from vegasmodel.support.json_numbers import all_finite, finite
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,7 @@ def _flow(result: Result, i: int) -> dict[str, Any]:
         "law": member.flow.law,
         "throughput_pps": rate,
         "throughput_bps": None if rate is None else rate * bits,
-        "throughput_range_pps": None if span is None else [finite(x) for x in span[i]],
+        "throughput_range_pps": None if span is None else all_finite(span[i]),
         "throughput_se_pps": entry(result.throughput_se, i),
         "base_rtt_s": entry(result.base_rtt, i),
         "rtt_mean_s": entry(result.rtt_mean, i),

@@ -10,6 +10,7 @@ import numpy as np
 
 from vegasmodel.fields.units import format_number
 from vegasmodel.metrics import Floats, percent, with_error
+from vegasmodel.support.json_numbers import finite
 from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["Sensitivity", "Uncertainty"]
@@ -53,7 +54,7 @@ class Sensitivity(Shown):
             "fields": {
                 field: {
                     "value": float(self.values[k]),
-                    "slopes": dict(zip(self.names, map(_known, self.slopes[:, k]), strict=True)),
+                    "slopes": dict(zip(self.names, map(finite, self.slopes[:, k]), strict=True)),
                     "smooth": self.smooth[k],
                 }
                 for k, field in enumerate(self.fields)
@@ -190,9 +191,9 @@ class Uncertainty(Shown):
             "fields": dict(zip(self.fields, map(float, self.deviations), strict=True)),
             "ratios": {
                 name: {
-                    "value": _known(value),
-                    "sd": _known(sd),
-                    "parts": dict(zip(self.fields, map(_known, self.parts[name]), strict=True)),
+                    "value": finite(value),
+                    "sd": finite(sd),
+                    "parts": dict(zip(self.fields, map(finite, self.parts[name]), strict=True)),
                 }
                 for name, (value, sd) in self.ratios.items()
             },
@@ -218,7 +219,3 @@ def _not_held(broken: tuple[str, ...]) -> str:
 
 def _percent(part: float) -> str:
     return percent(part) if math.isfinite(part) else "-"
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
