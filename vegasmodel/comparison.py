@@ -229,7 +229,7 @@ class Comparison:
                 name,
                 _percent(e["throughput_nrmse"]),
                 f"{console.number(e['ratio'], 3)}{self._pair(name)}",
-                _time(self._base_rtt_error(name)),
+                format_time(self._base_rtt_error(name)),
             ]
             for name, e in self.errors.items()
         ]
@@ -302,10 +302,6 @@ def _said_of(nearest: Sequence[str], errors: Mapping[str, Mapping[str, float | N
 
 def _percent(error: float | None) -> str:
     return "-" if error is None else percent(error)
-
-
-def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else format_time(seconds)
 
 
 def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | None]:

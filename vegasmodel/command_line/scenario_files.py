@@ -152,18 +152,15 @@ def _short(flows: list[dict[str, Any]]) -> bool:
 def _flow_table(flows: list[dict[str, Any]]) -> Any:
     from vegasmodel.report import console
 
-    def time(value: float | None) -> str:
-        return "-" if value is None else format_time(value)
-
     rows = [
         [
             flow["name"] if _short(flows) else str(i + 1),
             flow["control"] or "-",
             console.number(flow["packets"], 7),
-            time(flow["first_s"]),
-            time(flow["last_s"]),
+            format_time(flow["first_s"]),
+            format_time(flow["last_s"]),
             console.number(flow["packet_size_b"], 6),
-            time(flow["rtt_min_s"]),
+            format_time(flow["rtt_min_s"]),
             console.number(flow["lost"], 6),
             console.number(flow["retransmits"], 6),
             console.number(flow["packets_per_ack"], 6),

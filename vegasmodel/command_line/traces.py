@@ -157,7 +157,7 @@ def _print(data: xr.Dataset, not_held: Sequence[str], *, json: bool) -> None:
             str(f["name"]),
             console.number(f["window_pkt"]),
             console.number(f["rate_pps"]),
-            "-" if f["rtt_s"] is None else format_time(f["rtt_s"]),
+            format_time(f["rtt_s"]),
         ]
         for f in flows
     ]

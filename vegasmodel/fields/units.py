@@ -450,8 +450,10 @@ def format_rate(rate: float, packet_size: float) -> str:
     return f"{format_number(rate)} pkt/s ({bits:.3g} bit/s)"
 
 
-def format_time(seconds: float) -> str:
-    """A time as text in the unit that reads best, such as ``13.2 ms``."""
+def format_time(seconds: float | None) -> str:
+    """A time as text in the unit that reads best, such as ``13.2 ms``; ``-`` if it is unknown."""
+    if seconds is None:
+        return "-"
     if math.isinf(seconds):
         return "inf"
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):

@@ -306,8 +306,8 @@ def flow_table(result: Prediction) -> Group:
                 flow["name"],
                 "-" if rate is None else with_error(rate, error),
                 "-" if span is None else f"{number(span[0])}..{number(span[1])}",
-                _time(flow["base_rtt_s"]),
-                _time(flow["rtt_mean_s"]),
+                format_time(flow["base_rtt_s"]),
+                format_time(flow["rtt_mean_s"]),
                 number(flow["loss_rate"], 2),
                 _count(flow["acks"]),
                 _count(flow["retransmits"]),
@@ -327,10 +327,6 @@ def flow_table(result: Prediction) -> Group:
 def _count(value: float | None) -> str:
     """A number of packets as text, with three digits below 100, and else as a whole number."""
     return number(value, 3) if value is None or value < 100 else f"{value:.0f}"
-
-
-def _time(seconds: float | None) -> str:
-    return "-" if seconds is None else format_time(seconds)
 
 
 def print_pairing(pairs: Sequence[Mapping[str, str]]) -> None:
