@@ -307,9 +307,7 @@ class Band:
         ``FieldError`` if ``rates`` does not fit the shape [n].
         """
         fit({"rates": rates, "over_estimate": self.x})
-        y = delay - self.x
-        bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
-        return np.asarray(np.asarray(rates, dtype=np.float64) * y * bend)
+        return np.asarray(np.asarray(rates, dtype=np.float64) * self._backlog_over_rate(delay))
 
     @kinds.checked
     def contains(self, rates: ArrayLike, tolerance: float = 1e-12) -> bool:
@@ -331,11 +329,21 @@ class Band:
         slack = tolerance * abs(high)
         return low <= high + slack if find(self.variant).upper_edge_rests else low < high + slack
 
+    def _backlog_over_rate(self, delay: float | Floats) -> Floats:
+        """The backlog that each flow computes, divided by its rate, in s.
+
+        It is y (1 + y/base), where y is the queueing delay minus the flow's over-estimate of
+        baseRTT. In the variant ``linux`` base is the flow's baseRTT. In the other variants base is
+        infinite.
+        """
+        y: Floats = delay - self.x
+        over_base = find(self.variant).backlog_over_base
+        return y * (1.0 + y / (self.rtt + self.x)) if over_base else y
+
     def _wait(self, backlog_over_rate: Floats) -> Floats:
         """y, the queueing delay minus a flow's over-estimate of baseRTT, in s.
 
-        y follows from the flow's backlog divided by its rate: y (1 + y/base) = backlog/rate. In the
-        variant ``linux`` base is the flow's baseRTT. In the other variants base is infinite.
+        y follows from the flow's backlog divided by its rate (``_backlog_over_rate``).
         """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate
@@ -379,9 +387,7 @@ class Band:
         if many == 0:
             return grid, grid.astype(float), np.empty(0)
         state = secular.solve(grid, -self.rtt, self.c)
-        y = state.delay[:, None] - self.x
-        bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
-        backlog = state.rates * y * bend
+        backlog = state.rates * self._backlog_over_rate(state.delay[:, None])
         close = 1e-12 * self.upper
         inside = backlog >= self.lower - close
         inside &= (
@@ -399,7 +405,5 @@ class Band:
         and Delta is the queueing delay ``delay`` in s. The window is infinite if Delta is not above
         the flow's over-estimate of baseRTT.
         """
-        y = delay - self.x
-        bend = 1.0 + y / (self.rtt + self.x) if find(self.variant).backlog_over_base else 1.0
-        held = edge * (self.rtt + delay) / (y * bend)
-        return np.where(y > 0, held, math.inf)
+        held = edge * (self.rtt + delay) / self._backlog_over_rate(delay)
+        return np.where(delay > self.x, held, math.inf)
