@@ -427,8 +427,7 @@ class _Network:
         A full link's load must equal its capacity within the relative error ``EXACT``.
         """
         _, load, _ = self.loads(*self.split(price))
-        off = np.where(full, np.abs(load[0] - 1.0), np.maximum(load[0] - 1.0, 0.0))
-        return bool(np.all(off <= EXACT))
+        return bool(np.all(_misfit(load[0], full) <= EXACT))
 
     def same(self, one: Floats, other: Floats) -> bool:
         """Whether two arrays of link prices belong to one equilibrium: they agree but for rounding.
@@ -450,11 +449,9 @@ class _Network:
         J = through[0][np.ix_(full, full)]
         sign = int(np.sign(np.linalg.det(-J))) if full.any() else 1
         modes = np.linalg.eigvals(self.physical(split, full, J))
-        off = np.where(full, np.abs(load[0] - 1.0), np.maximum(load[0] - 1.0, 0.0))
         stable = bool(np.all(modes.real < 0.0))
-        return Equilibrium(
-            rate[0], s[0] * self.c, p[0], full, sign, modes, stable, float(off.max())
-        )
+        misfit = float(_misfit(load[0], full).max())
+        return Equilibrium(rate[0], s[0] * self.c, p[0], full, sign, modes, stable, misfit)
 
     def physical(
         self, split: tuple[NDArray[np.intp], Floats], full: NDArray[np.bool_], J: Floats
@@ -476,3 +473,11 @@ class _Network:
         moves = s_by[0][full]
         # on a vertical piece the queue is constant, and the loss adapts almost at once
         return J / np.where(moves > 0.0, moves, LEAST)
+
+
+def _misfit(load: Floats, full: NDArray[np.bool_]) -> Floats:
+    """By how much each link's load, as a part of its capacity, contradicts an equilibrium.
+
+    At an equilibrium the links in ``full`` have a load of 1, and the others of at most 1.
+    """
+    return np.where(full, np.abs(load - 1.0), np.maximum(load - 1.0, 0.0))
