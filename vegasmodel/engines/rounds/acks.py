@@ -230,6 +230,12 @@ def send(f: Sender, packets: float, spread: float) -> None:
 
 
 @jit
+def send_nothing(f: Sender) -> None:
+    """Begin an interval in which the sender sends no packet as yet."""
+    f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
+
+
+@jit
 def waits_first(f: Sender, acks: float) -> bool:
     """Whether the sender waits a random time before it sends the packets that ``acks`` ACKs allow.
 

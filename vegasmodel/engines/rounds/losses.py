@@ -19,6 +19,7 @@ from vegasmodel.engines.rounds.acks import (
     portion,
     received_beyond,
     send,
+    send_nothing,
     send_or_wait,
     usable_window,
 )
@@ -297,7 +298,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     retransmission timer has expired, the function returns False, and the caller handles the
     timeout. Otherwise it returns True.
     """
-    f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
+    send_nothing(f)
     if f.timer_kind == RETRANSMIT:
         return False
     f.early_timers += 1.0

@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.engines.rounds.acks import send_nothing
 from vegasmodel.engines.rounds.state import (
     DATA,
     Hop,
@@ -262,7 +263,7 @@ def forward(
             ring[around(f.head + f.count - 1, ring)].late = late
         if f.awaits_parcels:
             f.awaits_parcels, f.event, f.time = 0, DATA, f.awaits_since
-            f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
+            send_nothing(f)
             schedule(net, f.hop, f.time)
     else:
         after = net.hops[e + 1]

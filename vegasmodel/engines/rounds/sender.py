@@ -22,6 +22,7 @@ from vegasmodel.engines.rounds.acks import (
     limit_flight,
     portion,
     send,
+    send_nothing,
     send_or_wait,
     sendable,
     usable_window,
@@ -345,7 +346,7 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
     f.time = now
     while True:
         f.event = DATA
-        f.first, f.spread, f.burst, f.retransmit = f.next, 0.0, 0.0, -1.0
+        send_nothing(f)
         _next_interval(f, ring, holes, f.time, step)
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)

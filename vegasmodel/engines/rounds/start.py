@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.acks import usable_window
+from vegasmodel.engines.rounds.acks import send_nothing, usable_window
 from vegasmodel.engines.rounds.laws import retransmission_timeout, window
 from vegasmodel.engines.rounds.losses import early_timer_expired
 from vegasmodel.engines.rounds.queue import (
@@ -97,7 +97,8 @@ def _send_missing(f: Sender, holes: Floats, now: float) -> None:
 
     If the sender waits a random time before it sends, this function begins the wait instead.
     """
-    f.event, f.first, f.spread, f.burst, f.retransmit, f.late = DATA, f.next, 0.0, 0.0, -1.0, 0.0
+    f.event, f.late = DATA, 0.0
+    send_nothing(f)
     arm(f, now)
     if f.jitter > 0.0:
         begin_wait(f, holes, now)
