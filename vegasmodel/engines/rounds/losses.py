@@ -49,7 +49,13 @@ from vegasmodel.engines.rounds.repair import (
     retransmit_first,
     send_lost_or_wait,
 )
-from vegasmodel.engines.rounds.scoreboard import count_flight, forget, known_lost, recall
+from vegasmodel.engines.rounds.scoreboard import (
+    count_flight,
+    forget,
+    forget_retransmissions,
+    known_lost,
+    recall,
+)
 from vegasmodel.engines.rounds.state import (
     HOLE_BY_HOLE,
     ONE_HOLE,
@@ -124,8 +130,7 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
     SACK blocks of this ACK report (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, f.first_hole) > f.acked and cut(f):
-        for k in range(f.first_hole, f.holes):
-            holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+        forget_retransmissions(f, holes)
         if received_beyond(f) > f.dup_thresh:
             forget(f, holes)
         count_flight(f, holes)

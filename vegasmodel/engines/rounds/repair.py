@@ -15,7 +15,7 @@ from vegasmodel.engines.rounds.acks import (
     waits_first,
 )
 from vegasmodel.engines.rounds.laws import cut, outstanding, prr_allowance, restart_when_idle
-from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
+from vegasmodel.engines.rounds.scoreboard import forget_retransmissions, forgotten, known_lost
 from vegasmodel.engines.rounds.state import COLUMNS, Sender, apart, jit, rare
 from vegasmodel.metrics import Floats
 
@@ -153,8 +153,7 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
     All other missing packets then count as not retransmitted. A Linux sender also marks the packets
     that it now knows to be lost, and counts the retransmitted packet as in flight.
     """
-    for k in range(f.first_hole, f.holes):
-        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+    forget_retransmissions(f, holes)
     holes[f.first_hole, 5] += 1.0
     if f.rack:
         mark_lost(f, holes)

@@ -17,6 +17,13 @@ from vegasmodel.metrics import Floats
 SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
 
 
+@rare
+def forget_retransmissions(f: Sender, holes: Floats) -> None:
+    """Treat all missing packets as not retransmitted, and none of them as known to be lost."""
+    for k in range(f.first_hole, f.holes):
+        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+
+
 @jit
 def forgotten(f: Sender, holes: Floats, k: int) -> bool:
     """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
@@ -98,8 +105,7 @@ def take_all_for_lost(f: Sender, holes: Floats) -> None:
     (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
     """
     add_hole(f, holes, f.received, f.high - f.received, f.time)
-    for k in range(f.first_hole, f.holes):
-        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+    forget_retransmissions(f, holes)
     count_flight(f, holes)
 
 
