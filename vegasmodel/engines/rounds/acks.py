@@ -24,6 +24,8 @@ from vegasmodel.engines.rounds.timer import begin_mean, keeps_mean, update_mean
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
+SACK_BLOCKS = 3  # in an ACK, at most: the limit with timestamps (RFC 2018)
+
 
 @jit
 def usable_window(f: Sender, now: float) -> float:
@@ -206,11 +208,11 @@ def received_beyond(f: Sender | Receiver) -> float:
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """SACK blocks in the next ACK: at most three, the limit with timestamps (RFC 2018)."""
+    """SACK blocks in the next ACK, at most ``SACK_BLOCKS``."""
     beyond = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole
-    return min(beyond, 3)
+    return min(beyond, SACK_BLOCKS)
 
 
 @jit

@@ -9,12 +9,10 @@ the next ACK reports.
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations
 
-from vegasmodel.engines.rounds.acks import add_hole
+from vegasmodel.engines.rounds.acks import SACK_BLOCKS, add_hole
 from vegasmodel.engines.rounds.laws import in_flight
 from vegasmodel.engines.rounds.state import Sender, jit, rare
 from vegasmodel.metrics import Floats
-
-SACK_BLOCKS = 3  # in an ACK, at most (RFC 2018)
 
 
 @rare
