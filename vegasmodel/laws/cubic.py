@@ -13,6 +13,7 @@ from vegasmodel.laws.packets import SLACK
 C = 0.4  # packets per second cubed
 BETA = 0.7  # factor on the window at a loss
 COMPARED_LATE = 0.5  # round trips after which Linux notices that Reno's window has grown
+SAME_WINDOW = 1.0 / 32.0  # s, HZ/32: Linux computes a constant window's growth once in this time
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.delayed.state import Chance, Past, Senders, between, index
+from vegasmodel.engines.fluid.march import ALL, GROWING
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
-GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer overflows
 TINY = 1e-12  # of a step: times that differ by less are equal
 CLOCK_ERROR = 8.0 * 2.0**-52  # of the time: rounding error of a clock
 SEARCH = 60  # most iterations that find when the queue becomes empty or the buffer full

@@ -30,15 +30,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from vegasmodel.engines.fluid.repeats import REPEATS
 from vegasmodel.engines.fluid.slow_start import LENGTH
+from vegasmodel.engines.fluid.windows import STEP_ERROR
 from vegasmodel.laws.vegas import LEAST, LEFT
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Batch, Flows
 
-STEP_ERROR = 1e-14  # relative tolerance of the equation of a step
-REPEATS = 1e-9  # of a window: cycles that differ by less are the same
 # A step with ``fraction`` = 1 may change s by these parts of T + s and of s - x (``_slowly``).
 TRIP, GAP = 2.0**-6, 2.0**-5
 ITERATIONS = 6

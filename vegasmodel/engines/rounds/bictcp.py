@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.state import Sender, jit, rare
+from vegasmodel.laws.cubic import SAME_WINDOW
 from vegasmodel.laws.packets import NEVER, SLACK
 
 CUBE_RTT_SCALE = 410.0  # bic_scale 41 in tenths: C is 410/1024 packets/s^3
@@ -37,7 +38,6 @@ ROOTS = (
     200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 )  # fmt: skip
-SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: at a constant window ``cnt`` stays for this time
 CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
 WINDOWS_AT_TARGET = 100.0  # at or above the target: windows of ACKs for one packet of growth
 HYSTART_MIN_SAMPLES = 8.0  # ACKs

@@ -30,8 +30,7 @@ import numpy as np
 from vegasmodel.engines.fluid.sampled.law import decide
 from vegasmodel.engines.fluid.sampled.records import DUPLICATES, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
-
-SAME_WINDOW = 1.0 / 32.0  # seconds, HZ/32: CUBIC compares a constant window once in this time
+from vegasmodel.laws.cubic import SAME_WINDOW
 
 
 @jit
