@@ -12,11 +12,10 @@ import numpy as np
 
 from vegasmodel.fields import kinds
 from vegasmodel.packets.gaps import lives, packets_in_all
+from vegasmodel.packets.readers.segments import ACK_DELAY
 from vegasmodel.packets.trace import Trace
 
 __all__ = ["AckDelay", "ack_delays"]
-
-PAUSE = 0.04  # s: Linux delays an ACK by at least this time, unless a second packet comes
 
 
 class AckDelay(NamedTuple):
@@ -57,7 +56,7 @@ def ack_delays(trace: Trace) -> dict[str, AckDelay]:
     packets = packets_in_all(trace)
     packets = np.full(len(life), np.nan) if packets is None else packets
     return {
-        name: _delay(per_ack[i], float(packets[i]) * PAUSE > float(life[i]))
+        name: _delay(per_ack[i], float(packets[i]) * ACK_DELAY > float(life[i]))
         for i, name in enumerate(trace.flows)
     }
 
@@ -74,5 +73,5 @@ def _delay(per_ack: float, dense: bool) -> AckDelay:
         return AckDelay(True, True, "an ACK acknowledges 2 packets (median)")
     if dense:
         return AckDelay(False, True, "an ACK acknowledges 1 packet (median)")
-    why = f"packets come more than {PAUSE * 1e3:g} ms apart, so each ACK may be a delayed one"
+    why = f"packets come more than {ACK_DELAY * 1e3:g} ms apart, so each ACK may be a delayed one"
     return AckDelay(False, False, f"an ACK acknowledges 1 packet (median), but {why}")

@@ -40,6 +40,7 @@ from vegasmodel.packets.readers.bins import (
     WINDOW_SUM,
     Bins,
 )
+from vegasmodel.packets.readers.ethernet import MTU
 from vegasmodel.packets.readers.segments import MAX_RECENT, Flow
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace_variables import MAX_FLOWS
@@ -208,7 +209,7 @@ class Connections:
         flow.total += size
         if size > flow.largest:
             flow.largest, flow.headers = size, headers
-        if headers < segments.ETHERNET and size % (segments.ETHERNET - headers) == 0:
+        if headers < MTU and size % (MTU - headers) == 0:
             flow.regular += size
         if repeat:
             self.pending -= len(flow.pending)

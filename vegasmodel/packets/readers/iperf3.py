@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.packets.readers.ethernet import USUAL_DATA
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import MAX_FLOWS, Floats, TraceError
@@ -31,7 +32,6 @@ _EVENT = re.compile(rb'\{\s*"event"\s*:')
 MAX_BYTES = 1 << 24
 MAX_CELLS = 1 << 20  # streams times intervals
 MAX_COUNT = 1e18
-USUAL = 1448  # bytes: a full packet of Ethernet, with timestamps
 Table = Mapping[str, Any]
 
 
@@ -63,7 +63,7 @@ def read(source: Source) -> Trace:
         source.fail("intervals", f"{len(rows)} without a stream", "streams of TCP")
     sending = {socket: any(row.get(socket, {}).get("sender") for row in rows) for socket in sockets}
     told = document.segment_size(start)
-    payload = told or float(USUAL)
+    payload = told or float(USUAL_DATA)
     grids = {
         key: np.array(
             [[row.get(socket, {}).get(key, math.nan) for socket in sockets] for row in rows]
@@ -86,7 +86,7 @@ def read(source: Source) -> Trace:
     }
     doubts = document.doubts(end, dict(zip(sockets, flows, strict=True)), sending)
     if not told:
-        doubts["known-packet-size"] = f"no segment size is told; {USUAL} B are assumed"
+        doubts["known-packet-size"] = f"no segment size is told; {USUAL_DATA} B are assumed"
     if document.source.cut_short:
         doubts["whole-file"] = "the file ends within a line, which is left out"
     control = end.get("sender_tcp_congestion")

@@ -26,15 +26,16 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from vegasmodel.packets.readers.ethernet import MTU
+
 MAX_HOLES = 1000
 MAX_RECENT = 4096  # recent segments of a flow, among which copies are looked up
 MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
 NEAR = 0.1  # at an end, the RTT to it is a smaller part of that to the other end
 EARLY = 0.5  # part of the RTT within which no sender retransmits
-ETHERNET = 1500  # bytes of a packet that most networks carry
 JUMBO = 9000
 MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
-PAUSE = 0.04  # s: Linux delays an ACK by at least this time (TCP_DELACK_MIN), others longer
+ACK_DELAY = 0.04  # s: Linux delays an ACK by at least this time (TCP_DELACK_MIN), others longer
 TIMER = 0.2  # s: the shortest retransmission timer of Linux (TCP_RTO_MIN); others wait longer
 LONGER = 1.5  # a timer is longer than the last round trip by more than this factor
 QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
@@ -166,9 +167,9 @@ class Flow:
         """
         if self.limit:
             return max(min(self.largest, self.limit), 1)
-        if self.loopback or self.largest + self.headers <= ETHERNET:
+        if self.loopback or self.largest + self.headers <= MTU:
             return max(self.largest, 1)
-        full = ETHERNET - self.headers
+        full = MTU - self.headers
         jumbo = self.largest + self.headers <= JUMBO
         return self.largest if full < 1 or (jumbo and 2 * self.regular < self.total) else full
 
@@ -192,11 +193,11 @@ class Flow:
         Such an ACK gives no RTT. A receiver may have delayed an ACK of one packet in two cases:
 
         - Most packets so far were acknowledged by ACKs of several packets.
-        - The sender sent its next packet more than ``PAUSE`` seconds after the one acknowledged
+        - The sender sent its next packet more than ``ACK_DELAY`` seconds after the one acknowledged
           (``between``), and the ACK before this one was of several packets or was delayed itself.
         """
         mostly = 2 * self.per_ack.get(1, 0) < self.counted
-        self.delays = packets > 1 or mostly or (self.delays and between > PAUSE)
+        self.delays = packets > 1 or mostly or (self.delays and between > ACK_DELAY)
         return self.delays and packets == 1
 
     @property
@@ -222,7 +223,7 @@ class Flow:
         """
         if self.limit:
             return self.syns < 2 and self.largest > self.limit
-        return self.largest + self.headers > ETHERNET
+        return self.largest + self.headers > MTU
 
     def strange(self, start: int, end: int) -> bool:
         """Whether a segment with the bytes ``[start, end)`` is not part of the flow's data.

@@ -14,15 +14,14 @@ from __future__ import annotations
 import math
 import re
 
+from vegasmodel.packets.readers.ethernet import MOST_DATA, USUAL_DATA
 from vegasmodel.packets.readers.snapshots import Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 CELL = 0.005  # seconds: events of a flow within this time are one sample
-ETHERNET = 1460  # bytes of data that a packet holds at most
-LEAST = 256
-USUAL = 1448
+LEAST_DATA = 256  # bytes
 _EVENT = re.compile(r"\s(\d{1,12}\.\d{1,9}): (?:tcp:)?tcp_probe:\s+(.*)")
 _FIELD = re.compile(r"(src|dest|snd_nxt|snd_una|snd_cwnd|srtt|sock_cookie)=(\S{1,80})")
 _LOST = re.compile(r"\[?LOST (\d{1,12}) EVENTS|lost (\d{1,12}) events", re.IGNORECASE)
@@ -137,11 +136,11 @@ def _payload(divisor: int) -> float:
     """The bytes of data in a full packet, inferred from the steps by which ``snd_una`` has grown.
 
     ``divisor`` is the greatest common divisor of these steps. The result is the largest factor of
-    ``divisor`` from ``LEAST`` to ``ETHERNET`` bytes. If there is no such factor, the result is
-    ``USUAL``, the most common size. The same holds if ``divisor`` is 2**20 or more: the factors of
-    so large a number are not searched.
+    ``divisor`` from ``LEAST_DATA`` to ``MOST_DATA`` bytes. If there is no such factor, the result
+    is ``USUAL_DATA``, the most common size. The same holds if ``divisor`` is 2**20 or more: the
+    factors of so large a number are not searched.
     """
-    for parts in range(1, 1 + divisor // LEAST if divisor < 1 << 20 else 1):
-        if divisor % parts == 0 and divisor // parts <= ETHERNET:
+    for parts in range(1, 1 + divisor // LEAST_DATA if divisor < 1 << 20 else 1):
+        if divisor % parts == 0 and divisor // parts <= MOST_DATA:
             return float(divisor // parts)
-    return float(USUAL)
+    return float(USUAL_DATA)
