@@ -12,10 +12,10 @@ from contextlib import contextmanager, nullcontext
 from typing import IO
 
 from vegasmodel.support import progress
+from vegasmodel.support.progress import PATIENCE
 
 __all__ = ["meter"]
 
-PATIENCE = 1.0  # s before a terminal shows anything
 PACE = 30.0  # s between lines where there is no terminal
 
 

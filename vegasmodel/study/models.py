@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +25,10 @@ from vegasmodel.study import together
 from vegasmodel.study.points import FAILED, NO_ANSWER, NOT_ALLOWED, Figures, Points, collected
 from vegasmodel.support.threads import pool
 
-__all__ = ["Enough", "answers", "at_once", "check_model", "predictions", "ready"]
+if TYPE_CHECKING:
+    from vegasmodel.engines.rounds.answers import Enough
 
-Enough = Callable[[Sequence[Prediction]], bool]
+__all__ = ["answers", "at_once", "check_model", "predictions", "ready"]
 
 
 def check_model(model: str, field: str = "model") -> None:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.study import models, points
-from vegasmodel.study.models import Enough
 from vegasmodel.study.points import Figures, Points
 from vegasmodel.study.targets import Target
 from vegasmodel.support.progress import Count
+
+if TYPE_CHECKING:
+    from vegasmodel.engines.rounds.answers import Enough
 
 __all__ = ["answered", "half_interval", "run_rates", "standard_error"]
 

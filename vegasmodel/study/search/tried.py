@@ -20,6 +20,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
+from vegasmodel.scenario.changes import THRESHOLDS
 from vegasmodel.stacks import STACKS
 from vegasmodel.study import points
 from vegasmodel.study.fields import Field
@@ -32,7 +33,6 @@ __all__ = ["Tried", "counted"]
 
 COUNTED = ("buffer", "max_window", "initial_window")  # packets, which simulators count as whole
 ERROR_PROBABILITY = 1e-2  # significance level of the test in ``_sided``
-THRESHOLDS = ("alpha", "beta", "gamma")
 
 
 class Tried:
