@@ -9,6 +9,7 @@ after the other.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -120,20 +121,7 @@ def predictions(
     After each scenario, ``progress`` is called with two numbers: the scenarios done so far, and all
     scenarios.
     """
-    beside = predictor.workers(threads)
-    ask: Callable[[Scenario], Prediction]
-    if model in measurement.ENGINES:
-        ask = lambda scenario: measurement.with_enough_runs(  # noqa: E731 - one expression
-            measurement.run_engine(scenario, model, brief=brief)
-        )
-    elif model == "rounds":
-        from vegasmodel.adapters import rounds  # loads its machine code
-
-        ask = lambda scenario: rounds.figures(scenario, enough)  # noqa: E731 - one line
-    else:
-        if model == "fluid":
-            import numba  # noqa: F401 - two threads that import it at the same time would fail
-        ask = lambda scenario: predictor.predict(scenario, model)  # noqa: E731 - one line
+    beside, ask = predictor.workers(threads), _asked(model, enough, brief=brief)
 
     def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
         if isinstance(scenario, str):
@@ -160,3 +148,18 @@ def predictions(
             if progress is not None:
                 progress(len(found), len(scenarios))
     return found
+
+
+def _asked(model: str, enough: Enough | None, *, brief: bool) -> Callable[[Scenario], Prediction]:
+    """The function that evaluates a model for a scenario; ``predictions`` explains the options."""
+    if model in measurement.ENGINES:
+        return lambda scenario: measurement.with_enough_runs(
+            measurement.run_engine(scenario, model, brief=brief)
+        )
+    if model == "rounds":
+        from vegasmodel.adapters import rounds  # loads its machine code
+
+        return functools.partial(rounds.figures, enough=enough)
+    if model == "fluid":
+        import numba  # noqa: F401 - two threads that import it at the same time would fail
+    return functools.partial(predictor.predict, model=model)
