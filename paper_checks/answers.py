@@ -19,8 +19,8 @@ import numpy as np
 
 from paper_checks import topology, web
 from paper_checks.checks import Found, Record
-from paper_checks.runs import Floats, Groups, Measured, NoRun, Runs, mean_and_range
-from vegasmodel.metrics import jain
+from paper_checks.runs import Groups, Measured, NoRun, Runs, mean_and_range
+from vegasmodel.metrics import Floats, jain
 from vegasmodel.predictor import CLOSED_FORMS, SIMULATED, predict
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario

@@ -16,8 +16,9 @@ import numpy as np
 
 from paper_checks import PAPERS, findings, records, summary
 from paper_checks.checks import judge
-from paper_checks.runs import FILE, Floats, Runs
+from paper_checks.runs import FILE, Runs
 from paper_checks.scenes import matching
+from vegasmodel.metrics import Floats
 
 __all__ = ["measure", "store"]
 

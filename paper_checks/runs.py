@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import jain
+from vegasmodel.metrics import Floats, jain
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.support.files import atomic_write
@@ -30,7 +29,6 @@ __all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs", "mean_and_range"]
 FILE = Path(__file__).with_name("reference.json")
 EXACT_RUNS = 3  # one takes ns-3 half a minute of processor time
 
-Floats = NDArray[np.float64]
 Kind = TypeVar("Kind", "Measured", "Groups")
 
 

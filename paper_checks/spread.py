@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from paper_checks.checks import Found, Value, distance, rounding
-from paper_checks.runs import Floats, Runs
-from vegasmodel.metrics import standard_error
+from paper_checks.runs import Runs
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Scenario
 
 __all__ = [

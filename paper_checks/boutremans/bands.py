@@ -7,8 +7,9 @@ import numpy as np
 from paper_checks.boutremans.scenes import CAPACITY, SMALL, finite, joining
 from paper_checks.boutremans.theory import ALPHA, BETA, FINE, D, N, X, settled
 from paper_checks.checks import AT_A_POINT, Found, Record, exactly, open_question
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
 from paper_checks.spread import jittered
+from vegasmodel.metrics import Floats
 
 EDGES = (
     "where rule (1) rests, iterated in steps that are halved, with alpha = beta = 1 and with "

@@ -13,8 +13,8 @@ from paper_checks.boutremans.theory import (
     recursion,
 )
 from paper_checks.checks import Found, Record
-from paper_checks.runs import Floats, Runs
-from vegasmodel.metrics import standard_error, with_error
+from paper_checks.runs import Runs
+from vegasmodel.metrics import Floats, standard_error, with_error
 
 
 def figure_2() -> list[Record]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paper_checks.boutremans.scenes import CAPACITY
-from paper_checks.runs import Floats
+from vegasmodel.metrics import Floats
 
 __all__ = ["SEEDS", "Course", "course", "rates", "unhurried"]
 

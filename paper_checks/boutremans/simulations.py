@@ -23,8 +23,8 @@ from paper_checks.boutremans import rule
 from paper_checks.boutremans.scenes import CAPACITY, NOISE, NOISES, SOURCES, joining
 from paper_checks.boutremans.theory import advantage, harmonic, recursion
 from paper_checks.checks import Found, Record, Value, distance, open_question, rounding
-from paper_checks.runs import Floats, Measured, Runs
-from vegasmodel.metrics import jain
+from paper_checks.runs import Measured, Runs
+from vegasmodel.metrics import Floats, jain
 
 D = 0.2  # s
 _RUN = (

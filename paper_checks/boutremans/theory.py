@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 
 from paper_checks.boutremans.scenes import CAPACITY, SOURCES
 from paper_checks.checks import AT_A_POINT, Found, Record, exactly
-from paper_checks.runs import Floats
+from vegasmodel.metrics import Floats
 
 ALPHA, BETA, N = 1.0, 3.0, 4
 X = np.array([0.0, 0.01, 0.03, 0.02])  # s

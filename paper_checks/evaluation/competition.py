@@ -14,7 +14,7 @@ from paper_checks.evaluation.readings import STARTS, by_start
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.tables import CAPACITY, ratio
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
 from paper_checks.spread import (
     LIMIT,
     MOST,
@@ -24,6 +24,7 @@ from paper_checks.spread import (
     majority,
     simulated,
 )
+from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red
 
 _LIKE_DROPTAIL = " 'The conclusion is similar to DropTail queue.'"

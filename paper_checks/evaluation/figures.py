@@ -12,7 +12,7 @@ from paper_checks.circulation import circulate
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import forced, pair, single, stored
 from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_3, delays, ratio
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
 from paper_checks.spread import (
     LIMIT,
     MOST,
@@ -24,6 +24,7 @@ from paper_checks.spread import (
     separate,
     simulated,
 )
+from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red, Scenario
 
 MBIT = 8000 / 1e6  # Mbit/s of one packet a second

@@ -12,7 +12,7 @@ from paper_checks.checks import Found, Record, agrees, by_print, open_question, 
 from paper_checks.evaluation.readings import STARTS, TIMERS, by_start, by_timers
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import PROPAGATION, pair, single, stored
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
 from paper_checks.spread import (
     MOST,
     SOURCE,
@@ -26,6 +26,7 @@ from paper_checks.spread import (
     spread,
 )
 from paper_checks.tsang.replay import replay
+from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red, Scenario
 
 CAPACITY = 187.5  # pkt/s: 1.5 Mbit/s of 1000 B

@@ -23,8 +23,9 @@ from paper_checks.evaluation.figures import (
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import pair, single
 from paper_checks.evaluation.tables import CAPACITY, COUNTED, TABLE_2, TABLE_4, red
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
 from paper_checks.spread import MOST, by_seed, jittered, majority, separate
+from vegasmodel.metrics import Floats
 
 FIGURE_6 = {"6a": "Reno and SACK", "6b": "Reno and Vegas", "6c": "SACK and Vegas"}
 THRESHOLD = tuple(map(float, TABLE_4["reno"]))  # table 4's upper thresholds

@@ -17,7 +17,8 @@ from paper_checks.boutremans.theory import (
     recursion,
 )
 from paper_checks.findings.page import Page, table
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
+from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import COLORS, DASHES, MARKERS, figure, legend, tidy
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario

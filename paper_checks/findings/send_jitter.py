@@ -16,10 +16,10 @@ from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.tables import delays
 from paper_checks.findings.page import Page, table
 from paper_checks.podlesny.scenes import figure_1
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
 from paper_checks.spread import SEEDS
 from paper_checks.tsang.scenes import DELAYS, two
-from vegasmodel.metrics import jain
+from vegasmodel.metrics import Floats, jain
 from vegasmodel.plots.style import BLACK, BLUE, DASHES, GREY, figure, legend, tidy
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario

@@ -21,9 +21,9 @@ from paper_checks.podlesny.router import (
     parking_lot,
     sudden,
 )
-from paper_checks.runs import Floats, Runs
+from paper_checks.runs import Runs
 from paper_checks.spread import apart, plus_minus
-from vegasmodel.metrics import standard_error
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Scenario
 
 THREE = ROUTER.replace("5 runs", "3 runs")

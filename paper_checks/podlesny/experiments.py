@@ -14,9 +14,9 @@ import numpy as np
 from paper_checks.checks import Found, Record, open_question
 from paper_checks.podlesny.router import N, dumbbell, single
 from paper_checks.podlesny.scenes import figure_1
-from paper_checks.runs import EXACT_RUNS, Floats, Groups, Runs
+from paper_checks.runs import EXACT_RUNS, Groups, Runs
 from paper_checks.spread import apart, averaged, plus_minus
-from vegasmodel.metrics import standard_error
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Scenario
 
 ONCE = "Each flow's RTT is drawn once, for all runs."

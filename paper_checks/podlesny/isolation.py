@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paper_checks.runs import Runs
-from vegasmodel.metrics import standard_error
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.queues import Queue
 from vegasmodel.scenario import DropTail, Red, Scenario, load
 from vegasmodel.support.files import atomic_write
@@ -39,7 +38,6 @@ N_VEGAS = 20
 Engine = Literal["ns2", "ns3"]
 Discipline = Literal["rd", "red", "droptail"]
 DISCIPLINES: tuple[Discipline, ...] = ("rd", "red", "droptail")
-Floats = NDArray[np.float64]
 
 # The paper states no parameters of RED. These are the values that ns-2 chooses by default:
 # thresholds for a target delay of 5 ms at 2500 pkt/s, and a weight with a time constant of one

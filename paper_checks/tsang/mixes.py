@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from paper_checks.checks import Found, Record
-from paper_checks.runs import Floats, Groups, Runs
+from paper_checks.runs import Groups, Runs
 from paper_checks.spread import apart, averaged
 from paper_checks.tsang.scenes import BITS, base_rtt
-from vegasmodel.metrics import standard_error
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Red, Scenario, load
 
 Pair = tuple[float, float]

@@ -26,12 +26,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.metrics import Floats
 from vegasmodel.support.machine_code import compiled
-
-Floats = NDArray[np.float64]
 
 BLOCK = 32  # number of flows of a block, and of the smallest clusters
 NODES = 20  # terms that replace a cluster: 5.8^-20 is about two rounding errors

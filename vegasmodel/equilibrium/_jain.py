@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
+from vegasmodel.metrics import Floats
 from vegasmodel.stacks import find
 
-Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 MAX_FLOWS = 10  # greatest number of flows for which ``_paths`` tries all sets of flows
 _HALVINGS = 50

@@ -34,9 +34,9 @@ from vegasmodel.equilibrium._checks import (
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import MISSING, FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.stacks import dead_zone, find
 
-Floats = NDArray[np.float64]
 FAR_FIELD = 1000  # flows; for more, ``_arrivals_many`` is faster, although it loads a compiler
 RANGE = 1e-12  # least ratio of the least to the greatest threshold for ``_arrivals_many``
 

@@ -50,9 +50,9 @@ from vegasmodel.equilibrium._checks import (
 from vegasmodel.equilibrium._jain import jain_range
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import MISSING, FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.stacks import dead_zone, find
 
-Floats = NDArray[np.float64]
 _ROWS = 2_000_000  # numbers in one batch of solves, to bound the memory
 
 

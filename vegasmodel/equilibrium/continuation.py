@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,11 +27,11 @@ import numpy.typing as npt
 from vegasmodel.equilibrium._checks import count, floats, numbers, positive, same_size
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
 __all__ = ["Branch", "Fold", "follow"]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Equations = Callable[[Floats, float], Floats]  # x [n], p -> F [n], whose values are of order 1
 Slopes = Callable[[Floats, float], Floats]  # x [n], p -> [n, n + 1]: by x, then by p
 

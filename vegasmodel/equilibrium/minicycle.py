@@ -25,7 +25,7 @@ far off, because one packet more or less in the queue changes Vegas's window by 
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,7 @@ from vegasmodel.equilibrium.minicycle_hypotheses import Setting, told
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.stacks import Variant, dead_zone, find
 
 __all__ = [
@@ -55,7 +56,6 @@ __all__ = [
     "window_alone",
 ]
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Form = Literal["derived", "printed"]
 Losers = Literal["both", "reno", "growing"]
 

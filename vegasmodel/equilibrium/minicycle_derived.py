@@ -36,12 +36,11 @@ curve only until q = B. After that only Reno grows, until the drop.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+from vegasmodel.metrics import Floats
 
 PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 

@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +44,11 @@ from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_derived import Edge, loss_limited_window
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.stacks import Variant
 from vegasmodel.status import Status
 
 __all__ = ["Cycles", "cycles"]
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,9 @@ formula is at most 1e-4 packets.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+from vegasmodel.metrics import Floats
 
 
 def throughput(

@@ -13,15 +13,11 @@ the overflow every source whose window still grows loses a packet, which cuts it
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-import numpy.typing as npt
 
 from vegasmodel.equilibrium.minicycle_derived import Edge
+from vegasmodel.metrics import Floats
 from vegasmodel.stacks import STACKS, Variant, dead_zone, find
-
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 # the least window to which Vegas shrinks when its backlog is above beta
 FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}

@@ -27,11 +27,10 @@ from vegasmodel.equilibrium._checks import VARIANTS, fit, numbers, positive, wor
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.stacks import find
 
 __all__ = ["drift", "level", "reckoned"]
-
-Floats = NDArray[np.float64]
 
 
 @same_kind

@@ -27,13 +27,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import positive
 from vegasmodel.equilibrium._jax_arrays import same_kind
-
-Floats = NDArray[np.float64]
+from vegasmodel.metrics import Floats
 
 
 @same_kind

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.gaps import lives, packets_in_all
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["ends_early", "idle_flows", "windows_a_round_trip"]
 

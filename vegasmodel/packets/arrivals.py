@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.engine import UNLIMITED
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Run
 
@@ -15,7 +16,6 @@ __all__ = ["MAX_ARRIVALS", "sizes", "start", "times"]
 
 MAX_ARRIVALS = 200_000  # short flows of one group
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import carried
 from vegasmodel.packets.capacity import bottleneck, of_flows
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.full_queue import FEW, longest_wait
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["buffer_of", "loss_of", "lost_packets"]
 

@@ -7,8 +7,9 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import ARRIVING, Floats
+from vegasmodel.packets.trace_variables import ARRIVING
 
 __all__ = [
     "RUN",

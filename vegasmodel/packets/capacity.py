@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import (
     RUN,
     blocks,
@@ -29,7 +30,6 @@ from vegasmodel.packets.busy_times import (
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.gaps import mean_over_time, packets_in_all
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["bottleneck", "capacity_of", "of_flows", "while_queued"]
 

@@ -12,12 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, MAX_SAMPLES, Integer, Quantity
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import known_mean
+from vegasmodel.metrics import Floats, known_mean
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.results.assumption import Assumption, sends_after_warm_up
@@ -29,7 +28,6 @@ from vegasmodel.support.children import Budget, Workplace
 
 __all__ = ["EngineFailed", "EngineMissing", "default_interval", "patience"]
 
-Floats = NDArray[np.float64]
 
 MAX_RECORDED = 1_000_000  # packets of a run whose RTTs are recorded by default
 UNLIMITED = 1_000_000_000  # packets; the simulators keep limits in 32 bits

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from vegasmodel.fields import kinds
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.buffer import buffer_of, loss_of
 from vegasmodel.packets.capacity import bottleneck, capacity_of, while_queued
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 from vegasmodel.stacks import STACKS
 
 __all__ = ["Estimate", "Estimates", "estimate", "first_windows"]

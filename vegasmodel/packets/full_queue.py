@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import follows_the_queue
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["Wait", "longest_wait"]
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from vegasmodel.fields.lists import few
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 
 __all__ = [
     "known_part",

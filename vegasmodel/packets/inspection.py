@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields.lists import few
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.gaps import lives, seconds_in, unknown_throughputs
@@ -18,7 +19,6 @@ from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
 from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 from vegasmodel.support.json_numbers import finite
 
 __all__ = ["doubts", "inspect", "unlikely_units"]

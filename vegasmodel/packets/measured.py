@@ -14,6 +14,7 @@ import numpy as np
 from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.ack_delays import ack_delays
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.gaps import (
@@ -29,7 +30,6 @@ from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 from vegasmodel.results.assumption import Assumption, sends_after_warm_up
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario

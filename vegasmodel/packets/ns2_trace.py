@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice, Integer
+from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2, ns3
 from vegasmodel.packets.engine import sampling_interval
 from vegasmodel.packets.gaps import last_deliveries
@@ -18,8 +19,6 @@ from vegasmodel.packets.trace import Trace, make
 from vegasmodel.scenario import Scenario
 
 __all__ = ["record", "to_trace"]
-
-Floats = NDArray[np.float64]
 
 
 @kinds.checked

@@ -10,9 +10,9 @@ from collections.abc import Collection
 
 import numpy as np
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import delivered_by_all, follows_the_queue
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 
 __all__ = ["apart"]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.metrics import Floats
+
 __all__ = ["Counts", "Drops", "Output", "RoundTrips", "Samples", "read"]
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 

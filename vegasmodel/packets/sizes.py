@@ -11,9 +11,9 @@ import dataclasses
 import numpy as np
 
 from vegasmodel.fields.lists import few
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.pairing import Pairing
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import Floats
 from vegasmodel.results.assumption import Assumption
 
 __all__ = ["HEADERS", "in_packets_of", "packet_sizes"]

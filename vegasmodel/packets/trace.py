@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.packets import trace_writing
 from vegasmodel.packets.trace_variables import (
     LARGEST,
@@ -28,7 +29,6 @@ from vegasmodel.packets.trace_variables import (
     SCHEMA,
     TIMES,
     VARIABLES,
-    Floats,
     TraceError,
 )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import (
     MAX_FLOWS,
@@ -19,7 +20,6 @@ from vegasmodel.packets.trace_variables import (
     MAX_NAME,
     SCHEMA,
     VARIABLES,
-    Floats,
     TraceError,
 )
 from vegasmodel.packets.trace_writing import KEY, MAX_CELLS, MAX_METADATA, MAX_ROWS

@@ -5,9 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from vegasmodel.fields.units import FieldError, printable, show
 
 __all__ = ["VARIABLES", "TraceError", "Variable"]
@@ -19,8 +16,6 @@ MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as
 TIMES = ("first", "last")  # variables that may be negative, because a trace may begin before 0 s
 ARRIVING = "data that arrived"  # the provenance of throughputs that no lost packet holds back
 LARGEST = 1e12  # packets, packets per second or seconds
-
-Floats = NDArray[np.float64]
 
 
 class TraceError(FieldError):

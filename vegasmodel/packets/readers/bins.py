@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace, assemble
-from vegasmodel.packets.trace_variables import Floats
 
 # first index of ``Bins.flow``, [quantity, flow, bin]; the last is a minimum, the others are sums
 DELIVERED, ARRIVED, SENT, AGAIN, LOST, ACKS = range(6)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from vegasmodel.fields.lists import few
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.readers.bins import (
     ACKS,
     AGAIN,
@@ -25,7 +26,7 @@ from vegasmodel.packets.readers.bins import (
 from vegasmodel.packets.readers.connections import Connections, Key, reverse, signed
 from vegasmodel.packets.readers.segments import Flow
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import ARRIVING, Floats
+from vegasmodel.packets.trace_variables import ARRIVING
 
 __all__ = ["make"]
 

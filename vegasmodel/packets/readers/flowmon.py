@@ -25,10 +25,11 @@ from xml.parsers import expat
 
 import numpy as np
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.sizes import HEADERS
 from vegasmodel.packets.trace import Trace, assemble
-from vegasmodel.packets.trace_variables import MAX_FLOWS, Floats
+from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 CHUNK = 1 << 16
 MAX_PENDING = 1 << 20  # bytes of one tag

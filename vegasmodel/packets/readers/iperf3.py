@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.readers.ethernet import USUAL_DATA
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, assemble
-from vegasmodel.packets.trace_variables import MAX_FLOWS, Floats, TraceError
+from vegasmodel.packets.trace_variables import MAX_FLOWS, TraceError
 
 _WARNINGS = re.compile(rb"\s*(?:(?:warning|iperf3)\b[^\n]*\n\s*)*")
 _EVENT = re.compile(rb'\{\s*"event"\s*:')

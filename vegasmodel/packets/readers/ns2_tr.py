@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.readers.bins import Bins
 from vegasmodel.packets.readers.segments import median_per_ack
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace
-from vegasmodel.packets.trace_variables import MAX_FLOWS, MAX_LINKS, Floats
+from vegasmodel.packets.trace_variables import MAX_FLOWS, MAX_LINKS
 
 BLOCK = 1 << 22  # bytes read at a time
 SLOTS = 1 << 15

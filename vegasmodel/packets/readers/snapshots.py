@@ -15,9 +15,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from vegasmodel.fields.lists import few
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, assemble
-from vegasmodel.packets.trace_variables import MAX_FLOWS, Floats
+from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 MAX_CELLS = 200_000  # samples kept
 NEAR = 0.25  # part of the usual interval; closer samples are one snapshot
