@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 AT_A_POINT: tuple[str, ...] = ()
+ARITHMETIC = "Tolerance: rounding of the arithmetic."
 OURS = "The point is ours: printed is the printed formula there."
 
 Kind = Literal["equation", "table", "figure", "claim"]

@@ -15,13 +15,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from paper_checks.boutremans.scenes import CAPACITY, SOURCES
-from paper_checks.checks import AT_A_POINT, Found, Record, exactly
+from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Record, exactly
 from vegasmodel.metrics import Floats
 
 ALPHA, BETA, N = 1.0, 3.0, 4
 X = np.array([0.0, 0.01, 0.03, 0.02])  # s
 D = np.array([0.2, 0.1, 0.3, 0.2])  # s
-EXACT = "Tolerance: rounding of the arithmetic."
 FINE = 2.0**-10  # packets
 
 
@@ -155,7 +154,7 @@ def steady_state() -> list[Record]:
             exactly(windows.tolist()),
             prints=AT_A_POINT,
             tolerance=1e-6,
-            note=f"Printed form against the root of (3) by Brent's method. {EXACT}",
+            note=f"Printed form against the root of (3) by Brent's method. {ARITHMETIC}",
         ),
         Record(
             "equation 5",
@@ -164,7 +163,7 @@ def steady_state() -> list[Record]:
             exactly((windows / RTT).tolist()),
             prints=AT_A_POINT,
             tolerance=1e-6,
-            note=f"Printed form against window over RTT. {EXACT}",
+            note=f"Printed form against window over RTT. {ARITHMETIC}",
         ),
         Record(
             "equation 6",

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import AT_A_POINT, Found, Known, Record, exactly
+from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Known, Record, exactly
 from paper_checks.circulation import circulate
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
 T, B = 0.08, 20.0  # figure 4's buffer with a T of ours
 M = MU * T
-ARITHMETIC = "Tolerance: rounding of the arithmetic."
 HERE = f"mu T {M:g} packets (T of 80 ms is ours), alpha {ALPHA:g}."
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from scipy.optimize import brentq
 
-from paper_checks.checks import AT_A_POINT, Found, Record, by_print, exactly, rounding
-from paper_checks.devendictis.equations import ARITHMETIC, M, equation
+from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Record, by_print, exactly, rounding
+from paper_checks.devendictis.equations import M, equation
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
 

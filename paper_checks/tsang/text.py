@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.checks import AT_A_POINT, Found, Record, by_print, exactly, rounding
+from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Record, by_print, exactly, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import alone, replay
 from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two
 from vegasmodel.metrics import jain
 
 QUOTED = "Quoted from another paper, whose link rate and delays are not in our text."
-ARITHMETIC = "Tolerance: rounding of the arithmetic."
 UNLIMITED = tuple(x2 for x2 in DELAYS if x2 <= 60)  # ms; beyond, the window of 30 is the limit
 SHORTEST, AT_30 = 13.211, 71.211  # ms, printed in section 3.1
 EXPECTED_1 = 2422285  # bit/s, table 3
