@@ -93,7 +93,7 @@ def prime(scenarios: Iterable[Scenario]) -> None:
     scenarios remain, nothing is done.
     """
     new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
-    todo = {s.fingerprint(): s for s in new if not web.is_web(s)}
+    todo = {s.fingerprint(): s for s in new if not s.random_arrivals}
     slow = list(todo.values())
     if len(slow) <= FEW:
         return
@@ -119,7 +119,7 @@ def _by_rounds(scenario: Scenario) -> Prediction:
 
 
 def _predict(scenario: Scenario, model: str) -> Prediction:
-    if model == "rounds" and web.is_web(scenario):
+    if model == "rounds" and scenario.random_arrivals:
         return web.stored(scenario)
     if model == "rounds" and len(scenario.members) > MANY:
         run = dataclasses.replace(scenario.run, runs=1)

@@ -30,17 +30,12 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.support.files import atomic_write
 
-__all__ = ["FILE", "current", "is_web", "store", "stored"]
+__all__ = ["FILE", "current", "store", "stored"]
 
 FILE = Path(__file__).with_name("web.json")
 FIGURES = ("throughput", "loss_rate", "utilization_links", "queue_mean")
 OLDER = "stored answer of an earlier version of the model: python -m paper_checks.web"
 ABSENT = "Web traffic takes minutes, and no answer is stored: python -m paper_checks.web"
-
-
-def is_web(scenario: Scenario) -> bool:
-    """Whether short flows arrive at random."""
-    return any(flow.arrivals != "once" for flow in scenario.flows)
 
 
 def version() -> str:
@@ -109,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
     if parser.parse_args(arguments).check:
         sys.stdout.write("current\n" if current() else "of an earlier version\n")
         return int(not current())
-    web = [scenario for scenario in asked("podlesny", Runs()) if is_web(scenario)]
+    web = [scenario for scenario in asked("podlesny", Runs()) if scenario.random_arrivals]
     store(web)
     sys.stdout.write(f"{len(web)} answers in {FILE.name}\n")
     return 0

@@ -15,7 +15,7 @@ from vegasmodel.scenario import Scenario
 
 @pytest.fixture(scope="module")
 def scenarios() -> list[Scenario]:
-    return [scenario for scenario in asked("podlesny", Runs()) if web.is_web(scenario)]
+    return [scenario for scenario in asked("podlesny", Runs()) if scenario.random_arrivals]
 
 
 def test_every_scenario_has_an_answer(scenarios: list[Scenario]) -> None:
