@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from paper_checks.runs import NoRun, Runs
 
 __all__ = [
+    "ARITHMETIC",
     "AT_A_POINT",
     "Check",
     "Found",
@@ -19,6 +21,7 @@ __all__ = [
     "exactly",
     "judge",
     "open_question",
+    "rises",
     "rounding",
 ]
 
@@ -147,6 +150,11 @@ def exactly(value: Found | Value) -> Known:
 def by_print(value: Found | Value) -> Known:
     """A value that follows from printed numbers by arithmetic."""
     return Known(value, "print")
+
+
+def rises(values: Iterable[float]) -> bool:
+    """Whether each value is larger than the one before it."""
+    return all(before < after for before, after in itertools.pairwise(values))
 
 
 def open_question(why: str) -> Found:

@@ -22,7 +22,7 @@ import numpy as np
 from paper_checks.boutremans import rule
 from paper_checks.boutremans.scenes import CAPACITY, NOISE, NOISES, SOURCES, joining
 from paper_checks.boutremans.theory import advantage, harmonic, recursion
-from paper_checks.checks import Found, Record, Value, distance, open_question, rounding
+from paper_checks.checks import Found, Record, Value, distance, open_question, rises, rounding
 from paper_checks.runs import Measured, Runs
 from vegasmodel.metrics import Floats, jain
 
@@ -358,7 +358,7 @@ def _by_ratio(noise: float, runs: Runs) -> Found:
     cases = sorted(SPREADS, key=lambda pair: pair[1] / pair[0])
     values = [jain(runs(joining(10, *pair, known=True, noise=noise)).mean) for pair in cases]
     text = ", ".join(f"({a:g}, {b:g}) {v:.3f}" for (a, b), v in zip(cases, values, strict=True))
-    return Found(bool(np.all(np.diff(values) < 0)), detail=f"Jain's index: {text}.")
+    return Found(rises(values[::-1]), detail=f"Jain's index: {text}.")
 
 
 def _still(noise: float, runs: Runs) -> Found:
@@ -388,7 +388,7 @@ def _still(noise: float, runs: Runs) -> Found:
 def _fairer(n: int, noise: float, runs: Runs) -> Found:
     values = [jain(runs(joining(n, 1.0, beta, noise=noise)).mean) for beta in (1.0, 3.0, 5.0)]
     text = ", ".join(f"{v:.3f}" for v in values)
-    return Found(bool(np.all(np.diff(values) > 0)), detail=f"Beta 1, 3, 5: {text}.")
+    return Found(rises(values), detail=f"Beta 1, 3, 5: {text}.")
 
 
 KNOWN = "n = 10, three packets each through the empty network first"

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import Found, Record, exactly, open_question, rounding
+from paper_checks.checks import Found, Record, exactly, open_question, rises, rounding
 from paper_checks.devendictis import whole
 from paper_checks.devendictis.scenes import (
     ALPHA,
@@ -230,7 +230,7 @@ def _vanishes() -> Found:
     for form in FORMS:
         rates = [model(0.08, B, form)[0] for B in (*BUFFERS, 50.0, 80.0)]
         texts.append(f"{form} form {', '.join(f'{rate:.0f}' for rate in rates)}")
-        falls.append(bool(np.all(np.diff(rates) < 0)))
+        falls.append(rises(rates[::-1]))
     ends = ", ".join(f"{model(T, 0.93 * MU * T, 'printed')[0]:.0f}" for T in TIMES)
     return Found(
         all(falls),

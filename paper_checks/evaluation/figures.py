@@ -7,7 +7,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import AT_A_POINT, Found, Known, Record, by_print, open_question, rounding
+from paper_checks.checks import (
+    AT_A_POINT,
+    Found,
+    Known,
+    Record,
+    by_print,
+    open_question,
+    rises,
+    rounding,
+)
 from paper_checks.circulation import circulate
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import forced, pair, single, stored
@@ -267,7 +276,7 @@ def figure_5() -> Record:
 
         def as_drawn(*rates: Floats) -> bool:
             chart = np.array([ratio(r) for r in rates]).reshape(2, len(TABLE_3))
-            return bool(np.all(np.diff(chart) > 0))
+            return all(map(rises, chart))
 
         middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in scenes]
         text = ", ".join(f"{v:.3g}" for v in middle)

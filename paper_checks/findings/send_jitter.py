@@ -10,6 +10,7 @@ from functools import cache
 import numpy as np
 
 from paper_checks.boutremans.scenes import joining
+from paper_checks.checks import rises
 from paper_checks.devendictis.scenes import scene as mixed
 from paper_checks.evaluation.figures import AXIS
 from paper_checks.evaluation.scenes import pair, trio
@@ -83,10 +84,6 @@ def _at_least(limit: float) -> Callable[[Sequence[float]], bool]:
     return lambda x: min(x) > limit
 
 
-def _rises(x: Sequence[float]) -> bool:
-    return bool(np.all(np.diff(x) > 0))
-
-
 X = (1, 13, 22, 58, 208)  # ms, table 3 of ``evaluation``
 
 
@@ -122,7 +119,7 @@ CONCLUSIONS = (
                 f"{near}, {far}",
                 _pairs(law.lower()),
                 _first_over_second,
-                _rises,
+                rises,
             ),
         )
     ),

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, open_question
+from paper_checks.checks import Found, Record, open_question, rises
 from paper_checks.podlesny.experiments import (
     BY_CBQ,
     EXACT,
@@ -106,7 +106,7 @@ def _by_scale(runs: Runs) -> str:
 def _rises(size: float, runs: Runs) -> Found:
     """Whether Vegas's loss grows from each intensity to the next, with CBQ and with the router."""
     text = f"By CBQ: {curve(runs, BURSTS, bursts(size))}"
-    by_cbq = _grows([loss(runs, s, "vegas") for s in bursts(size)])
+    by_cbq = rises([loss(runs, s, "vegas") for s in bursts(size)])
     own = [rate for rate in BURSTS if (size, rate) in BURSTS_EXACT]
     scenarios = [bursts(size)[BURSTS.index(rate)] for rate in own]
     text += f" By figure 2's router in ns-3: {curve(runs, own, scenarios, exact=True)}"
@@ -115,12 +115,8 @@ def _rises(size: float, runs: Runs) -> Found:
             f"{BY_CBQ} By CBQ it {'grows' if by_cbq else 'does not grow'}. The router has run one "
             f"of the three intensities. {text}"
         )
-    by_ns3 = _grows([loss(runs, s, "vegas", exact=True) for s in scenarios])
+    by_ns3 = rises([loss(runs, s, "vegas", exact=True) for s in scenarios])
     return Found(by_cbq and by_ns3, detail=text)
-
-
-def _grows(losses: Sequence[float]) -> bool:
-    return bool(np.all(np.diff(losses) > 0))
 
 
 def _rises_with_web(runs: Runs) -> Found:
@@ -128,7 +124,7 @@ def _rises_with_web(runs: Runs) -> Found:
 
     The text has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
     """
-    grows = _grows([loss(runs, s, "vegas") for s in webs()])
+    grows = rises([loss(runs, s, "vegas") for s in webs()])
     without = [losses(runs, dumbbell(), "vegas", exact) for exact in (False, True)]
     text = " and ".join(map(plus_minus, without))
     return open_question(

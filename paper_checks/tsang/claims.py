@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, exactly, rounding
+from paper_checks.checks import Found, Record, by_print, exactly, rises, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import MAX_WINDOW, replay
 from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, two
@@ -91,7 +91,7 @@ def _queues(runs: Runs) -> Found:
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     means = [float(np.mean([runs(two(x2, *VEGAS[n])).queue for x2 in DELAYS])) for n in names]
     text = ", ".join(f"{mean:.2f}" for mean in means)
-    return Found(bool(np.all(np.diff(means) > 0)), detail=f"Packets with delta 1, 2, 3: {text}.")
+    return Found(rises(means), detail=f"Packets with delta 1, 2, 3: {text}.")
 
 
 def _expected(name: str, x2: int, order: bool) -> float:

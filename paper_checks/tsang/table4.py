@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, rounding
+from paper_checks.checks import Found, Record, by_print, rises, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import START, replay
 from paper_checks.tsang.scenes import BITS, DELAYS
@@ -283,7 +283,7 @@ def section_33() -> list[Record]:
             True,
             by_print(
                 Found(
-                    bool(np.all(np.diff(ROWS.mean(axis=0)[:3]) > 0)),
+                    rises(ROWS.mean(axis=0)[:3]),
                     detail="Means: " + ", ".join(f"{m:.4f}" for m in ROWS.mean(axis=0)[:3]) + ".",
                 )
             ),
