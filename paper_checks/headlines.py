@@ -164,7 +164,7 @@ def _over_capacity(runs: Runs) -> float:
     return float(wide[0] / wide[1] / (narrow[0] / narrow[1]))
 
 
-def _printed_ratio(B: float, mu: float = scenes.MU) -> float:
+def _printed_ratio(B: float, mu: float) -> float:
     below = B <= 5  # the threshold that the text has
     vegas, reno = (
         validation.appendix(0.08, B, "printed") if below else scenes.model(0.08, B, "printed", mu)
@@ -266,13 +266,13 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
             "section 4, ratio Vegas/Reno at B = 5",
             "Vegas over Reno at a buffer of 5, T 80 ms",
             partial(_ratio, 5.0),
-            closed=partial(_printed_ratio, 5.0),
+            closed=partial(_printed_ratio, 5.0, scenes.MU),
         ),
         Headline(
             "section 4, ratio Vegas/Reno at B = 10",
             "Vegas over Reno at a buffer of 10, T 80 ms",
             partial(_ratio, 10.0),
-            closed=partial(_printed_ratio, 10.0),
+            closed=partial(_printed_ratio, 10.0, scenes.MU),
         ),
         Headline(
             "section 3, hypothesis 5 at B = 20: Vegas loses too",

@@ -93,7 +93,7 @@ def family(scenario: Scenario) -> str:
         parts.append("true baseRTTs")
     if any(flow.delay_noise for flow in flows):
         parts.append("random delay")
-    if any(flow.arrivals != "once" for flow in flows):
+    if scenario.random_arrivals:
         parts.append("Web traffic")
     if len(scenario.links) > 1:
         parts.append("several links")

@@ -23,7 +23,7 @@ from vegasmodel.metrics import Floats
 __all__ = ["measure", "store"]
 
 
-def store(again: bool = False) -> None:
+def store(*, again: bool) -> None:
     """Write ``reference.json``; with ``again``, all its runs are made anew."""
     runs = Runs(live=again, keep=True)
     for paper in PAPERS:

@@ -303,15 +303,16 @@ def advantage(rates: Floats) -> Floats:
 # --- 3.1.3 and (9): derivatives --------------------------------------------------------------
 
 
-def slope(f: Callable[[float], float], at: float, h: float = 1e-6) -> float:
+def slope(f: Callable[[float], float], at: float) -> float:
     """Derivative by central differences with one step of extrapolation.
 
-    The error is of order h^4.
+    The error is of order h^4, where h is the step.
     """
 
     def central(step: float) -> float:
         return (f(at + step) - f(at - step)) / (2 * step)
 
+    h = 1e-6
     return (4 * central(h) - central(2 * h)) / 3
 
 

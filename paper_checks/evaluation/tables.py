@@ -436,10 +436,10 @@ TABLE_4 = {
 COUNTED = 105.0  # s: from 15 s to the end
 
 
-def red(law: str, maximum: float, minimum: float = 3.0) -> Scenario:
+def red(law: str, maximum: float) -> Scenario:
     """Table 4: one source against Vegas at a RED queue whose buffer equals the upper threshold."""
     maximum = float(maximum)
-    queue = Red(min_threshold=minimum, max_threshold=maximum)
+    queue = Red(min_threshold=3.0, max_threshold=maximum)
     return pair(law, "vegas", buffer=maximum, queue=queue)
 
 
