@@ -109,45 +109,71 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     completed = copy.deepcopy(dict(table))
     draft = _draft(completed, link_gaps, gaps)
     pairing = pair(trace, draft)
-    order = pairing.order
     trace, _ = in_packets_of(pairing)
-    over_base = {
-        trace.flows[i]
-        for i, member in zip(order, draft.members, strict=True)
-        if STACKS[member.flow.variant].backlog_over_base
-    }
-    stated = draft.links[0].capacity if len(links) == 1 and "capacity" in links[0] else None
-    stated = None if stated is None else stated / _mean_size(trace, order, draft)
-    known = estimate(trace, over_base, stated)
-    known = dataclasses.replace(known, capacity=_by_bytes(known.capacity, trace, order, draft))
+    known = _estimates(trace, pairing.order, draft, "capacity" not in link_gaps)
     plain = "buffer" in link_gaps and isinstance(draft.links[0].queue, DropTail)
     if not plain or "loss" in links[0]:
         known = dataclasses.replace(known, loss=None)
     filled += [_link(key, known, draft, trace) for key in link_gaps]
     filled += [_filled("link[0].loss", known.loss, 0.0)] if known.loss is not None else []
-    for g, missing in enumerate(gaps):
-        names = [
-            trace.flows[i]
-            for i, member in zip(order, draft.members, strict=True)
-            if member.group == g
-        ]
-        if "rtt" in missing:
-            filled.append(_rtt(g, names, known))
-        if "alpha" in missing:
-            variant, both = draft.flows[g].variant, "beta" not in flows[g]
-            if STACKS[variant].shared_thresholds:
-                names = [
-                    trace.flows[i]
-                    for i, member in zip(order, draft.members, strict=True)
-                    if member.flow.variant == variant and "alpha" in gaps[member.group]
-                ]
-            found = [known.alpha[name] for name in names if name in known.alpha]
-            filled += _thresholds(g, found, draft.flows[g], both)
+    filled += _of_flows(trace, pairing.order, draft, known, gaps, flows)
     _put(completed, [entry for entry in filled if not entry.key.startswith("run.")])
     try:
         return Scenario.from_dict(completed), tuple(filled)
     except FieldError as error:
         raise EstimateError(error, _names_at(error.field, pairing)) from None
+
+
+def _estimates(
+    trace: Trace, order: Sequence[int], draft: Scenario, capacity_stated: bool
+) -> Estimates:
+    """What the trace tells, with the capacity in packets of the scenario's ``packet_size``.
+
+    For each flow of the scenario, ``order`` has its index in the trace. ``capacity_stated`` says
+    whether the file has the capacity of its only link.
+    """
+    over_base = {
+        trace.flows[i]
+        for i, member in zip(order, draft.members, strict=True)
+        if STACKS[member.flow.variant].backlog_over_base
+    }
+    stated = None
+    if len(draft.links) == 1 and capacity_stated:
+        stated = draft.links[0].capacity / _mean_size(trace, order, draft)
+    known = estimate(trace, over_base, stated)
+    return dataclasses.replace(known, capacity=_by_bytes(known.capacity, trace, order, draft))
+
+
+def _of_flows(
+    trace: Trace,
+    order: Sequence[int],
+    draft: Scenario,
+    known: Estimates,
+    gaps: list[list[str]],
+    tables: list[Mapping[str, Any]],
+) -> list[Filled]:
+    """The estimates of the keys that the tables ``[[flow]]`` of the file lack.
+
+    ``gaps`` has the missing ones of the keys ``rtt`` and ``alpha`` for each of these ``tables``.
+    For each flow of the scenario, ``order`` has its index in the trace.
+    """
+    named = [(trace.flows[i], member) for i, member in zip(order, draft.members, strict=True)]
+    filled = []
+    for g, missing in enumerate(gaps):
+        names = [name for name, member in named if member.group == g]
+        if "rtt" in missing:
+            filled.append(_rtt(g, names, known))
+        if "alpha" in missing:
+            variant, both = draft.flows[g].variant, "beta" not in tables[g]
+            if STACKS[variant].shared_thresholds:
+                names = [
+                    name
+                    for name, member in named
+                    if member.flow.variant == variant and "alpha" in gaps[member.group]
+                ]
+            found = [known.alpha[name] for name in names if name in known.alpha]
+            filled += _thresholds(g, found, draft.flows[g], both)
+    return filled
 
 
 def _scenario_of(trace: Trace, table: Mapping[str, Any]) -> Scenario | None:
