@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-    from vegasmodel.packets.completion import Filled
+    from vegasmodel.packets.filled import Filled
     from vegasmodel.packets.trace import Trace
 
 

@@ -19,8 +19,9 @@ from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, printable, write
 from vegasmodel.packets.ack_delays import ack_delays
 from vegasmodel.packets.activity import ends_early, idle_flows
-from vegasmodel.packets.completion import DEFAULT, EstimateError, Filled, complete
+from vegasmodel.packets.completion import DEFAULT, EstimateError, complete
 from vegasmodel.packets.estimate import estimate, first_windows
+from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.sizes import HEADERS, packet_sizes

@@ -7,7 +7,7 @@ link's capacity and buffer, and the probability ``loss`` of random losses.
 If the duration is missing, the run is taken to end with the trace. The warm-up is the time before
 averages begin. If it is missing, and its default is too long or too short for the trace, it usually
 lasts until the last flow has started, plus a third of the time from then to the trace's end
-(``_warmup``).
+(``run_times``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
@@ -29,61 +29,28 @@ import dataclasses
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.rules import Quantity
 from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
-from vegasmodel.packets.activity import ends_early, idle_flows
 from vegasmodel.packets.buffer import lost_packets
 from vegasmodel.packets.estimate import Estimates, estimate
 from vegasmodel.packets.estimated import Estimate
+from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.pairing import Pairing, pair
+from vegasmodel.packets.run_times import as_long_as
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
-from vegasmodel.scenario import DropTail, Flow, Run, Scenario
-from vegasmodel.scenario.parts import WARMUP
+from vegasmodel.scenario import DropTail, Flow, Scenario
 from vegasmodel.stacks import STACKS
 
-__all__ = ["DEFAULT", "EstimateError", "Filled", "complete"]
+__all__ = ["DEFAULT", "EstimateError", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders, valid beside any other values
-LEAST = 0.2  # averages should cover at least this part of a trace
 DEFAULT = "the trace cannot tell: the default"
-
-
-@dataclass(frozen=True)
-class Filled:
-    """The estimate of a key that a scenario file leaves out.
-
-    ``key`` names it, such as ``link[0].buffer``. The trace agrees with all values from ``low`` to
-    ``high``; ``value`` is the estimate, in ``unit``. ``how`` says how the estimate was found. If
-    the trace does not tell a buffer or alpha, ``value`` is the default of the key. ``default`` is
-    the key's default. It is ``None`` if the key has none, or one that depends on the trace.
-    """
-
-    key: str
-    value: float
-    low: float
-    high: float
-    unit: str
-    how: str
-    default: float | None = None
-
-    @property
-    def replaces_default(self) -> bool:
-        """Whether the estimate is another value than the key's default."""
-        return self.default is not None and self.value != self.default
-
-    def to_json(self) -> dict[str, Any]:
-        """The estimate as a dictionary for JSON; an infinite value becomes ``None``."""
-        data = dataclasses.asdict(self)
-        finite = {k: v for k, v in data.items() if not isinstance(v, float) or math.isfinite(v)}
-        return dict.fromkeys(data) | finite
 
 
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
@@ -97,7 +64,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     made_from = _scenario_of(trace, table)
     if made_from is not None:
         return made_from, ()
-    table, filled = _as_long_as(trace, table)
+    table, filled = as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
     link_gaps = [key for key in ("capacity", "buffer") if len(links) == 1 and key not in links[0]]
     gaps = [
@@ -244,73 +211,6 @@ def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float:
         return 1.0
     packets = np.nan_to_num(delivered[list(order)])
     return float(packets @ sizes / packets.sum() / draft.packet_size) if packets.sum() > 0 else 1.0
-
-
-def _as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
-    """Fill in a missing ``duration`` and ``warmup`` of a scenario file, so that they fit the trace.
-
-    A missing duration becomes the end of the trace, and a missing warm-up becomes the time that
-    ``_warmup`` returns. Both keep their defaults if these fit: if the file states a duration and
-    the trace is at least as long, or if the file states none and the trace ends exactly at the
-    default duration.
-
-    Returns the completed table, and the list of the values that were filled in.
-    """
-    run = table.get("run", {})
-    end = float(trace.edges[-1])
-    if not isinstance(run, Mapping):
-        return table, []
-    stated = _stated_duration(run)
-    if end == Run().duration if stated is None else end >= stated:
-        return table, []
-    found = {"duration": (end, "the end of the trace"), "warmup": _warmup(trace)}
-    found = {key: value for key, value in found.items() if key not in run}  # run keeps its values
-    times = {key: f"{value!r} s" for key, (value, _) in found.items()}
-    filled = [Filled(f"run.{k}", v, v, v, "s", how) for k, (v, how) in found.items()]
-    return {**table, "run": {**run, **times}}, filled
-
-
-def _stated_duration(run: Mapping[str, Any]) -> float | None:
-    """The ``duration`` of a file's table ``[run]``, s; ``None`` if it is missing or not a time."""
-    try:
-        return Quantity("time").read(run["duration"], "duration", None)
-    except (KeyError, FieldError):
-        return None
-
-
-def _warmup(trace: Trace) -> tuple[float, str]:
-    """The time at which averages of a trace should begin, s, and a text on how it was chosen.
-
-    Usually averages begin a third of the way from the last flow's start to the end of the trace.
-    But they begin at most ``WARMUP``, the longest default warm-up, after this start. The last flow
-    may start so late that the averages would cover less than the fraction ``LEAST`` of the trace.
-    Then averages begin after a third of the whole trace, but at most ``WARMUP`` after its
-    beginning. If the trace has only one interval, they begin at 0, because no part of it can be
-    left out.
-
-    If all flows with much to send end before the trace does (``ends_early``), their last packet
-    counts as the end of the trace. Nothing can be averaged after it.
-    """
-    if len(trace.edges) == 2:
-        return 0.0, "the trace has one interval, of which no part can be left out"
-    stops, idle = ends_early(trace), idle_flows(trace)
-    last = [stops.get(flow, math.inf) for flow in trace.flows if flow not in idle]
-    end = min(max(last, default=math.inf), float(trace.edges[-1]))
-    word = "last packet" if end < trace.edges[-1] else "end of the trace"
-    firsts = trace.known("first")
-    starts = np.zeros(0) if firsts is None else firsts[firsts < end]
-    start = float(np.nanmax(starts, initial=trace.begin))
-    third = (end - start) / 3.0
-    if end - start - min(third, WARMUP) < LEAST * (end - trace.begin):
-        start, third = trace.begin, (end - trace.begin) / 3.0
-        begin = "the trace's begin"
-        how = f"a third of the {f'time to the {word}' if end < trace.edges[-1] else 'trace'}"
-    else:
-        begin = "the last flow's start"
-        how = f"a third of the time from the last flow's start to the {word}"
-    return (
-        (start + third, how) if third <= WARMUP else (start + WARMUP, f"{WARMUP:g} s after {begin}")
-    )
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

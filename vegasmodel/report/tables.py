@@ -29,7 +29,7 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 if TYPE_CHECKING:
-    from vegasmodel.packets.completion import Filled
+    from vegasmodel.packets.filled import Filled
 
 MAX_GROUP_COLUMNS = 3  # more groups are shown in rows, with a column per model
 MAX_GROUP_ROWS = 50  # rows

@@ -1,0 +1,88 @@
+"""Fits the duration and the warm-up of a scenario file to a trace, if the file leaves them out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from vegasmodel.fields.rules import Quantity
+from vegasmodel.fields.units import FieldError
+from vegasmodel.packets.activity import ends_early, idle_flows
+from vegasmodel.packets.filled import Filled
+from vegasmodel.packets.trace import Trace
+from vegasmodel.scenario import Run
+from vegasmodel.scenario.parts import WARMUP
+
+__all__ = ["as_long_as"]
+
+LEAST = 0.2  # averages should cover at least this part of a trace
+
+
+def as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[Filled]]:
+    """Fill in a missing ``duration`` and ``warmup`` of a scenario file, so that they fit the trace.
+
+    A missing duration becomes the end of the trace, and a missing warm-up becomes the time that
+    ``_warmup`` returns. Both keep their defaults if these fit: if the file states a duration and
+    the trace is at least as long, or if the file states none and the trace ends exactly at the
+    default duration.
+
+    Returns the completed table, and the list of the values that were filled in.
+    """
+    run = table.get("run", {})
+    end = float(trace.edges[-1])
+    if not isinstance(run, Mapping):
+        return table, []
+    stated = _stated_duration(run)
+    if end == Run().duration if stated is None else end >= stated:
+        return table, []
+    found = {"duration": (end, "the end of the trace"), "warmup": _warmup(trace)}
+    found = {key: value for key, value in found.items() if key not in run}  # run keeps its values
+    times = {key: f"{value!r} s" for key, (value, _) in found.items()}
+    filled = [Filled(f"run.{k}", v, v, v, "s", how) for k, (v, how) in found.items()]
+    return {**table, "run": {**run, **times}}, filled
+
+
+def _stated_duration(run: Mapping[str, Any]) -> float | None:
+    """The ``duration`` of a file's table ``[run]``, s; ``None`` if it is missing or not a time."""
+    try:
+        return Quantity("time").read(run["duration"], "duration", None)
+    except (KeyError, FieldError):
+        return None
+
+
+def _warmup(trace: Trace) -> tuple[float, str]:
+    """The time at which averages of a trace should begin, s, and a text on how it was chosen.
+
+    Usually averages begin a third of the way from the last flow's start to the end of the trace.
+    But they begin at most ``WARMUP``, the longest default warm-up, after this start. The last flow
+    may start so late that the averages would cover less than the fraction ``LEAST`` of the trace.
+    Then averages begin after a third of the whole trace, but at most ``WARMUP`` after its
+    beginning. If the trace has only one interval, they begin at 0, because no part of it can be
+    left out.
+
+    If all flows with much to send end before the trace does (``ends_early``), their last packet
+    counts as the end of the trace. Nothing can be averaged after it.
+    """
+    if len(trace.edges) == 2:
+        return 0.0, "the trace has one interval, of which no part can be left out"
+    stops, idle = ends_early(trace), idle_flows(trace)
+    last = [stops.get(flow, math.inf) for flow in trace.flows if flow not in idle]
+    end = min(max(last, default=math.inf), float(trace.edges[-1]))
+    word = "last packet" if end < trace.edges[-1] else "end of the trace"
+    firsts = trace.known("first")
+    starts = np.zeros(0) if firsts is None else firsts[firsts < end]
+    start = float(np.nanmax(starts, initial=trace.begin))
+    third = (end - start) / 3.0
+    if end - start - min(third, WARMUP) < LEAST * (end - trace.begin):
+        start, third = trace.begin, (end - trace.begin) / 3.0
+        begin = "the trace's begin"
+        how = f"a third of the {f'time to the {word}' if end < trace.edges[-1] else 'trace'}"
+    else:
+        begin = "the last flow's start"
+        how = f"a third of the time from the last flow's start to the {word}"
+    return (
+        (start + third, how) if third <= WARMUP else (start + WARMUP, f"{WARMUP:g} s after {begin}")
+    )
