@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from vegasmodel import laws
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import FieldError, printable, write
-from vegasmodel.packets.ack_delays import ack_delays
+from vegasmodel.packets.ack_delays import AckDelay, ack_delays
 from vegasmodel.packets.activity import ends_early, idle_flows
 from vegasmodel.packets.completion import DEFAULT, EstimateError, complete
 from vegasmodel.packets.estimate import estimate, first_windows
@@ -31,6 +31,9 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
 
+# Comments on keys of the file. A key's place is "link", "flow" or "" (the top of the file), the
+# number of its table, and its name.
+Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
 
@@ -123,7 +126,29 @@ def from_trace(
     part_of_rtt = TOO_SHORT in notes.values()  # RTTs that do not show the queueing delay
     if "captured-at-the-sender" in trace.doubts:
         notes = {k: TOO_SHORT + AT_RECEIVER if v == TOO_SHORT else v for k, v in notes.items()}
-    run: dict[str, Any] = {}
+    notes |= _put(table, filled, scenario, part_of_rtt=part_of_rtt)
+    notes |= _flow_notes(table["flow"], trace, delays)
+    notes["", 0, "estimated_from"] = "without this line the values count as known"
+    told = {"variant": all("variant" in flow for flow in table["flow"]), "delayed_ack": delays}
+    untold = [key for key in UNTOLD if not told.get(key)]
+    guesses = (*_guessed(notes), *untold)
+    table["guesses"] = list(guesses)
+    notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
+    text = _commented(toml_file.write(table), notes | _size_note(trace))
+    head = HEAD + "".join(UNTOLD[key] for key in untold)
+    text = head + _doubts(trace) + text + _left_out(trace, flows, idle)
+    return text, filled, guesses
+
+
+def _put(
+    table: dict[str, Any], filled: Sequence[Filled], scenario: Scenario, *, part_of_rtt: bool
+) -> Notes:
+    """Write the estimates into ``table``, and return a comment on each.
+
+    ``part_of_rtt`` says that the trace's RTTs do not show the queueing delay. Then they tell no
+    buffer either, and the table gets a guess.
+    """
+    notes, run = Notes(), dict[str, str]()
     for entry in filled:
         if entry.key.startswith("run."):
             run[entry.key[4:]] = _moment(entry.value)
@@ -137,7 +162,20 @@ def from_trace(
                 table[kind][i][key], notes[place] = "1 BDP", GUESS
             elif key == "buffer" and table[kind][i][key] == "inf":
                 table[kind][i][key], notes[place] = _unseen(entry, scenario, notes[place])
-    for i, flow in enumerate(table["flow"]):
+    if run:
+        table["run"] = run
+    return notes
+
+
+def _flow_notes(
+    flows: Sequence[Mapping[str, Any]], trace: Trace, delays: Mapping[str, AckDelay]
+) -> Notes:
+    """Comments on the keys ``law``, ``stop`` and ``delayed_ack`` of the tables ``[[flow]]``.
+
+    ``delays`` has for flows of the trace whether their receivers delay ACKs.
+    """
+    notes = Notes()
+    for i, flow in enumerate(flows):
         ran = trace.controls.get(flow["match"])
         if ran is None:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -150,18 +188,7 @@ def from_trace(
             known = delays[flow["match"]]
             said = "estimate" if known.certain else "a guess"
             notes["flow", i, "delayed_ack"] = f"{said}: {known.how}"
-    if run:
-        table["run"] = run
-    notes["", 0, "estimated_from"] = "without this line the values count as known"
-    told = {"variant": all("variant" in flow for flow in table["flow"]), "delayed_ack": delays}
-    untold = [key for key in UNTOLD if not told.get(key)]
-    guesses = (*_guessed(notes), *untold)
-    table["guesses"] = list(guesses)
-    notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
-    text = _commented(toml_file.write(table), notes | _size_note(trace))
-    head = HEAD + "".join(UNTOLD[key] for key in untold)
-    text = head + _doubts(trace) + text + _left_out(trace, flows, idle)
-    return text, filled, guesses
+    return notes
 
 
 def _with_printable_names(trace: Trace) -> Trace:
@@ -175,7 +202,7 @@ def _with_printable_names(trace: Trace) -> Trace:
     return dataclasses.replace(trace, data=trace.data.assign_coords(flow=names), controls=controls)
 
 
-def _guessed(notes: Mapping[tuple[str, int, str], str]) -> tuple[str, ...]:
+def _guessed(notes: Notes) -> tuple[str, ...]:
     """The keys whose values are guesses, such as ``buffer`` and ``law of 2 flows``."""
     keys = [(kind, key) for (kind, _, key), said in notes.items() if said.startswith("a guess")]
     found = []
@@ -195,15 +222,13 @@ def _doubts(trace: Trace) -> str:
     return "".join(f"# In doubt, {k}: {printable(said)}.\n" for k, said in found.items())
 
 
-def _completed(
-    table: dict[str, Any], trace: Trace
-) -> tuple[Scenario, tuple[Filled, ...], dict[tuple[str, int, str], str]]:
+def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...], Notes]:
     """Complete ``table`` with estimates from the trace, or with guesses where there are none.
 
     The guesses are written to ``table``. Returns the scenario, the estimates, and a comment on each
     guess.
     """
-    notes: dict[tuple[str, int, str], str] = {}
+    notes = Notes()
     rtt = RTT
     while True:
         try:
@@ -274,7 +299,7 @@ def _sizes(trace: Trace) -> list[str | None]:
     return [f"{size:.6g} B" if np.isfinite(size) else None for size in packet_sizes(trace)]
 
 
-def _size_note(trace: Trace) -> dict[tuple[str, int, str], str]:
+def _size_note(trace: Trace) -> Notes:
     note = trace.provenance.get("packet_size", "")
     if trace.known("packet_size") is None:
         note = f"the trace's payload and {HEADERS} B of headers"
@@ -395,7 +420,7 @@ def _place(key: str) -> tuple[str, int, str] | None:
     return (kind, int(number), attribute) if dot and bracket else None
 
 
-def _commented(text: str, notes: dict[tuple[str, int, str], str]) -> str:
+def _commented(text: str, notes: Notes) -> str:
     lines, kind, count = [], "", {"link": -1, "flow": -1}
     for line in text.splitlines():
         if line.startswith("[["):
