@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from paper_checks.findings.page import Page, table
+from paper_checks.podlesny import isolation
 from paper_checks.podlesny.changes import HALF, SETTINGS, rates
 from paper_checks.podlesny.experiments import BY_NS3, RATIOS, index, loss
 from paper_checks.podlesny.isolation import AT_FEW, fairness
@@ -16,7 +17,6 @@ from vegasmodel.plots.style import BLUE, DASHES, GREY, RED, figure, legend, tidy
 __all__ = ["page"]
 
 KINDS: tuple[Compared, ...] = ("rd", "red", "droptail")
-MIXES = (0.5, 1.0, 2.0, 3.0)  # that ns-3 ran
 
 
 def _sweep(runs: Runs) -> np.ndarray:
@@ -64,33 +64,65 @@ CAPTION = (
 )
 
 
-def _text(rows: np.ndarray, runs: Runs) -> str:
-    marked, single = [], {}
+def _by_cbq(rows: np.ndarray) -> str:
+    """The table of relative fairness and loss rates in ns-2."""
+    cells = [
+        [f"{r[0]:g}", f"{r[1]:.2f} +- {r[2]:.2f}", f"{r[3]:.2f} %", f"{r[4]:.2f} %"] for r in rows
+    ]
+    return table(
+        ["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells
+    )
+
+
+def _marked(runs: Runs) -> str:
+    """The table of throughputs of flows with right and with wrong marks."""
+    rows = []
     for who, masked in CASES:
         own, others = (1, 0) if masked[1] else (0, 1)
         for setting in SETTINGS:
             right = rates(dumbbell(), setting, runs).mean(axis=0)
-            wrong = rates(dumbbell(masked=masked), setting, runs)
-            if masked == (1, 0):
-                single[setting] = ", ".join(f"{rate:.0f}" for rate in wrong[:, 2])
-            figures = right[own], wrong[:, 2].mean(), wrong[:, others].mean()
-            marked.append([who, setting, *(f"{figure:.1f}" for figure in figures)])
-    cells = [
-        [f"{r[0]:g}", f"{r[1]:.2f} +- {r[2]:.2f}", f"{r[3]:.2f} %", f"{r[4]:.2f} %"] for r in rows
-    ]
-    fair = rows[np.abs(rows[:, 1] - 1) <= 0.15, 0]
-    exact = [
+            wrong = rates(dumbbell(masked=masked), setting, runs).mean(axis=0)
+            figures = right[own], wrong[2], wrong[others]
+            rows.append([who, setting, *(f"{figure:.1f}" for figure in figures)])
+    return table(WRONG, rows)
+
+
+def _single(setting: str, runs: Runs) -> str:
+    """The throughputs of a single NewReno flow with Vegas's mark, in each run."""
+    return ", ".join(f"{rate:.0f}" for rate in rates(dumbbell(masked=(1, 0)), setting, runs)[:, 2])
+
+
+def _one_way() -> str:
+    """The table of relative fairness by the queue in ns-3, with flows in one direction."""
+    rows = [
         [f"{ratio:g}", *(f"{fairness(ratio, kind).index[0]:.2f}" for kind in KINDS)]
-        for ratio in MIXES
+        for ratio in isolation.RATIOS
     ]
+    return table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], rows)
+
+
+def _both_ways(runs: Runs) -> str:
+    """The table of relative fairness by router and by CBQ, with flows in both directions."""
+    rows = []
+    for ratio in BY_NS3["NewReno"]:
+        scenario = dumbbell(round(N * ratio), N)
+        found = (index(runs, scenario, exact).mean() for exact in (True, False))
+        rows.append([f"{ratio:g}", *(f"{value:.2f}" for value in found)])
+    return table(["NewReno per Vegas", "router", "CBQ"], rows)
+
+
+def _at_few() -> str:
+    """The table of relative fairness with 0.1 NewReno flows per Vegas flow, by thresholds."""
     few = {(a, b): fairness(0.1, "rd", a, b).index for a, b in AT_FEW}
-    at_few = [[f"{a}, {b}", f"{mean:.2f} +- {se:.2f}"] for (a, b), (mean, se) in few.items()]
-    both = [dumbbell(round(N * ratio), N) for ratio in BY_NS3["NewReno"]]
-    two_way = [
-        [f"{ratio:g}", *(f"{index(runs, scenario, exact).mean():.2f}" for exact in (True, False))]
-        for ratio, scenario in zip(BY_NS3["NewReno"], both, strict=True)
-    ]
-    fewest = ", ".join(f"{value:.2f}" for value in index(runs, both[0], exact=True))
+    rows = [[f"{a}, {b}", f"{mean:.2f} +- {se:.2f}"] for (a, b), (mean, se) in few.items()]
+    return table(["alpha, beta in ns-3", "relative fairness"], rows)
+
+
+def _text(rows: np.ndarray, runs: Runs) -> str:
+    fair = rows[np.abs(rows[:, 1] - 1) <= 0.15, 0]
+    router_both_ways, router_one_way = (_single(setting, runs) for setting in SETTINGS[:2])
+    few = dumbbell(round(N * BY_NS3["NewReno"][0]), N)
+    fewest = ", ".join(f"{value:.2f}" for value in index(runs, few, exact=True))
     return f"""The paper `podlesny` (Podlesny and Williamson) proposes Rate-Delay (RD) services. A
 router has two queues: one for flows that want throughput, and one for flows that want low delay.
 The paper makes two claims. First, a NewReno flow in one queue and a Vegas flow in the other get the
@@ -106,7 +138,7 @@ The table has the *relative fairness*, which is the throughput of a Vegas flow d
 NewReno flow, and the loss rates of both.  The first column has the number of NewReno flows per
 Vegas flow:
 
-{table(["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells)}
+{_by_cbq(rows)}
 
 **What remains true.** The claim of equal throughputs is right to within 0.15 (the relative fairness
 is between 0.85 and 1.15) if there are {fair.min():g} to {fair.max():g} NewReno flows per Vegas
@@ -139,7 +171,7 @@ paper.
 - Setting "CBQ, both ways": class-based queueing (CBQ) in ns-2 instead of the router. As many flows
 run in the reverse direction as forward.
 
-{table(WRONG, marked)}
+{_marked(runs)}
 
 Does a NewReno flow gain if it marks its packets as Vegas packets? Its packets then join the queue
 for low delay. Section V of the paper `podlesny` says that the flow "could" gain throughput. But the
@@ -149,18 +181,17 @@ in the reverse direction.
 
 In the setting of most experiments of the paper `podlesny`, a NewReno flow that marks its packets as
 Vegas packets gets less throughput. This setting has the paper's router, and flows in both
-directions. A single NewReno
-flow with Vegas's mark gets {single[SETTINGS[0]]} pkt/s in three runs of ns-3, less than with the
-right mark. If half of the NewReno flows have the wrong mark, each of them loses more than a quarter
-of its throughput.
+directions. A single NewReno flow with Vegas's mark gets {router_both_ways} pkt/s in three runs of
+ns-3, less than with the right mark. If half of the NewReno flows have the wrong mark, each of them
+loses more than a quarter of its throughput.
 
 In two other settings a single NewReno flow gains if it marks its packets as Vegas packets, and so
 joins the Vegas flows in their queue:
 
 - The first setting is the router of `podlesny` without flows in the reverse direction, as in the
-paper's experiment with sudden changes of the traffic (section IV-G). The Vegas
-flows do not fill their queue, so the NewReno flow finds room there. It gets {single[SETTINGS[1]]}
-pkt/s in three runs of ns-3.
+paper's experiment with sudden changes of the traffic (section IV-G). The Vegas flows do not fill
+their queue, so the NewReno flow finds room there. It gets {router_one_way} pkt/s in three runs of
+ns-3.
 
 - The second setting is class-based queueing (CBQ), with flows in both directions. With CBQ each
 NewReno flow with the wrong mark gains, even if ten of the 20 NewReno flows have it.
@@ -188,13 +219,13 @@ A Vegas flow that is marked as NewReno gets less in all three settings than with
 flow over that of a NewReno flow. All flows run in one direction. The columns are for the router of
 the paper's figure 2 (RD), for RED with ECN and for drop-tail:
 
-{table(["NewReno per Vegas", "RD", "RED/ECN", "DropTail"], exact)}
+{_one_way()}
 
 The next table has the relative fairness: the throughput of a Vegas flow over that of a NewReno
 flow. It compares the router of the paper `podlesny` in ns-3 with class-based queueing (CBQ) in
 ns-2. As many flows run in the reverse direction as forward, as in most experiments of the paper:
 
-{table(["NewReno per Vegas", "router", "CBQ"], two_way)}
+{_both_ways(runs)}
 
 The first row of this table, with 0.1 NewReno flows per Vegas flow, has only two NewReno flows. With
 the router of `podlesny`, the relative fairness in three runs of ns-3 is {fewest}. These values
@@ -205,7 +236,7 @@ per Vegas flow and flows in one direction only. An entry is the mean over runs w
 its standard error. ns-3 rounds Vegas's backlog up, and the papers do not round it. So alpha = 2 in
 ns-3 is the same rule as alpha = 1 in the papers (`docs/ns3.md`):
 
-{table(["alpha, beta in ns-3", "relative fairness"], at_few)}
+{_at_few()}
 
 If flows go in one direction only, the router of `podlesny` gives a Vegas flow and a NewReno flow
 the same throughput to within a tenth, even if there are few NewReno flows."""
