@@ -159,17 +159,22 @@ over the runs is {1e3 * measured.base_rtt[0]:.0f} ms; the true baseRTT is
 {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms."""
 
 
-def _text(tables: list[np.ndarray], runs: Runs) -> str:
+def _fair_alphas(rows: np.ndarray) -> str:
+    """The table of fair alphas at one link, by buffer."""
+
     def cell(value: float) -> str:
         return "none" if np.isnan(value) else f"{value:.1f}"
 
-    head = ["buffer", *NAMES]
-    parts = [table(head, [[f"{r[0]:.0f}", *map(cell, r[1:])] for r in rows]) for rows in tables]
+    return table(["buffer", *NAMES], [[f"{r[0]:.0f}", *map(cell, r[1:])] for r in rows])
+
+
+def _errors(tables: list[np.ndarray]) -> str:
+    """The table of mean relative errors against ns-2, by model and link."""
     errors = [
         np.nanmean(np.abs(rows[:, 2:] - rows[:, 1:2]) / rows[:, 1:2], axis=0) for rows in tables
     ]
     silent = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
-    missed = [
+    cells = [
         [name]
         + [
             f"{error[k]:.1%}"
@@ -178,6 +183,10 @@ def _text(tables: list[np.ndarray], runs: Runs) -> str:
         ]
         for k, name in enumerate(NAMES[1:])
     ]
+    return table(["model", "link of evaluation", "link of devendictis"], cells)
+
+
+def _text(tables: list[np.ndarray], runs: Runs) -> str:
     slopes = [np.polyfit(rows[:, 0], rows[:, 1], 1) for rows in tables]
     lines = [
         f"{slope:.2f} B {'+' if level >= 0 else '-'} {abs(level):.1f}" for slope, level in slopes
@@ -222,17 +231,17 @@ the model's buffer is one packet smaller than ns-2's limit (`docs/ns2.md`).
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms, so the bandwidth-delay product is 2.5 packets).
 Buffers and fair alphas are in packets:
 
-{parts[0]}
+{_fair_alphas(tables[0])}
 
 **Link of `devendictis`** (1080 pkt/s, 80 ms, so the bandwidth-delay product is 86 packets). Buffers
 and fair alphas are in packets:
 
-{parts[1]}
+{_fair_alphas(tables[1])}
 
 The last table has the relative error of the fair alpha against ns-2, as the mean over the buffers
 of each link:
 
-{table(["model", "link of evaluation", "link of devendictis"], missed)}
+{_errors(tables)}
 
 **What remains true.** The fair alpha grows with the buffer B. The model of the paper `devendictis`
 suggests this, because B_th, the buffer above which Vegas's share falls, is proportional to alpha.
