@@ -214,38 +214,12 @@ def assemble(
     import xarray as xr
 
     flows, links = list(flows), [] if links is None else list(links)
-    ends = np.array(times, dtype=np.float64)
-    if ends.ndim != 1:
-        raise FieldError("times", f"shape {ends.shape}", "increasing times in one row")
-    known = ends.size and math.isfinite(begin) and np.all(np.isfinite(ends))
-    if not known or not np.all(np.diff(ends, prepend=begin) > 0):
-        raise FieldError("time", ends[:3].tolist(), "increasing times after begin")
+    ends = _checked_times(times, begin)
     for what, names in (("flow", flows), ("link", links)):
-        if len(set(names)) != len(names) or any(name.endswith("\0") for name in names):
-            raise FieldError(what, names, "names that differ and do not end with NUL")
-        if max(map(len, names), default=0) > MAX_NAME:
-            raise FieldError(what, max(names, key=len), f"names of at most {MAX_NAME} characters")
-    sizes = {"flow": len(flows), "link": len(links)}
-    entries = {}
-    for name in variables:
-        if name not in VARIABLES:
-            raise FieldError("variable", name, f"one of {', '.join(VARIABLES)}")
-    for name, kind in VARIABLES.items():
-        if name not in variables:
-            continue
-        values = np.asarray(variables[name], dtype=np.float64)
-        shape = (sizes[kind.over],) if kind.static else (ends.size, sizes[kind.over])
-        if values.shape != shape:
-            raise FieldError(name, values.shape, f"an array of shape {shape}")
-        if not np.all(np.isnan(values)):
-            if kind.static:
-                values = np.where(
-                    np.isnan(values), np.nan, values
-                )  # every NaN becomes the same NaN, because JSON has only null
-            dims = (kind.over,) if kind.static else ("time", kind.over)
-            entries[name] = (dims, values, {"units": kind.unit, "long_name": kind.meaning})
+        _check_names(what, names)
+    sizes = {"time": ends.size, "flow": len(flows), "link": len(links)}
     coordinates = {"time": ends, "flow": _text(flows), "link": _text(links)}
-    data = xr.Dataset(entries, coords=coordinates)
+    data = xr.Dataset(_entries(variables, sizes), coords=coordinates)
     data["time"].attrs["units"] = "s"
     return Trace(
         data,
@@ -256,6 +230,51 @@ def assemble(
         dict(controls or {}),
         dict(doubts or {}),
     )
+
+
+def _checked_times(times: ArrayLike, begin: float) -> Floats:
+    """The ends of the intervals as an array; ``FieldError`` unless they grow from ``begin`` on."""
+    ends = np.array(times, dtype=np.float64)
+    if ends.ndim != 1:
+        raise FieldError("times", f"shape {ends.shape}", "increasing times in one row")
+    known = ends.size and math.isfinite(begin) and np.all(np.isfinite(ends))
+    if not known or not np.all(np.diff(ends, prepend=begin) > 0):
+        raise FieldError("time", ends[:3].tolist(), "increasing times after begin")
+    return ends
+
+
+def _check_names(what: str, names: list[str]) -> None:
+    """Raise ``FieldError`` unless a trace can have flows or links with these names."""
+    if len(set(names)) != len(names) or any(name.endswith("\0") for name in names):
+        raise FieldError(what, names, "names that differ and do not end with NUL")
+    if max(map(len, names), default=0) > MAX_NAME:
+        raise FieldError(what, max(names, key=len), f"names of at most {MAX_NAME} characters")
+
+
+def _entries(
+    variables: Mapping[str, ArrayLike], sizes: Mapping[str, int]
+) -> dict[str, tuple[tuple[str, ...], Floats, dict[str, str]]]:
+    """The variables as xarray takes them: dimensions, values, and unit and meaning of each.
+
+    ``sizes`` has the number of times, flows and links. A variable without known values is left out.
+    """
+    for name in variables:
+        if name not in VARIABLES:
+            raise FieldError("variable", name, f"one of {', '.join(VARIABLES)}")
+    entries: dict[str, tuple[tuple[str, ...], Floats, dict[str, str]]] = {}
+    for name, kind in VARIABLES.items():
+        if name not in variables:
+            continue
+        values = np.asarray(variables[name], dtype=np.float64)
+        dims = (kind.over,) if kind.static else ("time", kind.over)
+        shape = tuple(sizes[each] for each in dims)
+        if values.shape != shape:
+            raise FieldError(name, values.shape, f"an array of shape {shape}")
+        if not np.all(np.isnan(values)):
+            if kind.static:  # every NaN becomes the same NaN, because JSON has only null
+                values = np.where(np.isnan(values), np.nan, values)
+            entries[name] = (dims, values, {"units": kind.unit, "long_name": kind.meaning})
+    return entries
 
 
 def _text(names: list[str]) -> NDArray[np.str_]:
