@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.colors import LogNorm, Normalize, TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
@@ -56,22 +57,7 @@ def heat(
     Raises ``FieldError`` if a panel is not such an array, if no panel contains a number, or if
     ``titles`` or ``across`` do not have one text for each panel.
     """
-    panels = listed(
-        panels, "panels", "DataArrays of xarray, each of numbers and with two dimensions [y, x]"
-    )
-    for panel in panels:
-        kind = getattr(getattr(panel, "dtype", None), "kind", "")
-        if len(getattr(panel, "dims", ())) != 2 or kind not in tuple("iuf"):
-            raise FieldError(
-                "panels",
-                panel,
-                "DataArrays of xarray, each of numbers and with two dimensions [y, x]",
-            )
-    if not any(panel.notnull().any() for panel in panels):
-        raise FieldError("panels", f"{len(panels)} arrays", "an array with a number")
-    for where, texts in (("titles", titles), ("across", across)):
-        if len(listed(texts, where, "texts")) != len(panels):
-            raise FieldError(where, texts, f"{len(panels)} texts, one for each panel")
+    panels = _checked(panels, titles, across)
     fig = figure(5.2 * len(panels), 4.6)
     fig.suptitle(plain(title), x=0.01, ha="left", fontsize="large")
     plots = np.atleast_1d(fig.subplots(1, len(panels)))
@@ -79,19 +65,7 @@ def heat(
     values = [np.asarray(panel.values, dtype=float) for panel in panels]
     norm = _norm(values, ratio=ratio)
     for ax, panel, drawn, said, under in zip(plots, panels, values, titles, across, strict=True):
-        ax.set_facecolor("#bbbbbb")
-        x, y = (_cells(ax, which, panel) for which in ("x", "y"))
-        image = ax.pcolormesh(
-            x.edges, y.edges, np.ma.masked_invalid(drawn), cmap="RdBu", norm=norm, rasterized=True
-        )
-        levels = LINES["ratio" if ratio else "share"]
-        inside = [v for v in levels if np.any(drawn < v) and np.any(drawn > v)]
-        words = any(panel[dim].dtype.kind not in "iuf" for dim in panel.dims)
-        if inside and min(drawn.shape) > 1 and not words:
-            lines = ax.contour(
-                x.middles, y.middles, drawn, levels=inside, colors="black", linewidths=0.9
-            )
-            ax.clabel(lines, fmt="%g", fontsize=8)
+        image = _draw(ax, panel, drawn, norm, LINES["ratio" if ratio else "share"])
         ax.set_title(plain(said), loc="left", fontsize="medium")
         ax.set_xlabel(plain(under))
     plots[0].set_ylabel(plain(up))
@@ -100,6 +74,43 @@ def heat(
         bar.ax.yaxis.set_major_formatter("{x:g}")
         bar.ax.yaxis.set_minor_formatter("")
     return fig
+
+
+def _checked(
+    panels: Sequence[xr.DataArray], titles: Sequence[str], across: Sequence[str]
+) -> Sequence[xr.DataArray]:
+    """The panels; ``FieldError`` if ``heat`` cannot draw them, or lacks a text for one of them."""
+    allowed = "DataArrays of xarray, each of numbers and with two dimensions [y, x]"
+    panels = listed(panels, "panels", allowed)
+    for panel in panels:
+        kind = getattr(getattr(panel, "dtype", None), "kind", "")
+        if len(getattr(panel, "dims", ())) != 2 or kind not in tuple("iuf"):
+            raise FieldError("panels", panel, allowed)
+    if not any(panel.notnull().any() for panel in panels):
+        raise FieldError("panels", f"{len(panels)} arrays", "an array with a number")
+    for where, texts in (("titles", titles), ("across", across)):
+        if len(listed(texts, where, "texts")) != len(panels):
+            raise FieldError(where, texts, f"{len(panels)} texts, one for each panel")
+    return panels
+
+
+def _draw(
+    ax: Axes, panel: xr.DataArray, values: Floats, norm: Normalize, levels: Sequence[float]
+) -> QuadMesh:
+    """Draw one map with lines at some ``levels``, and return the coloured cells."""
+    ax.set_facecolor("#bbbbbb")
+    x, y = (_cells(ax, which, panel) for which in ("x", "y"))
+    image = ax.pcolormesh(
+        x.edges, y.edges, np.ma.masked_invalid(values), cmap="RdBu", norm=norm, rasterized=True
+    )
+    inside = [v for v in levels if np.any(values < v) and np.any(values > v)]
+    words = any(panel[dim].dtype.kind not in "iuf" for dim in panel.dims)
+    if inside and min(values.shape) > 1 and not words:
+        lines = ax.contour(
+            x.middles, y.middles, values, levels=inside, colors="black", linewidths=0.9
+        )
+        ax.clabel(lines, fmt="%g", fontsize=8)
+    return image
 
 
 def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
