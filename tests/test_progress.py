@@ -22,7 +22,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel.engines.delayed import feedback as delayed
-from vegasmodel.engines.fluid import continuous, cycle
+from vegasmodel.engines.fluid import continuous, cycle, pauses
 from vegasmodel.engines.fluid import run as fluid
 from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds import batch as rounds_batch
@@ -443,17 +443,9 @@ def test_a_batch_says_how_many_scenarios_are_computed() -> None:
         assert any(0 < number < 5 for number in done)
 
 
-PAUSES = """
-import hashlib
-import sys
-import numpy as np
-from vegasmodel.engines.fluid import pauses
-if len(sys.argv) > 1:
-    pauses.PAUSE = int(sys.argv[1])  # compiled into the simulator
-import vegasmodel as vm
-from vegasmodel.engines.fluid import run
-said = hashlib.sha256()
-for variant in ("paper", "ns2"):
+@pytest.mark.parametrize("variant", ["paper", "ns2"])
+def test_pauses_change_no_digit_of_fluid(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A usual piece has more steps than the whole run, so the run then never pauses."""
     flows = [
         vm.Flow("vegas", "60 ms", alpha=1, beta=3, variant=variant),
         vm.Flow("reno", "83 ms", count=2),
@@ -461,23 +453,16 @@ for variant in ("paper", "ns2"):
     ]
     link = vm.Link("1000 pkt/s", buffer="20 pkt")
     case = vm.Scenario([link], flows, run=vm.Run(duration="60 s", warmup="10 s"))
-    found = run.run(case, sample=0.7, runs=1)
-    for part in (found.throughput, found.window, found.queue, found.lost, found.rtt_mean):
-        said.update(np.ascontiguousarray(part).tobytes())
-print(said.hexdigest())
-"""
-
-
-def test_pauses_change_no_digit_of_fluid(tmp_path: Path) -> None:
-    """The second run has fewer steps than a piece usually has, so it never pauses."""
-    said = {
-        subprocess.run(
-            [sys.executable, "-c", PAUSES, *pause],
-            env=os.environ | cache, capture_output=True, text=True, check=True,
-        ).stdout
-        for pause, cache in ((["64"], {"NUMBA_CACHE_DIR": str(tmp_path)}), ([], {}))
-    }  # fmt: skip
-    assert len(said) == 1
+    pieces, said = [], []
+    monkeypatch.setattr(pauses.threads, "check", lambda: pieces.append(pauses.PAUSE))
+    for pause in (pauses.PAUSE, 64):
+        monkeypatch.setattr(pauses, "PAUSE", pause)
+        found = fluid.run(case, sample=0.7, runs=1)
+        parts = (found.throughput, found.window, found.queue, found.lost, found.rtt_mean)
+        said.append([part.tobytes() for part in parts])
+    assert said[0] == said[1]
+    assert len(pieces) - pieces.count(64) == 2  # up to the end of the warm-up, and of the run
+    assert pieces.count(64) > 20
 
 
 def test_no_two_statuses_are_one() -> None:

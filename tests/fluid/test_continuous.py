@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from tests.fluid.scenes import reno, scenario, steady_state, vegas
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous, methods
+from vegasmodel.engines.fluid.pauses import PAUSE
 from vegasmodel.scenario import Drop, DropTail, Flow, Link, Red, Scenario, Staggered, Uniform
 from vegasmodel.status import Status
 
@@ -96,7 +97,7 @@ def test_sliding_is_the_limit_of_ever_steeper_laws():
     arrays = windows_march.workspace(2, 0)
     unsampled = windows_march.samples_at(np.empty(0), flows, state, arrays)
     windows_march.march(
-        flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, unsampled, arrays
+        flows, state, 1080.0, math.inf, 0, 3.0, 0.02, False, False, tally, unsampled, arrays, PAUSE
     )
     smoothed = [smooth(w) for w in (0.4, 0.04, 0.004)]
     errors = [np.abs(y - state.window).max() for y in smoothed]
@@ -141,8 +142,9 @@ def test_cycles_that_are_left_out_look_like_those_that_are_computed(rtts):
     record = samples.values
     for end in (200.0, 300.0):
         windows_march.march(
-            flows, state, c, s_max, 0, end, continuous.STEP, False, False, tally, samples, arrays
-        )
+            flows, state, c, s_max, 0, end, continuous.STEP, False, False, tally, samples, arrays,
+            PAUSE,
+        )  # fmt: skip
     assert tally.losses.sum() > 20
     np.testing.assert_allclose(answer.window[1:], record[:2, 1:].T, rtol=1e-6)
     np.testing.assert_allclose(answer.queue[1:, 0], c * record[2, 1:], atol=1e-5)

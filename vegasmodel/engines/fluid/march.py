@@ -234,7 +234,7 @@ def _step_to_event(
 def march(
     p: Flows, y: State, c: float, s_max: float, losers: int, end: float,
     fraction: float, stop_at_loss: bool, skip: bool, out: Tally, samples: Samples,
-    workspace: Workspace,
+    workspace: Workspace, pause: int,
 ) -> int:  # fmt: skip
     """Simulate up to time ``end``, or with ``stop_at_loss`` only up to the first overflow.
 
@@ -247,8 +247,9 @@ def march(
     more steps than ``workspace`` has room for is then not skipped.
 
     Returns ``DONE`` at the time ``end``, ``OVERFLOW`` after a stop at the first overflow, or
-    ``STUCK`` if cutting the windows cannot end an overflow. After every ``PAUSE`` steps it returns
-    ``PAUSED``; the next call goes on as if there had been no pause (``pauses.py``).
+    ``STUCK`` if cutting the windows cannot end an overflow. After ``pause`` steps of all flows
+    together it returns ``PAUSED``; the next call goes on as if there had been no pause
+    (``pauses.py``).
     """
     sampled, k = samples.record_at != 0, samples.following
     on, new, moves, last, mark, before, trail, kept = workspace
@@ -259,7 +260,7 @@ def march(
     jumped = kept[4] != 0.0  # then a short step shows how all moves on
     trend, mean, length = (kept[5], kept[6]), kept[7], kept[8]  # of the last step: slope and length
     kept[0] = 0.0
-    steps = 1 + PAUSE // on.size
+    steps = 1 + pause // on.size
     while y.clock[0] < end and steps > 0:
         steps -= 1
         t = y.clock[0]
@@ -346,7 +347,7 @@ def average_many(
                 while code == PAUSED and not left[0]:
                     code = march(
                         row, y, capacity[k], s_max[k], losers, until, fraction, False, True,
-                        out, unsampled, arrays,
+                        out, unsampled, arrays, PAUSE,
                     )  # fmt: skip
         for i in range(n):
             known = code == DONE and row.start[i] < np.inf

@@ -24,13 +24,14 @@ PAUSED = int(Status.PAUSED)  # a plain integer for Numba
 def whole(march: Callable[..., int], *arguments: Any) -> int:
     """Call ``march`` until the simulation ends; returns the code that says why it ended.
 
-    ``march`` returns ``PAUSED`` when it has only paused. It is then called again with the same
-    ``arguments``; they contain the state from which it goes on.
+    ``march`` takes the ``arguments`` and the length of a piece (``PAUSE``). It returns ``PAUSED``
+    when it has only paused. It is then called again with the same ``arguments``; they contain the
+    state from which it goes on.
     """
     code = PAUSED
     while code == PAUSED:
         threads.check()
-        code = int(march(*arguments))
+        code = int(march(*arguments, PAUSE))
     return code
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.fluid.pauses import PAUSE, PAUSED
+from vegasmodel.engines.fluid.pauses import PAUSED
 from vegasmodel.engines.fluid.records import Tally
 from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
 from vegasmodel.engines.fluid.sampled.drops import first_window_arrives, overflow
@@ -236,6 +236,7 @@ def take_sample(flows: Table[Sender], now: LinkState, out: Tally, record: Floats
 def march(
     flows: Table[Sender], state: Table[LinkState], end: float, link: Bottleneck,
     fraction: float, smooth: bool, until_fall: bool, out: Tally, grid: Floats, record: Floats,
+    pause: int,
 ) -> int:  # fmt: skip
     """Simulate up to time ``end``; with ``until_fall``, only until a window jumps down.
 
@@ -245,8 +246,9 @@ def march(
 
     Returns ``DONE`` at the time ``end``, or ``FELL`` if it has stopped because a window jumped
     down. Returns ``TOO_MANY`` if a flow has too many packets to drop (``drops.overflow``). After
-    every ``PAUSE`` steps it returns ``PAUSED``; the next call goes on as if there had been no pause
-    (``pauses.py``). A lost packet counts as a step, because it may take as long to compute.
+    ``pause`` steps of all flows together it returns ``PAUSED``; the next call goes on as if there
+    had been no pause (``pauses.py``). A lost packet counts as a step, because it may take as long
+    to compute.
 
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
     ``grid``: the windows, the queueing delay, the packets lost so far, and the packets delivered
@@ -261,7 +263,7 @@ def march(
         due = admit(flows, now, link)
         now.delay = delay(flows, now, link.capacity)
     now.paused = False
-    steps = 1 + PAUSE // len(flows)
+    steps = 1 + pause // len(flows)
     while now.time < end and not (until_fall and fell):
         if steps <= 0:
             now.paused, now.sampled, now.due = True, k, due
