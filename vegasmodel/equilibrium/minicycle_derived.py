@@ -263,6 +263,41 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     )
 
 
+def _lag_of_vegas(path: Path, V_b: Floats, q_c: Floats) -> tuple[Floats, Floats]:
+    """For how many round trips Vegas's windows fall too slowly to keep the backlog at its limit.
+
+    V is the sum of the n_V Vegas windows, R that of the n_R Reno windows, q the number of packets
+    in the queue, and M the bandwidth-delay product. So V + R = M + q while the queue is not empty.
+    While Vegas's backlog is at its upper limit (beta in the paper), V = h + X/q (equation (17) of
+    De Vendictis and Baiocchi). Here h is upper.shift and X is upper.pull. At q = q_c and V = V_b
+    the backlog reaches this limit. From then on V should fall along this curve, as R and q grow.
+
+    Can V fall fast enough? Each window changes by at most one packet per round trip, so R grows
+    by n_R packets and V falls by at most n_V. On the curve V falls by less than R grows, because
+    q = V + R - M grows. So V can follow the curve if n_R <= n_V. If n_R > n_V, the curve
+    may be too steep at first. Then V falls by n_V packets per round trip and q grows by
+    n_R - n_V. V stays above the curve for ``lag`` round trips, and is on it again when
+
+        (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X = (V_b - h) q_c.
+
+    One solution is lag = 0, the start. The other is lag = (V_b - h)/n_V - q_c/(n_R - n_V). If
+    this is negative, V can follow the curve from the start, and there is no lag.
+
+    Returns ``lag``, and by how many packets the queue grows in each of these round trips (1 if
+    there are none).
+    """
+    B, n_V, n_R, upper = path.B, path.n_vegas, path.n_reno, path.upper
+    more = (n_R > n_V) & (q_c < B)
+    surplus = np.where(more, n_R - n_V, 1.0)
+    lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
+    # At most B packets wait, so V falls no further than h + X/B.
+    lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
+    # V falls no further than the least window. The lag ends early if a packet is lost (q = B + 1).
+    lag = np.minimum(lag, np.maximum(V_b - path.floor, 0.0) / n_V)
+    lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
+    return lag, surplus
+
+
 def _course(path: Path, V_N: Floats) -> Course:
     """Follow the windows and the queue through the phases of a cycle, from one loss to the next.
 
@@ -292,29 +327,9 @@ def _course(path: Path, V_N: Floats) -> Course:
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
-    # V is the sum of the n_V Vegas windows, R that of the n_R Reno windows, q the number of packets
-    # in the queue, and M the bandwidth-delay product. So V + R = M + q while the queue is not
-    # empty. While Vegas's backlog is at its upper limit (beta in the paper), V = h + X/q (equation
-    # (17) of De Vendictis and Baiocchi). Here h is upper.shift and X is upper.pull. At q = q_c and
-    # V = V_b the backlog reaches this limit. From then on V should fall along this curve, as R and
-    # q grow.
-    #
-    # Can V fall fast enough? Each window changes by at most one packet per round trip, so R grows
-    # by n_R packets and V falls by at most n_V. On the curve V falls by less than R grows, because
-    # q = V + R - M grows. So V can follow the curve if n_R <= n_V. If n_R > n_V, the curve
-    # may be too steep at first. Then V falls by n_V packets per round trip and q grows by
-    # n_R - n_V. V stays above the curve for `lag` round trips, and is on it again when
-    #     (V_b - n_V lag - h) (q_c + (n_R - n_V) lag) = X = (V_b - h) q_c.
-    # One solution is lag = 0, the start. The other is lag = (V_b - h)/n_V - q_c/(n_R - n_V). If
-    # this is negative, V can follow the curve from the start, and there is no lag.
-    more = (n_R > n_V) & (q_c < B)
-    surplus = np.where(more, n_R - n_V, 1.0)
-    lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
-    # At most B packets wait, so V falls no further than h + X/B.
-    lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
-    # V falls no further than the least window. The lag ends early if a packet is lost (q = B + 1).
-    lag = np.minimum(lag, np.maximum(V_b - path.floor, 0.0) / n_V)
-    lag = np.where(more, np.minimum(lag, (B + 1 - q_c) / surplus), 0.0)
+    # The backlog is at its upper limit. Each Vegas window falls by a packet per round trip until V
+    # is on the curve that it follows in phase 3.
+    lag, surplus = _lag_of_vegas(path, V_b, q_c)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
 
     # Phase 3, (17): V falls along the curve until the buffer is full (q = B) or V reaches its least
