@@ -128,29 +128,12 @@ def follow(
     if u is None:
         raise ValueError(f"no solution is found near {guess.tolist()} at {parameter}")
     tangent = curve.tangent(u, upright if rising else -upright)
-    points, tangents, folds = [u], [tangent], []
-    length, status = step, Status.POINTS_USED_UP
-    while len(points) < most:
-        found = curve.onto(u + length * tangent, tangent)
-        turned = None if found is None else curve.tangent(found, tangent)
-        turns = turned is not None and tangent[-1] * turned[-1] < 0.0
-        fold = curve.fold(u, tangent, length) if turns else None
-        if found is None or turned is None or np.isnan(turned).any() or (turns and fold is None):
-            length *= 0.5
-            if length < SHORTEST * step:
-                status = Status.LOST
-                break
-            continue
-        if fold is not None:
-            folds.append(fold)
-        u, tangent = found, turned
-        points.append(u)
-        tangents.append(tangent)
+
+    def inside(u: Floats) -> bool:
         v = u * unit
-        if not low <= v[-1] <= high or not (within is None or within(v[:-1])):
-            status = Status.LEFT_RANGE
-            break
-        length = min(step, 1.5 * length)
+        return bool(low <= v[-1] <= high) and (within is None or within(v[:-1]))
+
+    points, tangents, folds, status = curve.walk(u, tangent, step, most, inside)
     unscaled = np.array(points) * unit
     return Branch(
         unscaled[:, :-1], unscaled[:, -1], np.array([curve.residual(u) for u in points]),
@@ -198,6 +181,42 @@ class _Curve:
         return np.stack(
             [(self.value(u + e) - self.value(u - e)) / (2.0 * NUDGE) for e in nudges], axis=-1
         )
+
+    def walk(
+        self, u: Floats, tangent: Floats, step: float, most: int, inside: Callable[[Floats], bool]
+    ) -> tuple[list[Floats], list[Floats], list[Fold], Status]:
+        """Follow the curve from the point ``u`` in the direction ``tangent``.
+
+        The walk ends at the first point for which ``inside`` is false, or after ``most`` points.
+        Steps are at most ``step`` long. A step is halved if the next point is not found. Returns
+        the points, the tangents there, the folds, and how the walk ended.
+        """
+        points, tangents, folds = [u], [tangent], list[Fold]()
+        length = step
+        while len(points) < most:
+            found = self.onto(u + length * tangent, tangent)
+            turned = None if found is None else self.tangent(found, tangent)
+            turns = turned is not None and tangent[-1] * turned[-1] < 0.0
+            fold = self.fold(u, tangent, length) if turns else None
+            if (
+                found is None
+                or turned is None
+                or np.isnan(turned).any()
+                or (turns and fold is None)
+            ):
+                length *= 0.5
+                if length < SHORTEST * step:
+                    return points, tangents, folds, Status.LOST
+                continue
+            if fold is not None:
+                folds.append(fold)
+            u, tangent = found, turned
+            points.append(u)
+            tangents.append(tangent)
+            if not inside(u):
+                return points, tangents, folds, Status.LEFT_RANGE
+            length = min(step, 1.5 * length)
+        return points, tangents, folds, Status.POINTS_USED_UP
 
     def onto(self, guess: Floats, across: Floats) -> Floats | None:
         """The point at which the curve of solutions crosses a plane, or None if none is found.
