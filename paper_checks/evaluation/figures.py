@@ -295,47 +295,53 @@ def figure_5() -> Record:
 AS_TABLE_3 = "Starts at 0 and 0.5 s, counts from 0 s on, as for table 3; the text states neither."
 
 
+def _chart(law: str, red: bool) -> list[Scenario]:
+    """The scenes of a chart of section 3.2.3, one for each buffer."""
+    queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in DELAY_AXIS]
+    return [
+        pair(law, law, X=58e-3, buffer=B, starts=(0.0, 0.5), warmup=0.0, queue=queue)
+        for B, queue in zip(DELAY_AXIS, queues, strict=True)
+    ]
+
+
+def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
+    """Whether the ratio is smaller at the largest buffer than at the smallest."""
+
+    def compute(runs: Runs) -> Found:
+        chart = _chart(law, red)
+        values = by_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
+        middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
+        text = ", ".join(f"{v:.3g}" for v in middle)
+        return majority(values, True, 0.0, f"Medians at 10, 15, 20, 30, 50: {text}.")
+
+    return by_red(compute) if red else compute
+
+
+def _fairer_with_red(runs: Runs) -> Found:
+    """Whether the ratio is smaller with RED than with DropTail at every buffer."""
+    tail, red = ([s for law in LOSSY for s in _chart(law, kind)] for kind in (False, True))
+    n = len(tail)
+
+    def better(*rates: Floats) -> int:
+        found = [ratio(r) for r in rates]
+        return sum(r < d for d, r in zip(found[:n], found[n:], strict=True))
+
+    counts = by_seed(runs, [*tail, *red], better)
+    text = ", ".join(map(str, counts))
+    return majority([k == n for k in counts], True, 0.0, f"RED is fairer in {text} of {n} cases.")
+
+
+def _near_one(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
+    """``compute``, with the remark that the paper leaves open what 'close to 1' means."""
+    missing = (
+        "The paper states neither when the sources start nor from when packets count, and "
+        "'close' is no number. Run: starts at 0 and 0.5 s, counts from 0 s on."
+    )
+    return lambda runs: dataclasses.replace(compute(runs), missing=missing)
+
+
 def buffers_and_delay() -> list[Record]:
     """Section 3.2.3: the charts of the ratio ACK1/ACK2 against the buffer at X = 58 ms."""
-
-    def scenes(law: str, red: bool) -> list[Scenario]:
-        queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in DELAY_AXIS]
-        return [
-            pair(law, law, X=58e-3, buffer=B, starts=(0.0, 0.5), warmup=0.0, queue=queue)
-            for B, queue in zip(DELAY_AXIS, queues, strict=True)
-        ]
-
-    def falls(law: str, red: bool) -> Callable[[Runs], Found]:
-        def compute(runs: Runs) -> Found:
-            chart = scenes(law, red)
-            values = by_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
-            middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
-            text = ", ".join(f"{v:.3g}" for v in middle)
-            return majority(values, True, 0.0, f"Medians at 10, 15, 20, 30, 50: {text}.")
-
-        return by_red(compute) if red else compute
-
-    def sooner(runs: Runs) -> Found:
-        tail, red = ([s for law in LOSSY for s in scenes(law, kind)] for kind in (False, True))
-        n = len(tail)
-
-        def better(*rates: Floats) -> int:
-            found = [ratio(r) for r in rates]
-            return sum(r < d for d, r in zip(found[:n], found[n:], strict=True))
-
-        counts = by_seed(runs, [*tail, *red], better)
-        text = ", ".join(map(str, counts))
-        return majority(
-            [k == n for k in counts], True, 0.0, f"RED is fairer in {text} of {n} cases."
-        )
-
-    def close(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
-        missing = (
-            "The paper states neither when the sources start nor from when packets count, and "
-            "'close' is no number. Run: starts at 0 and 0.5 s, counts from 0 s on."
-        )
-        return lambda runs: dataclasses.replace(compute(runs), missing=missing)
-
     found = []
     for law in LOSSY:
         for red in (False, True):
@@ -345,7 +351,7 @@ def buffers_and_delay() -> list[Record]:
                     f"section {section}, {law}: the ratio falls as the buffer grows",
                     "claim",
                     True,
-                    falls(law, red),
+                    _falls(law, red),
                     note="Read as less at a buffer of 50 than at 10, not step by step. "
                     f"{AS_TABLE_3} {MOST}" + f" {SETTINGS}" * red,
                 )
@@ -355,7 +361,7 @@ def buffers_and_delay() -> list[Record]:
                 f"section 3.2.3.1, DropTail, {law}: close to 1 at buffer 50",
                 "claim",
                 1.0,
-                close(simulated(scenes(law, False)[-1], ratio, 1.0, 0.1)),
+                _near_one(simulated(_chart(law, False)[-1], ratio, 1.0, 0.1)),
                 note=f"'Close to 1'. {SOURCE_WORD}",
             )
         )
@@ -364,7 +370,7 @@ def buffers_and_delay() -> list[Record]:
             "section 3.2.3.2, RED needs less buffer than DropTail to be fair",
             "claim",
             True,
-            by_red(sooner),
+            by_red(_fairer_with_red),
             note=f"{MOST} {AS_TABLE_3} Read as a smaller ratio at every buffer of the chart. "
             f"{SETTINGS}",
         )
