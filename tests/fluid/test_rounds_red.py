@@ -18,7 +18,7 @@ from vegasmodel.scenario import Link, Red, Run, Scenario
 
 @numba.njit
 def _seed() -> None:
-    np.random.seed(1)  # noqa: NPY002 (that of compiled code)
+    np.random.seed(1)  # noqa: NPY002 - compiled code draws from it
 
 
 @pytest.mark.parametrize("stretch", [1, 7])

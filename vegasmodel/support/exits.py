@@ -178,7 +178,7 @@ def _prepare() -> None:
                 sys.exit(_complain("standard output is closed", MACHINE))
     for out in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
-            out.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+            out.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # or no such method
     for key in ("COLUMNS", "LINES"):
         if not re.fullmatch("[1-9][0-9]{1,3}", os.environ.get(key, "80")):
             del os.environ[key]

@@ -39,7 +39,7 @@ _VALUE = re.compile(r"\[ (\S+),")
 SMALL = 300  # LLVM instructions: a function that has no more is inlined
 
 
-class _Simplified(JITCodeLibrary):  # type: ignore[misc]
+class _Simplified(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
     """Code in LLVM's intermediate language.
 
     Each function of the code is simplified before the code is linked.

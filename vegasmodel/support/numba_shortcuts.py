@@ -242,7 +242,7 @@ def _listed(context: Any, function: Any, arguments: Any) -> Any:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class Typing(NopythonTypeInference):  # type: ignore[misc]
+class Typing(NopythonTypeInference):  # type: ignore[misc]  # Numba has no types
     """Numba's type inference, with a memory for the signatures of operators and functions.
 
     Without this memory, Numba would search dozens of candidates for the signature again at each

@@ -103,7 +103,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name))
 
 
-class Part(CPUDispatcher):  # type: ignore[misc]
+class Part(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
     """A function for Numba that only other compiled functions call, never Python.
 
     It is translated to LLVM's intermediate language only, which takes less time than translation to
@@ -168,7 +168,7 @@ def _symbol(name: str, arguments: Any, *, abi_tags: Any = (), uid: Any = None) -
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerWhole(NativeLowering):  # type: ignore[misc]
+class _LowerWhole(NativeLowering):  # type: ignore[misc]  # Numba has no types
     """The compiler pass that makes the machine code of a ``WholeProgram``."""
 
     _name = "whole_program_lowering"
@@ -203,7 +203,7 @@ def _caller(description: Any, library: Unfinished) -> Callable[..., Any]:
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerPart(NativeLowering):  # type: ignore[misc]
+class _LowerPart(NativeLowering):  # type: ignore[misc]  # Numba has no types
     """The compiler pass that translates a function to LLVM's intermediate language.
 
     It is for a function that only compiled code calls (``Part``), so it makes no machine code.
@@ -239,7 +239,7 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]
         return True
 
 
-class _Passes(PassManager):  # type: ignore[misc]
+class _Passes(PassManager):  # type: ignore[misc]  # Numba has no types
     """Runs a list of Numba's compiler passes without the additional work of Numba's pass manager.
 
     At every pass, Numba's pass manager would check the function, analyse it again and write its
@@ -254,7 +254,7 @@ class _Passes(PassManager):  # type: ignore[misc]
             one.run_pass(state)
 
 
-class _WholePasses(CompilerBase):  # type: ignore[misc]
+class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     lowering: Any = _LowerWhole
     marks = NO_MARKS
 
@@ -280,7 +280,7 @@ class _PartPasses(_WholePasses):
     lowering = _LowerPart
 
 
-class _NumbasPasses(CompilerBase):  # type: ignore[misc]
+class _NumbasPasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     """The compiler passes for Numba's own functions: all are Numba's, except ``_LowerPart``."""
 
     marks = NO_MARKS
