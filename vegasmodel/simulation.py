@@ -66,9 +66,10 @@ def simulate(
       packets;
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
       packet whose ACK arrives at that time);
-    - ``base_rtt`` (time, flow): the baseRTT that Vegas uses, s: the least RTT that it has seen (in
-      ``fluid`` and ``delayed``, the least at the samples so far), or the value that the scenario
-      fixes by ``over_estimate``; NaN for other laws, and before the flow starts;
+    - ``base_rtt`` (time, flow): the baseRTT that Vegas uses, s.  This is the least RTT that it has
+      seen, or the value that the scenario fixes by ``over_estimate``.  In ``fluid`` and
+      ``delayed`` the least RTT is that of the samples so far.  The value is NaN for other laws,
+      and before the flow starts;
     - ``delivered``, ``lost`` (time, flow): packets so far (in ``fluid``, ``delivered`` counts each
       packet that has crossed the link);
     - ``queue`` (time, link): packets that wait to cross a link forward.
@@ -80,8 +81,9 @@ def simulate(
     assumptions that do not hold, because the simulator leaves something out; it is empty if there
     are none.  ``left_out_reasons`` has a line for each of them, which says why.
     The coordinates ``law``, ``variant`` and ``packet_size`` (bytes) describe each flow.  The
-    coordinates ``start`` and ``end`` say from when to when it sends, s: from its start, with its
-    random delay, to its ``stop``, or until it has delivered its ``size``, or to the end of the run.
+    coordinates ``start`` and ``end`` say from when to when it sends, s.  ``start`` includes the
+    random delay of the start.  ``end`` is the flow's ``stop``, the time at which it has delivered
+    its ``size``, or the end of the run.
 
     ``rounds`` may simulate several successive packets of a flow as one event.  ``parts`` is the
     approximate greatest number of events per flow and round trip.  By default ``rounds`` chooses it

@@ -114,8 +114,8 @@ def _by_moment(
 
     ``path`` has the steady state after each arrival of a flow. If several flows start at the same
     time, only the state after the last of them is returned. In ``path`` the flows are in the order
-    of arrival, in the result in the order of the scenario. A flow that has not started has the
-    window 0.
+    of arrival. In the result they are in the order of the scenario. A flow that has not started has
+    the window 0.
     """
     when = rest.starts(scenario)[order]
     rests = []

@@ -5,9 +5,10 @@ only beta is missing, it has its default. If there is only one link, the file ma
 link's capacity and buffer, and the probability ``loss`` of random losses.
 
 If the duration is missing, the run is taken to end with the trace. The warm-up is the time before
-averages begin. If it is missing, and its default is too long or too short for the trace, it usually
-lasts until the last flow has started, plus a third of the time from then to the trace's end
-(``run_times``).
+averages begin. If it is missing, it has its default in two cases: the trace is at least as long as
+the duration that the file states, or the file states none and the trace has the default duration.
+Otherwise it usually lasts until the last flow has started, plus a third of the time from this start
+to the trace's end (``run_times``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs

@@ -54,10 +54,13 @@ packet that reaches the queue moves v towards c s, by the fraction w of the diff
 RED's weight. While the queue is empty, the link could send more packets than arrive. For each
 packet that it could have sent in addition, v falls as if this packet had found the queue empty.
 
-Sources: for (D3) Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008; for (D4) equation (1) of
-Boutremans and Le Boudec (2000); for RED and the mean effect of drops Misra, Gong and Towsley,
-SIGCOMM 2000; for RED's average while the queue is empty Floyd and Jacobson, "Random early detection
-gateways for congestion avoidance", IEEE/ACM Transactions on Networking, 1993.
+Sources:
+
+- (D3): Jacobsson et al., "ACK-clocking dynamics", INFOCOM 2008.
+- (D4): equation (1) of Boutremans and Le Boudec (2000).
+- RED and the mean effect of drops: Misra, Gong and Towsley, SIGCOMM 2000.
+- RED's average while the queue is empty: Floyd and Jacobson, "Random early detection gateways for
+  congestion avoidance", IEEE/ACM Transactions on Networking, 1993.
 """
 
 from __future__ import annotations
