@@ -19,7 +19,7 @@ ASSUMPTIONS = MappingProxyType(
         "alpha and beta, so they divide the rate of their class equally",
         "all-flows-present": "every flow starts before the warm-up ends and none stops early",
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
-        "base-rtt-is-the-rtt": "Vegas knows its true base RTT",
+        "base-rtt-is-the-rtt": "Vegas's baseRTT is the RTT without queueing",
         "base-rtt-measured": "each Vegas flow measures its baseRTT; the scenario does not give "
         "it (`over_estimate`)",
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
@@ -94,7 +94,8 @@ ASSUMPTIONS = MappingProxyType(
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes; "
         "if not, a message names both ways, and the predicted rates may be wrong; `rounds` "
         "simulates each law's own recovery",
-        "settles-in-time": "windows reach the steady state within the warm-up",
+        "settles-in-time": "windows reach the steady state within the warm-up; if not, averages "
+        "may still change if the run goes on; a longer `warmup` and `duration` help",
         "sends-after-warm-up": "every flow sends after the warm-up; a flow that has stopped "
         "before, or has sent all its data, has no throughput",
         "short-ack-pauses": "the time for which a receiver delays an ACK is shorter than the time "

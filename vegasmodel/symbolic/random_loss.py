@@ -59,7 +59,7 @@ def moment_product(terms: int = 6) -> tuple[Expr, Expr]:
     """The moment M(s) = E U^s, approximated by a product, and the ratio M(s)/M(s - 1).
 
     U is b p w^2 / 2, where w is the window at a loss, p the loss probability and b the number of
-    packets per ACK. A loss multiplies w by d. The product has ``terms`` factors:
+    packets per ACK. E is the mean. A loss multiplies w by d. The product has ``terms`` factors:
 
         M(s) = Gamma(1 + s) prod_k (1 - d^(2 (s + k))) / (1 - d^(2 k)),  k = 1 .. terms.
 
