@@ -17,6 +17,7 @@ from types import CellType, FunctionType
 from typing import Any, NamedTuple
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -34,6 +35,7 @@ from vegasmodel.laws.law import (
     must_return,
     place,
 )
+from vegasmodel.support.numba_shortcuts import without_garbage_collection, without_lock_events
 
 
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
@@ -107,11 +109,26 @@ def _compiled(rule: Rule, least: float) -> _Compiled:
         return _compiled_with(rule, least, reads.state(rule))
 
 
+@numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]  # Numba
+def _note(where: int, shape: tuple[int, int], source: Source) -> None:
+    """Write the arguments of a rule, with which its result is unusable, into the rule's record.
+
+    The record is the table at the address ``where``. Only the first such call in a run counts.
+    Numba compiles this function once for all rules.
+    """
+    for row in numba.carray(_pointer(where), shape):
+        if row[0] == _thread():
+            if math.isnan(row[1]):
+                for i, field in enumerate(source):
+                    row[1 + i] = field
+            break
+
+
 @functools.cache
 def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
-    inner = _jitted(rule, {})
+    inner, note = _jitted(rule, {}), _note
     record = Record(len(Source._fields))
-    where, shape, thread = record.table.ctypes.data, record.table.shape, _thread
+    where, shape = np.int64(record.table.ctypes.data), record.table.shape
 
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips):  # type: ignore[no-untyped-def]
         source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
@@ -122,15 +139,11 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
             pass
         if least <= value <= LARGEST_ANSWER:
             return value
-        for row in numba.carray(_pointer(where), shape):
-            if row[0] == thread():
-                if math.isnan(row[1]):
-                    for i, field in enumerate(source):
-                        row[1 + i] = field
-                break
+        note(where, shape, source)
         return 0.0
 
-    made = numba.cfunc(_PLAIN, error_model="numpy")(plain)
+    with without_garbage_collection(), without_lock_events():
+        made = numba.cfunc(_PLAIN, error_model="numpy")(plain)
     for signature in inner.nopython_signatures:
         if not isinstance(signature.return_type, types.Number | types.Boolean):
             raise TypeError("in some branch it returns no number: each branch needs a return")
