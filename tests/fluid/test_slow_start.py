@@ -122,18 +122,25 @@ def test_all_ways_to_simulate_a_scenario_have_the_same_slow_start():
     np.testing.assert_allclose(batch.run([s], losers="growing").base_rtt[0], plain, rtol=1e-12)
 
 
+def shared() -> list[Scenario]:
+    """Three scenarios of three flows: the shape of arrays for which both tests of JAX compile."""
+    return [late((0.04, 0.1, 0.07), (6.0, 5.0, 4.0), c) for c in (700.0, 900.0, 2500.0)]
+
+
 def test_jax_has_the_same_slow_start():
     pytest.importorskip("jax")
-    cases = [late((0.04, 0.1, 0.07), (6.0, 5.0, 4.0), c) for c in (700.0, 900.0, 2500.0)]
+    cases = shared()
     ours, theirs = batch.run(cases, step=0.1), batch.run(cases, engine="jax", step=0.1)
     np.testing.assert_allclose(theirs.base_rtt, ours.base_rtt, atol=0.1 / 900.0)
     np.testing.assert_allclose(theirs.throughput, ours.throughput, rtol=0.01)
 
 
-@pytest.mark.parametrize("most", [64.0, 65.0, 100.0])
-def test_jax_ends_slow_start_at_a_doubling_that_meets_the_greatest_window(most):
+def test_jax_ends_slow_start_at_a_doubling_that_meets_the_greatest_window():
     pytest.importorskip("jax")
-    flow = Flow("vegas", 0.06, alpha=2, beta=2, variant="paper", max_window=most)
-    case = Scenario((Link(3000.0, buffer=400.0),), (flow,), run=Run(20.0, 5.0))
-    ours, theirs = batch.run([case], step=0.1), batch.run([case], engine="jax", step=0.1)
-    np.testing.assert_allclose(theirs.throughput, ours.throughput, rtol=2e-3)
+    cases = []
+    for most in (64.0, 65.0, 100.0):
+        flow = Flow("vegas", 0.06, alpha=2, beta=2, variant="paper", max_window=most)
+        cases.append(Scenario((Link(3000.0, buffer=400.0),), (flow,), run=Run(20.0, 5.0)))
+    ours = batch.run(cases, step=0.1)
+    theirs = batch.run([*cases, *shared()], engine="jax", step=0.1, chunk=3)
+    np.testing.assert_allclose(theirs.throughput[:3, :1], ours.throughput, rtol=2e-3)
