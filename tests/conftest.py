@@ -1,6 +1,12 @@
 """Fixtures for all tests, and an option to run them as on a machine without simulators."""
 
 import os
+
+# NumPy's library of linear algebra (OpenBLAS) starts a thread for each core, and an idle thread
+# keeps its core busy for a while. The tests start hundreds of processes, so each gets one thread.
+# OpenBLAS reads the variable when it is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import shutil
 import signal
 import sys
