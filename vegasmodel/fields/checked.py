@@ -8,6 +8,7 @@ says how its value is read, which values are allowed, and how the value is writt
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Self, TypeVar, cast
@@ -16,6 +17,12 @@ from vegasmodel.fields.rules import Quantity, Rule, Unresolved, instead
 from vegasmodel.fields.units import MISSING, NO_KEY, FieldError
 
 T = TypeVar("T")
+
+
+@functools.cache
+def _fields(cls: type[Any]) -> Mapping[str, dataclasses.Field[Any]]:
+    """The fields of a dataclass by their names; ``dataclasses.fields`` makes its list each time."""
+    return {field.name: field for field in dataclasses.fields(cls)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -195,7 +202,7 @@ def check(instance: Any) -> None:
     a field for a quantity, a whole number becomes a float. A field is skipped if its default is
     ``None`` and it was not given. Raises ``FieldError`` for a value that the field's rule refuses.
     """
-    for field in dataclasses.fields(instance):
+    for field in _fields(cast("Any", type(instance))).values():
         value = getattr(instance, field.name)
         about = field.metadata
         if "rule" not in about:
@@ -243,7 +250,7 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     scenario, such as ``flow[1]``, for error messages.
     """
     changes: dict[str, Any] = {}
-    for field in dataclasses.fields(cast("Any", part)):
+    for field in _fields(cast("Any", type(part))).values():
         value, key = getattr(part, field.name), field.metadata.get("key") or field.name
         if isinstance(value, Unresolved):
             place, of = _join(where, key), sizes.get(field.name, size)
@@ -340,11 +347,11 @@ class Checked:
         The error names the field with the most similar name, if there is a similar one.
         """
         cls._check_order(values)
-        known = [field.name for field in dataclasses.fields(cast("Any", cls))]
+        known = _fields(cast("Any", cls))
         for name in given:
             if name not in known:
                 wrong = f"is no argument of {cls.__name__}"
-                raise FieldError(name, name, instead(name, known, "arguments"), wrong=wrong)
+                raise FieldError(name, name, instead(name, list(known), "arguments"), wrong=wrong)
         return super().__new__(cls)
 
     @classmethod

@@ -65,11 +65,10 @@ def checked(function: T) -> T:
 def _take(kind: Kind | None, name: str, value: Any) -> Any:
     if kind is None:
         return value
-    if not kind.has(value):
+    found = next((each for each in kind.either or (kind,) if each.has(value)), None)
+    if found is None:
         raise FieldError(name, value, kind.words)
-    if kind.either:
-        kind = next(each for each in kind.either if each.has(value))
-    return np.asarray(value, dtype=np.float64) if kind.array else value
+    return np.asarray(value, dtype=np.float64) if found.array else value
 
 
 @functools.cache

@@ -44,8 +44,10 @@ def _of_group(index: int, group: Flow, run: Run) -> list[Member]:
 
 def path(links: Sequence[Link], group: Flow) -> tuple[Link, ...]:
     """The links that a group's data packets cross, in the order in which they cross them."""
-    by_name = {link.name: link for link in links}
-    crossed = tuple(links) if group.path is None else tuple(by_name[name] for name in group.path)
+    crossed = tuple(links)
+    if group.path is not None:
+        by_name = {link.name: link for link in links}
+        crossed = tuple(by_name[name] for name in group.path)
     return crossed if group.direction == "forward" else crossed[::-1]
 
 

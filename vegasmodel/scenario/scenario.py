@@ -138,7 +138,7 @@ class Scenario(Checked):
         _expect_group(group)
         return routes.path(self.links, group)
 
-    @property
+    @functools.cached_property
     def crossed(self) -> tuple[Link, ...]:
         """The links that the data packets of some flow cross, each of them once."""
         return tuple(dict.fromkeys(link for group in self.flows for link in self.path(group)))

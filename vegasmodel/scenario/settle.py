@@ -105,7 +105,7 @@ def _buffers(links: Links, each: Sequence[Member], packet_size: float) -> Links:
         rtts = functools.partial(_rtts, links, each, link.name)
         where = f"link[{i}].queue"
         numbers = _in_packets(link, link.queue, rtts, packet_size, where)
-        queue = checked.evolve(link.queue, numbers, where)
+        queue = checked.evolve(link.queue, numbers, where) if numbers else link.queue
         own = _in_packets(link, link, rtts, packet_size, f"link[{i}]")
         if own or queue != link.queue:
             filled[i] = dataclasses.replace(link, **own, queue=queue)
