@@ -23,7 +23,7 @@ from vegasmodel.metrics import Floats, known_mean, percent, standard_error
 from vegasmodel.results import scatter
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Run, Scenario
 from vegasmodel.scenario.placement import forward_load, left_out_of_laws, shut_links, stack
 from vegasmodel.status import Status
 from vegasmodel.support.progress import series
@@ -176,10 +176,15 @@ def unchanging(scenario: Scenario) -> bool:
     return lasting and not stops and all(member.start <= latest for member in scenario.members)
 
 
+def half_time(run: Run) -> float:
+    """The duration in s of a run that measures for half as much time after warm-up."""
+    return 0.5 * (run.warmup + run.duration)
+
+
 def halved(scenario: Scenario) -> Scenario:
     """The same scenario with an earlier end: half as much time after warm-up."""
-    half = 0.5 * (scenario.run.warmup + scenario.run.duration)
-    return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, duration=half))
+    run = dataclasses.replace(scenario.run, duration=half_time(scenario.run))
+    return dataclasses.replace(scenario, run=run)
 
 
 def pieces(scenario: Scenario) -> Floats:

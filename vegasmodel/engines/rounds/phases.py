@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from vegasmodel.engines.rounds.answers import answer, halved
+from vegasmodel.engines.rounds.answers import answer, half_time
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats, delivered, standard_error, student_t
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
-from vegasmodel.scenario import DropTail, RateDelay, Scenario
+from vegasmodel.scenario import DropTail, RateDelay, Run, Scenario
 from vegasmodel.status import Status
 
 DIFFERENT = 0.1  # of the mean throughput: smaller differences of throughputs do not count
@@ -58,17 +58,20 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     return spills and lasting and mixed and full
 
 
-def _waiting(scenario: Scenario, *, usual: bool) -> Scenario:
-    """The scenario with the waits ``Scenario.usual_jitter`` of all senders, or with no waits."""
+def _waiting(scenario: Scenario, run: Run, *, usual: bool) -> Scenario:
+    """The scenario with another ``run`` and other waits of the senders.
+
+    All senders wait for up to ``Scenario.usual_jitter`` if ``usual`` is True. Otherwise none waits.
+    """
     flows = tuple(
         dataclasses.replace(group, send_jitter=scenario.usual_jitter(group) if usual else 0.0)
         for group in scenario.flows
     )
-    return dataclasses.replace(scenario, flows=flows)
+    return dataclasses.replace(scenario, flows=flows, run=run)
 
 
-def others(scenario: Scenario) -> list[tuple[Scenario, str]]:
-    """The scenarios to compare with: the same, but with other waits of the senders.
+def others(scenario: Scenario, run: Run) -> Iterator[tuple[Scenario, str]]:
+    """Yield the scenarios to compare with: the same, but with ``run`` and other waits of senders.
 
     If a sender of the given scenario waits a random time before it sends, no sender of the first
     result waits. If no sender waits as long as ``Scenario.usual_jitter``, all senders of the last
@@ -81,10 +84,10 @@ def others(scenario: Scenario) -> list[tuple[Scenario, str]]:
     less = (
         "if senders wait up to a packet's transmission time: {0}; if they wait less, as here: {1}"
     )
-    result = [(_waiting(scenario, usual=False), never)] if any(waits) else []
+    if any(waits):
+        yield _waiting(scenario, run, usual=False), never
     if all(wait < longest for wait, longest in zip(waits, usual, strict=True)):
-        result.append((_waiting(scenario, usual=True), less if any(waits) else never))
-    return result
+        yield _waiting(scenario, run, usual=True), less if any(waits) else never
 
 
 def _error(one: Prediction) -> Floats | float:
@@ -145,11 +148,17 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
     with other waits of the senders (``others``). The assumption holds if the throughputs do not
     differ (``_differ``). It is unknown whether it holds if one of the other scenarios cannot be
     simulated, or if a difference may be due to chance.
+
+    If ``found`` contains runs that measured for only half of the time after warm-up, the other
+    scenarios are also measured for half of that time.
     """
     if not possible(scenario, found) or found.throughput is None:
         return Assumption("phase-effects", True)
     result = Assumption("phase-effects", True)
-    for asked, words in others(scenario):
+    half = min(found.extra["durations"]) < scenario.run.duration
+    duration = half_time(scenario.run) if half else scenario.run.duration
+    run = dataclasses.replace(scenario.run, runs=None, duration=duration)
+    for asked, words in others(scenario, run):
         note = _compared(scenario, found, asked, words)
         if note.holds is False:
             return note
@@ -161,10 +170,9 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str) -> Assumption:
     """Whether the throughputs of ``asked`` differ from ``found``, the prediction for ``scenario``.
 
-    ``asked`` is simulated; it and ``words`` are from ``others``.  If ``found`` contains runs that
-    measured for only half of the time after warm-up, ``asked`` is also measured for half of that
-    time. It is run once if its outcome is not random, and otherwise at least twice. Further runs
-    are made only while a difference may be due to chance.
+    ``asked`` is simulated; it and ``words`` are from ``others``. It is run once if its outcome is
+    not random, and otherwise at least twice. Further runs are made only while a difference may be
+    due to chance.
     """
 
     def decided(single: Sequence[Prediction]) -> bool:
@@ -172,9 +180,6 @@ def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str
         differ = _differ(found, rates.mean(axis=0), standard_error(rates), len(single))
         return differ is not None or bool(np.isinf(_error(found)).any())
 
-    asked = dataclasses.replace(asked, run=dataclasses.replace(asked.run, runs=None))
-    half = min(found.extra["durations"]) < scenario.run.duration
-    asked = halved(asked) if half else asked
     other = answer(asked, enough=decided) if asked.by_chance else answer(asked, runs=1)
     status = other.extra.get("status", Status.DONE.reason)
     if other.throughput is None or status != Status.DONE.reason:
