@@ -197,7 +197,7 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
     return drawn[drawn < stop]
 
 
-Alike = dict[tuple[int, float], NDArray[Any]]  # by a flow's group and RTT, a record
+Alike = dict[tuple[int, float], NDArray[Any]]  # by a flow's group and RTT, a record in ``_BYTES``
 
 
 def records(
@@ -212,24 +212,28 @@ def records(
     stores the values that flows with the same group and RTT have in common. A later call with the
     same links and flows can use it again to save time.
     """
-    found, places = [], []
+    found, times, sizes, places = [], [], [], []
     first: Alike = {} if alike is None else alike
     rng = np.random.default_rng([scenario.run.seed, seed, len(scenario.flows)])
     for i, member in enumerate(scenario.members):
         begin = member.start if starts is None else float(starts[i])
-        times = _arrivals(member.flow, begin, member.stop, rng)
+        begins = _arrivals(member.flow, begin, member.stop, rng)
+        times.append(begins if len(begins) else np.array([math.inf]))
+        sizes.append(_sizes(member.flow, len(times[-1]), rng))
         key = member.group, member.rtt
         if key not in first:
-            first[key] = np.zeros(1, FLOW)
-            _record(scenario, member, first[key])
-        some = first[key].view(_BYTES).repeat(max(len(times), 1)).view(FLOW)
-        some["member"], some["stop"] = i, member.stop
-        some["start"] = times + some["start"] if len(times) else math.inf
-        some["since"] = some["trips_at"] = some["start"]
-        some["size"] = _sizes(member.flow, len(some), rng) + some["syn_in_window"]
-        found.append(some)
-        places += [_place(find(member.flow.law))] * len(some)
-    flows = np.concatenate([some.view(_BYTES) for some in found]).view(FLOW)
+            record = np.zeros(1, FLOW)
+            _record(scenario, member, record)
+            first[key] = record.view(_BYTES)
+        found.append(first[key])
+        places.append(_place(find(member.flow.law)))
+    many = [len(begins) for begins in times]
+    flows = np.concatenate(found).repeat(many).view(FLOW)
+    flows["member"] = np.arange(len(many)).repeat(many)
+    flows["stop"] = np.array([member.stop for member in scenario.members]).repeat(many)
+    flows["start"] += np.concatenate(times)
+    flows["since"] = flows["trips_at"] = flows["start"]
+    flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]
     # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
     # that entered its access link first. If the flows cross the same links behind their access
     # links, this packet belongs to the flow with the longer RTT, whose access link has the longer
@@ -243,7 +247,7 @@ def records(
     # arrive at random or have random sizes, the order of the file's [[flow]] tables decides which
     # random numbers each flow gets.
     waits = (flows["jitter"] > 0.0) | (flows["queue_wait"] > 0.0)
-    rules = (flows["stop"], flows["beta"], flows["alpha"], np.array(places))
+    rules = (flows["stop"], flows["beta"], flows["alpha"], np.array(places).repeat(many))
     keys = (*(np.where(waits, rule, 0.0) for rule in rules), flows["start"], -flows["rtt"])
     flows = flows.view(_BYTES)[np.lexsort(keys)].view(FLOW)
     # the clock of each ns-2 agent (boot_time_) and of each host began at a random time of its own
@@ -266,15 +270,16 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     ACKs is never full.)
     """
     hops = way.hops[way.first[0] :]
-    mixed = np.isin(hops["link"], hops["link"][hops["data"] == 1])
-    meets = (hops["data"] == 0) & (mixed | bool(links_slow_for_acks(scenario)))
-    found = np.zeros(len(flows) if np.any(hops["data"] == 0) else 0, RECEIVER)
-    if len(found):
-        found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
-        found["delayed_ack"] = flows["delayed_ack"] & np.isin(
-            np.arange(len(flows)), hops["flow"][meets]
-        )
-        found["quick_acks_left"], found["heard_at"] = flows["quick_acks_left"], NEVER
+    data = hops["data"] == 1
+    if data.all():
+        return np.zeros(0, RECEIVER)
+    mixed = np.isin(hops["link"], hops["link"][data])
+    meets = ~data & (mixed | bool(links_slow_for_acks(scenario)))
+    found = np.zeros(len(flows), RECEIVER)
+    found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
+    delayed = np.isin(np.arange(len(flows)), hops["flow"][meets])
+    found["delayed_ack"] = flows["delayed_ack"] & delayed
+    found["quick_acks_left"], found["heard_at"] = flows["quick_acks_left"], NEVER
     return found
 
 
