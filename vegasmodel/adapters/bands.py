@@ -70,7 +70,7 @@ def bands(scenario: Scenario) -> Prediction:
             only_vegas.fits(scenario, x_high, rests, c * high.delay_range[1]),
             *_bases_of_equilibria(scenario),
             rest.together(scenario),
-            *only_vegas.hypotheses(scenario, one_threshold=False),
+            *only_vegas.hypotheses(scenario, middle.rates, one_threshold=False),
             only_vegas.settled(scenario, rests, edges[1]),
         ),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters import only_vegas, rest
+from vegasmodel.adapters import only_vegas, rest, waits
 from vegasmodel.adapters.common import (
     buffered,
     left_out,
@@ -42,7 +42,6 @@ MOST_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
 WIDEST_BAND = 2.0  # greatest over least backlog of a window at rest; from this ratio on, rates err
 NEAR_LIMIT = 0.9  # of ``max_window``; above it, the limit may hold a window down at times
-LONGEST_WAIT = 0.1  # of an RTT: a ``send_jitter`` up to this is short
 KNOWN = (  # assumptions that this model does not need
     "window-not-limited",
     "one-ack-a-packet",
@@ -58,6 +57,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         _recovery(scenario, run.losses),
         losses_end_growth(scenario),
         *_of_equations(scenario),
+        waits.short(scenario, run.throughput),
         buffered(scenario),
         settles(scenario),
         whole_thresholds(scenario),
@@ -457,14 +457,12 @@ def _first_windows_fit(scenario: Scenario) -> bool:
 
 
 def _of_equations(scenario: Scenario) -> list[Assumption]:
-    """Check four assumptions, one for each thing that the equations leave out.
+    """Check three assumptions, one for each thing that the equations leave out.
 
     - ``whole-laws``: the equations contain all features of the flows' laws. This assumption is
       returned only if it does not hold.
     - ``defaults-of-the-papers``: the scenario does not have the headers, the handshake and the
       timers of ns-2 2.35.
-    - ``short-waits``: each sender's random waits (``send_jitter``) are short compared with its RTT,
-      or are not longer than by default.
     - ``first-windows-fit``: link and buffer can hold the first windows of all flows together, so no
       packet of them is lost.
     """
@@ -475,15 +473,6 @@ def _of_equations(scenario: Scenario) -> list[Assumption]:
             "defaults-of-the-papers",
             papers_only(scenario) or scenario.run.ns2_defaults == "papers",
             "headers, handshake and timers of ns-2 2.35 are not in the equations",
-        ),
-        (
-            "short-waits",
-            all(
-                scenario.jitter(m.flow) <= max(LONGEST_WAIT * m.rtt, scenario.usual_jitter(m.flow))
-                for m in scenario.members
-            ),
-            "a sender's longest wait (send_jitter) is more than a tenth of its RTT; the equations "
-            "do not add such waits to the round trip",
         ),
         (
             "first-windows-fit",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.adapters import waits
 from vegasmodel.adapters.common import (
     CYCLES,
     LEAST_BUFFER,
@@ -50,6 +51,7 @@ def assumptions(
         _enough_cycles(scenario, float(cycle.period)),
         plain_queue(link),
         buffered(scenario),
+        waits.short_trips(scenario),
         *left_out(scenario),
     )
 
@@ -83,6 +85,15 @@ def holding(
             scenario, cycle.period, forgotten[place].reshape(shape)
         ),
         "buffer-holds-bursts": at["buffer"] >= LEAST_BUFFER,
+        waits.NAME: np.all(
+            [
+                np.full(shape, True)
+                if g.send_jitter is None
+                else g.send_jitter <= np.maximum(waits.LONGEST * at["rtt"], 1.0 / at["capacity"])
+                for g in scenario.flows
+            ],
+            axis=0,
+        ),
         "bottleneck-is-the-link": np.all(  # the default of ``access`` is fast enough
             [
                 np.full(shape, True) if g.access is None else g.access >= 2.0 * at["capacity"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters import rest
+from vegasmodel.adapters import rest, waits
 from vegasmodel.adapters.common import (
     MIDDLE,
     column,
@@ -72,6 +72,7 @@ def answer(scenario: Scenario) -> Prediction:
             rest.many_packets(scenario, _solver(routing, capacity, alpha), narrow, state.rates),
             rest.together(scenario),
             *_hypotheses(scenario),
+            waits.small_bursts(scenario, state.rates),
             rest.settled(scenario, rests, alpha, narrow),
         ),
         extra={"kkt_residual": state.certificate.residual},

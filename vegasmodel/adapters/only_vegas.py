@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.adapters import rest
+from vegasmodel.adapters import rest, waits
 from vegasmodel.adapters.common import (
     MIDDLE,
     column,
@@ -164,11 +164,14 @@ def fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: fl
     )
 
 
-def hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assumption]:
+def hypotheses(
+    scenario: Scenario, rates: Floats, *, one_threshold: bool = True
+) -> list[Assumption]:
     """The assumptions that all models of Vegas flows on one link share.
 
     They are about the link's queue, and about features of the scenario that the models leave out.
-    With ``one_threshold``, the model also assumes that each flow has a single threshold.
+    ``rates`` [n] are the predicted throughputs, pkt/s. With ``one_threshold``, the model also
+    assumes that each flow has a single threshold.
     """
     rows = []
     if one_threshold:
@@ -179,7 +182,12 @@ def hypotheses(scenario: Scenario, *, one_threshold: bool = True) -> list[Assump
                 f"{MIDDLE}, and the model bands gives the ranges of the rates",
             )
         )
-    return [*map(brief, rows), plain_queue(scenario.links[0]), *left_out(scenario)]
+    return [
+        *map(brief, rows),
+        plain_queue(scenario.links[0]),
+        *left_out(scenario),
+        waits.small_bursts(scenario, rates),
+    ]
 
 
 def brief(assumption: Assumption) -> Assumption:

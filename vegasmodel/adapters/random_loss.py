@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vegasmodel.adapters import waits
 from vegasmodel.adapters.common import CYCLES, left_out, one_link, paper_equation, plain_queue
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.fields.lists import few
@@ -84,6 +85,7 @@ def answer(scenario: Scenario) -> Prediction:
             _whole_stack(scenario),
             paper_equation(scenario),
             plain_queue(link),
+            waits.small_bursts(scenario, share.rates, longest=True),
             _short_pauses(scenario, share.rates),
             _settles(scenario, flows, share.rates),
             *_rest(scenario),

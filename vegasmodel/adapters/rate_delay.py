@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.adapters import waits
 from vegasmodel.adapters.common import column, left_out, one_link
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.equilibrium import rate_delay
@@ -44,6 +45,7 @@ def answer(scenario: Scenario) -> Prediction:
         assumptions=(
             *_hypotheses(scenario, queue, delayed),
             settles(scenario),
+            waits.short(scenario, throughput),
             *left_out(scenario),
         ),
     )

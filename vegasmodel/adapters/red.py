@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vegasmodel.adapters import waits
 from vegasmodel.adapters.common import (
     MIDDLE,
     column,
@@ -94,6 +95,7 @@ def answer(scenario: Scenario) -> Prediction:
             *_hypotheses(scenario, root.kind),
             _holds(scenario, flows, curve, root, queue.weight),
             settles(scenario),
+            waits.short(scenario, root.rates),
             *_rest(scenario),
         ),
     )

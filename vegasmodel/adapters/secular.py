@@ -49,7 +49,7 @@ def equilibrium(scenario: Scenario) -> Prediction:
             only_vegas.fits(scenario, x, rests, c * float(state.delay)),
             only_vegas.many_packets(scenario, x, state.rates, float(state.delay)),
             rest.together(scenario),
-            *only_vegas.hypotheses(scenario),
+            *only_vegas.hypotheses(scenario, state.rates),
             only_vegas.settled(scenario, rests, alpha),
         ),
     )

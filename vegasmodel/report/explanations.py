@@ -29,6 +29,7 @@ __all__ = ["EXPLANATIONS", "Explanation", "explain", "keys", "law_facts", "model
 
 _COMMON = (
     "fifo-queue",
+    "short-waits",
     "long-lived-flows",
     "all-flows-present",
     "fixed-starts",

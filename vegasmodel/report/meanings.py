@@ -100,8 +100,11 @@ ASSUMPTIONS = MappingProxyType(
         "before, or has sent all its data, has no throughput",
         "short-ack-pauses": "the time for which a receiver delays an ACK is shorter than the time "
         "between two losses of the flow",
-        "short-waits": "before it sends, a sender waits at most a tenth of its RTT, or at most a "
-        "packet's transmission time if that is longer (`send_jitter`)",
+        "short-waits": "waits of senders (`send_jitter`) are short: in a mean wait of a Vegas "
+        "sender, at most alpha packets collect, which then leave in one burst; and no wait is "
+        "longer than a tenth of the RTT (closed forms for Vegas alone do not test this). "
+        "`random-loss` tests only how many packets of Vegas collect in the longest wait. Waits of "
+        "at most the default are short",
         "single-threshold": "Vegas keeps its window at one backlog only; if it does so over a "
         "range of backlogs, the model takes the middle of the range (`minicycle` tests whether "
         "alpha = beta, but its equations do not need this)",
