@@ -296,6 +296,8 @@ def test_one_run_does_not_tell_how_far_another_would_differ() -> None:
         said[jitter] = {a.name: (a.holds, a.detail) for a in one.assumptions}
         assert one.extra["runs"] == 1
         assert said[jitter]["insensitive-to-starts"][0] is None
+    assert "`start_jitter` above 0 in the file" in said[0.0]["insensitive-to-starts"][1]
+    assert "a larger `runs` in the file" in said[0.01]["insensitive-to-starts"][1]
     assert said[0.0]["enough-runs"][0] is True
     assert said[0.01]["enough-runs"][0] is None
     assert "'s mean" not in said[0.0]["enough-runs"][1]  # which names no flow

@@ -110,7 +110,9 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
     """
     name, n = "insensitive-to-starts", len(rates)
     if n == 1:
-        return Assumption(name, None, "one run, so no other starts were tried")
+        more = "a larger `runs`" if scenario.run.start_jitter > 0.0 else "`start_jitter` above 0"
+        detail = f"one run, so no other starts were tried; {more} in the file asks for some"
+        return Assumption(name, None, detail)
     mean, deviation = rates.mean(axis=0), rates.std(axis=0, ddof=1)
     spreads = np.nan_to_num(np.where(mean > 0, deviation / np.maximum(mean, 1e-300), 0))
     most = int(spreads.argmax())
