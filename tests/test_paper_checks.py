@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -23,6 +23,7 @@ from paper_checks.spread import averaged, majority
 from paper_checks.summary import VERDICTS, markdown, statements, summary
 from paper_checks.tsang.mixes import mix
 from paper_checks.tsang.replay import replay
+from vegasmodel.scenario import Scenario
 
 # Cells of tsang's table 6 whose winner the text names.
 WINNERS = (("6a", 30), ("6a", 100), ("6a", 200), ("6b", 30), ("6b", 100), ("6b", 200))
@@ -129,9 +130,36 @@ def of_each(names: list[str], items: list[str]) -> dict[str, list[str]]:
     return found
 
 
+class Judged(NamedTuple):
+    """The checks of all records, and what judging the records has used."""
+
+    checks: list[Check]
+    with_runs: set[tuple[str, str]]  # paper and item of the records that use stored runs
+    asked: dict[str, dict[str, Scenario]]  # the scenarios of each paper, by their fingerprints
+
+
 @pytest.fixture(scope="module")
-def checks() -> list[Check]:
-    return paper_checks.run()
+def judged() -> Judged:
+    """All records are judged once; that takes longer than all the tests that look at it."""
+    with_runs, asked = set[tuple[str, str]](), {paper: {} for paper in paper_checks.PAPERS}
+
+    def watched(paper: str, record: Record, runs: Runs) -> Check:
+        runs.used.clear()
+        runs.scenarios.clear()
+        check = judge(paper, record, runs)
+        if runs.used:
+            with_runs.add((paper, record.item))
+        asked[paper] |= runs.scenarios
+        return check
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(paper_checks, "judge", watched)
+        return Judged(paper_checks.run(), with_runs, asked)
+
+
+@pytest.fixture
+def checks(judged: Judged) -> list[Check]:
+    return judged.checks
 
 
 def plain(value: Any) -> list[Any]:
@@ -284,14 +312,15 @@ def test_arithmetic_on_the_print_reproduces_nothing(checks: list[Check]) -> None
 
 
 @pytest.mark.parametrize("paper", NAMED)
-def test_packets_mean_packets(paper: str) -> None:
+def test_packets_mean_packets(judged: Judged, paper: str) -> None:
     """A record with source packets needs a run; a record with source arithmetic needs none."""
-    runs = Runs()
-    for record in paper_checks.records(paper):
-        runs.used.clear()
-        check = judge(paper, record, runs)
+    records = paper_checks.records(paper)
+    checks = [check for check in judged.checks if check.paper == paper]
+    for check, record in zip(checks, records, strict=True):
+        assert check.item == record.item
         if check.verdict != "blocked" and record.evidence in ("packets", "print"):
-            assert bool(runs.used) == (record.evidence == "packets"), record.item
+            used = (paper, record.item) in judged.with_runs
+            assert used == (record.evidence == "packets"), record.item
 
 
 def test_errata_are_counted_as_statements(checks: list[Check]) -> None:
@@ -527,8 +556,10 @@ def test_distance(computed: Any, printed: Any, gap: float) -> None:
 
 
 def test_verdicts() -> None:
+    stored = Runs()
+
     def verdict(record: Record) -> str:
-        return judge("tsang", record, Runs()).verdict
+        return judge("tsang", record, stored).verdict
 
     def missing(runs: Runs) -> float:
         raise NoRun("no stored run: use --live")
@@ -552,10 +583,11 @@ def test_verdicts() -> None:
 
 def test_what_the_evidence_does_not_decide_is_blocked() -> None:
     """Only if the value differs from the print; the note has the reason and the value."""
+    stored = Runs()
 
     def check(value: float) -> Check:
         found = Found(value, 0.2, missing="The RTT decides.")
-        return judge("tsang", Record("i", "claim", 1.0, lambda runs: found), Runs())
+        return judge("tsang", Record("i", "claim", 1.0, lambda runs: found), stored)
 
     assert check(1.1).verdict == "reproduced"
     assert check(1.3).verdict == "blocked"
@@ -585,12 +617,17 @@ def test_summary_counts(checks: list[Check]) -> None:
     assert table in page.read_text(encoding="utf-8")
 
 
-def test_models_against_packets() -> None:
-    """Every family has stored runs; the best model of each is first."""
+def test_models_against_packets(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every family has stored runs; the best model of each is first.
+
+    The scenarios of a family differ in a number or two, so every third one is enough.
+    """
+    from paper_checks import models
     from paper_checks.models import families, markdown, rows
     from vegasmodel.predictor import CLOSED_FORMS
 
-    scenarios = families()
+    monkeypatch.setattr(models, "asked", lambda paper, _: list(judged.asked[paper].values()))
+    scenarios = {name: group[::3] for name, group in families().items()}
     found = rows(Runs(), CLOSED_FORMS, scenarios)
     assert {row.model for row in found} >= {"arrivals", "bands", "minicycle", "random-loss"}
     for one, other in itertools.pairwise(found):
