@@ -5,8 +5,8 @@
 The script builds the wheel and installs it with its locked dependencies, and nothing else, into an
 empty environment.  It runs the commands in a folder with a space in its name.  A command must
 answer, or say in one line what is missing and end with exit status 2.  Then it installs the paper
-checks beside the library and runs their command.  The machine code that this checkout has compiled
-is reused, because a minute of compiling is not part of the test.
+checks beside the library and runs their command.  The machine code and the bytecode that this
+checkout has compiled are reused, because a minute of compiling is not part of the test.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Sequence
@@ -117,21 +118,26 @@ WITH_PAPERS = (  # their distribution beside the library's
 def main() -> int:
     """Build, install and run all commands; return 1 if anything went wrong."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="bare wheel ") as name:
+    with (
+        tempfile.TemporaryDirectory(prefix="bare wheel ") as name,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        papers = pool.submit(build_papers, Path(name))
         python = install(Path(name))
         folder = Path(name) / "of its own"
         folder.mkdir()
         for file, text in SCENARIOS.items():
             (folder / file).write_text(text, encoding="utf-8")
         complaints = judge(python, folder, Try("simulate one.toml --out given.parquet"))
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for found in pool.map(lambda one: judge(python, folder, one), TRIES):
-                complaints += found
-        add_papers(Path(name), python)
-        for one in WITH_PAPERS:
-            complaints += judge(python, folder, one)
-        complaints += judge(python, folder, Try("predict one.toml"), NOWHERE)
-        complaints += inside(python, folder)
+        for found in pool.map(lambda one: judge(python, folder, one), TRIES):
+            complaints += found
+        add = [str(BIN / "uv"), "pip", "install", "--python", str(python), "--no-deps", "--offline"]
+        work([*add, str(papers.result())])
+        last = [pool.submit(judge, python, folder, one) for one in WITH_PAPERS]
+        last.append(pool.submit(judge, python, folder, Try("predict one.toml"), NOWHERE))
+        last.append(pool.submit(inside, python, folder))
+        for job in last:
+            complaints += job.result()
     for complaint in complaints:
         print(f"bare wheel: {complaint}", file=sys.stderr)
     seconds = time.monotonic() - began
@@ -162,24 +168,33 @@ def install(place: Path) -> Path:
     except subprocess.CalledProcessError:
         work(pip)
     (package,) = venv.glob("lib/python*/site-packages/vegasmodel")
-    for made in (ROOT / "vegasmodel").rglob("__pycache__/*.nb[ic]"):
-        target = package / made.relative_to(ROOT / "vegasmodel")
-        if target.parent.parent.is_dir():  # a folder of old may be left
-            target.parent.mkdir(exist_ok=True)
-            shutil.copy2(made, target)
-    for file in package.rglob("*.py"):  # machine code is valid only for sources of the same time
+    for file in package.rglob("*.py"):  # compiled code is valid only for sources of the same time
         shutil.copystat(ROOT / "vegasmodel" / file.relative_to(package), file)
+    take_over(ROOT / "vegasmodel", package)
+    libraries = Path(sysconfig.get_path("purelib"))
+    for folder in package.parent.iterdir():
+        if folder.is_dir() and folder != package:
+            take_over(libraries / folder.name, folder)
     return venv / "bin" / "python"
 
 
-def add_papers(place: Path, python: Path) -> None:
-    """Install the paper checks, which are a separate distribution, into the same environment."""
+def take_over(source: Path, target: Path) -> None:
+    """Copy the bytecode and the machine code of a package to another copy of the package."""
+    for made in source.rglob("__pycache__/*"):
+        place = target / made.relative_to(source)
+        if place.parent.parent.is_dir():  # a folder of old may be left
+            place.parent.mkdir(exist_ok=True)
+            shutil.copy2(made, place)
+
+
+def build_papers(place: Path) -> Path:
+    """Build the wheel of the paper checks, which are a separate distribution; return its path."""
     source, uv = place / "papers", str(BIN / "uv")
     shutil.copytree(ROOT / "paper_checks", source, ignore=shutil.ignore_patterns("__pycache__"))
     build = [uv, "build", "--wheel", "--no-build-isolation", "--python", sys.executable]
     work([*build, "-o", str(place / "built"), str(source)])
     (wheel,) = (place / "built").glob("*.whl")
-    work([uv, "pip", "install", "--python", str(python), "--no-deps", "--offline", str(wheel)])
+    return wheel
 
 
 def work(command: Sequence[str]) -> None:
