@@ -25,7 +25,7 @@ import heapq
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 
 from paper_checks.topology import SHORT
 from paper_checks.tsang.scenes import BITS, base_rtt
@@ -57,19 +57,20 @@ class Network:
         self.now = 0.0
         self.forward = Wire(SHARED, SHORT)
         self.backward = Wire(SHARED, SHORT)
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._events: list[tuple[float, int, Callable[[int], None], int]] = []
         self._made = 0
 
-    def at(self, time: float, what: Callable[[], None]) -> None:
-        """Schedule ``what`` at ``time``."""
-        heapq.heappush(self._events, (time, self._made, what))
+    def at(self, time: float, what: Callable[[int], None], packet: int) -> None:
+        """Schedule what happens to a packet at ``time``: a call of ``what`` with its number."""
+        heapq.heappush(self._events, (time, self._made, what, packet))
         self._made += 1
 
     def run(self) -> None:
         """Process all events up to the end of the simulation."""
-        while self._events and self._events[0][0] <= DURATION:
-            self.now, _, what = heapq.heappop(self._events)
-            what()
+        events = self._events
+        while events and events[0][0] <= DURATION:
+            self.now, _, what, packet = heapq.heappop(events)
+            what(packet)
 
 
 @dataclass
@@ -113,24 +114,31 @@ class Connection:
 
     # --- the way of a packet; only the shared links meet other traffic ----------------------
 
+    def begin(self, packet: int) -> None:
+        """Send the first packets; ``packet`` is the first one's number."""
+        assert packet == self.next
+        self.send()
+
     def send(self) -> None:
         """Send as many packets as the window allows."""
-        while self.next <= self.acked + int(min(self.window, self.most)):
-            packet, self.next = self.next, self.next + 1
-            self.sent[packet] = self.network.now
-            at_router = self.up.pass_on(self.network.now, BITS)
-            self.network.at(at_router, partial(self._forward, packet))
+        now = self.network.now
+        last = self.acked + int(self.window if self.window < self.most else self.most)
+        for packet in range(self.next, last + 1):
+            self.sent[packet] = now
+            self.network.at(self.up.pass_on(now, BITS), self._forward, packet)
+        self.next = max(self.next, last + 1)
 
     def _forward(self, packet: int) -> None:
-        across = self.network.forward.pass_on(self.network.now, BITS)
-        self.visits.append((self.network.now, across - SHORT - self.network.now))
+        network, now = self.network, self.network.now
+        across = network.forward.pass_on(now, BITS)
+        self.visits.append((now, across - SHORT - now))
         received = self.down.pass_on(across, BITS)
-        back = self.ack_up.pass_on(received, ACK_BITS)
-        self.network.at(back, partial(self._backward, packet))
+        network.at(self.ack_up.pass_on(received, ACK_BITS), self._backward, packet)
 
     def _backward(self, packet: int) -> None:
-        across = self.network.backward.pass_on(self.network.now, ACK_BITS)
-        self.network.at(self.ack_down.pass_on(across, ACK_BITS), partial(self._ack, packet))
+        network = self.network
+        across = network.backward.pass_on(network.now, ACK_BITS)
+        network.at(self.ack_down.pass_on(across, ACK_BITS), self._ack, packet)
 
     # --- the window ------------------------------------------------------------------------
 
@@ -147,8 +155,8 @@ class Connection:
         sent = self.sent.pop(packet)
         if sent > 0.0:  # ns-2 2.35: the first packet's never counts
             self.rtts.append(now - sent)
-            if self.known is None:
-                self.base = min(self.base, now - sent)
+            if self.known is None and now - sent < self.base:
+                self.base = now - sent
         self.send()
 
     def _decide(self) -> None:
@@ -225,7 +233,7 @@ def _replay(
         for x in (1e3 * SHORT, x2)
     )
     for source in (longer, shorter) if longer_first else (shorter, longer):
-        network.at(start + (late if source is longer else 0.0), source.send)
+        network.at(start + (late if source is longer else 0.0), source.begin, 0)
     network.run()
     return shorter, longer
 
@@ -235,6 +243,6 @@ def alone(x2: float, alpha: float = 1.0, beta: float = 3.0) -> Connection:
     """A single connection whose last link takes ``x2`` ms, after 60 s."""
     network = Network()
     source = Connection(network, x2 * 1e-3, alpha, beta, rounded=False)
-    network.at(START, source.send)
+    network.at(START, source.begin, 0)
     network.run()
     return source
