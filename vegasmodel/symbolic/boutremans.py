@@ -37,7 +37,12 @@ def window() -> Derivation:
     three = sp.Eq(W - base / rtt * W, alpha)
     [derived] = sp.solve(rest, W)
     return Derivation(
-        "4", "cwnd_i", (rest,), (three,), sp.factor(derived), alpha * (d + Delta) / (Delta - x)
+        "4",
+        "cwnd_i",
+        (rest,),
+        sp.factor(derived),
+        alpha * (d + Delta) / (Delta - x),
+        steps=(three,),
     )
 
 
@@ -47,9 +52,7 @@ def rate() -> Derivation:
     The rate is Vegas's window, equation (4), divided by the round-trip time.
     """
     derived = sp.simplify(window().derived / (d + Delta))
-    return Derivation(
-        "5", "rate_i", (window().derived, d + Delta), (), derived, alpha / (Delta - x)
-    )
+    return Derivation("5", "rate_i", (window().derived, d + Delta), derived, alpha / (Delta - x))
 
 
 def rate_linux() -> Derivation:
@@ -63,7 +66,7 @@ def rate_linux() -> Derivation:
     rest = sp.Eq(W * (rtt - base) / base, alpha)
     [window_] = sp.solve(rest, W)
     derived = sp.factor(window_ / rtt)
-    return Derivation("-", "rate_i", (rest,), (window_, sp.apart(derived, Delta)), derived)
+    return Derivation("-", "rate_i", (rest,), derived, steps=(window_, sp.apart(derived, Delta)))
 
 
 def band() -> tuple[Derivation, Derivation]:
@@ -74,8 +77,8 @@ def band() -> tuple[Derivation, Derivation]:
     """
     size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
-        Derivation("10", "cwnd_i", (window().derived,), (), size, beta * (d + Delta) / (Delta - x)),
-        Derivation("11", "rate_i", (rate().derived,), (), speed, beta / (Delta - x)),
+        Derivation("10", "cwnd_i", (window().derived,), size, beta * (d + Delta) / (Delta - x)),
+        Derivation("11", "rate_i", (rate().derived,), speed, beta / (Delta - x)),
     )
 
 
@@ -88,7 +91,9 @@ def no_over_estimate() -> Derivation:
     [derived] = sp.solve(balance, Delta)
     note = "printed upside down: it has the unit of 1/time; the rate c/n that follows is right"
     share = rate().derived.subs({x: 0, Delta: derived})
-    return Derivation("3.1.2", r"\Delta", (balance,), (share,), derived, c / (n * alpha), note)
+    return Derivation(
+        "3.1.2", r"\Delta", (balance,), derived, c / (n * alpha), note, steps=(share,)
+    )
 
 
 @kinds.checked
@@ -124,9 +129,9 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     note = "the numerator's Delta - x_j should be Delta - x_i"
     partial = sp.simplify(sp.diff(rates[0], Delta) / rates[0])
     return (
-        Derivation("7", "rate_i'/rate_i", (balance,), moves, along(0), seven),
-        Derivation("8", "rate_i'/rate_i", (balance,), moves, along(1), eight, note),
-        Derivation("9", "rate_i'/rate_i", (rates[0],), (), partial, -1 / y[0]),
+        Derivation("7", "rate_i'/rate_i", (balance,), along(0), seven, steps=moves),
+        Derivation("8", "rate_i'/rate_i", (balance,), along(1), eight, note, steps=moves),
+        Derivation("9", "rate_i'/rate_i", (rates[0],), partial, -1 / y[0]),
     )
 
 
@@ -162,10 +167,10 @@ def two_arrivals() -> Derivation:
         "3.1.2",
         "rate_2/rate_1",
         (first, second),
-        (wait, both),
         derived,
         bonald[1] / bonald[0],
         note,
+        steps=(wait, both),
     )
 
 
@@ -185,7 +190,7 @@ def bonald_total() -> Derivation:
     """The sum of Bonald's rates of two flows; it should be the capacity, but is not."""
     rates = arrivals_bonald(2)
     note = "x_i = (alpha/c)(i-1) S_{i-1} does not solve (6)"
-    return Derivation("6", r"\sum rate_i/c", rates, (), sp.Integer(1), sum(rates), note)
+    return Derivation("6", r"\sum rate_i/c", rates, sp.Integer(1), sum(rates), note)
 
 
 def bend_integrand() -> Any:
@@ -221,10 +226,15 @@ def asymptotic() -> tuple[Derivation, Derivation]:
     note = "Bonald's n S_n has C = gamma: one alpha/c a flow too long"
     return (
         Derivation(
-            "-", "C", (total,), (bend, *orders), found[a] + found[b] / L, sp.EulerGamma, note
+            "-", "C", (total,), found[a] + found[b] / L, sp.EulerGamma, note, steps=(bend, *orders)
         ),
         Derivation(
-            "-", r"\sum rate_i/c", (total,), (bend,), total.subs(C, sp.EulerGamma), sp.Integer(1)
+            "-",
+            r"\sum rate_i/c",
+            (total,),
+            total.subs(C, sp.EulerGamma),
+            sp.Integer(1),
+            steps=(bend,),
         ),
     )
 

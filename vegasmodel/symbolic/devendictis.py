@@ -6,9 +6,8 @@ the printed formulas, and the derived ones where they differ.
 The paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
 It consists of N mini-cycles of one round trip each.
 
-A ``Formula`` contains the premises, the formula derived from them, and the formula as the paper
-prints it. ``formulas()`` lists all of them. A ``Completion`` is a formula that our numeric model
-needs and the paper lacks.
+``formulas()`` lists the derivations of the paper's formulas. The functions below it derive formulas
+that our numeric model needs and the paper lacks.
 
 The symbols are:
 
@@ -24,12 +23,9 @@ The symbols are:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import sympy as sp
 
-Expr = Any  # SymPy carries no types
+from vegasmodel.symbolic.steps import Derivation, Expr
 
 mu, T, B, alpha, q = sp.symbols("mu T B alpha q", positive=True)
 lam = sp.Symbol("lambda", positive=True)
@@ -42,29 +38,7 @@ W_V, W_R, mu_vegas = sp.symbols("W_V W_R mu_V", positive=True)
 M = mu * T
 
 
-@dataclass(frozen=True)
-class Formula:
-    """A formula of De Vendictis and Baiocchi: as derived from its premises, and as printed."""
-
-    number: str  # of the equation, or of the section it stands in
-    symbol: str  # what it gives
-    premises: tuple[Expr, ...]
-    derived: Expr
-    printed: Expr
-    note: str = ""
-
-    @property
-    def difference(self) -> Expr:
-        """The printed formula minus the derived one, simplified: zero if the paper is right."""
-        return sp.simplify(sp.factor(sp.simplify(self.printed - self.derived)))
-
-    @property
-    def latex(self) -> str:
-        """The derived formula as LaTeX."""
-        return f"{self.symbol} = {sp.latex(self.derived)}"
-
-
-def equilibrium_window() -> Formula:
+def equilibrium_window() -> Derivation:
     """Equation (7) of De Vendictis and Baiocchi: Vegas's equilibrium window.
 
     Three equations give it. By (4) Vegas's share of the capacity is its share of the windows. By
@@ -75,10 +49,10 @@ def equilibrium_window() -> Formula:
     five = sp.Eq(W_V + W_R, M + q)
     six = sp.Eq((W_V / T - mu_vegas) * T, alpha)
     [solution] = sp.solve([four, five, six], [W_V, W_R, mu_vegas], dict=True)
-    return Formula("7", "W_V", (four, five, six), solution[W_V], alpha * (M + q) / q)
+    return Derivation("7", "W_V", (four, five, six), solution[W_V], alpha * (M + q) / q)
 
 
-def reno_at_loss() -> Formula:
+def reno_at_loss() -> Derivation:
     """Reno's window at the loss, W_R(N), if Vegas is in equilibrium then.
 
     N is the number of round trips from loss to loss. At the loss Vegas's window is equation (7)
@@ -89,14 +63,14 @@ def reno_at_loss() -> Formula:
     full = sp.Eq(W_VN + W_RN, M + B + 1)
     [solution] = sp.solve([seven, full], [W_VN, W_RN], dict=True)
     printed = (M + B) * (B - alpha) / B + 1
-    return Formula("section 3", "W_R(N)", (seven, full), solution[W_RN], printed)
+    return Derivation("section 3", "W_R(N)", (seven, full), solution[W_RN], printed)
 
 
-def reno_packets() -> Formula:
+def reno_packets() -> Derivation:
     """P_Reno, the packets that Reno sends in a cycle from loss to loss: the sum of its windows."""
     ten = W_R1 + i - 1
     printed = N * W_R1 + N * (N - 1) / 2
-    return Formula("10", "P_Reno", (ten,), sp.summation(ten, (i, 1, N)), printed)
+    return Derivation("10", "P_Reno", (ten,), sp.summation(ten, (i, 1, N)), printed)
 
 
 def _saturation() -> dict[Expr, Expr]:
@@ -113,7 +87,7 @@ def _saturation() -> dict[Expr, Expr]:
     return dict(solution)
 
 
-def phase_1() -> tuple[Formula, ...]:
+def phase_1() -> tuple[Derivation, ...]:
     """Phase 1 of a cycle, from the loss until the windows of Vegas and Reno fill the link.
 
     Returns the windows at its end, the number a of its mini-cycles (round trips), the number A_V of
@@ -124,15 +98,15 @@ def phase_1() -> tuple[Formula, ...]:
     packets = sp.summation(W_V1 + i - 1, (i, 1, a))
     time = sp.summation(T, (i, 1, a))
     return (
-        Formula("12", "W_V(a)", premises, at[W_Va], (M + W_V1 - W_R1) / 2),
-        Formula("12", "W_R(a)", premises, at[W_Ra], (M + W_R1 - W_V1) / 2),
-        Formula("12", "a", premises, at[a], (M - W_R1 - W_V1) / 2 + 1),
-        Formula("section 3", "A_V", premises, packets, a * W_V1 + a * (a - 1) / 2),
-        Formula("section 3", "Delta_a", premises, time, a * T),
+        Derivation("12", "W_V(a)", premises, at[W_Va], (M + W_V1 - W_R1) / 2),
+        Derivation("12", "W_R(a)", premises, at[W_Ra], (M + W_R1 - W_V1) / 2),
+        Derivation("12", "a", premises, at[a], (M - W_R1 - W_V1) / 2 + 1),
+        Derivation("section 3", "A_V", premises, packets, a * W_V1 + a * (a - 1) / 2),
+        Derivation("section 3", "Delta_a", premises, time, a * T),
     )
 
 
-def duration() -> Formula:
+def duration() -> Derivation:
     """The duration of a mini-cycle (round trip) with a full link: equation (15).
 
     It is Vegas's window divided by Vegas's rate, equation (14). By equation (13) this rate is a
@@ -143,10 +117,10 @@ def duration() -> Formula:
     thirteen = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
     fourteen = sp.Eq(delta, W_V / mu_vegas)
     [solution] = sp.solve([thirteen, fourteen], [mu_vegas, delta], dict=True)
-    return Formula("15", "delta(i)", (thirteen, fourteen), solution[delta], (W_V + W_R) / mu)
+    return Derivation("15", "delta(i)", (thirteen, fourteen), solution[delta], (W_V + W_R) / mu)
 
 
-def phase_2() -> tuple[Formula, ...]:
+def phase_2() -> tuple[Derivation, ...]:
     """Phase 2 between two losses: the windows of Vegas and Reno grow, and the queue fills.
 
     Returns the sum of the windows, the phase's duration Delta_b, and the number B_V of packets that
@@ -159,15 +133,15 @@ def phase_2() -> tuple[Formula, ...]:
     packets = sp.summation(vegas, (i, a + 1, b))
     premises = (vegas, reno, full)
     return (
-        Formula("section 3", "W_V(i) + W_R(i)", premises, both, M + 2 * (i - a)),
-        Formula(
+        Derivation("section 3", "W_V(i) + W_R(i)", premises, both, M + 2 * (i - a)),
+        Derivation(
             "section 3",
             "Delta_b",
             premises,
             time.subs(W_Ra, M - W_Va),
             (T + (b - a + 1) / mu) * (b - a),
         ),
-        Formula(
+        Derivation(
             "section 3",
             "B_V",
             premises,
@@ -178,7 +152,7 @@ def phase_2() -> tuple[Formula, ...]:
     )
 
 
-def crossing() -> tuple[Formula, ...]:
+def crossing() -> tuple[Derivation, ...]:
     """Equation (16) of De Vendictis and Baiocchi: Vegas's window at the end b of phase 2, and b.
 
     Phase 2 begins in mini-cycle (round trip) a. The link is full then, and the queue is empty. The
@@ -193,8 +167,8 @@ def crossing() -> tuple[Formula, ...]:
     printed = (-(W_Va - alpha) + sp.sqrt((W_Va - alpha) ** 2 + 2 * alpha * M)) / 2
     window = alpha * (M + 2 * (b - a)) / (2 * (b - a))
     return (
-        Formula("16", "W_V(b)", (sixteen,), target.subs(n, b - a), window),
-        Formula("16", "b", (sixteen,), a + positive, a + printed),
+        Derivation("16", "W_V(b)", (sixteen,), target.subs(n, b - a), window),
+        Derivation("16", "b", (sixteen,), a + positive, a + printed),
     )
 
 
@@ -208,7 +182,7 @@ def _positive(root: Expr) -> bool:
     return bool(root.subs(point) > 0)
 
 
-def phase_3() -> tuple[Formula, ...]:
+def phase_3() -> tuple[Derivation, ...]:
     """Phase 3, before a loss, with Vegas in equilibrium: its window, equation (17), and dW_V/dW_R.
 
     Reno's window W_R grows by one packet per mini-cycle (round trip), and the queue grows with it.
@@ -223,8 +197,8 @@ def phase_3() -> tuple[Formula, ...]:
     printed = (-C + sp.sqrt(C**2 + 4 * alpha * reno)) / 2
     slope = sp.diff(root, R)
     return (
-        Formula("17", "W_V(i)", (keeps, reno), root.subs(R, reno), printed),
-        Formula(
+        Derivation("17", "W_V(i)", (keeps, reno), root.subs(R, reno), printed),
+        Derivation(
             "section 3",
             "dW_V/dW_R",
             (keeps,),
@@ -246,7 +220,7 @@ def slope_in_queue() -> Expr:
     return sp.simplify(sp.diff(vegas, q) / sp.diff(M + q - vegas, q))
 
 
-def cycle_count() -> Formula:
+def cycle_count() -> Derivation:
     """The number N of mini-cycles (round trips) from one loss to the next.
 
     By equation (8) a loss halves Reno's window. By equation (10) the window then grows by one
@@ -255,7 +229,7 @@ def cycle_count() -> Formula:
     """
     eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
     [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
-    return Formula("8, 10", "N", (eight, ten), solution[N], W_RN - W_RN / 2 + 1)
+    return Derivation("8, 10", "N", (eight, ten), solution[N], W_RN - W_RN / 2 + 1)
 
 
 def _small_buffer() -> dict[Expr, Expr]:
@@ -276,7 +250,7 @@ def _small_buffer() -> dict[Expr, Expr]:
     return dict(solution)
 
 
-def appendix_a() -> tuple[Formula, ...]:
+def appendix_a() -> tuple[Derivation, ...]:
     """The cycle of appendix A: buffers so small that Vegas never reaches equilibrium.
 
     A cycle lasts from one loss to the next. Returns formulas for
@@ -301,17 +275,17 @@ def appendix_a() -> tuple[Formula, ...]:
     premises = tuple(sp.Eq(k, v) for k, v in at.items())
     share = (N - 1) / (1 - lam)
     return (
-        Formula("appendix A", "N", premises, at[N], (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1),
-        Formula("appendix A", "P_Reno", premises, reno, sp.Rational(3, 2) * N * (N - 1)),
-        Formula(
+        Derivation("appendix A", "N", premises, at[N], (M + B + 1) * (1 - lam) / (3 - 2 * lam) + 1),
+        Derivation("appendix A", "P_Reno", premises, reno, sp.Rational(3, 2) * N * (N - 1)),
+        Derivation(
             "appendix A",
             "P_Vegas",
             premises,
             vegas,
             (1 + lam) / (2 * (1 - lam)) * N * (N - 1),
         ),
-        Formula("appendix A", "a", premises, count, (M - share) / 2 + 1),
-        Formula(
+        Derivation("appendix A", "a", premises, count, (M - share) / 2 + 1),
+        Derivation(
             "appendix A",
             "Delta",
             premises,
@@ -323,7 +297,7 @@ def appendix_a() -> tuple[Formula, ...]:
     )
 
 
-def buffer_threshold() -> Formula:
+def buffer_threshold() -> Derivation:
     """B_th, the smallest buffer B at which Vegas reaches its equilibrium window before a loss.
 
     At this buffer size, Vegas's window at the loss in appendix A equals its equilibrium window,
@@ -336,7 +310,7 @@ def buffer_threshold() -> Formula:
     cleared = sp.numer(sp.factor((equal.lhs - equal.rhs).subs(scaled)))
     [exact] = [r for r in sp.solve(cleared, B) if r.subs({D: 100, k: 4, lam: 0.75}) > 0]
     limit = sp.limit(exact, D, sp.oo).subs(k, alpha * (3 - 2 * lam))
-    return Formula(
+    return Derivation(
         "section 3",
         "B_th",
         (equal, sp.Eq(B, exact.subs({D: M, k: alpha * (3 - 2 * lam)}))),
@@ -346,8 +320,8 @@ def buffer_threshold() -> Formula:
     )
 
 
-def formulas() -> tuple[Formula, ...]:
-    """Every ``Formula`` of this module: equation (7) to appendix A of De Vendictis and Baiocchi."""
+def formulas() -> tuple[Derivation, ...]:
+    """The formulas of De Vendictis and Baiocchi, from equation (7) to appendix A."""
     return (
         equilibrium_window(),
         reno_at_loss(),
@@ -367,19 +341,7 @@ A, h, n_vegas, n_reno, V, R, t = sp.symbols("A h n_V n_R V R t", positive=True)
 X = A * M  # (7) for all Vegas sources together: V = h + X/q
 
 
-@dataclass(frozen=True)
-class Completion:
-    """A formula that our numeric model needs and De Vendictis and Baiocchi's paper lacks.
-
-    It comes with the premises from which it is derived.
-    """
-
-    symbol: str
-    premises: tuple[Expr, ...]
-    derived: Expr
-
-
-def loss_limited() -> Completion:
+def loss_limited() -> Derivation:
     """V, the sum of all Vegas windows at a loss, if every Vegas source grows until the loss.
 
     This is appendix A of De Vendictis and Baiocchi, for n_vegas Vegas and n_reno Reno sources.
@@ -390,10 +352,10 @@ def loss_limited() -> Completion:
         sp.Eq(V + R, M + B + 1),
     )
     [solution] = sp.solve(system, [V, R, N], dict=True)
-    return Completion("V(N)", system, sp.factor(solution[V]))
+    return Derivation("-", "V(N)", system, sp.factor(solution[V]))
 
 
-def held() -> Completion:
+def held() -> Derivation:
     """A quadratic for V, the sum of all Vegas windows at a loss before which Vegas stops growing.
 
     Vegas stops growing when its backlog reaches the lower threshold, and keeps its window until the
@@ -410,10 +372,10 @@ def held() -> Completion:
     reno = (M + edge - (v + h) - (M + B + 1 - (v + h)) / 2) / n_reno  # and by Reno
     equal = sp.Eq(grown, reno)
     quadratic = sp.numer(sp.together(equal.lhs - equal.rhs))
-    return Completion("0", (equal,), sp.expand(quadratic / (2 * n_vegas)))
+    return Derivation("-", "0", (equal,), sp.expand(quadratic / (2 * n_vegas)))
 
 
-def meeting() -> Completion:
+def meeting() -> Derivation:
     """Equation (16) of De Vendictis and Baiocchi for n_vegas Vegas and n_reno Reno sources.
 
     Returns a quadratic whose root n is the number of mini-cycles (round trips) of phase 2. In this
@@ -425,10 +387,10 @@ def meeting() -> Completion:
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))
-    return Completion("0", (grows,), sp.expand(quadratic))
+    return Derivation("-", "0", (grows,), sp.expand(quadratic))
 
 
-def catching_up() -> Completion:
+def catching_up() -> Derivation:
     """The number t of round trips for which Vegas's window is above its equilibrium window.
 
     There are more Reno than Vegas sources. As Reno fills the queue, Vegas's equilibrium window
@@ -437,10 +399,10 @@ def catching_up() -> Completion:
     """
     line = sp.Eq((V - h - n_vegas * t) * (q + (n_reno - n_vegas) * t), (V - h) * q)
     [lag] = sp.solve(line, t)  # t is positive, so the root 0 is not among them
-    return Completion("t", (line,), sp.simplify(lag))
+    return Derivation("-", "t", (line,), sp.simplify(lag))
 
 
-def following() -> tuple[Completion, ...]:
+def following() -> tuple[Derivation, ...]:
     """Four integrals over phase 3, in which Reno fills the queue and Vegas is in equilibrium.
 
     The integrals replace sums over the mini-cycles (round trips) of the phase. They are returned as
@@ -456,7 +418,7 @@ def following() -> tuple[Completion, ...]:
     reno = M + q - vegas
     rate = sp.diff(reno, q) / n_reno  # di/dq
     return tuple(
-        Completion(name, (vegas, reno), sp.integrate(sp.expand(f * rate), q))
+        Derivation("-", name, (vegas, reno), sp.integrate(sp.expand(f * rate), q))
         for name, f in (("i", sp.Integer(1)), ("W", M + q), ("qW", q * (M + q)), ("V", vegas))
     )
 

@@ -27,7 +27,9 @@ def stationarity() -> Derivation:
     condition = sp.Eq(sp.diff(lagrangian, r), 0)
     curvature = sp.diff(lagrangian, r, 2)
     [rate] = sp.solve(condition, r)
-    return Derivation("-", "r", (condition,), (curvature,), sp.simplify(rate), alpha / (q - x))
+    return Derivation(
+        "-", "r", (condition,), sp.simplify(rate), alpha / (q - x), steps=(curvature,)
+    )
 
 
 def parking_lot() -> Derivation:
@@ -41,4 +43,4 @@ def parking_lot() -> Derivation:
     full = sp.Eq(long * rate_long + cross * rate_cross, c)
     [found] = sp.solve(full, price)
     derived = sp.factor(sp.simplify(rate_long.subs(price, found)))
-    return Derivation("-", "r", (full,), (rate_long, rate_cross, found), derived)
+    return Derivation("-", "r", (full,), derived, steps=(rate_long, rate_cross, found))

@@ -36,9 +36,7 @@ def volume_ratio() -> Derivation:
     per_flow = sp.Eq(S_R / n_rate, k * S_D / n_delay)
     volumes = sp.Eq(lam, S_D / S_R)
     [solution] = sp.solve([per_flow, volumes], [S_D, lam], dict=True)
-    return Derivation(
-        "5", r"\lambda", (per_flow, volumes), (), solution[lam], n_delay / (k * n_rate)
-    )
+    return Derivation("5", r"\lambda", (per_flow, volumes), solution[lam], n_delay / (k * n_rate))
 
 
 def service_rates() -> tuple[Derivation, Derivation]:
@@ -52,10 +50,8 @@ def service_rates() -> tuple[Derivation, Derivation]:
     [solution] = sp.solve([shares_fill_link, ratio], [S_R, S_D], dict=True)
     total = n_delay + k * n_rate
     return (
-        Derivation(
-            "6", "S_R", (shares_fill_link, ratio), (), solution[S_R], k * n_rate * C / total
-        ),
-        Derivation("7", "S_D", (shares_fill_link, ratio), (), solution[S_D], n_delay * C / total),
+        Derivation("6", "S_R", (shares_fill_link, ratio), solution[S_R], k * n_rate * C / total),
+        Derivation("7", "S_D", (shares_fill_link, ratio), solution[S_D], n_delay * C / total),
     )
 
 
@@ -73,7 +69,6 @@ def scheduler() -> Derivation:
         "figure 2",
         r"k n_R (L_D - \lambda L_R)",
         (rate_backlog,),
-        (),
         derived,
         k * n_rate * L_D - n_delay * L_R,
     )
@@ -93,7 +88,6 @@ def relative_fairness() -> Derivation:
         "section IV-A",
         "f",
         (vegas, newreno),
-        (),
         derived,
         in_words,
         "defined in words; the printed 0.97 is 0.24 / (0.74 / 3) = 0.973, though our text has a "
@@ -109,7 +103,7 @@ def delay_buffer() -> Derivation:
     """
     served = sp.integrate(S_D, (t, 0, d))
     empty = sp.Eq(B_D, served)
-    return Derivation("section II-C", "B_D", (empty,), (served,), sp.solve(empty, B_D)[0])
+    return Derivation("section II-C", "B_D", (empty,), sp.solve(empty, B_D)[0], steps=(served,))
 
 
 def vegas_difference() -> Derivation:
@@ -122,7 +116,7 @@ def vegas_difference() -> Derivation:
     expected, actual = cwnd / base, cwnd / RTT
     two = (expected - actual) * base
     queued = sp.expand(actual * (RTT - base))  # rate times queueing delay: Little
-    return Derivation("2", "diff", (expected, actual), (queued,), queued, sp.expand(two))
+    return Derivation("2", "diff", (expected, actual), queued, sp.expand(two), steps=(queued,))
 
 
 def rate_utilization() -> Derivation:
@@ -142,7 +136,7 @@ def rate_utilization() -> Derivation:
     packets = sp.integrate(W / n, (W, b * W_max, W_max))
     ratio = packets / (S * (idle + busy))
     derived = sp.factor(sp.simplify(ratio.subs({W_max: y * BDP}).subs(BDP, S * T)))
-    return Derivation("-", "U", (sp.Eq(BDP, S * T),), (idle, busy, packets), derived)
+    return Derivation("-", "U", (sp.Eq(BDP, S * T),), derived, steps=(idle, busy, packets))
 
 
 def delay_loss() -> Derivation:
@@ -155,7 +149,7 @@ def delay_loss() -> Derivation:
     packets = sp.integrate(W, (W, b * W_max, W_max))
     mean = (1 + b) / 2 * W_max
     derived = sp.factor(sp.simplify(mean**2 / packets))
-    return Derivation("-", "p W^2", (sp.Eq(p, 1 / packets),), (packets, mean), derived)
+    return Derivation("-", "p W^2", (sp.Eq(p, 1 / packets),), derived, steps=(packets, mean))
 
 
 def derivations() -> tuple[Derivation, ...]:

@@ -32,7 +32,11 @@ def square_root_periodic() -> Derivation:
     [top] = [r for r in sp.solve(sp.Eq(packets, 1 / p), W) if r.subs({b: 1, p: 1, d: HALF}) > 0]
     derived = sp.simplify(per_round.subs(W, top) * sp.sqrt(b * p))
     return Derivation(
-        "-", r"K_{\mathrm{periodic}}", (sp.Eq(packets, 1 / p),), (rounds, packets, top), derived
+        "-",
+        r"K_{\mathrm{periodic}}",
+        (sp.Eq(packets, 1 / p),),
+        derived,
+        steps=(rounds, packets, top),
     )
 
 
@@ -51,7 +55,7 @@ def moment_step() -> Derivation:
     u = sp.Symbol("u", positive=True)
     growth = sp.simplify(sp.diff(u**s, u) / u ** (s - 1))  # times E U^(s-1)
     taken = sp.simplify((u**s - (d**2 * u) ** s) / u**s)  # times E U^s
-    return Derivation("-", "E U^s / E U^{s-1}", (), (growth, taken), growth / taken)
+    return Derivation("-", "E U^s / E U^{s-1}", (), growth / taken, steps=(growth, taken))
 
 
 @kinds.checked
@@ -89,7 +93,7 @@ def square_root_random() -> Derivation:
     mean_top = sp.sqrt(2 / (b * p)) * m
     rounds = b * (1 - d) * mean_top
     derived = sp.simplify(sp.sqrt(b * p) / (p * rounds))
-    return Derivation("-", r"K_{\mathrm{random}}", (), (mean_top, rounds), derived)
+    return Derivation("-", r"K_{\mathrm{random}}", (), derived, steps=(mean_top, rounds))
 
 
 def pftk_window() -> Derivation:
@@ -107,7 +111,7 @@ def pftk_window() -> Derivation:
     balance = sp.Eq((1 - p) / p + W, counted)
     [top] = [r for r in sp.solve(balance, W) if r.subs({b: 1, p: HALF / 50, d: HALF}) > 0]
     printed = (2 + b) / (3 * b) + sp.sqrt(8 * (1 - p) / (3 * b * p) + ((2 + b) / (3 * b)) ** 2)
-    return Derivation("13", "E[W]", (balance,), (rounds, counted), top, printed)
+    return Derivation("13", "E[W]", (balance,), top, printed, steps=(rounds, counted))
 
 
 def pftk_limited_rounds() -> Derivation:
@@ -123,7 +127,7 @@ def pftk_limited_rounds() -> Derivation:
     [plateau] = sp.solve(balance, V)
     derived = sp.expand(growth + plateau)
     printed = b * W_m / 8 + (1 - p) / (p * W_m) + 1
-    return Derivation("section II-C", "E[X]", (balance,), (growth, plateau), derived, printed)
+    return Derivation("section II-C", "E[X]", (balance,), derived, printed, steps=(growth, plateau))
 
 
 def pftk_timeout_probability() -> Derivation:
@@ -141,7 +145,7 @@ def pftk_timeout_probability() -> Derivation:
     long = (q**3 - q**w) / (1 - q**w) * few  # sum over k of first, from 3 to w - 1
     derived = sp.factor(sp.powsimp(sp.simplify(short + long)))
     printed = sp.expand((1 - q**3) * (1 + q**3 * (1 - q ** (w - 3)))) / (1 - q**w)
-    return Derivation("24", r"\hat{Q}(w)", (first,), (few, short, long), derived, printed)
+    return Derivation("24", r"\hat{Q}(w)", (first,), derived, printed, steps=(few, short, long))
 
 
 def pftk_silence() -> Derivation:
@@ -158,7 +162,7 @@ def pftk_silence() -> Derivation:
     late = p**6 * (1 - p) * (127 * geometric + 64 * q * sp.diff(geometric, q)).subs(q, p)
     derived = sp.factor(sp.simplify(early + late))
     f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
-    return Derivation("27", "E[Z]/T_0", (k,), (early, late), derived, f / (1 - p))
+    return Derivation("27", "E[Z]/T_0", (k,), derived, f / (1 - p), steps=(early, late))
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
@@ -171,8 +175,8 @@ def hold_windows() -> tuple[Derivation, Derivation]:
     shared = sp.solve(rest, W)[0]
     alone = sp.solve(rest.subs(RTT, W / c), W)[0]
     return (
-        Derivation("-", "W", (rest,), (), shared),
-        Derivation("-", "W", (rest, sp.Eq(RTT, W / c)), (), alone),
+        Derivation("-", "W", (rest,), shared),
+        Derivation("-", "W", (rest, sp.Eq(RTT, W / c)), alone),
     )
 
 
@@ -186,7 +190,7 @@ def repaired() -> Derivation:
     """
     n = 5
     chance = sum(sp.binomial(n, j) * p**j * (1 - p) ** (n - j) * (1 - p) ** j for j in range(n + 1))
-    return Derivation("-", "F", (), (chance,), sp.factor(chance), (1 - p**2) ** n)
+    return Derivation("-", "F", (), sp.factor(chance), (1 - p**2) ** n, steps=(chance,))
 
 
 def derivations() -> tuple[Derivation, ...]:

@@ -29,7 +29,7 @@ def spacing_wait() -> Derivation:
     recursion = sp.simplify(pass_all / pass_all.subs(j, j - 1) - pass_one)
     gap = sp.simplify(m + sp.summation(pass_all, (j, 1, m - 1)))
     derived = sp.simplify((1 / gap).subs(m, 1 / p_b))
-    return Derivation("-", "p", (pass_one,), (recursion, gap), derived)
+    return Derivation("-", "p", (pass_one,), derived, steps=(recursion, gap))
 
 
 def spacing_uniform() -> Derivation:
@@ -45,7 +45,7 @@ def spacing_uniform() -> Derivation:
     recursion = sp.simplify(pass_all / pass_all.subs(n, n - 1) - pass_one)
     gap = sp.simplify(sp.summation(1 - n / (m - 1), (n, 0, m - 2)))
     derived = sp.simplify((1 / gap).subs(m, 1 / p_b))
-    return Derivation("-", "p", (pass_one,), (recursion, gap), derived)
+    return Derivation("-", "p", (pass_one,), derived, steps=(recursion, gap))
 
 
 def falling() -> tuple[Expr, ...]:

@@ -17,17 +17,20 @@ class Derivation:
     ``printed`` is the formula as the paper prints it, or None.
     """
 
-    number: str  # of the equation, or of the section it stands in
+    number: str  # of the equation, or of the section it stands in; "-" if the paper lacks it
     symbol: str  # LaTeX of what it gives
     premises: tuple[Expr, ...]
-    steps: tuple[Expr, ...]
     derived: Expr
     printed: Expr = None
     note: str = ""
+    steps: tuple[Expr, ...] = ()
 
     @property
     def difference(self) -> Expr:
-        """The printed formula minus the derived one, simplified; None if the paper prints none."""
+        """The printed formula minus the derived one, simplified: zero if the paper is right.
+
+        It is None if the paper prints none.
+        """
         return None if self.printed is None else sp.simplify(self.printed - self.derived)
 
     @property
