@@ -70,6 +70,9 @@ def together(scenario: Scenario) -> Assumption:
     delay that earlier flows cause. So at some time a packet of the newcomer must find no packets of
     other newcomers in the queue.
 
+    - If the first windows of the newcomers have more packets than a link sends in their shortest
+      round trip (``_crowded``), the queue is not yet empty when the first ACKs bring the next
+      packets. Slow start doubles windows, so from then on the queue grows.
     - Slow start of ns-2 sends few packets at first, so the queue is empty at times in the first
       round trips. With a larger first window the queue may stay filled, but only if the RTTs
       differ. Then it is not known whether the assumption holds.
@@ -84,28 +87,57 @@ def together(scenario: Scenario) -> Assumption:
     name = "queue-empties-at-start"
     if not all(group.keeps_backlog for group in scenario.flows):
         return Assumption(name, True)
-    bursts = any(
-        stack(scenario, group).least_of_round
-        or (group.initial_window or stack(scenario, group).first_window) > FEW
-        for group in scenario.flows
-    )
+    bursts = any(_first_window(scenario, group) > FEW for group in scenario.flows)
     fills = any(stack(scenario, group).least_of_round for group in scenario.flows)
     known, when = measures(scenario), starts(scenario)
-    for moment in np.unique(when) if bursts else ():
+    moments, counts = np.unique(when, return_counts=True)
+    for moment in moments[counts > 1]:
         newcomers = np.flatnonzero(when == moment)
-        if newcomers.size == 1 or not known[newcomers].any():
+        if not known[newcomers].any():
             continue
+        if crowded := _crowded(scenario, [scenario.members[i] for i in newcomers]):
+            return Assumption(name, False, crowded)
         if fills:
             said = (
                 "flows start together with bursts, and their slow start fills the queue; so some "
             )
             said += "measure a baseRTT that is too large, and get more"
             return Assumption(name, False, said)
-        if np.ptp(rtts(scenario)[newcomers]) > 0.0:
+        if bursts and np.ptp(rtts(scenario)[newcomers]) > 0.0:
             said = "flows of different RTTs start together; the bursts of one's slow start may keep"
             said += " the queue filled, and the others then measure a baseRTT that is too large"
             return Assumption(name, None, said)
     return Assumption(name, True)
+
+
+def _first_window(scenario: Scenario, group: Flow) -> float:
+    """The number of packets that a flow of ``group`` sends in its first round trip."""
+    return float(group.initial_window or stack(scenario, group).first_window)
+
+
+def _crowded(scenario: Scenario, newcomers: list[Member]) -> str:
+    """A text on a link that sends the first windows of ``newcomers`` too slowly; "" if none.
+
+    The ``newcomers`` are flows that start together. A link sends too slowly if it needs longer for
+    all their first windows than the shortest round trip of those that cross it.
+    """
+    across: dict[tuple[str, str], list[Member]] = {}
+    for member in newcomers:
+        for link in scenario.path(member.flow):
+            across.setdefault((link.name, member.flow.direction), []).append(member)
+    for link in scenario.links:
+        for way in ("forward", "reverse"):
+            there = across.get((link.name, way), [])
+            first = math.fsum(_first_window(scenario, member.flow) for member in there)
+            sent = link.capacity * min((member.rtt for member in there), default=math.inf)
+            if len(there) > 1 and first > sent:
+                return (
+                    f"the first windows of {len(there)} flows that start together have {first:g} "
+                    f"packets, and {link.name} sends {sent:.3g} in a round trip; so the flows keep "
+                    "the queue filled, measure baseRTTs that are too large, and keep more packets "
+                    "queued"
+                )
+    return ""
 
 
 def follow(
