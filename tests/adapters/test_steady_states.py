@@ -73,6 +73,16 @@ def test_a_parking_lot_is_certified() -> None:
     assert not vm.predict(s, "equilibrium").applicable
 
 
+@pytest.mark.parametrize(("path", "queue"), [(["a", "b"], [4.0, 0.0]), (["b", "a"], [0.0, 4.0])])
+def test_of_two_equal_links_in_a_row_the_first_has_the_queue(path, queue) -> None:
+    """In ns-2 the first of them has a mean queue of 4.0 packets, and the second of 0.0."""
+    links = [vm.Link("200 pkt/s", name=name) for name in ("a", "b")]
+    flow = vm.Flow("vegas", "100 ms", count=2, alpha=2, beta=2, path=path)
+    p = vm.predict(vm.Scenario(links, [flow]), "network")
+    np.testing.assert_allclose(p.queue_mean, queue, atol=1e-6)
+    np.testing.assert_allclose(p.rtt_mean, 0.12, rtol=1e-6)  # 4 packets at 200 pkt/s
+
+
 @pytest.mark.parametrize("every", ["0 s", "60 s"])
 def test_the_papers_fluid_settles_at_the_steady_state(every: str) -> None:
     group = {**VEGAS, "count": 4, "start": {"every": every}}

@@ -6,6 +6,8 @@ only if it satisfies the conditions of optimality within a small tolerance.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from vegasmodel.adapters import rest, waits
@@ -22,7 +24,7 @@ from vegasmodel.equilibrium import network, secular
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
-from vegasmodel.scenario import Scenario
+from vegasmodel.scenario import Link, Scenario
 from vegasmodel.scenario.placement import room
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
@@ -54,7 +56,8 @@ def answer(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(
             NAME, scenario, "the solver's result does not satisfy the conditions of an optimum"
         )
-    queues, narrow = state.prices * capacity, _slowest(routing, capacity)
+    queues = _prices(scenario, routing, used, capacity, state.prices) * capacity
+    narrow = _slowest(routing, capacity)
     queue = np.zeros(len(scenario.links))
     for (link, forward), length in zip(used, queues, strict=True):
         if forward:
@@ -135,6 +138,39 @@ def _solve(routing: Floats, capacity: Floats, alpha: Floats, x: Floats) -> netwo
     good = one.status == Status.DONE and proof.residual < network.ACCURATE
     status = Status.DONE if good else Status.INACCURATE
     return network.Equilibrium(one.rates, prices, prices @ routing, proof, status)
+
+
+def _prices(
+    scenario: Scenario,
+    routing: Floats,
+    used: list[tuple[int, bool]],
+    capacity: Floats,
+    prices: Floats,
+) -> Floats:
+    """The queueing delay of each queue in ``used``, s, from the ``prices`` of an optimum.
+
+    If the same flows cross two links of equal capacity, the rates determine only the sum of the two
+    delays. The flows' packets leave the first of these links at its capacity, one after another. So
+    they find no queue at the second one, and all of the sum is the delay of the first. This is only
+    clear if the flows cross the two links in the same order.
+    """
+    found, links = prices.copy(), [scenario.links[link] for link, _ in used]
+    alike: dict[tuple[bytes, float], list[int]] = {}
+    for i, row in enumerate(routing):
+        alike.setdefault((row.tobytes(), float(capacity[i])), []).append(i)
+    for i, j in (pair for same in alike.values() for pair in itertools.permutations(same, 2)):
+        if found[j] > 0.0 and _before(scenario, routing[i], links[i], links[j]):
+            found[i], found[j] = found[i] + found[j], 0.0
+    return found
+
+
+def _before(scenario: Scenario, crosses: Floats, one: Link, other: Link) -> bool:
+    """Whether all flows that cross both links cross the link ``one`` first.
+
+    ``crosses`` [n_flows] is 1 for a flow that crosses the links, else 0.
+    """
+    paths = [scenario.path(m.flow) for m, on in zip(scenario.members, crosses, strict=True) if on]
+    return all(path.index(one) < path.index(other) for path in paths)
 
 
 def _fits(
