@@ -111,6 +111,11 @@ CASES = [
          "decrease": 2.0, "timeout": -1.0, "over_estimate": math.inf},
     ),
     (
+        random_loss.own_queueing,
+        {"flow": RENO, "p": 0.01, "capacity": 100.0},
+        {"flow": "reno", "p": 1.1, "capacity": -1.0, "buffer": -1.0},
+    ),
+    (
         random_loss.throughput,
         {"flow": RENO, "p": 0.1},
         {"p": math.nan, "capacity": -5.0, "buffer": -50.0, "queueing": -1.0, "method": "PFTK"},

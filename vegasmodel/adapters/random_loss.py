@@ -72,16 +72,19 @@ def answer(scenario: Scenario) -> Prediction:
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
     after = loss_peaks.recovery_burst(flows, link.loss, link.capacity)
     rtt, trips = (np.array([x.rtt for x in each]) for each in (scenario.members, flows))
+    delay = share.queueing
+    if len(flows) == 1:
+        delay = random_loss.own_queueing(flows[0], share.loss, link.capacity, link.buffer)
     return Prediction(
         NAME,
         scenario,
         share.rates,
-        rtt_mean=rtt + share.queueing,
+        rtt_mean=rtt + delay,
         loss_rate=np.full(rtt.size, share.loss),
         assumptions=(
             _never_full(scenario, share.regime, load, burst, after),
             _mean_field(scenario),
-            _several_packets(scenario, share.rates * (trips + share.queueing)),
+            _several_packets(scenario, share.rates * (trips + delay)),
             _whole_stack(scenario),
             paper_equation(scenario),
             plain_queue(link),

@@ -36,7 +36,7 @@ from vegasmodel.equilibrium._checks import count, numbers, positive
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
-__all__ = ["LAWS", "Recovery", "Source", "goodput"]
+__all__ = ["LAWS", "Recovery", "Source", "goodput", "mean_rtt"]
 
 GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
 REACH = 9.6  # sqrt(-2 ln(2e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
@@ -150,25 +150,63 @@ def goodput(source: Source, law: Recovery) -> float:
     """
     if source.loss >= 1.0:
         return 0.0
-    reach = math.inf
-    if source.loss > 0:
-        reach = REACH / math.sqrt(source.counted_every * source.loss)
-    top = max(2.0, min(source.hold, source.overflow, reach))
+    top = _largest(source)
     if math.isinf(top):
         return source.capacity
     if source.loss == 0.0 and source.hold <= source.overflow:
         return top / max(source.rtt, top / source.capacity)
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            chain = _of_source(source, law, top)
+            return chain.packets / chain.seconds(source)
+    except ArithmeticError:
+        return math.nan
+
+
+@kinds.checked
+def mean_rtt(source: Source, law: Recovery) -> float:
+    """The mean RTT of the source's packets, s, with the delay behind the source's own packets.
+
+    A packet of a window W has the RTT ``source.rtt``, or W/``source.capacity`` if that is longer.
+    The mean is over the packets of the same chain as in ``goodput``. The result is NaN if no packet
+    arrives, or if a number is too large for a float. It is infinite if the window grows without
+    end.
+    """
+    if source.loss >= 1.0:
+        return math.nan
+    top = _largest(source)
+    if math.isinf(source.capacity):
+        return source.rtt
+    if math.isinf(top) or (source.loss == 0.0 and source.hold <= source.overflow):
+        return max(source.rtt, top / source.capacity)
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            chain = _of_source(source, law, top)
+            return chain.waits(source) / chain.packets
+    except ArithmeticError:
+        return math.nan
+
+
+def _largest(source: Source) -> float:
+    """The largest window that the source can reach, packets; infinite if nothing limits it."""
+    return max(2.0, min(source.hold, source.overflow, _reach(source)))
+
+
+def _reach(source: Source) -> float:
+    """The window that is hardly ever reached before a random loss, packets."""
+    if source.loss == 0.0:
+        return math.inf
+    return REACH / math.sqrt(source.counted_every * source.loss)
+
+
+def _of_source(source: Source, law: Recovery, top: float) -> _Chain:
+    """The chain of ``source`` with windows up to ``top`` packets."""
     needed = float(DUPLICATES)
     if law.fine_timer:  # ACKs until it expires; rounding up to whole ACKs adds 1/2 on average
         slack = source.capacity * source.rtt * FINE_SLACK
         needed = min(max(slack + 0.5, 1.0), needed)
-    overflows = source.overflow <= min(source.hold, reach)
-    try:
-        with np.errstate(over="raise", invalid="raise", divide="raise"):
-            chain = _chain(law, source.loss, source.counted_every, top, overflows, needed)
-            return chain.packets / chain.seconds(source)
-    except ArithmeticError:
-        return math.nan
+    overflows = source.overflow <= min(source.hold, _reach(source))
+    return _chain(law, source.loss, source.counted_every, top, overflows, needed)
 
 
 @functools.lru_cache(maxsize=32)
@@ -242,6 +280,29 @@ class _Chain:
             recovered = recovered + (self._holes() + self.law.idle_rounds) * rtt(self.kept)
         stalled = slow + self._silence(source.timeout)
         each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * stalled
+        return float(self.weight @ each)
+
+    def waits(self, source: Source) -> float:
+        """The sum of the RTTs of all packets from one loss to the next, s; the mean over losses.
+
+        Its terms are those of ``packets``, each times the RTT at the window of its packets.
+        """
+
+        def rtt(window: Floats) -> Floats:
+            return np.maximum(source.rtt, window / source.capacity)
+
+        growth = self.alive @ (self.sent * rtt(self.middle))
+        slow = self.survive * growth
+        slow = slow + self.slow_rounds @ (self.slow_windows * rtt(self.slow_windows))
+        [slow] = self._start((slow,), self.w / 2.0, 3.0)
+        slow = slow + (3.0 * self.counted_every - 1) * source.rtt
+        if self.law.restarts:
+            recovered = slow
+        else:
+            [recovered] = self._start((growth,), self.kept, 2.0)
+            kept = self.law.idle_rounds * self.kept + self._holes() * np.maximum(self.kept - 1, 0)
+            recovered = recovered + kept * rtt(self.kept)
+        each = (self.w - 1) * rtt(self.w) + self.fast * recovered + (1 - self.fast) * slow
         return float(self.weight @ each)
 
     def _apart(self, source: Source) -> Floats:

@@ -35,6 +35,7 @@ __all__ = [
     "Share",
     "coarse_timeout",
     "hold_window",
+    "own_queueing",
     "pftk",
     "random_factor",
     "share",
@@ -289,27 +290,55 @@ def throughput(
     numbers("queueing", queueing)
     if p == 1:
         return 0.0  # of what is sent nothing arrives
+    source, law = _source(flow, p, capacity, buffer, queueing)
+    if method == "rounds":
+        return loss_rounds.goodput(source, law)
+    R, hold = source.rtt, source.hold
+    if method == "pftk":
+        rate = pftk(p, R, source.timeout, flow.counted_every, hold, law.decrease)
+    else:
+        rate = np.minimum(square_root(p, R, flow.counted_every, law.decrease), hold / R)
+    return min(float(rate), capacity)
+
+
+@kinds.checked
+def own_queueing(flow: Sender, p: float, capacity: float, buffer: float = math.inf) -> float:
+    """The mean queueing delay in s of a flow that is alone on a lossy link.
+
+    The flow's packets wait behind one another if its window exceeds ``capacity`` times the RTT. The
+    delay is the mean RTT of the Markov chain of ``loss_rounds``, less ``flow.rtt``. The arguments
+    are as in ``throughput``. The result is NaN for p = 1, because no packet arrives.
+    """
+    _link(p, capacity, buffer, "rounds")
+    return loss_rounds.mean_rtt(*_source(flow, p, capacity, buffer, 0.0)) - flow.rtt
+
+
+def _source(
+    flow: Sender, p: float, capacity: float, buffer: float, queueing: float
+) -> tuple[Source, loss_rounds.Recovery]:
+    """The source of the Markov chain of ``loss_rounds`` for a flow, and how it recovers."""
     law = LAWS[flow.law]
     if flow.decrease is not None:
         law = dataclasses.replace(law, decrease=flow.decrease)
     if flow.scoreboard:
         law = dataclasses.replace(law, one_loss_only=False, round_per_hole=False)
-    R = flow.rtt + queueing
     T_0 = float(coarse_timeout(flow.rtt)) if flow.timeout is None else flow.timeout
-    T_0 += queueing
     hold = flow.max_window
     if find(flow.law).per_ack == "thresholds":
         own = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
         hold = min(hold, float(own))
-    if method == "rounds":
-        overflow = capacity * flow.rtt + buffer + 1  # one more is in transmission
-        per_ack = flow.ack_every, flow.counts_packets
-        return loss_rounds.goodput(Source(p, R, T_0, capacity, hold, overflow, *per_ack), law)
-    if method == "pftk":
-        rate = pftk(p, R, T_0, flow.counted_every, hold, law.decrease)
-    else:
-        rate = np.minimum(square_root(p, R, flow.counted_every, law.decrease), hold / R)
-    return min(float(rate), capacity)
+    overflow = capacity * flow.rtt + buffer + 1  # one more is in transmission
+    source = Source(
+        p,
+        flow.rtt + queueing,
+        T_0 + queueing,
+        capacity,
+        hold,
+        overflow,
+        flow.ack_every,
+        flow.counts_packets,
+    )
+    return source, law
 
 
 @dataclass(frozen=True)
@@ -354,7 +383,8 @@ def share(
     equals the capacity.
 
     The model is a mean field: flows see each other's mean queue, but not each other's bursts. A
-    single flow waits only behind its own packets, which ``throughput`` counts, so q is 0.
+    single flow waits only behind its own packets, which ``throughput`` counts, so q is 0
+    (``own_queueing`` gives this delay).
 
     ``p``, ``capacity``, ``buffer`` and ``method`` are as in ``throughput``. Raises ``FieldError``
     for arguments out of range, and if ``flows`` is empty.
