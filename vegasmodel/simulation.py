@@ -331,7 +331,7 @@ def limit_cycle(
       the variant ``paper`` and a law of this package other than CUBIC, and the link is drop-tail
       without random loss.  They are also used if ``losers`` or ``packets`` is given.
       ``engines.fluid.continuous.run`` explains these two arguments.  With either of them Vegas's
-      slow start has no trains of packets, as in the papers' equations.
+      slow start has no trains of packets, and Vegas decides at once, as in the papers' equations.
     - In all other cases ``fluid`` changes each window as the flow's law and TCP implementation
       prescribe, for example once per round trip.
 

@@ -96,8 +96,8 @@ def pack(
     In the simulation of these arrays all windows change continuously, even those of a TCP
     implementation that changes its window once per round trip.  ``packets`` says whether the
     simulation takes into account that windows are whole packets, and ``trains`` whether slow start
-    of Vegas sends them as trains (``continuous.run``).  By default it does, as in ``predict``,
-    unless ``packets`` is given.
+    of Vegas sends them as trains and Vegas decides late (``continuous.run``).  By default they do,
+    as in ``predict``, unless ``packets`` is given.
 
     Raises ``ValueError`` if ``scenarios`` is empty, or if a scenario cannot be simulated in this
     way (``continuous.unsupported``).  The error then gives the index of the scenario.
@@ -144,7 +144,8 @@ def run(
     ``losers`` or ``packets`` is given, or if ``scenarios`` is the result of ``pack``, all scenarios
     are simulated as in ``continuous.run``, where windows change continuously. Random delays of
     start times are then ignored. With ``losers`` or ``packets`` Vegas's slow start has no trains of
-    packets. For a result of ``pack``, the argument ``trains`` of ``pack`` decides.
+    packets, and Vegas decides at once. For a result of ``pack``, the argument ``trains`` of
+    ``pack`` decides.
 
     - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios whose
       windows do not change continuously are simulated one by one, and ignore ``step``.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.engines.fluid.late_decisions import resting_range
 from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_state, empty_tally
 from vegasmodel.fields import kinds
@@ -126,11 +127,16 @@ def flows_of(scenario: Scenario, packets: bool = False, trains: bool = False) ->
 
     If ``packets`` is True, a loss-based flow has a fast recovery: after a loss its window stays
     constant for one propagation RTT.  Otherwise the window grows again at once.  If ``trains``,
-    slow start of Vegas sends its windows as trains (``slow_start.py``).
+    slow start of Vegas sends its windows as trains (``slow_start.py``).  Then Vegas also decides
+    late, which matters if all flows are Vegas flows of the papers (``late_decisions.py``).
     """
     groups = [_group(group, packets, trains) for group in scenario.flows]
     rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
     flows = Flows(*np.array(rows, dtype=np.float64).T.copy())
+    if trains and all(g.keeps_backlog and STACKS[g.variant].real_numbers for g in scenario.flows):
+        capacity = scenario.links[0].capacity
+        lower, upper = resting_range(flows.lower, flows.upper, flows.rtt, capacity)
+        flows = flows._replace(lower=lower, upper=upper)
     return flows._replace(**{name: getattr(flows, name) != 0.0 for name in BOOLEAN})
 
 
@@ -258,7 +264,8 @@ def run(
       ``trains`` only in proportion to ``step``: slow start ends at the end of a step.
     - ``starts`` [flow] are start times in seconds that replace those of the scenario.
     - ``trains`` says whether slow start of Vegas sends each window as a train of packets
-      (``slow_start.py``), as in the simulator ``fluid``.  The papers' equations have no trains.
+      (``slow_start.py``), and whether Vegas decides late (``late_decisions.py``), as in the
+      simulator ``fluid``.  The papers' equations have neither.
 
     A cycle of the windows lasts from one overflow to the next.  If the windows after two successive
     overflows are equal (relative error 1e-9), the cycle between them is repeated, and no further

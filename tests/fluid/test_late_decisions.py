@@ -1,0 +1,105 @@
+"""Where windows come to rest between alpha and beta, because Vegas decides late."""
+
+import math
+
+import numpy as np
+import pytest
+
+import vegasmodel as vm
+from vegasmodel import simulation
+from vegasmodel.engines.fluid import batch, continuous
+from vegasmodel.engines.fluid.late_decisions import resting_range
+from vegasmodel.scenario import Flow, Link, Run, Scenario
+
+
+def alone(given, capacity, **more):
+    """Vegas flows that start every 4 s, from tuples (rtt, alpha, beta)."""
+    flows = [
+        Flow("vegas", rtt, alpha=low, beta=high, start=4.0 * i, name=f"v{i}", **more)
+        for i, (rtt, low, high) in enumerate(given)
+    ]
+    return Scenario((Link(capacity, buffer=400.0),), tuple(flows), run=Run(120.0, 40.0, runs=2))
+
+
+def backlogs(found, scenario):
+    """The mean packets that each flow keeps in the queue beyond its over-estimate of baseRTT."""
+    delay = float(found.queue_mean[0]) / scenario.links[0].capacity
+    over = found.base_rtt - [flow.rtt for flow in scenario.flows]
+    return found.throughput * (delay - over)
+
+
+def test_windows_with_one_threshold_rise_and_fall_by_two_packets_in_eight_round_trips():
+    """A flow alone decides two round trips late, so its window is a triangular wave."""
+    s = alone([(0.1, 6.0, 6.0)], 600.0, variant="paper").replace({"run.runs": 1})
+    found = vm.simulate(s, "rounds", samples=12001)
+    window = found.window.values[found.window.time.values > 60.0, 0]
+    assert np.ptp(window) == pytest.approx(4.0, abs=1.0)
+    ups = np.flatnonzero(np.diff((window > window.mean()).astype(int)) == 1)
+    trip = 0.1 + 6.0 / 600.0
+    period = (ups[-1] - ups[0]) / (ups.size - 1) * 0.01
+    assert period == pytest.approx(8.0 * trip, rel=0.1)
+
+
+def test_the_range_of_rest_is_narrower_by_the_waves_of_all_windows():
+    """At equal RTTs k = 1 and the waves shrink by 7/8: the backlog varies by half their sum."""
+    n, others = 4, 3
+    lower, upper = np.full(n, 5.0), np.array([5.0, 5.0, 5.0, 15.0])
+    upper[:3], lower[3] = 10.0, 5.0
+    lower[:3] = 10.0  # all backlogs are 10 in the middle of their ranges
+    low, high = resting_range(lower, upper, np.full(n, 0.1), 1000.0)
+    room = 7.0 / 8.0 * math.sqrt(others * 2.0**2 + 1.0) / n
+    np.testing.assert_allclose(low, [10.0, 10.0, 10.0, 5.0 + room])
+    np.testing.assert_allclose(high, [10.0, 10.0, 10.0, 15.0 - room])
+    narrow = resting_range(np.array([2.0, 3.0]), np.array([2.0, 4.0]), np.full(2, 0.1), 1000.0)
+    np.testing.assert_allclose(narrow, [[2.0, 3.5], [2.0, 3.5]])
+
+
+@pytest.mark.parametrize(
+    ("given", "which", "side"),
+    [
+        (((0.05, 4.0, 4.0), (0.1, 4.0, 8.0)), 1, "low"),
+        (((0.06, 8.0, 8.0), (0.08, 2.0, 6.0)), 1, "low"),
+        (((0.06, 2.0, 2.0), (0.08, 8.0, 12.0)), 1, "low"),
+        (((0.06, 1.0, 4.0), (0.08, 8.0, 8.0)), 0, "high"),
+        (((0.05, 2.0, 5.0), (0.1, 5.0, 8.0)), 1, "low"),
+    ],
+)
+def test_a_window_rests_beyond_its_threshold_by_what_rounds_gives(given, which, side):
+    """It rests above alpha if other flows push its backlog up, and below beta if they push down."""
+    s = alone(given, 2000.0, variant="paper")
+    flow = s.flows[which]
+    fluid, rounds = (backlogs(vm.predict(s, m), s)[which] for m in ("fluid", "rounds"))
+    beyond = abs(rounds - (flow.alpha if side == "low" else flow.beta))
+    assert beyond > 0.4  # at once, fluid would be at the edge
+    assert abs(fluid - rounds) < 0.4 * beyond
+
+
+def test_rates_are_those_of_the_middle_of_a_short_range():
+    """By alpha of the second flow the rates would be 801 and 534 packets/s, a quarter too far."""
+    s = alone([(0.0406, 3.0, 3.0), (0.075, 2.0, 4.0)], 1335.0, variant="paper")
+    fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
+    assert fluid.throughput == pytest.approx(rounds.throughput, rel=0.08)
+    assert 1.2 * rounds.throughput[0] < 1335.0 * 3.0 / (3.0 + 2.0)
+    [band] = [a for a in fluid.assumptions if a.name == "narrow-band"]
+    assert band.holds
+
+
+def test_all_ways_to_simulate_a_scenario_have_the_same_late_decisions():
+    s = alone([(0.04, 3.0, 3.0), (0.075, 2.0, 7.0), (0.06, 4.0, 5.0)], 1335.0, variant="paper")
+    one = vm.predict(s, "fluid")
+    np.testing.assert_allclose(batch.run([s]).throughput[0], one.throughput, rtol=1e-12)
+    np.testing.assert_allclose(
+        simulation.limit_cycle(s, "fluid").throughput, one.throughput, rtol=1e-3
+    )
+    plain = continuous.run(s).throughput
+    assert np.abs(plain - one.throughput).max() > 0.05 * one.throughput.mean()
+    np.testing.assert_allclose(batch.run([s], losers="growing").throughput[0], plain, rtol=1e-12)
+
+
+def test_vegas_beside_a_loss_based_flow_keeps_its_thresholds():
+    """There the overflows move the queue, far more than the windows of Vegas do."""
+    s = alone([(0.04, 3.0, 3.0), (0.075, 2.0, 7.0)], 1335.0, variant="paper")
+    mixed = Scenario(s.links, (*s.flows, Flow("reno", 0.05, variant="paper")), run=s.run)
+    flows = continuous.flows_of(mixed, trains=True)
+    np.testing.assert_array_equal(flows.lower, [3.0, 2.0, math.inf])
+    np.testing.assert_array_equal(flows.upper, [3.0, 7.0, math.inf])

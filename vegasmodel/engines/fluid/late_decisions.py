@@ -1,0 +1,68 @@
+"""Computes at which backlogs Vegas's windows come to rest, because Vegas decides late.
+
+The equations of ``windows.py`` have no delay: a window ceases to move as soon as the backlog passes
+a threshold. A Vegas sender decides once per round trip, by the mean RTT of the packets that were
+acknowledged in it (Brakmo and Peterson 1995, 3.2; tcp-vegas.cc). At the decision these packets
+arrived at the queue 1.5 RTTs ago, on average. The decision is valid for the next round trip, so it
+is half an RTT old, on average. So a window follows the queue with a delay of two RTTs (``LAG``). It
+changes by one packet per RTT. Hence:
+
+- If alpha = beta, the window grows for two RTTs after the backlog has passed alpha, and shrinks for
+  two RTTs after it has passed alpha again. So it rises and falls like a triangular wave, by two
+  packets to either side of its mean. Its period is eight RTTs.
+- If alpha < beta, the window rests after it has passed a threshold by two packets. So it varies by
+  one packet to either side.
+
+The queue varies with the windows, and with it the backlogs of all flows. A flow with alpha < beta
+moves its window whenever its backlog is outside its range from alpha to beta. If its backlog varies
+by A packets to either side, the window comes to rest only if the mean is between alpha + A and
+beta - A. If alpha + A > beta - A, it moves up about as often as down if the mean is in the middle.
+``resting_range`` computes these two ends. ``windows.py`` uses them in place of alpha and beta.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.metrics import Floats
+
+LAG = 2.0  # round trips from a change of the queue to the change of the window that it causes
+
+
+def resting_range(
+    lower: Floats, upper: Floats, rtt: Floats, capacity: float
+) -> tuple[Floats, Floats]:
+    """The least and the greatest mean backlog at which each window comes to rest, packets [n], [n].
+
+    All flows are Vegas flows with the thresholds ``lower`` and ``upper`` (packets, [n]) and the
+    propagation delays ``rtt`` (s, [n]). ``capacity`` is that of the link, pkt/s.
+
+    Let flow i have the RTT R_i and the part p_i of the capacity c. By equation (W1) of
+    ``windows.py``, one packet more in the window of flow j lengthens the queue by
+
+        k_j = 1/(R_j sum_i p_i/R_i)   packets.
+
+    So if this window varies by a_j packets to either side, the queue varies by a_j k_j. Flow i
+    computes its backlog from the mean queue in its own round trip. The mean of a triangular wave
+    with the period 4 ``LAG`` R_j over the time R_i varies less, by the factor
+    g_ij = 1 - R_i/(4 ``LAG`` R_j), or not at all if this is negative. The part p_i of the queue is
+    that of flow i. The waves of different flows have no fixed phases, so their squares add up:
+
+        A_i = p_i sqrt(sum_j (a_j k_j g_ij)^2)
+
+    The parts p_i and the queue are those of a steady state in which each backlog is in the middle
+    between its thresholds and no flow over-estimates its baseRTT. The result is approximate for
+    that reason, too.
+    """
+    middle = 0.5 * (lower + upper)
+    wide = np.flatnonzero(lower < upper)
+    if wide.size == 0:
+        return lower, upper
+    part, trip = middle / middle.sum(), rtt + middle.sum() / capacity
+    waves = np.where(lower < upper, 0.5 * LAG, LAG) / (trip * (part / trip).sum())  # a_j k_j
+    room = np.zeros(lower.size)  # A_i, for the flows whose thresholds differ
+    for length in np.unique(trip[wide]):  # a loop, as an array [n, n] might not fit into memory
+        seen = waves * np.maximum(1.0 - length / (4.0 * LAG * trip), 0.0)
+        alike = wide[trip[wide] == length]
+        room[alike] = part[alike] * np.sqrt(seen @ seen)
+    return np.minimum(lower + room, middle), np.maximum(upper - room, middle)
