@@ -103,3 +103,26 @@ def test_vegas_beside_a_loss_based_flow_keeps_its_thresholds():
     flows = continuous.flows_of(mixed, trains=True)
     np.testing.assert_array_equal(flows.lower, [3.0, 2.0, math.inf])
     np.testing.assert_array_equal(flows.upper, [3.0, 7.0, math.inf])
+
+
+def test_late_flows_find_less_queue_because_the_windows_of_earlier_flows_move():
+    """At equal RTTs each earlier wave of two packets has a depth of 7/16 in a quarter period."""
+    given = [(0.06, 6.0, 6.0), (0.06, 6.0, 6.0), (0.06, 6.0, 6.0), (0.06, 3.0, 8.0)]
+    s = alone(given, 1000.0, variant="paper")
+    less = 1000.0 * continuous.flows_of(s, trains=True).less_found
+    np.testing.assert_allclose(less, 2.0 * 7.0 / 16.0 * np.sqrt([0.0, 1.0, 2.0, 3.0]))
+    wide = alone([(0.06, 3.0, 8.0), (0.06, 6.0, 6.0)], 1000.0, variant="paper")
+    np.testing.assert_array_equal(continuous.flows_of(wide, trains=True).less_found, 0.0)
+    assert not continuous.flows_of(s).less_found.any()
+    swapped = continuous.flows_of(s, trains=True, starts=np.array([12.0, 8.0, 4.0, 0.0]))
+    np.testing.assert_allclose(
+        1000.0 * swapped.less_found, 2.0 * 7.0 / 16.0 * np.sqrt([2.0, 1.0, 0.0, 0.0])
+    )
+
+
+def test_arrivals_of_equal_flows_are_nearer_to_rounds_than_by_the_mean_queue():
+    s = alone([(0.06, 3.0, 3.0)] * 4, 1000.0, variant="paper")
+    fluid, rounds = vm.predict(s, "fluid"), vm.predict(s, "rounds")
+    mean = continuous.run(s)
+    near = np.abs(fluid.base_rtt - rounds.base_rtt).sum()
+    assert near < 0.7 * np.abs(mean.base_rtt - rounds.base_rtt).sum()

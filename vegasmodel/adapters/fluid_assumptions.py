@@ -350,9 +350,10 @@ def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
     A flow that starts late takes the least queueing delay that it finds for propagation delay. The
     packets of a flow follow one another closely, as a train. If RTTs differ, the trains of
     different flows meet at some times and not at others, so the queue varies. The flow's baseRTT is
-    then that of the shortest queue. The equations have only the trains of slow start, and these
-    only for the variant ``paper`` (``slow_start.py``). So they may take too long or too
-    short a queue. ``only_vegas.many_packets`` tests whether one packet matters.
+    then that of the shortest queue. The equations have only the trains of slow start and the waves
+    of the windows, and these only for the variant ``paper`` (``slow_start.py``,
+    ``late_decisions.py``). So they may take too long or too short a queue.
+    ``only_vegas.many_packets`` tests whether one packet matters.
     """
     members, delay = scenario.members, float(run.queue_mean[0]) / scenario.links[0].capacity
     windows = run.throughput * (rtts(scenario) + delay)

@@ -351,7 +351,9 @@ def _admit(p: Flows, y: _Moving) -> _Moving:
         on=active,
         window=jnp.where(fresh, p.initial_window, jnp.where(gone, 0.0, y.window)),
         over_estimate=jnp.where(
-            fresh, jnp.where(p.measures_base, y.s, p.over_estimate), y.over_estimate
+            fresh,
+            jnp.where(p.measures_base, jnp.maximum(y.s - p.less_found, 0.0), p.over_estimate),
+            y.over_estimate,
         ),
         in_slow_start=jnp.where(fresh, p.slow_start_growth > 0, y.in_slow_start),
         doubled=jnp.where(
@@ -439,7 +441,7 @@ def _double(p: Flows, c: Array, y: _Moving, moved: _Moving) -> _Moving:
     m = 0.5 * (r + s) + 0.5 * jnp.maximum(0.5 * W / c - jnp.maximum(s - r, 0.0), 0.0)
     backlog = W * (m - y.over_estimate) / (p.rtt + m)
     ends = due & (jnp.floor(backlog + 0.5) > p.gamma)
-    low = jnp.minimum(moved.over_estimate, jnp.maximum(least, 0.0))
+    low = jnp.minimum(moved.over_estimate, jnp.maximum(least - p.less_found, 0.0))
     return moved._replace(
         window=jnp.where(ends, jnp.maximum(LEFT * W, LEAST), moved.window),
         in_slow_start=moved.in_slow_start & ~ends,
@@ -516,7 +518,9 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
         window=new,
         in_slow_start=y.in_slow_start & (motion.moves > 0),
         over_estimate=jnp.where(
-            p.measures_base & y.on, jnp.minimum(y.over_estimate, s1), y.over_estimate
+            p.measures_base & y.on,
+            jnp.minimum(y.over_estimate, jnp.maximum(s1 - p.less_found, 0.0)),
+            y.over_estimate,
         ),
         totals=totals,
     )

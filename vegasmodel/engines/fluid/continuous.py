@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.engines.fluid.late_decisions import resting_range
+from vegasmodel.engines.fluid.late_decisions import less_found, resting_range
 from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_state, empty_tally
 from vegasmodel.fields import kinds
@@ -122,21 +122,27 @@ def thresholds(flow: Flow) -> tuple[float, float]:
     return STACKS[flow.variant].dead_zone(flow.alpha, flow.beta)
 
 
-def flows_of(scenario: Scenario, packets: bool = False, trains: bool = False) -> Flows:
+def flows_of(
+    scenario: Scenario, packets: bool = False, trains: bool = False, starts: Floats | None = None
+) -> Flows:
     """The properties of the scenario's flows as arrays, with one entry for each flow.
 
     If ``packets`` is True, a loss-based flow has a fast recovery: after a loss its window stays
     constant for one propagation RTT.  Otherwise the window grows again at once.  If ``trains``,
     slow start of Vegas sends its windows as trains (``slow_start.py``).  Then Vegas also decides
     late, which matters if all flows are Vegas flows of the papers (``late_decisions.py``).
+    ``starts`` [n] are start times in seconds that replace those of the scenario.
     """
     groups = [_group(group, packets, trains) for group in scenario.flows]
     rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
     flows = Flows(*np.array(rows, dtype=np.float64).T.copy())
+    if starts is not None:
+        flows = flows._replace(start=starts)
     if trains and all(g.keeps_backlog and STACKS[g.variant].real_numbers for g in scenario.flows):
         capacity = scenario.links[0].capacity
+        less = less_found(flows, capacity)
         lower, upper = resting_range(flows.lower, flows.upper, flows.rtt, capacity)
-        flows = flows._replace(lower=lower, upper=upper)
+        flows = flows._replace(lower=lower, upper=upper, less_found=less)
     return flows._replace(**{name: getattr(flows, name) != 0.0 for name in BOOLEAN})
 
 
@@ -168,6 +174,7 @@ def _group(flow: Flow, packets: bool, trains: bool) -> tuple[float, ...]:
         1.0 if packets and not vegas else 0.0,
         vegas and isinstance(flow.over_estimate, str),
         fixed if vegas else 0.0,
+        0.0,
     )
 
 
@@ -285,12 +292,10 @@ def run(
     Quantity("fraction", high=4.0, low_open=True).check(step, "step")
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
-    flows = flows_of(scenario, packets, trains)
-    if starts is not None:
-        if starts.shape != flows.start.shape or np.any(np.isnan(starts)):
-            raise FieldError("starts", starts, f"{flows.start.size} times in s, one for each flow")
-        flows = flows._replace(start=starts)
-    n = flows.rtt.size
+    n = len(scenario.members)
+    if starts is not None and (starts.shape != (n,) or np.any(np.isnan(starts))):
+        raise FieldError("starts", starts, f"{n} times in s, one for each flow")
+    flows = flows_of(scenario, packets, trains, starts)
     state, before = fresh(flows)
     after = empty_tally(n)
     arrays = windows_march.workspace(n)

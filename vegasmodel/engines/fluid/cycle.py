@@ -85,7 +85,7 @@ class _Motion:
         self._losers, self._step = LOSERS.index(losers), step
         packets = in_packets(scenario, packets)
         self.c, self.s_max = limits(scenario, packets)
-        flows = flows_of(scenario, packets, trains)._replace(start=start_times(scenario, 0))
+        flows = flows_of(scenario, packets, trains, start_times(scenario, 0))
         self.all_started = float(flows.start.max())
         # the steady state is that of the flows present at the end, for as long as it takes
         stays = flows.stop >= scenario.run.duration

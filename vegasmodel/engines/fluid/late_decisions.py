@@ -18,14 +18,19 @@ moves its window whenever its backlog is outside its range from alpha to beta. I
 by A packets to either side, the window comes to rest only if the mean is between alpha + A and
 beta - A. If alpha + A > beta - A, it moves up about as often as down if the mean is in the middle.
 ``resting_range`` computes these two ends. ``windows.py`` uses them in place of alpha and beta.
+
+A flow that starts late finds a queue that is now longer, now shorter than its mean. ``less_found``
+computes by how much the least queue is shorter.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.metrics import Floats
 
+FIRST = 2.0  # round trips of slow start before a window doubles for the first time
 LAG = 2.0  # round trips from a change of the queue to the change of the window that it causes
 
 
@@ -59,10 +64,43 @@ def resting_range(
     if wide.size == 0:
         return lower, upper
     part, trip = middle / middle.sum(), rtt + middle.sum() / capacity
-    waves = np.where(lower < upper, 0.5 * LAG, LAG) / (trip * (part / trip).sum())  # a_j k_j
+    waves = np.where(lower < upper, 0.5 * LAG, LAG) * _lengthens(part, trip)  # a_j k_j
     room = np.zeros(lower.size)  # A_i, for the flows whose thresholds differ
     for length in np.unique(trip[wide]):  # a loop, as an array [n, n] might not fit into memory
         seen = waves * np.maximum(1.0 - length / (4.0 * LAG * trip), 0.0)
         alike = wide[trip[wide] == length]
         room[alike] = part[alike] * np.sqrt(seen @ seen)
     return np.minimum(lower + room, middle), np.maximum(upper - room, middle)
+
+
+def less_found(p: Flows, capacity: float) -> Floats:
+    """By how much the queueing delay that late flows find is below its mean, s [n].
+
+    A late flow takes the least queueing delay that it finds for propagation delay. Until its first
+    doubling its window does not lengthen the queue. This takes two round trips, R_i each, from the
+    start (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the queue varies by a_j k_j
+    packets to either side with the window of each earlier flow j (``resting_range``). Only flows
+    with alpha = beta count, because other windows rest. The wave begins at a random phase. Two
+    round trips are the part u = 2 R_i/(4 ``LAG`` R_j) of its period, at most 1. In this part, the
+    least value of a triangular wave is on average below the mean by 1 - (1 - u)^2 of its amplitude.
+    The squares of these depths add up as in ``resting_range``. ``p`` are the flows, all of them
+    Vegas flows, and ``capacity`` is that of the link, pkt/s.
+    """
+    less, middle = np.zeros(p.rtt.size), 0.5 * (p.lower + p.upper)
+    for i in range(less.size):
+        before = (p.start < p.start[i]) & (p.stop > p.start[i])
+        if not before.any() or middle[before].sum() == 0.0:
+            continue
+        delay = middle[before].sum() / capacity
+        trip, part = p.rtt[before] + delay, middle[before] / middle[before].sum()
+        waves = np.where(p.lower[before] < p.upper[before], 0.0, LAG) * _lengthens(part, trip)
+        u = np.minimum(FIRST * (p.rtt[i] + delay) / (4.0 * LAG * trip), 1.0)
+        depths = waves * (1.0 - (1.0 - u) ** 2)
+        less[i] = np.sqrt(depths @ depths) / capacity
+    return less
+
+
+def _lengthens(part: Floats, trip: Floats) -> Floats:
+    """The packets k_j by which one packet more in each window lengthens the queue [n]."""
+    k: Floats = 1.0 / (trip * (part / trip).sum())
+    return k

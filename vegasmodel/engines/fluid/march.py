@@ -96,7 +96,8 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
         active = p.start[i] <= t < p.stop[i]
         if active and not on[i]:
             y.window[i] = p.initial_window[i]
-            y.over_estimate[i] = y.clock[1] if p.measures_base[i] else p.over_estimate[i]
+            found = max(y.clock[1] - p.less_found[i], 0.0)
+            y.over_estimate[i] = found if p.measures_base[i] else p.over_estimate[i]
             begin_slow_start(p, i, y)
         elif on[i] and not active:
             y.window[i] = 0.0
@@ -127,7 +128,7 @@ def accept(
             y.in_slow_start[i] = y.in_slow_start[i] and moves[i] == UP
             y.window[i] = new[i]
             if p.measures_base[i]:
-                y.over_estimate[i] = min(y.over_estimate[i], least)
+                y.over_estimate[i] = min(y.over_estimate[i], max(least - p.less_found[i], 0.0))
     y.clock[0], y.clock[1] = later, s1
     if cut:
         set_delay(p, y, on, c)
@@ -336,7 +337,7 @@ def average_many(
             p.rtt[k], p.keeps_backlog[k], p.backlog_over_base[k], p.lower[k], p.upper[k],
             p.gamma[k], p.in_trains[k], p.slow_start_growth[k], p.growth[k], p.decrease[k],
             p.min_window[k], p.max_window[k], p.initial_window[k], p.recovery[k],
-            p.measures_base[k], p.over_estimate[k], p.start[k], p.stop[k],
+            p.measures_base[k], p.over_estimate[k], p.less_found[k], p.start[k], p.stop[k],
         )  # fmt: skip
         y = _state(n)
         code, out = DONE, zero_tally(n)

@@ -34,6 +34,7 @@ class Flows(NamedTuple):
     recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
     measures_base: np.ndarray  # bool: the over-estimate x_i is the least queueing delay measured
     over_estimate: Floats  # x_i if it is not measured but given
+    less_found: Floats  # s by which x_i is below the mean queueing delay (``late_decisions.py``)
     start: Floats
     stop: Floats
 
