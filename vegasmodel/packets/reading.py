@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from pathlib import Path
 
 from vegasmodel.fields import kinds
@@ -30,6 +31,16 @@ KNOWN = (
     "a trace of a known format: a capture (pcap, pcapng), ss -tin after lines of date +%s.%N, "
     "iperf3 --json, an event trace of ns-2 or ns-3, ns-3's FlowMonitor (XML), tcp_probe, Parquet "
     f"of vegasmodel, or a CSV table with the columns {', '.join(NEEDED)}"
+)
+_PRINTED = (  # how the text of two programs looks, and what to give in its place
+    (
+        rb"[\d: .-]{1,40} IP6? [^>\n]{1,60} > [^>\n]{1,60}: ",
+        "a capture that tcpdump -w FILE wrote; the text that tcpdump prints is not read",
+    ),
+    (
+        rb"\[ *(\d+|ID)\] .{0,60}(sec|Interval) ",
+        "the output of iperf3 --json; the text that iperf3 prints without --json is not read",
+    ),
 )
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the marks with which such texts begin
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -98,6 +109,11 @@ def _find(source: Source) -> str:
             return name
     check_header(source, sure=False)
     number, first = header(source.head)
+    for pattern, wanted in _PRINTED:
+        found = re.search(rb"^" + pattern, source.head, re.MULTILINE)
+        if found:
+            line = source.head.count(b"\n", 0, found.start()) + 1
+            source.fail(f"line {line}", found.group().decode(errors="replace")[:60], wanted)
     if first.strip() and first.strip().isprintable():
         return source.fail(f"line {number}", first.strip()[:60], KNOWN)
     return source.fail("byte 0", source.head[:16], KNOWN)

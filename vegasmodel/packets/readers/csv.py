@@ -112,7 +112,7 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
         near = [n for name in missing for n in difflib.get_close_matches(name, names, 1)]
         said = f"; is {near[0]!a} meant?" if near else ""
         wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
-        source.fail(place, first[:120], wanted)
+        source.fail(place, first.strip()[:120], wanted)
     twice = [name for name in (*NEEDED, *OPTIONAL) if names.count(name) > 1]
     if twice and not missing:
         source.fail(place, twice[0], "each column once")
