@@ -153,7 +153,7 @@ def test_models_without_an_answer_for_the_same_reason_share_a_line() -> None:
         vm.Prediction.not_applicable(name, S, why) if why else P for name, why in reasons.items()
     )
     assert found.table().splitlines()[2:] == [
-        "2 models               -               -  no law (bands, network)",
+        "2 models               -               -  bands, network: no law",
         "rounds    150 (135..165)  300 (280..320)",
         "red                    -               -  no RED",
     ]

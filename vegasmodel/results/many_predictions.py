@@ -71,7 +71,7 @@ class Predictions(Shown, list[Prediction]):
             if len(models) == 1:
                 rows.append((each.model, each, _said(each)))
             elif models:  # one row for all models with this reason
-                rows.append((f"{len(models)} models", each, f"{each.reason} ({', '.join(models)})"))
+                rows.append((f"{len(models)} models", each, f"{', '.join(models)}: {each.reason}"))
         return _table(self[0].scenario.name if self else "no model", "model", rows)
 
 
