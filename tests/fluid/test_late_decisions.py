@@ -84,6 +84,17 @@ def test_rates_are_those_of_the_middle_of_a_short_range():
     assert band.holds
 
 
+def test_flows_that_start_together_may_rest_anywhere_in_a_wide_range():
+    """The order of their first packets, which the equations lack, decides where they rest."""
+    late = alone([(0.0441, 3.0, 11.0), (0.0842, 1.0, 9.0)], 2348.0, variant="paper")
+    together = late.replace({"flow.v1.start": 0.0})
+    fluid, rounds = vm.predict(together, "fluid"), vm.predict(together, "rounds")
+    assert np.abs(fluid.throughput - rounds.throughput).max() > 0.2 * rounds.throughput.mean()
+    assert [a.name for a in fluid.assumptions if a.holds is False] == ["narrow-band"]
+    [band] = [a for a in vm.predict(late, "fluid").assumptions if a.name == "narrow-band"]
+    assert band.holds
+
+
 def test_all_ways_to_simulate_a_scenario_have_the_same_late_decisions():
     s = alone([(0.04, 3.0, 3.0), (0.075, 2.0, 7.0), (0.06, 4.0, 5.0)], 1335.0, variant="paper")
     one = vm.predict(s, "fluid")

@@ -20,6 +20,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.continuous import ContinuousRun
+from vegasmodel.engines.fluid.late_decisions import resting_range
 from vegasmodel.engines.fluid.methods import all_continuous, papers_only
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
@@ -314,9 +315,10 @@ def _narrow_band(scenario: Scenario) -> Assumption:
 
     The Vegas of the papers (variant ``paper``) does not round its backlog, but decides late. So its
     windows come to rest only in a part of the range from alpha to beta, which
-    ``late_decisions.py`` computes. This brings ``fluid`` so close to ``rounds`` that most alarms
-    would be false. So for these flows the assumption is not tested and counts as met, unless the
-    link has RED or random loss.
+    ``late_decisions.py`` computes. If flows start one after another, ``fluid`` is so close to
+    ``rounds`` that most alarms would be false. If some start at the same time, the order of their
+    first packets decides where in this part they rest. So at drop-tail links without random loss,
+    the assumption is tested for this part, and only if flows start together.
 
     The wider the range, the larger is the error. The assumption fails from a factor of 2
     (``WIDEST_BAND``) on. ``fluid`` and ``rounds`` then differ by over 10 % of the mean throughput
@@ -326,7 +328,8 @@ def _narrow_band(scenario: Scenario) -> Assumption:
     alike = len({m.rtt for m in scenario.members}) == 1
     alone = all(g.keeps_backlog for g in flows) and len(scenario.members) > 1
     alone = alone and not (alike and scenario.run.start_jitter > 0.0)
-    alone = alone and not all_continuous(scenario)
+    if alone and all_continuous(scenario):
+        return _narrow_rests(scenario)
     wide = []
     for g in flows if alone else ():
         runs = stack(scenario, g)
@@ -339,6 +342,25 @@ def _narrow_band(scenario: Scenario) -> Assumption:
         said = "; which of them it keeps depends on the starts (try `start_jitter`) and on single "
         said += "packets, which the equations lack"
     return Assumption("narrow-band", not wide, wide[0] + said if wide else "")
+
+
+def _narrow_rests(scenario: Scenario) -> Assumption:
+    """The assumption ``narrow-band`` for the Vegas of the papers, alone at a drop-tail link."""
+    members, link = scenario.members, scenario.links[0]
+    lower, upper = np.array([(m.flow.alpha, m.flow.beta) for m in members]).T
+    low, high = resting_range(lower, upper, rtts(scenario), link.capacity)
+    together = len({m.start for m in members}) < len(members) and scenario.run.start_jitter == 0.0
+    wide = np.flatnonzero(high >= WIDEST_BAND * low)
+    if not together or wide.size == 0:
+        return Assumption("narrow-band", True)
+    i = wide[0]
+    return Assumption(
+        "narrow-band",
+        False,
+        f"{members[i].flow.name} rests at a backlog of {low[i]:.2g} to {high[i]:.2g} packets; "
+        "flows start at the same time, and the order of their first packets decides which of them "
+        "it keeps (try `start_jitter`)",
+    )
 
 
 def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:

@@ -55,8 +55,8 @@ ASSUMPTIONS = MappingProxyType(
         "bursts, so each flow sees only the mean queue that the others cause",
         "narrow-band": "flows that are all Vegas flows keep nearly equal backlogs; fails if the "
         "largest backlog at which a window stays constant is at least twice the smallest (if all "
-        "RTTs are equal: only without `start_jitter`); with the variant `paper` it is tested only "
-        "at links with RED or random loss",
+        "RTTs are equal: only without `start_jitter`); with the variant `paper` at a drop-tail "
+        "link without random loss it fails only if flows start at the same time",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
