@@ -58,7 +58,7 @@ def measures(scenario: Scenario) -> Mask:
 
 
 def given(scenario: Scenario) -> Floats:
-    """Each flow's over-estimate of baseRTT in s, as given in the scenario; 0 if it is measured."""
+    """Each flow's ``over_estimate`` of baseRTT, s; 0 where the scenario says ``"measured"``."""
     x = [m.flow.over_estimate for m in scenario.members]
     return np.array([0.0 if value == "measured" else float(value) for value in x])
 

@@ -43,14 +43,14 @@ CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not d
 WIDTH = 6  # greatest number of partial sums of a chunk
 LIMIT = 220  # most passes; in the worst case many of them only halve the range of exponents
 ROUGH_LIMIT = 60
-# `find_gap` computes the gap g of the docstring above by iteration. A rough stage computes in
+# `find_gap` computes the gap g of the docstring above by iteration, in two stages: a rough stage in
 # float64, and a last stage with twice as many digits. A stage ends after a step that changes g by
-# at most a certain fraction of g. The rough stage also ends after ROUGH_LIMIT steps. ROUGH_STEP has
-# the fractions for the rough stage, LAST_STEP those for the last stage. The first fraction is for
-# steps by `newton` or `one_pole`, which converge quadratically: after such a step, the relative
-# error of g is about the square of the fraction. The second fraction is for steps by `two_poles`,
-# which converges cubically. After such a step, the error is about the cube of the fraction, so the
-# fraction may be larger.
+# at most a certain fraction of g. The rough stage also ends after ROUGH_LIMIT steps. The fraction
+# depends on the method of the step. So each stage has a pair of fractions: ROUGH_STEP for the rough
+# stage, LAST_STEP for the last. The first of a pair applies after a step by `newton` or `one_pole`.
+# These converge quadratically: the relative error of g after the step is about the square of the
+# fraction. The second applies after a step by `two_poles`. This method converges cubically: the
+# relative error is about the cube of the fraction, so the fraction may be larger.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53

@@ -235,17 +235,19 @@ def records(
     flows["since"] = flows["trips_at"] = flows["start"]
     flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]
     # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
-    # that entered its access link first. If the flows cross the same links behind their access
-    # links, this packet belongs to the flow with the longer RTT, whose access link has the longer
-    # delay. This simulator handles such packets in the order of the array `flows`. So the flows
-    # with the longest RTT come first in the array. Flows with the same RTT are sorted by start
-    # time. If two of them also start at the same time, and their senders do not wait at random,
-    # their first packets arrive at the same instant. Then ns-2 takes these packets in the order of
-    # the scenario file, and so does this simulator. If senders wait, packets do not arrive at the
-    # same instant. Then the flows are sorted by congestion control, alpha, beta and stop time, so
-    # that the result does not depend on the order of the flows in the scenario file. But if flows
-    # arrive at random or have random sizes, the order of the file's [[flow]] tables decides which
-    # random numbers each flow gets.
+    # that entered its own access link first. If the two flows cross the same links after their
+    # access links, this is the packet of the flow with the longer RTT, whose access link has the
+    # longer delay. This simulator handles such packets in the order of the array `flows`. So the
+    # array is sorted by RTT, the longest first, and flows of the same RTT by start time. Flows
+    # that are equal in both are ordered as follows:
+    # - If their senders do not wait for a random time before they send, their first packets arrive
+    #   at the same instant. ns-2 takes these packets in the order of the scenario file, so these
+    #   flows stay in that order.
+    # - If their senders wait, their packets do not arrive at the same instant. These flows are
+    #   sorted by congestion control, alpha, beta and stop time, so that the result does not depend
+    #   on their order in the scenario file.
+    # The result does depend on the order of the file's [[flow]] tables if flows arrive at random or
+    # have random sizes, because this order decides which random numbers each flow gets.
     waits = (flows["jitter"] > 0.0) | (flows["queue_wait"] > 0.0)
     rules = (flows["stop"], flows["beta"], flows["alpha"], np.array(places).repeat(many))
     keys = (*(np.where(waits, rule, 0.0) for rule in rules), flows["start"], -flows["rtt"])

@@ -138,13 +138,14 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         # burst begins. They leave one by one, at the rate of the access link. So the RTT of a later
         # packet includes its wait for the earlier ones.
         #
-        # In Linux (``stamps_departure``), too, all packets of a burst have the same timestamp
-        # (tcp_transmit_skb). In our measurements the sender's link has no rate limit
-        # (``docs/linux.md``). So the whole burst enters the bottleneck's queue at the time of this
-        # timestamp, and no packet waits for earlier ones before it enters the queue. But in this
-        # simulator the packets of a Linux burst, too, reach the queue one after another, at the
-        # rate of the access link. A real packet's RTT does not contain this delay. To leave it out
-        # here, the timestamp of each packet is the time at which the packet enters the queue.
+        # In Linux all packets of a burst have the same timestamp, too (tcp_transmit_skb). But in
+        # our measurements the sender's link has no rate limit (``docs/linux.md``). So the whole
+        # burst enters the bottleneck's queue at the time of this timestamp, and no packet waits for
+        # earlier ones before it enters the queue. This simulator lets the packets of a Linux burst
+        # reach the queue one after another, at the rate of the access link. This delays the later
+        # packets, and the RTT of a real packet does not contain this delay. To keep it out of the
+        # RTT here, each packet of a Linux sender gets as its timestamp the time at which it enters
+        # the queue (``stamps_departure``).
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)

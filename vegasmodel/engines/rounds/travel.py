@@ -372,10 +372,11 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 def _report(net: Net, e: int) -> float:
     """Tell the receiver which packets have arrived; returns the size of the SACK blocks in its ACK.
 
-    The size is in packets of the scenario's packet size. The packets are those whose ACKs reach hop
-    ``e``, a queue on the flow's path, in the interval that ends now. If packets directly behind
-    them were lost, the SACK blocks do not show this loss yet. The function does nothing and returns
-    0 unless hop ``e`` is the first queue on the way of the ACKs.
+    The size is that of the SACK blocks in bytes, divided by the scenario's packet size. The packets
+    that have arrived are those whose ACKs reach hop ``e``, a queue on the flow's path, in the
+    interval that ends now. If packets directly behind them were lost, the SACK blocks do not show
+    this loss yet. The function returns 0 and tells the receiver nothing unless hop ``e`` is the
+    first queue on the way of the ACKs, and the receiver's ACKs have SACK blocks or are delayed.
     """
     h = net.hops[e]
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:

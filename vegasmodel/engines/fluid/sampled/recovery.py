@@ -239,9 +239,10 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         if flow.loses_base and now.time < now.ordered_until:
             lose_base(flow, c, before, before - lost, fast)
         # The retransmission timer runs from its last restart. A fast retransmit and an ACK of new
-        # data restart it; a duplicate ACK does not. Without a fast retransmit the last restart was
-        # at the ACK of the packet before the lost one. This ACK came 1/before of a round trip ago,
-        # because the ACKs of `before` packets are spread over a round trip.
+        # data restart it; a duplicate ACK does not. The ACK of the first lost packet would have
+        # come now. If there is a fast retransmit, it restarts the timer now. Otherwise the ACK of
+        # the packet just ahead of the lost one was the last to restart it. With `before` packets in
+        # flight, their ACKs are spread over a round trip, so it came 1/`before` round trips ago.
         await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
