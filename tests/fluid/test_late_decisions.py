@@ -137,3 +137,13 @@ def test_arrivals_of_equal_flows_are_nearer_to_rounds_than_by_the_mean_queue():
     mean = continuous.run(s)
     near = np.abs(fluid.base_rtt - rounds.base_rtt).sum()
     assert near < 0.7 * np.abs(mean.base_rtt - rounds.base_rtt).sum()
+
+
+def test_a_window_at_its_limit_does_not_move_the_queue_that_late_flows_find():
+    """65 packets on a link that holds 60: the queue is constant at 5 packets, half of alpha."""
+    s = alone([(0.06, 10.0, 10.0), (0.06, 3.0, 3.0)], 1000.0, variant="paper")
+    limited = s.replace({"flow.v0.max_window": 65.0, "flow.v1.start": 8.0})
+    assert continuous.flows_of(s, trains=True).less_found[1] > 0.0
+    np.testing.assert_array_equal(continuous.flows_of(limited, trains=True).less_found, 0.0)
+    fluid, rounds = vm.predict(limited, "fluid"), vm.predict(limited, "rounds")
+    np.testing.assert_allclose(fluid.base_rtt[1], rounds.base_rtt[1], atol=0.1e-3)

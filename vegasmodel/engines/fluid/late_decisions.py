@@ -80,11 +80,12 @@ def less_found(p: Flows, capacity: float) -> Floats:
     doubling its window does not lengthen the queue. This takes two round trips, R_i each, from the
     start (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the queue varies by a_j k_j
     packets to either side with the window of each earlier flow j (``resting_range``). Only flows
-    with alpha = beta count, because other windows rest. The wave begins at a random phase. Two
-    round trips are the part u = 2 R_i/(4 ``LAG`` R_j) of its period, at most 1. In this part, the
-    least value of a triangular wave is on average below the mean by 1 - (1 - u)^2 of its amplitude.
-    The squares of these depths add up as in ``resting_range``. ``p`` are the flows, all of them
-    Vegas flows, and ``capacity`` is that of the link, pkt/s.
+    with alpha = beta count, because other windows rest. Nor do windows move that ``max_window``
+    keeps below the steady state. The wave begins at a random phase. Two round trips are the part
+    u = 2 R_i/(4 ``LAG`` R_j) of its period, at most 1. In this part, the least value of a
+    triangular wave is on average below the mean by 1 - (1 - u)^2 of its amplitude. The squares of
+    these depths add up as in ``resting_range``. ``p`` are the flows, all of them Vegas flows, and
+    ``capacity`` is that of the link, pkt/s.
     """
     less, middle = np.zeros(p.rtt.size), 0.5 * (p.lower + p.upper)
     for i in range(less.size):
@@ -93,7 +94,8 @@ def less_found(p: Flows, capacity: float) -> Floats:
             continue
         delay = middle[before].sum() / capacity
         trip, part = p.rtt[before] + delay, middle[before] / middle[before].sum()
-        waves = np.where(p.lower[before] < p.upper[before], 0.0, LAG) * _lengthens(part, trip)
+        moves = (p.lower == p.upper)[before] & (p.max_window[before] >= capacity * part * trip)
+        waves = np.where(moves, LAG, 0.0) * _lengthens(part, trip)
         u = np.minimum(FIRST * (p.rtt[i] + delay) / (4.0 * LAG * trip), 1.0)
         depths = waves * (1.0 - (1.0 - u) ** 2)
         less[i] = np.sqrt(depths @ depths) / capacity
