@@ -95,6 +95,15 @@ def test_flows_that_start_together_may_rest_anywhere_in_a_wide_range():
     assert band.holds
 
 
+def test_late_flows_of_equal_rtts_report_that_a_packet_matters():
+    """In ``rounds`` the waves of the windows let late flows find almost no queue."""
+    few, many = (alone([(0.08, a, a)] * 6, 1000.0, variant="paper") for a in (2.0, 30.0))
+    fluid, rounds = vm.predict(few, "fluid"), vm.predict(few, "rounds")
+    assert np.abs(fluid.throughput - rounds.throughput).max() > 0.3 * rounds.throughput.mean()
+    assert [a.name for a in fluid.assumptions if a.holds is False] == ["many-packets-queued"]
+    assert all(a.holds for a in vm.predict(many, "fluid").assumptions if a.name[:5] == "many-")
+
+
 def test_all_ways_to_simulate_a_scenario_have_the_same_late_decisions():
     s = alone([(0.04, 3.0, 3.0), (0.075, 2.0, 7.0), (0.06, 4.0, 5.0)], 1335.0, variant="paper")
     one = vm.predict(s, "fluid")

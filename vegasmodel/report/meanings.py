@@ -49,8 +49,8 @@ ASSUMPTIONS = MappingProxyType(
         "for ever",
         "many-packets-queued": "flows that start late find so many packets queued that one "
         "more or less hardly changes the rates; `fluid` tests it only if all flows are Vegas flows "
-        "that lose no packets, have different RTTs and send in the whole measured time, without "
-        "random starts, and below their `max_window`",
+        "that lose no packets and send in the whole measured time, without random starts, and "
+        "below their `max_window`; RTTs must differ, or the variant be `paper`",
         "mean-field": "only one flow uses the link; with several flows the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
         "narrow-band": "flows that are all Vegas flows keep nearly equal backlogs; fails if the "
@@ -104,8 +104,9 @@ ASSUMPTIONS = MappingProxyType(
         "short-waits": "waits of senders (`send_jitter`) are short: in a mean wait of a Vegas "
         "sender, at most alpha packets collect, which then leave in one burst; and no wait is "
         "longer than a tenth of the RTT (closed forms for Vegas alone do not test this). "
-        "`random-loss` tests only how many packets of Vegas collect in the longest wait. Waits of "
-        "at most the default are short",
+        "`minicycle` tests only whether waits are longer than a tenth of the RTT, and "
+        "`random-loss` only how many packets of Vegas collect in the longest wait. Waits of at "
+        "most the default are short",
         "single-threshold": "Vegas keeps its window at one backlog only; if it does so over a "
         "range of backlogs, the model takes the middle of the range (`minicycle` tests whether "
         "alpha = beta, but its equations do not need this)",

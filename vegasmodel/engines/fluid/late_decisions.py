@@ -10,8 +10,10 @@ changes by one packet per RTT. Hence:
 - If alpha = beta, the window grows for two RTTs after the backlog has passed alpha, and shrinks for
   two RTTs after it has passed alpha again. So it rises and falls like a triangular wave, by two
   packets to either side of its mean. Its period is eight RTTs.
-- If alpha < beta, the window rests after it has passed a threshold by two packets. So it varies by
-  one packet to either side.
+- If alpha < beta, the window of a flow alone rests after it has passed a threshold by up to two
+  packets. When other flows push the backlog past the threshold again, the window moves again. We
+  take it to vary by one packet to either side. So for a flow alone the result is too small: it
+  rests 7/8 of a packet above alpha, and in ``rounds`` by 0.5 to 2.5 packets.
 
 The queue varies with the windows, and with it the backlogs of all flows. A flow with alpha < beta
 moves its window whenever its backlog is outside its range from alpha to beta. If its backlog varies
