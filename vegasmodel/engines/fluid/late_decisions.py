@@ -12,8 +12,8 @@ changes by one packet per RTT. Hence:
   packets to either side of its mean. Its period is eight RTTs.
 - If alpha < beta, the window of a flow alone rests after it has passed a threshold by up to two
   packets. When other flows push the backlog past the threshold again, the window moves again. We
-  take it to vary by one packet to either side. So for a flow alone the result is too small: it
-  rests 7/8 of a packet above alpha, and in ``rounds`` by 0.5 to 2.5 packets.
+  take it to vary by one packet to either side. So for a flow alone the result may be too small:
+  the flow rests 7/8 of a packet above alpha, and in ``rounds`` often higher.
 
 The queue varies with the windows, and with it the backlogs of all flows. A flow with alpha < beta
 moves its window whenever its backlog is outside its range from alpha to beta. If its backlog varies
