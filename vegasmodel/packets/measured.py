@@ -277,7 +277,7 @@ def _lasts(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
     if delivered is not None:
         seen = last_deliveries(trace.edges, delivered[:, order])
         last = np.where(np.isnan(last), seen, last)
-    sized = [m.flow.size != math.inf and m.flow.arrivals == "once" for m in scenario.members]
+    sized = [member.flow.one_transfer for member in scenario.members]
     return np.where(sized & ~np.isnan(last), last, np.inf)
 
 

@@ -384,6 +384,14 @@ class Flow(Shown):
         return self.arrivals == "once" and self.size == math.inf
 
     @property
+    def one_transfer(self) -> bool:
+        """Whether each of the flows starts once, and ends when it has delivered a finite ``size``.
+
+        A group of short flows that arrive at random does not: there is always more to deliver.
+        """
+        return self.arrivals == "once" and self.size != math.inf
+
+    @property
     def grows_until_loss(self) -> bool:
         """Whether the windows of the flows grow until a packet is lost.
 

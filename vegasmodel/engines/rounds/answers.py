@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -171,9 +170,8 @@ def unchanging(scenario: Scenario) -> bool:
     If this is so, some runs of ``answer`` may be shorter.
     """
     latest = scenario.run.warmup - scenario.run.start_jitter
-    lasting = all(g.arrivals == "once" and g.size == math.inf for g in scenario.flows)
-    stops = any(g.stop is not None for g in scenario.flows)
-    return lasting and not stops and all(member.start <= latest for member in scenario.members)
+    lasting = all(g.long_lived and g.stop is None for g in scenario.flows)
+    return lasting and all(member.start <= latest for member in scenario.members)
 
 
 def half_time(run: Run) -> float:
