@@ -18,6 +18,7 @@ from vegasmodel.laws import foreign
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.results.many_predictions import Batch, Predictions
 from vegasmodel.results.prediction import Prediction
+from vegasmodel.results.scatter import SIMULATED as SIMULATED
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.placement import with_crossed_link
@@ -48,7 +49,6 @@ _OBSTACLES = MappingProxyType(
 )
 MODELS = tuple(_MODELS)
 """Names of all models: the closed forms, then the simulators ``fluid`` and ``rounds``."""
-SIMULATED = ("fluid", "rounds")
 _OF_NETWORKS = ("network", "rounds")  # they know several links; all others only one
 CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 

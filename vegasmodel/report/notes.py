@@ -14,13 +14,12 @@ from vegasmodel.metrics import percent, student_t
 from vegasmodel.report.console import PLUS_MINUS
 from vegasmodel.results import rate_ranges
 from vegasmodel.results.prediction import Prediction
-from vegasmodel.results.scatter import more_than
+from vegasmodel.results.scatter import SIMULATED, more_than
 from vegasmodel.results.texts import over_runs
 from vegasmodel.scenario import Flow, Link, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.scenario.parts import LAWS
 
-SIMULATED = ("fluid", "rounds")  # the models whose runs may differ by chance
 IN_FULL = {  # by model, an assumption with a sentence of its own if its truth is unknown
     **dict.fromkeys(SIMULATED, "enough-runs"),
     "minicycle": "only-growing-windows-lose",
@@ -61,7 +60,7 @@ def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
     """
     if active_part(scenario).min() < 1.0:
         return True
-    sized = [m.flow.size != math.inf and m.flow.arrivals == "once" for m in scenario.members]
+    sized = [member.flow.one_transfer for member in scenario.members]
     return any(
         bool(np.any(sized & (each.delivered_bps < NEARLY * each.throughput_bps)))
         for each in shown

@@ -19,6 +19,7 @@ from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
+SIMULATED = ("fluid", "rounds")  # the models that are simulators; their runs may differ by chance
 STEADY = 0.02  # means over half and all of the measured time are equal if they differ by less
 SENSITIVE = 0.1  # a coefficient of variation above it shows that starts matter
 MIN_RUNS, MAX_RUNS = 3, 5  # runs, if runs are random and the scenario does not say how many
@@ -215,7 +216,7 @@ def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
     known = np.isfinite(truth)
     for result in (near, far, measured):
         error = result.throughput_se
-        if error is not None and sometimes(result.throughput, error)[known].any():  # type: ignore[arg-type]
+        if error is not None and sometimes(result.throughput, error)[known].any():  # type: ignore[arg-type]  # it has rates
             return True
     off = [(rates - truth)[known] for rates in (near.throughput, far.throughput)]
     lengths = [float(np.linalg.norm(each)) for each in off]

@@ -141,7 +141,7 @@ def predictions(
     found = []
     with contextlib.ExitStack() as stack:
         each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
-        if model in ("fluid", "rounds", *measurement.ENGINES):  # they release Python's lock
+        if model in (*predictor.SIMULATED, *measurement.ENGINES):  # they release Python's lock
             each = stack.enter_context(pool(beside)).map(one, scenarios)
         for answer in each:
             found.append(answer)
