@@ -130,7 +130,7 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
     record = Record(len(Source._fields))
     where, shape = np.int64(record.table.ctypes.data), record.table.shape
 
-    def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips):  # type: ignore[no-untyped-def]
+    def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips):  # type: ignore[no-untyped-def]  # ``_PLAIN``
         source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
         value = math.nan
         try:  # noqa: SIM105 - Numba has no contexts

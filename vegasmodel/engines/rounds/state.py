@@ -27,6 +27,7 @@ from vegasmodel.engines.tables import layout
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks.stack import Mechanisms
 
+# the decorators of ``engines/tables.py``, with the options of this simulator
 jit = functools.partial(any_index, negative_indices=False, quick=False, distinct=True)
 inlined = functools.partial(jit, forceinline=True)  # for what happens to almost every packet
 rare = functools.partial(jit, rare=True)  # for what happens to few packets
