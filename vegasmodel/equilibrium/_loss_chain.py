@@ -1,0 +1,307 @@
+"""Computes how the window of one source moves from random loss to random loss, by a Markov chain.
+
+Every packet is lost with probability p, independently. The state of the chain is the window at
+which a loss occurs. The source behaves as in ns-2:
+
+* Growth. The window grows by about one packet every b round trips, where b is the number of packets
+  per ACK. (Linux counts the acknowledged packets instead of the ACKs. Its window grows by a packet
+  every round trip, whatever b is.) If b is above 1, the last packets of a window wait for the next
+  window before they are acknowledged. Vegas does not grow in the round trip after a recovery.
+* Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
+  one, the source waits for its coarse timer, the usual retransmission timer. Vegas also has a fine
+  timer, which is shorter. If it has expired, one or two duplicate ACKs are enough.
+* Recovery. Tahoe continues with slow start. Reno repairs one loss; a second loss in the window
+  means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all losses in one
+  round trip.
+* Timeout. A timeout also follows if a retransmission is lost. Slow start then lasts until half of
+  the window at the loss is reached. Each timeout doubles the coarse timer, until an RTT is measured
+  again. In Vegas a fast retransmit doubles the coarse timer, too.
+
+The chain is an approximation: it assumes that each round trip ends before the next one begins, and
+that ACKs arrive evenly. All constants come from the protocols; none is fitted.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from vegasmodel.equilibrium._loss_source import Recovery, Source
+from vegasmodel.metrics import Floats
+
+GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
+DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
+ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
+
+
+class Chain:
+    """The Markov chain of loss events. Its state is the window at which a loss occurs.
+
+    The possible windows ``w`` form a grid that ends at ``top``. If ``overflows`` is true, a window
+    that reaches ``top`` overflows the buffer, and a packet is dropped. If it is false, the window
+    stays at ``top`` until a packet is lost at random.
+
+    ``counted_every`` is that of ``Source``. ``needed`` is the mean number of duplicate ACKs that
+    start a fast retransmit. ``packets`` is the mean number of packets that are delivered from one
+    loss event to the next.
+    """
+
+    def __init__(
+        self,
+        law: Recovery,
+        loss: float,
+        counted_every: float,
+        top: float,
+        overflows: bool,
+        needed: float,
+    ) -> None:
+        self.law, self.loss, self.counted_every = law, loss, counted_every
+        self.overflows, self.needed = overflows, needed
+        self.step = max(1.0, top / GRID)
+        below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
+        self.w: Floats = np.append(below, top)  # it ends at ``top`` even if that is not a step
+        self.keep = math.log1p(-loss)  # ln of the probability that a packet arrives
+        self.fast = self._fast_retransmit()
+        self.kept = law.decrease * self.w
+        growth = self._growth()
+        slow = self._slow_start(growth)
+        to_t, packets_t = self._start(slow, self.w / 2.0, 3.0)
+        packets_t = (
+            packets_t + 3.0 * counted_every - 1
+        )  # windows 1, 2, ... until 4; one is the lost one
+        if law.restarts:
+            to_f, packets_f = to_t, packets_t
+        else:
+            to_f, packets_f = self._start(growth, self.kept, 2.0)
+            packets_f = packets_f + law.idle_rounds * self.kept
+            packets_f = packets_f + self._holes() * np.maximum(self.kept - 1, 0)
+        fast = self.fast[:, None]
+        self.weight = _stationary(fast * to_f + (1 - fast) * to_t)
+        each = self.w - 1 + self.fast * packets_f + (1 - self.fast) * packets_t
+        self.packets = float(self.weight @ each)
+
+    def seconds(self, source: Source) -> float:
+        """Mean time in s from one loss to the next: the recovery and the growth that follows it."""
+        rtt = functools.partial(_rtt, source)
+        growth = self.alive @ (self.sent * self._apart(source))
+        slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
+        [slow] = self._start((slow,), self.w / 2.0, 3.0)
+        slow = slow + math.log(4.0) / math.log1p(1.0 / self.counted_every) * source.rtt
+        if self.law.restarts:
+            recovered = slow
+        else:
+            [recovered] = self._start((growth,), self.kept, 2.0)
+            recovered = recovered + (self._holes() + self.law.idle_rounds) * rtt(self.kept)
+        stalled = slow + self._silence(source.timeout)
+        each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * stalled
+        return float(self.weight @ each)
+
+    def waits(self, source: Source) -> float:
+        """The sum of the RTTs of all packets from one loss to the next, s; the mean over losses.
+
+        Its terms are those of ``packets``, each times the RTT at the window of its packets.
+        """
+        rtt = functools.partial(_rtt, source)
+        growth = self.alive @ (self.sent * rtt(self.middle))
+        slow = self.survive * growth
+        slow = slow + self.slow_rounds @ (self.slow_windows * rtt(self.slow_windows))
+        [slow] = self._start((slow,), self.w / 2.0, 3.0)
+        slow = slow + (3.0 * self.counted_every - 1) * source.rtt
+        if self.law.restarts:
+            recovered = slow
+        else:
+            [recovered] = self._start((growth,), self.kept, 2.0)
+            kept = self.law.idle_rounds * self.kept + self._holes() * np.maximum(self.kept - 1, 0)
+            recovered = recovered + kept * rtt(self.kept)
+        each = (self.w - 1) * rtt(self.w) + self.fast * recovered + (1 - self.fast) * slow
+        return float(self.weight @ each)
+
+    def _apart(self, source: Source) -> Floats:
+        """Mean time in s from packet to packet in each step of linear growth.
+
+        If a window does not fill the link, its packets arrive as a burst, and a pause follows. Let
+        the receiver send one ACK for b packets. The last packets of the burst may be fewer than b.
+        The receiver then acknowledges them with the next burst, a round trip later, but after
+        ``ACK_PAUSE`` at the latest. Until then the sender sends no new packets in their place, so
+        its rate is lower. On average (b - 1)/2 packets wait in this way. If the window stays
+        constant, the number of waiting packets is the remainder when the window is divided by b.
+        """
+        waiting = np.full_like(self.w, max(source.ack_every - 1.0, 0.0) / 2.0)
+        if not self.overflows and self.w[-1] == source.hold and source.hold % 1.0 == 0.0:
+            waiting[-1] = source.hold % source.ack_every
+        moving = self.middle - waiting * min(1.0, ACK_PAUSE / source.rtt)
+        return np.asarray(np.maximum(source.rtt / moving, 1.0 / source.capacity))
+
+    def _holes(self) -> Floats:
+        """Mean number of round trips of a fast recovery, for each window at which a loss occurs.
+
+        The first lost packet takes one round trip. NewReno and Vegas repair one loss per round
+        trip, so each further lost packet of the window takes another round trip.
+        """
+        return np.asarray(1.0 + self.law.round_per_hole * self.loss * (self.w - 1))
+
+    def _silence(self, timeout: float) -> Floats:
+        """Mean time in s that a source waits for timeouts, for each window at which a loss occurs.
+
+        The loss is one that leads to a timeout. If the retransmission or one of the next two
+        packets is lost, the model assumes another timeout. It is twice as long as the one before,
+        but never longer than 64 times the first.
+
+        In Vegas a fast retransmit also doubles the retransmission timeout. So the first wait of
+        Vegas is 2 to 64 times ``timeout``.
+        """
+        p = -math.expm1(DUPLICATES * self.keep)
+        doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
+        # 1 - p would round to 0 if almost every packet is lost
+        silence = np.full_like(self.w, timeout * doubled * math.exp(-DUPLICATES * self.keep))
+        if self.law.backs_off:  # one doubling for this loss, one for each window with a loss before
+            hit = -np.expm1(self.keep * self.w)
+            silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5
+        return silence
+
+    def _sent(self, packets: Floats) -> Floats:
+        """Mean number of packets that a source sends until a loss, the lost packet included.
+
+        The count ends at ``packets`` packets if none of them is lost.
+        """
+        p = self.loss
+        return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
+
+    def _growth(self) -> tuple[Floats, Floats]:
+        """Linear growth until the next loss: the window at this loss, and the packets sent.
+
+        The chain's possible windows form a grid. Returns a matrix and a vector. Entry (i, j) of the
+        matrix is the probability that growth from window i of the grid ends with a loss at window
+        j. Entry i of the vector is the mean number of packets sent from window i to the loss.
+
+        The method also sets three arrays that ``seconds`` needs. ``middle`` is the mean window in
+        each step of the grid, and ``sent`` the mean number of packets sent in this step. Entry
+        (i, j) of ``alive`` is the probability of no loss from window i to window j.
+        """
+        w = self.w
+        width = np.append(np.diff(w), 1.0)
+        self.middle = w + np.maximum(width - 1, 0) / 2  # mean of the whole windows in a step
+        packets = self.counted_every * width * (self.middle + self.law.ack_lag)
+        before = np.concatenate([[0.0], np.cumsum(packets)[:-1]])
+        self.alive = np.triu(
+            np.exp(np.minimum(self.keep * (before[None, :] - before[:, None]), 0.0))
+        )
+        lost = -np.expm1(self.keep * packets)
+        lost[-1] = 1.0
+        sent = self._sent(packets)
+        if not self.overflows:
+            sent[-1] = 1.0 / self.loss
+        self.sent = sent
+        return self.alive * lost, self.alive @ sent
+
+    def _slow_start(self, growth: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """Slow start from 4 packets to ssthresh, then linear growth, until the next loss.
+
+        Returns a matrix and a vector. Let ssthresh be window i of the grid. Entry (i, j) of the
+        matrix is the probability that the next loss occurs at window j. Entry i of the vector is
+        the mean number of packets sent until then. ``growth`` has the same two results for linear
+        growth alone (``_growth``).
+
+        The method also sets three arrays that ``seconds`` needs: ``slow_windows`` are the windows
+        of slow start, ``slow_rounds`` is the mean number of round trips at each of them, and
+        ``survive`` is the probability that slow start ends without a loss.
+        """
+        w = self.w
+        factor = 1.0 + 1.0 / self.counted_every  # each ACK, or each packet, adds a packet
+        steps = max(0, math.ceil(math.log(w[-1] / 4.0) / math.log(factor)))
+        self.slow_windows = np.array([4.0 * factor**i for i in range(steps)])
+        self.slow_rounds = np.zeros((w.size, self.slow_windows.size))
+        alive, lost = np.ones_like(w), np.zeros((w.size, w.size))
+        for i, window in enumerate(self.slow_windows):
+            burst = np.where(window < w, window * self.law.slow_rounds, 0.0)
+            self.slow_rounds[:, i] = alive * self._sent(burst) / window
+            place = min(max(round(window / self.step), 1), w.size) - 1
+            lost[:, place] += alive * -np.expm1(self.keep * burst)
+            alive = alive * np.exp(self.keep * burst)
+        self.survive = alive
+        to, packets = growth
+        sent = self.slow_rounds @ self.slow_windows
+        return lost + alive[:, None] * to, sent + alive * packets
+
+    def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
+        """Results at the window at which growth starts, interpolated from the chain's grid.
+
+        ``window`` holds the windows at which growth starts, which may lie between two windows of
+        the grid. ``phase`` has results for the windows of the grid, which are the first index of
+        each array. The interpolation is linear. A window below ``least`` is replaced by ``least``,
+        and a window above the grid by the grid's largest.
+        """
+        window = np.clip(window, least, self.w[-1])
+        low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
+        part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
+        return tuple(
+            ((1 - part) * x[low].T + part * x[low + 1].T).T  # the windows are x's first axis
+            for x in phase
+        )
+
+    def _fast_retransmit(self) -> Floats:
+        """Probability that a loss causes no timeout, for each window at which a loss occurs.
+
+        Between two whole windows the probability is interpolated linearly.
+        """
+        low = np.floor(self.w)
+        part = self.w - low
+        return np.asarray((1 - part) * self._repaired(low) + part * self._repaired(low + 1))
+
+    def _repaired(self, window: Floats) -> Floats:
+        """Probability that a loss at a window of whole packets causes no timeout."""
+        p, after = self.loss, window - 1
+        arrive = 1 - p
+        if self.law.restarts:  # three others arrive, and the retransmission
+            return (1 - _fewer(DUPLICATES, after, p, arrive)) * arrive
+        if self.law.one_loss_only:  # all w - 1 others arrive, and the retransmission
+            return np.where(after >= DUPLICATES, arrive ** (after + 1), 0.0)
+        # enough others arrive, and every retransmission does
+        again = p * arrive  # a packet is lost, and its retransmission arrives
+        whole: Floats = (again + arrive) ** after
+        low, part = int(self.needed), self.needed % 1
+        few = (1 - part) * _fewer(low, after, again, arrive)
+        if part:
+            few = few + part * _fewer(low + 1, after, again, arrive)
+        return arrive * (whole - few)
+
+
+def _rtt(source: Source, window: Floats) -> Floats:
+    """The RTT in s at each window, packets: a window beyond ``rtt`` times ``capacity`` queues."""
+    return np.asarray(np.maximum(source.rtt, window / source.capacity))
+
+
+def _fewer(needed: int, n: Floats, lost: float, arrive: float) -> Floats:
+    """The probability that fewer than ``needed`` of n packets arrive; n is whole and >= 0.
+
+    A packet arrives with the probability ``arrive`` and is lost with the probability ``lost``. The
+    result is the sum of C(n, j) arrive^j lost^(n - j) over all j < needed.
+    """
+    total, binomial = np.zeros_like(n), np.ones_like(n)
+    for j in range(needed):
+        power = np.where(n >= j, lost ** np.maximum(n - j, 0.0), 0.0)
+        total += binomial * arrive**j * power
+        binomial = binomial * np.maximum(n - j, 0.0) / (j + 1)
+    return total
+
+
+def _stationary(matrix: Floats) -> Floats:
+    """Stationary distribution of a Markov chain with the transition matrix ``matrix``.
+
+    Each row of the matrix adds up to 1. A distribution is multiplied by the matrix until it no
+    longer changes. If it still changes after 400 multiplications, a linear system is solved
+    instead.
+    """
+    weight = np.full(len(matrix), 1 / len(matrix))
+    for _ in range(400):
+        after = weight @ matrix
+        if np.abs(after - weight).sum() < 1e-14:
+            return np.asarray(after / after.sum())
+        weight = after
+    system = np.eye(len(matrix)) - matrix.T
+    system[-1] = 1.0
+    right = np.zeros(len(matrix))
+    right[-1] = 1.0
+    return np.asarray(np.linalg.solve(system, right), dtype=np.float64)
