@@ -242,7 +242,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
       (``engines/fluid/sampled/trains.py``). This is tested only if several loss-based flows share a
       drop-tail queue, and some of them lose packets.
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
-    - Vegas flows alone keep nearly equal backlogs (``_narrow_band``).
+    - If all flows are Vegas flows, their backlogs are nearly equal (``_narrow_band``).
     - One packet less in the queue that late Vegas flows find hardly matters (``_many_packets``).
     - No Vegas flow with delayed ACKs shares a full queue with loss-based flows without delayed ACKs
       (``_vegas_acks``).
@@ -297,7 +297,7 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
 
 def _narrow_band(scenario: Scenario) -> Assumption:
-    """The assumption that Vegas flows alone keep nearly equal backlogs.
+    """The assumption that Vegas flows that share a link keep nearly equal backlogs.
 
     It is tested if all flows are Vegas flows. Vegas keeps its window at any backlog from alpha to
     beta. ns-2's Vegas rounds its backlog to whole packets, so its range is wider: with alpha = beta
@@ -364,14 +364,14 @@ def _narrow_rests(scenario: Scenario) -> Assumption:
 
 
 def _many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that one packet in the queue that late flows find hardly matters.
+    """The assumption that the rates hardly change if late flows find one packet less in the queue.
 
     It is tested if all flows are Vegas flows that lose no packets, all flows send in the whole
     measured time, no ``max_window`` limits them, and starts are not random. If all RTTs are equal,
     trains do not meet, so it is tested only for the variant ``paper``, whose windows move the queue
     up and down.
 
-    A flow that starts late takes the least queueing delay that it finds for propagation delay. The
+    A flow that starts late counts the least queueing delay that it finds as propagation delay. The
     packets of a flow follow one another closely, as a train. If RTTs differ, the trains of
     different flows meet at some times and not at others, so the queue varies. The flow's baseRTT is
     then that of the shortest queue. The equations have only the trains of slow start and the waves

@@ -111,10 +111,11 @@ def _compiled(rule: Rule, least: float) -> _Compiled:
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]  # Numba
 def _note(where: int, shape: tuple[int, int], source: Source) -> None:
-    """Write the arguments of a rule, with which its result is unusable, into the rule's record.
+    """Write the arguments for which a rule returned an unusable result into the rule's record.
 
-    The record is the table at the address ``where``. Only the first such call in a run counts.
-    Numba compiles this function once for all rules.
+    The record is a table of the given ``shape`` at the address ``where``, with a row for each
+    thread. A row keeps the arguments of the first such call in a run. Numba compiles this function
+    once for all rules.
     """
     for row in numba.carray(_pointer(where), shape):
         if row[0] == _thread():
@@ -133,9 +134,9 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips):  # type: ignore[no-untyped-def]  # ``_PLAIN``
         source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
         value = math.nan
-        try:  # noqa: SIM105 - Numba has no contexts
+        try:  # noqa: SIM105 - Numba has no context managers
             value = inner(source)
-        except Exception:  # noqa: S110 - C has none: ``sound`` asks again, in Python
+        except Exception:  # noqa: S110 - C has no exceptions; ``sound`` asks in Python
             pass
         if least <= value <= LARGEST_ANSWER:
             return value

@@ -31,7 +31,7 @@ class Kinds(NamedTuple):
     how ``write`` converts its value, so that states at different times can be compared.
     """
 
-    numbers: tuple[str, ...] = ()  # sequence numbers; all that are acknowledged count as one
+    numbers: tuple[str, ...] = ()  # sequence numbers; all acknowledged ones count as equal
     instants: tuple[str, ...] = ()
     spans: tuple[str, ...] = ()  # seconds
     rates: tuple[str, ...] = ()

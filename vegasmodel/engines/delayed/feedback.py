@@ -216,11 +216,14 @@ def _simulate(
     flows: Flows, y: Senders, past: Past, limits: tuple[float, float], chance: Chance, losers: int,
     ends: tuple[float, float], longest: float, time: Floats, record: Floats,
 ) -> tuple[Totals, Past]:  # fmt: skip
-    """Simulate from time 0 to ``ends[1]``; return the sums since ``ends[0]``, and the history.
+    """Simulate from time 0 to the end of the run, ``ends[1]``; ``ends[0]`` ends the warm-up.
 
-    ``y`` and ``past`` are the senders' state and the history at time 0. ``limits`` are the capacity
-    in pkt/s and the longest queueing delay in s. A step lasts at most ``longest`` seconds.
-    ``record`` receives the curves at the times ``time``.
+    Returns the time integrals since the warm-up, from which averages are computed, and the history
+    of the queue and of the flows (``Past``) that a further simulation would need. ``y`` and
+    ``past`` are the senders' state and the history at time 0. ``limits`` are the capacity in pkt/s
+    and the queueing delay of a full buffer in s. ``losers`` says which flows lose packets at an
+    overflow (``queue.drop``). A step lasts at most ``longest`` seconds. ``record`` receives the
+    state at each of the times ``time`` (``march`` describes its rows).
     """
     n, last, k = flows.rtt.size, 1, 0
     with running(lambda: max(float(past.time[last]), 0.0), ends[1]):

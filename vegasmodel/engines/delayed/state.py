@@ -47,8 +47,8 @@ class Senders(NamedTuple):
     early: Floats  # those of ``missed`` that found room
     seen: Floats  # s_i: queueing delay of the packet whose ACK arrives now
     share: Floats  # backlog over window at that delay: Diff = share W
-    outward: np.ndarray  # index in the past of what reaches the queue now
-    inward: np.ndarray  # index in the past of what the sender hears of now
+    outward: np.ndarray  # index of the past step whose sent packets reach the queue now
+    inward: np.ndarray  # index of the past step whose arrived packets are acknowledged now
 
 
 class Chance(NamedTuple):

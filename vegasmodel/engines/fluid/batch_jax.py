@@ -60,7 +60,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
     on_cpu = jax.default_backend() == "cpu"
     size = min(chunk or (CHUNK if on_cpu else n), n)
     begin, advance = _compiled(losers)
-    # the scenario is the last axis as it is the one that vector instructions run along
+    # vector instructions run along the last axis, so this is the axis of the scenarios
     flat: Batch = jax.tree.map(lambda a: np.ascontiguousarray(a.T), cases)
     state: Any = None
 
@@ -163,12 +163,12 @@ class _Moving(NamedTuple):
     doubled: Array
     doubling_from: Array
     recovery_until: Array
-    full: Array  # the step in hand is to be solved for the time at which s is ``level``
-    level: Array  # 0 where the queue begins, s_max where it overflows
-    begun: Array  # the last step ended where the queue begins
-    jumped: Array  # the delay is to be solved for the windows as they are
-    stuck: Array
-    slowly: Array  # seconds that a step may take while the delay changes slowly; 0: the usual
+    full: Array  # the next step ends when s reaches ``level``
+    level: Array  # 0: a queue forms at the end of that step; s_max: the buffer overflows there
+    begun: Array  # a queue formed at the end of the last step
+    jumped: Array  # windows have jumped: the next pass only computes s for them
+    stuck: Array  # the simulation has failed: cutting windows cannot end an overflow
+    slowly: Array  # longest step in seconds while s changes slowly; 0: the usual length
     totals: _Totals
     mark: _Mark
 
@@ -524,7 +524,7 @@ def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
         ),
         totals=totals,
     )
-    # after an event a short step shows how all moves on
+    # after an event, a step of the usual length shows how windows and queue move on
     event = y.full | (length == left) | jnp.any(y.in_slow_start & ~moved.in_slow_start)
     slowly = _slowly(p, moved, fraction, motion)
     moved = moved._replace(slowly=jnp.where(event, 0.0, slowly))

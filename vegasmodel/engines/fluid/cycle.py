@@ -63,13 +63,13 @@ if TYPE_CHECKING:
 
     from vegasmodel.engines.fluid.records import State, Tally
 
-CLOSE = 1e-9  # packets: a return to within this closes the cycle
-NUDGE = 1e-4  # packets: for finite differences of the map
-KINK = 1e-2  # of a nudge: a larger second difference of the map shows a kink or a jump
+CLOSE = 1e-9  # windows count as equal if they differ by at most this part of the largest
+NUDGE = 1e-4  # part of a window by which it is changed for finite differences of the map
+KINK = 1e-2  # part of this change: a larger second difference of the map shows a kink or a jump
 LONGEST = 8  # overflows in a cycle, at most
 OVERFLOWS = 64  # overflows before Newton's method is first tried, and in each block of an average
 LONGEST_WAIT = 1e4  # round trips to wait for an overflow, or for windows to come to rest
-LASTING = 1000  # round trips that a transient may take; overflows can be far more frequent
+LASTING = 1000  # round trips that the search lasts at least: a transient may take as long
 INSTANT = 1e-6  # part of a round trip: if a cycle of overflows is shorter, the search is stuck
 
 

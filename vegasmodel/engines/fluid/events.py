@@ -125,7 +125,7 @@ def time_to_change(
     for _ in range(60):
         middle = low - (f_low - AIM) * step / f_step if f_step > 0.0 else np.inf
         if not low < middle < high or misses > 1:
-            # below the chord's root, since the slope beyond the root is mostly the smaller one
+            # before the chord's zero, as ``changed`` mostly rises less steeply beyond its own zero
             middle = low + (high - low) * f_low / (f_low - 4.0 * f_high)
         if not low < middle < high or f_step < 0.0 or misses > 3:
             middle = 0.5 * (low + high)
@@ -202,7 +202,7 @@ def horizon(
     for i in range(on.size):
         if on[i]:
             trip = p.rtt[i] + s
-            # an exponential wants shorter steps than a ramp
+            # exponential growth needs shorter steps than linear growth
             shortest = min(shortest, trip * (0.25 if y.in_slow_start[i] else 1.0))
             slow = slow or y.in_slow_start[i]
             slides = moves[i] == LOW or moves[i] == HIGH or moves[i] == BOTH

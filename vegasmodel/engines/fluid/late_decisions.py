@@ -12,7 +12,7 @@ changes by one packet per RTT. Hence:
   packets to either side of its mean. Its period is eight RTTs.
 - If alpha < beta, the window of a flow alone rests after it has passed a threshold by up to two
   packets. When other flows push the backlog past the threshold again, the window moves again. We
-  take it to vary by one packet to either side. So for a flow alone the result may be too small:
+  assume that it varies by one packet to either side. For a flow alone this may be too little: here
   the flow rests 7/8 of a packet above alpha, and in ``rounds`` often higher.
 
 The queue varies with the windows, and with it the backlogs of all flows. A flow with alpha < beta
@@ -21,8 +21,8 @@ by A packets to either side, the window comes to rest only if the mean is betwee
 beta - A. If alpha + A > beta - A, it moves up about as often as down if the mean is in the middle.
 ``resting_range`` computes these two ends. ``windows.py`` uses them in place of alpha and beta.
 
-A flow that starts late finds a queue that is now longer, now shorter than its mean. ``less_found``
-computes by how much the least queue is shorter.
+A flow that starts late finds a queue that is sometimes longer and sometimes shorter than its mean.
+``less_found`` computes by how much the shortest queue that it finds is below the mean.
 """
 
 from __future__ import annotations
@@ -78,12 +78,13 @@ def resting_range(
 def less_found(p: Flows, capacity: float) -> Floats:
     """By how much the queueing delay that late flows find is below its mean, s [n].
 
-    A late flow takes the least queueing delay that it finds for propagation delay. Until its first
-    doubling its window does not lengthen the queue. This takes two round trips, R_i each, from the
-    start (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the queue varies by a_j k_j
-    packets to either side with the window of each earlier flow j (``resting_range``). Only flows
-    with alpha = beta count, because other windows rest. Nor do windows move that ``max_window``
-    keeps below the steady state. The wave begins at a random phase. Two round trips are the part
+    A late flow counts the least queueing delay that it finds as propagation delay. Until its window
+    doubles for the first time, the flow does not lengthen the queue. This takes two round trips,
+    R_i each, from the start (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the queue
+    varies by a_j k_j packets to either side with the window of each earlier flow j
+    (``resting_range``). Only flows with alpha = beta count, because other windows rest. A window
+    that ``max_window`` keeps below the steady state does not move either, so it does not count. The
+    wave of a window begins at a random phase. Two round trips are the part
     u = 2 R_i/(4 ``LAG`` R_j) of its period, at most 1. In this part, the least value of a
     triangular wave is on average below the mean by 1 - (1 - u)^2 of its amplitude. The squares of
     these depths add up as in ``resting_range``. ``p`` are the flows, all of them Vegas flows, and

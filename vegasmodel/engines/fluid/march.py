@@ -29,7 +29,7 @@ from vegasmodel.status import Status
 GROWING, ALL, LOSS_BASED = 0, 1, 2  # which flows lose packets when the buffer overflows
 # why a march ended: plain integers for Numba
 DONE, OVERFLOW, STUCK = int(Status.DONE), int(Status.OVERFLOW), int(Status.STUCK)
-STALL = 2.0**-20  # part of a step: an event that comes sooner after the last one is a stall
+STALL = 2.0**-20  # part of a step: an event that comes sooner after the last event is a stall
 MAX_STALLS = 8  # after more stalls in a row, one step is not ended by an event
 
 
@@ -46,7 +46,7 @@ class Workspace(NamedTuple):
     mark: State  # the state just after the last overflow
     before: Tally  # the time integrals up to the last overflow
     trail: Floats  # [instant, (time, windows, queueing delay)] since the last overflow
-    kept: Floats  # [9] where ``march`` goes on; ``kept[0]`` is 0 unless it has paused
+    kept: Floats  # [9] what ``march`` needs after a pause; ``kept[0]`` is 0 if there was none
 
 
 @jit
@@ -223,7 +223,7 @@ def _step_to_event(
     if over > 0.0:
         wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
         stalls = stalls + 1 if wanted <= STALL * usual else 0
-        # at an event itself: a short step, whatever it brings
+        # if the event comes at once, a short step leads past it
         wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
         h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
     elif not jumped:
@@ -258,8 +258,9 @@ def march(
     due = kept[1]
     m = int(kept[2])  # instants in the trail; if more than it holds, some are missing
     stalls = int(kept[3])  # short steps in a row that brought another event at once
-    jumped = kept[4] != 0.0  # then a short step shows how all moves on
-    trend, mean, length = (kept[5], kept[6]), kept[7], kept[8]  # of the last step: slope and length
+    jumped = kept[4] != 0.0  # then a short step shows how windows and queue move on
+    trend = kept[5], kept[6]
+    mean, length = kept[7], kept[8]  # of the last step: mean slope of the delay, and length
     kept[0] = 0.0
     steps = 1 + pause // on.size
     while y.clock[0] < end and steps > 0:

@@ -16,25 +16,29 @@ from vegasmodel.metrics import Floats
 
 
 class Flows(NamedTuple):
-    """The properties of the flows, as arrays with one entry per flow, in seconds and packets."""
+    """The properties of the flows, as arrays with one entry per flow, in seconds and packets.
 
-    rtt: Floats  # T_i, round-trip time in the empty network
-    keeps_backlog: np.ndarray  # bool: a Vegas source; else loss-based
+    Diff is the backlog that Vegas computes: W (RTT - baseRTT)/RTT, or divided by baseRTT instead.
+    For a loss-based flow the thresholds ``lower``, ``upper`` and ``gamma`` are infinite.
+    """
+
+    rtt: Floats  # T_i: RTT in the empty network
+    keeps_backlog: np.ndarray  # bool: the flow runs Vegas; else its law is loss-based
     backlog_over_base: np.ndarray  # bool: Diff is divided by baseRTT, not by RTT
-    lower: Floats  # window grows while the backlog Diff is below, infinite if loss-based
-    upper: Floats  # window shrinks while Diff is above, infinite if loss-based
-    gamma: Floats  # slow start ends where Diff passes it, infinite if loss-based
-    in_trains: np.ndarray  # bool: slow start has trains of packets (``slow_start.py``)
+    lower: Floats  # the window grows while Diff is below this threshold
+    upper: Floats  # the window shrinks while Diff is above this threshold
+    gamma: Floats  # slow start ends when Diff exceeds this threshold
+    in_trains: np.ndarray  # bool: slow start sends packets in trains (``slow_start.py``)
     slow_start_growth: Floats  # growth of ln W per round trip in slow start; 0: no slow start
-    growth: Floats  # packets per round trip by which a growing window grows
-    decrease: Floats  # factor on the window at a loss
+    growth: Floats  # packets per round trip by which the window grows outside slow start
+    decrease: Floats  # factor by which a loss multiplies the window
     min_window: Floats  # smallest window
     max_window: Floats  # largest window
     initial_window: Floats  # window at the start
-    recovery: Floats  # round trips of fast recovery, in which the window rests after a cut
+    recovery: Floats  # round trips of fast recovery: the window stays constant after a cut
     measures_base: np.ndarray  # bool: the over-estimate x_i is the least queueing delay measured
-    over_estimate: Floats  # x_i if it is not measured but given
-    less_found: Floats  # s by which x_i is below the mean queueing delay (``late_decisions.py``)
+    over_estimate: Floats  # x_i, if the scenario gives it
+    less_found: Floats  # seconds: the delay found is below the mean (``late_decisions.py``)
     start: Floats
     stop: Floats
 
@@ -72,7 +76,7 @@ class Tally(NamedTuple):
 
     delivered: Floats  # [flow] packets
     window: Floats  # [flow] integral of W dt; ``sampled``: of the packets in flight
-    moving: Floats  # [flow] only ``sampled``: the same of the packets that move
+    moving: Floats  # [flow] only ``sampled``: the same, without lost and held-back packets
     active: Floats  # [flow] seconds
     losses: np.ndarray  # [flow] events
     queue: Floats  # [2] integrals of c s dt and of dt

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
 
 CLOSE = 1e-6  # packets: states that differ by at most this count as equal
-LIKE = 8  # number of earlier states that are kept for the same windows, in whole packets
+LIKE = 8  # earlier states that are kept for the same windows, rounded down to whole packets
 SEARCH = 1280.0  # round trips of the search for a cycle, unless ``longest`` is given
 FIRST = 1280.0  # round trips of the first average; each further one is twice as long
 LONGEST = 20_480.0  # round trips of the longest average
 REST = 16.0  # if no window moves in 16 round trips, the windows are at rest
 BLOCKS = 16  # number of equal parts of the time of an average
-SURE = 0.005  # standard error over mean up to which an average is long enough
+SURE = 0.005  # an average is long enough if its standard error is at most this part of it
 
 
 class _Motion:

@@ -160,7 +160,7 @@ def delay_after(
     some values of s1. So a bracket around the root is kept. If a Newton step leaves it, a secant
     step or a bisection replaces the Newton step.
     """
-    s, low, high = y.clock[1], -1.0, np.inf  # low < 0: not known to have a queue
+    s, low, high = y.clock[1], -1.0, np.inf  # low < 0: it is not known yet whether there is a queue
     f_low, f_high, chords = 0.0, 0.0, 0
     for _ in range(100):
         f, slope, _ = excess(p, y, on, s, guess, h, c)

@@ -38,13 +38,13 @@ ROOTS = (
     200, 202, 204, 206, 209, 211, 213, 215, 217, 219, 221, 222, 224, 225, 227, 229,
     231, 232, 234, 236, 237, 239, 240, 242, 244, 245, 246, 248, 250, 251, 252, 254,
 )  # fmt: skip
-CNT_BEFORE_LOSS = 20.0  # ACKs per packet, at most, while no loss is known
-WINDOWS_AT_TARGET = 100.0  # at or above the target: windows of ACKs for one packet of growth
-HYSTART_MIN_SAMPLES = 8.0  # ACKs
-HYSTART_LOW_WINDOW = 16.0  # packets
-HYSTART_ACK_DELTA = 0.002  # seconds
-HYSTART_ACK_DELAY = 0.001  # seconds, at most
-HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 0.004, 0.016  # seconds
+CNT_BEFORE_LOSS = 20.0  # largest ``cnt`` while no loss is known
+WINDOWS_AT_TARGET = 100.0  # windows of ACKs per packet of growth, at or above the target
+HYSTART_MIN_SAMPLES = 8.0  # with more RTT samples in a round trip, a longer RTT ends slow start
+HYSTART_LOW_WINDOW = 16.0  # packets: HyStart does not end slow start below this window
+HYSTART_ACK_DELTA = 0.002  # seconds: longest gap between two ACKs of a train
+HYSTART_ACK_DELAY = 0.001  # seconds, added to the least RTT for the length of a long train
+HYSTART_DELAY_MIN, HYSTART_DELAY_MAX = 0.004, 0.016  # seconds: bounds of the growth of the RTT
 AFTER_LOSS = 1.0  # seconds, HZ: after a recovery, RTT samples are ignored for this time
 
 

@@ -12,8 +12,9 @@ which the ACK would reach the queue.)
 
 ACKs may cross a queue of data on their way back. At the first such queue ``silent_packets`` counts
 the packets that the receiver does not acknowledge at once. For these packets no ACK joins the
-queue, not even the one that the receiver sends at the end of a pause. This ACK gets the queueing
-delay of an ACK that joins the queue when the packet arrives.
+queue. The receiver may still send an ACK for such a packet at the end of a pause. This ACK takes no
+room in the queue. Its queueing delay is that of an ACK that joins the queue when the packet
+arrives.
 
 Linux adapts the pause to the flow (``adapts_ack_pause``). It keeps a value called ato
 (``Sender.ack_ticks``), which begins at 40 ms and is at most the receiver's own retransmission
@@ -48,7 +49,7 @@ from vegasmodel.engines.rounds.timer import (
 )
 from vegasmodel.laws.packets import NEVER
 
-DUPLICATES_AT_ONCE = 3.0  # TCP_FASTRETRANS_THRESH
+DUPLICATES_AT_ONCE = 3.0  # duplicate ACKs per missing packet sent at once; TCP_FASTRETRANS_THRESH
 LONGEST_PAUSE = 0.2  # seconds; TCP_DELACK_MAX
 SETTLES = 8.0  # packets at equal gaps after which ato hardly changes
 

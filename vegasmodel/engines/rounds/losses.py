@@ -143,12 +143,13 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
 
 @jit
 def duplicates_alike(f: Sender, p: Parcel) -> float:
-    """How many of the first packets of ``p`` are duplicates that the receiver answers alike.
+    """How many of the first packets of ``p`` are duplicates with the same kind of ACK.
 
     ``p`` is a group of packets that travel together. A duplicate is a packet that the receiver has
-    already: its number is below ``f.acked``. If ns-2's receiver delays ACKs, it may also delay the
-    ACK of the duplicate with the number ``f.acked`` - 1 (``duplicate_waits``). As its ACK differs
-    from the others, the result does not count it, unless it is the only duplicate.
+    already: its number is below ``f.acked``. The receiver acknowledges duplicates at once, with one
+    exception: if ns-2's receiver delays ACKs, it may also delay the ACK of the last duplicate, that
+    with the number ``f.acked`` - 1 (``duplicate_waits``). So the result leaves this duplicate out,
+    unless it is the only one.
     """
     left = f.acked - p.first
     return left - 1.0 if f.delays_duplicates and f.delayed_ack and left > 1.0 else left

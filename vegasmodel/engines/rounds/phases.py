@@ -73,10 +73,15 @@ def _waiting(scenario: Scenario, run: Run, *, usual: bool) -> Scenario:
 def others(scenario: Scenario, run: Run) -> Iterator[tuple[Scenario, str]]:
     """Yield the scenarios to compare with: the same, but with ``run`` and other waits of senders.
 
-    If a sender of the given scenario waits a random time before it sends, no sender of the first
-    result waits. If no sender waits as long as ``Scenario.usual_jitter``, all senders of the last
-    result do. Each text has places for the throughputs with the longer waits, ``{0}``, and with
-    the shorter ones, ``{1}``.
+    There are one or two of them:
+
+    - If a sender of the given scenario waits a random time before it sends, the first one is the
+      scenario without such waits.
+    - If all senders of the given scenario wait less than ``Scenario.usual_jitter``, or not at all,
+      the last one is the scenario in which all senders wait for up to this time.
+
+    Each comes with a text that has places for the throughputs with the longer waits, ``{0}``, and
+    with the shorter ones, ``{1}``.
     """
     waits = [scenario.jitter(group) for group in scenario.flows]
     usual = [scenario.usual_jitter(group) for group in scenario.flows]

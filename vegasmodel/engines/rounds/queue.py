@@ -168,9 +168,11 @@ def waiting_now(link: Queue) -> float:
 
 @jit
 def _send_on(link: Queue, now: float) -> None:
-    """Simulate one class of a Rate-Delay link until ``now``: go on with its packet in transmission.
+    """Simulate one class of a Rate-Delay link from its last event to the time ``now``.
 
-    If no packet of the class is in transmission, all its packets only wait.
+    ``link`` is the queue of this class. If one of its packets is in transmission, the function
+    subtracts the part that the link sends until ``now``. All other packets of the class wait,
+    because transmissions begin only at events (``turns.py``).
     """
     span = now - link.now
     if span <= 0.0:

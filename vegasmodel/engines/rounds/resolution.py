@@ -30,9 +30,9 @@ __all__ = [
 UNCONTENDED = 64  # events per flow and round trip if the order of packets decides little
 CONTENDED = 1024  # events per flow and round trip if this order decides which flow loses packets
 MOST_SINGLE = 2**16  # events per flow and round trip near losses, if each is a single packet
-ENDLESS = 2**13  # as MOST_SINGLE, if a window may exceed what the links and their buffers hold
+ENDLESS = 2**13  # the same, if a window may exceed what the links and their buffers hold
 PAIR_CALM = 20, 32  # range of events per flow and round trip, far from losses, for one or two flows
-SINGLE = 1.5  # intervals per packet of a round trip: then none has two packets (``acks.portion``)
+SINGLE = 1.5  # with so many intervals per packet, no interval has two packets (``acks.portion``)
 
 
 def resolution(scenario: Scenario) -> tuple[int, int]:

@@ -49,11 +49,11 @@ __all__ = ["Simulation", "Totals", "run"]
 
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
 _HOLES = 256  # ranges of lost packets for which each flow has room, at least
-_MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # at most: for one flow, and for all
+_MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # the same, at most: for one flow, and for all flows
 _FIRST_PLACES = 64  # groups of packets for which a ring buffer has room at first
 MOST_EVENTS = 2_000_000_000  # of a run, which fails if it has more
 PAUSE = 2**18  # events, about 0.1 s, after which Python can see that the user has pressed Ctrl-C
-MAX_PARTS = 1_000_000  # events of a flow and round trip: more would not change the results
+MAX_PARTS = 1_000_000  # events per flow and round trip: more would not change the results
 _RING = 2**16  # groups of packets of one flow on their way, at most
 _PARCELS = 2**22  # groups on their way for which all ring buffers together have room, about
 _PER_PACKET = 4.0  # groups on their way for each packet that pipe and buffer hold, at most
@@ -73,7 +73,7 @@ class Totals:
     status: int
     events: int
     flows: NDArray[Any]  # the final records, ``state.FLOW``
-    routes: Routes  # the queues and hops, their final records
+    routes: Routes  # the queues and hops, with their final records
     times: Floats
     per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base, lost)]
     queues: Floats  # [time, queue] packets that wait
@@ -283,7 +283,7 @@ class Simulation:
         self._march, self._stopped = march, False
         self._outside = scenario.own_laws
         self._warmup, self._synchronised = scenario.run.warmup, synchronised
-        # the scenario's seed counts too; 1, the usual one, leaves the seeds 1, 2, 3, ...
+        # the scenario's seed counts, too; with its default 1, the seeds of runs are 1, 2, 3, ...
         seeded = (seed + (scenario.run.seed - 1) * SEED_STRIDE) % 2**32
         self._kept = np.array([0.0, 0.0, seeded])  # see ``kernel.march``
 

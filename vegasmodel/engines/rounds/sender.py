@@ -340,7 +340,7 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
     simulator divides a round trip.
     """
     step = min(f.rtt_last / parts, f.longest_stretch)
-    # each packet has its own delay, or several ACKs may arrive while the sender waits once
+    # process each ACK by itself: packets have delays of their own, or ACKs may arrive in a wait
     if f.noise > 0.0 or f.queue_wait > 0.0 or f.waits_long:
         step = 0.0
     f.time = now

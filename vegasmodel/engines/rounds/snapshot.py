@@ -50,6 +50,8 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+# The fields of each record that belong to a state, sorted by how they are written (``Kinds``).
+# ``SENDER`` has those of every sender.
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
     _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
@@ -63,9 +65,9 @@ SENDER = Kinds(
         "duplicate_held"
     ),
 )
-ROUND = Kinds(
-    instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",)
-)  # of Vegas; round_end too
+# a sender whose law acts at the end of a round trip, as Vegas does; round_end belongs here, too
+ROUND = Kinds(instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",))
+# a sender that runs Linux's CUBIC
 CUBIC = Kinds(
     ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt"),
     (),
@@ -74,16 +76,18 @@ CUBIC = Kinds(
         "hystart_found"
     ),
 )  # fmt: skip
+# a receiver in Linux that delays its ACKs
 ACKS = Kinds(
     ("dups_for",), ("heard_at",), _words("delack_pause receiver_rtt"), (),
     _words("ack_ticks dups_sent"),
-)  # fmt: skip  # of a receiver in Linux that delays them
-EAR = Kinds(
-    instants=("held_until", "heard_at"), plain=("held", "quick_acks_left")
-)  # of a receiver that delays ACKs which meet data in a queue
+)  # fmt: skip
+# a receiver that delays its ACKs, if they meet data in a queue
+EAR = Kinds(instants=("held_until", "heard_at"), plain=("held", "quick_acks_left"))
+# a sender's retransmission timer and the RTT estimates from which it is set
 TIMER = Kinds(
     ("timed",), ("deadline", "timed_at"), ("rto",), (), _words("srtt rttvar backoff timer_kind")
 )
+# the packets of a flow that arrive at one queue on its path (``state.Hop``)
 STOP = Kinds(
     ("first",), ("time", "sent_at"), ("rtt", "min_rtt"), ("rate",),
     _words("count since_queue spread burst silent lost marked ends_parcel"),
@@ -94,11 +98,13 @@ QUEUE = Kinds(
         "queue excess average early passed hazard next_hazard active share packets_per_work"
     ),
 )  # fmt: skip
+# a class of a Rate-Delay link
 TURNS = Kinds(
     instants=_words("last_end over_until all_end all_until"),
     spans=_words("mean_idle all_idle"),
     plain=_words("waiting unsent volume lag turn credit held_back"),
-)  # of a class of a Rate-Delay link
+)
+# a group of packets on its way (``state.Parcel``)
 WAY = Kinds(
     instants=("back", "sent_at"),
     spans=("rtt_sum", "rtt_min", "late"),

@@ -33,13 +33,13 @@ from vegasmodel.engines.rounds.state import (
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks.stack import MIN_RTO
 
-TIMEOUT_MIN = 0.002  # seconds; TCP_TIMEOUT_MIN_US
+TIMEOUT_MIN = 0.002  # seconds that Linux adds to its two early timers; TCP_TIMEOUT_MIN_US
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)
 GRAINS = 64.0  # ticks: the longest pauses end only at multiples of this
 # what is left of an old SRTT and an old mean deviation of the RTT after 0, 1, 2 ... samples
 MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
-INITIAL_RTO = 1.0  # seconds; TCP_TIMEOUT_INIT, until a lost SYN is sent again
+INITIAL_RTO = 1.0  # seconds until a lost SYN is sent again; TCP_TIMEOUT_INIT
 
 
 @jit

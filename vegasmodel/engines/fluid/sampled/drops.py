@@ -23,8 +23,8 @@ from vegasmodel.engines.fluid.sampled.records import (
 from vegasmodel.engines.fluid.sampled.recovery import needed
 from vegasmodel.engines.tables import Table, jit, rare
 
-AT_TIMEOUT = 2.0  # most packets that a sender sends at once after a timeout: ns-2's Vegas
-MOST_AT_ONCE = 1e6  # packets that a flow sends in addition to one per ACK
+AT_TIMEOUT = 2.0  # packets that ns-2's Vegas sends at once after a timeout; no sender sends more
+MOST_AT_ONCE = 1e6  # most additional packets of a flow that ``overflow`` accepts
 
 
 @jit
@@ -90,10 +90,12 @@ def grown_ago(flow: Sender, packets: float) -> float:
 
 @rare
 def count_anew(now: LinkState, count: float) -> None:
-    """Let RED begin to count packets at ``count``, although it has not dropped one at random.
+    """Let RED count packets anew from ``count``, although it has dropped none at random.
 
-    So ``red_gap`` is below ``red_passes``, and all values below are equally likely. Their quotient
-    is a random number between 0 and 1, as a new ``red_gap`` is.
+    RED drops a packet at random as soon as ``red_passes`` falls to ``red_gap``
+    (``random_drops.dropped``). Here ``red_gap`` is still below ``red_passes``, and may have any
+    value from 0 to ``red_passes`` with equal probability. So the quotient of the two is a uniform
+    random number on 0 .. 1. It becomes the new ``red_gap``, and no new number need be drawn.
     """
     now.red_gap /= now.red_passes
     now.red_count, now.red_passes = count, 1.0
@@ -114,11 +116,13 @@ def find_red_full(now: LinkState, link: Bottleneck, packets: float) -> None:
 def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop the packets of the flow's burst that find the buffer full.
 
-    A burst consists of packets that arrive faster than the link sends them. For example, in slow
-    start it consists of the additional packets of one round trip. A whole window that one ACK
-    releases (``window_sent``) is a burst, too. A burst can fill the buffer even if the flow's
-    average rate is low. At RED ``random_drops.py`` drops the packets of all bursts but those of
-    Vegas's slow start, which is not simulated packet by packet.
+    A burst consists of packets that arrive faster than the link sends them. In slow start each ACK
+    releases an additional packet, and the additional packets of one round trip are a burst. A whole
+    window that one ACK releases (``window_sent``) is a burst, too. A burst can fill the buffer even
+    if the flow's average rate is low.
+
+    If the queue is RED, the function treats only bursts of Vegas's slow start, because Vegas's slow
+    start is not simulated packet by packet. ``random_drops.py`` treats all other bursts at RED.
     """
     if link.red and not (flow.in_slow_start and flow.decides_slow_start):
         return
@@ -421,7 +425,7 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     elif last_to_grow(flows, now) >= 0:
         for i in range(len(flows)):
             flow = flows[i]
-            # a window that moves to and fro about a threshold slides there and does not grow
+            # a window that moves to and fro about a threshold does not count as growing
             if flow.active and flow.extra > 0.0 and flow.growth_before > 0.0:
                 lose(flow, now, link, 0.0, 0.0)
     if early:

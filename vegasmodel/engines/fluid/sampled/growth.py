@@ -283,7 +283,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     flow.still += after * (flow.rtt + now.delay)
     flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:
-        later = min(max(flow.round_part + g - 1.0, 0.0), g) / g  # after the end of the round
+        # part of the growth that comes after the end of the round
+        later = min(max(flow.round_part + g - 1.0, 0.0), g) / g
         if flow.round_drift > 0.0:
             later = 0.0  # ``end_round`` decides anew
         flow.burst += (1.0 - later) * (flow.cwnd - W)
@@ -396,7 +397,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
             flow.freed = max(before - flow.in_flight, 0.0)
         flow.at_once = flow.window_sent
         if recovers and flow.recovery_left <= 0.0 and flow.recovery == HOLE_BY_HOLE:
-            flow.burst += flow.extra  # the window counts from the last hole no more: a train
+            flow.burst += flow.extra  # the recovery is over, so the window has much room
             flow.at_once = flow.extra
         moved = moved or flow.in_flight != n or flow.early_ago > 0.0
     return moved

@@ -172,7 +172,7 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
-            if first:  # the middle between two ends, so that the first sender's round ends within
+            if first:  # steps end at (k + 1/2) ``fraction``: the round ends within a step
                 over = (flow.round_part / fraction + 0.5 + WINDOW_ERROR) % 1.0
                 part = (1.0 - over + WINDOW_ERROR) * fraction
                 first = False

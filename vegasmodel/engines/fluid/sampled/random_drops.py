@@ -27,11 +27,11 @@ from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
 from vegasmodel.engines.fluid.sampled.short_round import note
 from vegasmodel.engines.tables import Table, jit, rare
 
-# NewReno repairs one loss per round trip. The ACK that ends the recovery releases a burst. The
-# burst counts as a block (``blocks.py``) only if at least ``ALONE`` packets were lost, so that the
-# recovery took at least this many round trips. NewReno sends many new packets in the first two of
-# them (``growth.recovering``). If fewer packets were lost, some of these new packets are still in
-# flight beside the burst.
+# NewReno repairs one loss per round trip, and sends many new packets in the first two round trips
+# of a recovery (``growth.recovering``). The ACK that ends the recovery releases a burst. If fewer
+# than ``ALONE`` packets were lost, the recovery is so short that some of these new packets are
+# still in flight when the burst is sent. Then the burst does not count as a block (``blocks.py``),
+# because a block consists of all packets that a flow has in flight.
 ALONE = 3.0
 
 
@@ -92,13 +92,15 @@ def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
 def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> None:
     """Draw which of the few packets that the flow sends at once after a timeout are lost at random.
 
-    The first of them are sent when the timer expires. Their ACKs come together a round trip later
-    and release the next ones, and so on. If a step of ``g`` round trips sends none of them, the
-    function does nothing. So that these packets are not exposed to random loss twice, the next loss
-    is put off by their number.
+    The sender sends one or two packets when the timer expires. Their ACKs come together a round
+    trip later and release the next packets, and so on. If the sender sends none of these packets in
+    the present step, which lasts ``g`` round trips, the function does nothing.
 
-    A fresh packet is one that was not sent before the timeout. If the first of them is lost, ACKs
-    do not end the backoff (``recovery.end_backoff``).
+    ``drop_at_random`` counts these packets once more among all packets that arrive. So the next
+    random loss is put off by their number, and none of them is exposed to random loss twice.
+
+    A fresh packet is one that was not sent before the timeout. If the first fresh packet is lost,
+    ACKs do not end the backoff (``recovery.end_backoff``).
 
     ns-2's Vegas sends two packets at once. While it still sends lost packets again, the second of
     them has usually arrived before, so its loss does no harm.
@@ -131,8 +133,8 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     releases two packets, and the link sends one of them before the next ACK comes. So the queue
     grows by one packet with each ACK, although equation (S1) may have no queueing delay s: it
     spreads the packets in flight evenly over the round trip. So from the arrival of such a train
-    on, the function counts the waiting packets itself (``red_waiting``). It stops when they are no
-    longer more than s accounts for, that is, c s packets at the capacity c. Packets that are
+    on, the function counts the waiting packets itself (``red_waiting``). It stops when no more
+    packets wait than s accounts for; these are c s packets at the capacity c. Packets that are
     dropped in this step do not count.
 
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which

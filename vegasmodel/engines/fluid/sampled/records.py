@@ -36,7 +36,7 @@ class Sender:
     once_a_round: bool  # its law decides once per round trip
     grows_if_few: bool  # Linux's Vegas: in a round trip of at most two ACKs it counts packets
     acked_at_once: float  # packets that an ACK acknowledges
-    samples_train: bool  # it samples the delay, and grows, only while its train passes
+    samples_train: bool  # it samples the delay, and grows, only while its train passes the queue
     in_train: bool  # all RTTs are equal, so its packets follow one another
     in_trains: bool  # RED: in slow start its window grows only while a train of ACKs arrives
     at_red: bool  # the queue is RED, and windows are whole packets
@@ -56,8 +56,8 @@ class Sender:
     sack_exit_rests: bool
     halves_in_slow_start: bool
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
-    decides_slow_start: bool  # once a round trip, as Vegas does in a slow start of its own
-    fine_timer: bool  # ns-2's Vegas (``recovery.needed``)
+    decides_slow_start: bool  # Vegas: in slow start it decides once per round trip
+    fine_timer: bool  # ns-2's Vegas: it has a second, shorter timeout (``recovery.needed``)
     ends_at_gamma: bool  # a user's law: its slow start also ends at a backlog of ``gamma``
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)
     upper: float  # upper edge of Vegas's dead zone (beta of a user's law)
@@ -90,7 +90,7 @@ class Sender:
     later_delay: float  # queueing delay of the packets sent after the lost one; NEVER: not known
     later_hole: float  # round trips from the second of several losses to the detection of the first
     new_at_end: float  # RED: new packets in flight when this recovery ends
-    flight_later: float  # packets in flight in a recovery: round trip 1 with SACK, 2 without
+    flight_later: float  # packets in flight in round trip 1 (SACK) or 2 (else) of a recovery
     heard: bool  # an ACK has come
     timeout_ends: float  # time until which it waits for its retransmission timer
     timeouts: float  # number of timeouts so far after more than one loss
@@ -99,7 +99,7 @@ class Sender:
     resends: float  # packets to be sent again after a timeout, and more (``recovery.end_backoff``)
     ignores_duplicates: bool  # after a timeout it counts no duplicate ACKs (``recovery.needed``)
     lost_of_pairs: bool  # slow start lost one of every two packets that an ACK released
-    resends_left: float  # packets that Tahoe must still send again, if every other one had arrived
+    resends_left: float  # packets that Tahoe must still send again, if half of them had arrived
     drain: float  # packets per round trip by which ``in_flight`` falls after a cut
     ssthresh: float
     in_slow_start: bool
@@ -111,7 +111,7 @@ class Sender:
     spare_acks: float  # ACKs of its train that come after the one at which the window last grew
     rest: float  # round trips for which its window rests, because too few ACKs were left
     held_back: float  # packets (at most 1) that wait at its receiver for a delayed ACK
-    lacks: float  # packets (0 or 1) that wait at its receiver all the time, so no ACK comes of them
+    lacks: float  # packets (0 or 1) always held back: a round trip brings this many ACKs less
     place: float  # in line: part of a round trip since the first packet of its train arrived
     silence: float  # in line, RED: round trips from a lost packet's missing ACK to the detection
     rests_for: float  # seconds for which CUBIC does not compare its window
@@ -131,8 +131,8 @@ class Sender:
     bunch: float  # packets of its last burst, until their ACKs come (only if the queue is RED)
     bunch_left: float  # round trips until then
     sent_since: float  # packets that it has sent since its last loss
-    new_in_flight: float  # new packets in flight when a recovery has filled these holes
-    new_beyond: float  # packets then outstanding beyond the window (``holes.next_hole``)
+    new_in_flight: float  # RED: new packets in flight when a recovery has filled all holes so far
+    new_beyond: float  # RED: packets then outstanding beyond the window (``holes.next_hole``)
     burst_lost: float  # packets of its last burst that RED dropped, until the detection
     # the block that its packets form at RED after a burst (``blocks.py``, ``short_round.py``)
     block: float  # number of its present block; 0: the one that follows the burst
@@ -140,12 +140,12 @@ class Sender:
     block_next: float  # the same of its next block
     block_size: float  # packets in the block
     passed: float  # packets of the block that RED has accepted
-    clean: float  # the same until the first loss in the block; -1: there is none
+    clean: float  # those that it accepted before its first drop in the block; -1: no drop
     first_block: float  # the last block whose losses lie before the end of Vegas's round trip
     lost_before: float  # packets lost in this block and before it
     lost_beyond: float  # packets lost in later blocks
-    from_begin: bool  # these begin with the first packet of a block
-    run: float  # successive packets among them that were lost last
+    from_begin: bool  # the losses in later blocks begin with the first packet of a block
+    run: float  # successive packets of later blocks that were lost last
     short_round: float  # ACKs in the short round trip that an earlier run leads to; 0: none
     # the train that its packets form at the queue
     arriving: bool  # the train arrives at the queue now
@@ -166,7 +166,7 @@ class Sender:
     freed: float  # packets by which this decision has lowered the number in flight
     freed_ago: float  # seconds from the decision to the end of the step
     train_sent: float  # packets of the train that it sends in slow start (``in_trains``)
-    arrives: float  # packets of it that reach RED, without ``at_once``
+    arrives: float  # packets of the flow that reach RED in this step, without ``at_once``
     resend_lost: bool  # the packet that it sends again at a loss is lost, too
     interval: float  # seconds per packet of growth while ACKs move the window
     still: float  # seconds at the end of the step in which ACKs do not move it
@@ -195,7 +195,7 @@ class LinkState:
     trains: int  # number of trains that arrive now
     trains_rate: float  # sum of their rates, packets per second
     trains_variance: float  # variance of the number of packets that they bring, per second
-    trains_queue: float  # packets that wait where trains have met
+    trains_queue: float  # packets that wait because trains meet
     trains_time: float  # time for which ``trains_queue`` holds
     trains_due: float  # when the next train begins or ends
     loss_gap: float  # random loss: packets until the next loss

@@ -169,8 +169,8 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
       trip.
     - At 1 its ACK comes. It ends the backoff, but still restarts the timer with the long timeout
       (tcp.cc: ``timerfix_`` is false).
-    - At 0 the next ACK has restarted the timer with the usual timeout. If further packets are in
-      flight, it comes at once, otherwise a round trip later.
+    - At 0 the next ACK has restarted the timer with the usual timeout. This ACK comes at once if
+      further packets are in flight, otherwise a round trip later.
 
     No ACK comes while all packets in flight are lost.
 
@@ -229,7 +229,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         return
     if fast and flow.fine_timer:
         back_off(flow)
-        # duplicate ACKs let it have new + before - lost packets outstanding, with the lost ones
+        # with the duplicate ACKs, the window allows new + before - lost outstanding packets
         flow.resends = max(flow.resends, 1.0 if new > lost else FRESH)
     if timer:
         if fast:  # a fast retransmit came first
@@ -238,11 +238,11 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.heard = flow.heard or before > lost
         if flow.loses_base and now.time < now.ordered_until:
             lose_base(flow, c, before, before - lost, fast)
-        # The retransmission timer runs from its last restart. A fast retransmit and an ACK of new
-        # data restart it; a duplicate ACK does not. The ACK of the first lost packet would have
-        # come now. If there is a fast retransmit, it restarts the timer now. Otherwise the ACK of
-        # the packet just ahead of the lost one was the last to restart it. With `before` packets in
-        # flight, their ACKs are spread over a round trip, so it came 1/`before` round trips ago.
+        # A fast retransmit and an ACK of new data restart the retransmission timer; a duplicate ACK
+        # does not. The present time is that at which the ACK of the first lost packet was due. A
+        # fast retransmit happens now, and restarts the timer now. Without one, the last ACK that
+        # restarted the timer is that of the packet just ahead of the lost one. The ACKs of `before`
+        # packets are spread over a round trip, so that ACK came 1/`before` round trips ago.
         await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
@@ -258,7 +258,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     elif flow.recovery == HOLE_BY_HOLE:
         flow.recovery_left = lost + left
         flow.holes = lost
-        flow.new_at_end = 0.0  # of Vegas they are not simulated
+        flow.new_at_end = 0.0  # for Vegas these packets are not simulated
         if not flow.fine_timer:
             flow.new_at_end = min(np.floor(flow.new_in_flight), max(new - 1.0, 0.0))
         flow.flight_later = min(max(new - lost, 0.0), max(new - flow.later_hole * W, 0.0)) + 1.0

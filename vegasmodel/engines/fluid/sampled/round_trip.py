@@ -76,7 +76,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             packets = (sending - flow.held_back) * h / trip
             arrivals += moving(flow) * h / trip
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
-            part = 1.0  # of these packets, whose delays are samples
+            part = 1.0  # part of these packets whose delays are samples
             if flow.samples_train:
                 g = h / trip
                 part = min(max(train_part(flow, now, c) - flow.round_part, 0.0), g) / g
@@ -210,9 +210,9 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         if flow.later_delay == NEVER:  # a packet was lost in this step
             flow.later_delay = now.delay
         left = to_detection(flow, now, g)
-        flow.detection_in = max(left, WINDOW_ERROR)  # a recovery under way goes first
+        flow.detection_in = max(left, WINDOW_ERROR)  # a recovery in progress ends first
         if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
-            flow.detection_in = flow.recovery_left + 1.0  # duplicate ACKs of later packets
+            flow.detection_in = flow.recovery_left + 1.0  # later packets cause the duplicate ACKs
             flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
         if left <= 0.0 and flow.timeout_ends > now.time:
             forget_losses(flow)
