@@ -54,6 +54,10 @@ _SLOW_START = {
     "gamma": "Its slow start ends at the first loss, or when it computes a backlog above `gamma`.",
     "none": "It starts without slow start.",
 }
+_OF_VEGAS = (
+    "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
+    "Delta: queueing delay, c: capacity",
+)
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
@@ -108,7 +112,7 @@ EXPLANATIONS = MappingProxyType(
                 "baseRTT_i = rtt_i + x_i                          (2)",
                 "sum_i alpha_i / (Delta - x_i) = c                (6)",
                 "r_i = alpha_i / (Delta - x_i)                    (5)",
-                "Delta: queueing delay, x_i: over-estimate, c: capacity, r_i: rate",
+                *_OF_VEGAS,
             ),
             _meanings(
                 "infinite-buffer",
@@ -122,10 +126,11 @@ EXPLANATIONS = MappingProxyType(
             _CLOSED,
         ),
         "bands": Explanation(
-            "all steady states of Vegas where alpha < beta: a set, each flow with a range",
+            "Vegas flows alone on one link: each flow's range of rates over all steady states",
             (
                 "alpha_i / (Delta - x_i) <= r_i <= beta_i / (Delta - x_i)    (11)",
                 "sum_i r_i = c",
+                *_OF_VEGAS,
             ),
             _meanings(
                 "infinite-buffer",
@@ -138,7 +143,7 @@ EXPLANATIONS = MappingProxyType(
             _CLOSED,
         ),
         "arrivals": Explanation(
-            "Vegas flows that join one after the other and take the queue for propagation",
+            "Vegas flows that join a link one after another and find a queue",
             (
                 "x_i = Delta_{i-1}: the queueing delay that flow i finds",
                 "Delta_i solves sum_{k <= i} b_k / (Delta_i - x_k) = c   (6)",
@@ -158,10 +163,11 @@ EXPLANATIONS = MappingProxyType(
             _CLOSED,
         ),
         "arrivals-bonald": Explanation(
-            "Bonald's closed form of the same, as it is printed",
+            "Bonald's closed form for flows that join a link one after another, as printed",
             (
                 "x_i = (alpha / c) (i - 1) S_{i-1},  S_i = 1 + 1/2 + ... + 1/i",
-                "r_i = c / (n S_n - (i - 1) S_{i-1}); they need not add up to c",
+                "r_i = c / (n S_n - (i - 1) S_{i-1}); the rates need not add up to c",
+                "n: number of flows, alpha: threshold of all flows, c: capacity",
             ),
             _meanings(
                 "one-arrival-at-a-time",
@@ -179,11 +185,14 @@ EXPLANATIONS = MappingProxyType(
         "minicycle": Explanation(
             "one Vegas beside one Reno flow at a drop-tail buffer",
             (
-                "both go through one cycle from loss to loss, in mini-cycles of one window each",
-                "Reno: window halved at the loss, then one packet more each mini-cycle",
-                "Vegas: window times `decrease` at the loss, then one more each mini-cycle",
-                "until its backlog reaches its threshold, then it gives way",
-                "the loss comes when c T + buffer packets are in flight",
+                "Both flows repeat a cycle from one loss to the next, in steps of a round",
+                "trip (mini-cycles).",
+                "Reno halves its window at the loss. Then the window grows by a packet a step.",
+                "If Vegas, too, loses a packet, its window is multiplied by `decrease`.",
+                "Vegas's window grows as fast as Reno's until its backlog reaches alpha, and",
+                "shrinks while its backlog is above beta.",
+                "The next loss comes when the windows together exceed c T + buffer packets.",
+                "c: capacity, T: RTT without queueing",
             ),
             _meanings(
                 "receiver-window",
@@ -205,10 +214,12 @@ EXPLANATIONS = MappingProxyType(
             _CLOSED,
         ),
         "red": Explanation(
-            "Vegas and loss-based flows under RED: the fixed point of the mean queue",
+            "Vegas and loss-based flows at a RED queue, from its mean length",
             (
                 "sum_i r_i(q / c, p(q)) = c",
-                "q: mean queue, p(q): RED's probability, r_i: each law's rate; at most one root",
+                "q: mean queue, p(q): RED's drop probability, c: capacity,",
+                "r_i: rate of flow i at this queueing delay and loss probability",
+                "At most one q solves the equation.",
             ),
             _meanings(
                 "steady-queue",
@@ -224,10 +235,12 @@ EXPLANATIONS = MappingProxyType(
             "laws' rates; if RED marks them, 19 % and 26 % (python -m benchmarks.accuracy_red)",
         ),
         "random-loss": Explanation(
-            "flows that share a link which loses packets at random",
+            "flows that share a link on which packets are lost at random",
             (
-                "r_i = the law's rate at loss probability p, RTT_i + q / c (square root, PFTK)",
-                "q = 0 where the flows leave the link idle, else sum_i r_i = c",
+                "sum_i r_i(q / c, p) = c, or q = 0 if the flows leave the link idle",
+                "q: mean queue, p: loss probability, c: capacity,",
+                "r_i: rate of flow i at this queueing delay and loss probability, by a Markov",
+                "chain for its window",
             ),
             _meanings(
                 "losses-are-random-only",
@@ -239,15 +252,17 @@ EXPLANATIONS = MappingProxyType(
                 *_without("window-not-limited", "one-ack-a-packet", "no-random-loss"),
                 "settles-in-time",
             ),
-            "Mathis 1997; Padhye, Firoiu, Towsley and Kurose 1998; rounds between losses",
-            _CLOSED,
+            "vegasmodel/equilibrium/loss_rounds.py, a Markov chain from loss to loss",
+            "docs/accuracy.md; python -m benchmarks.accuracy_loss measures it",
         ),
         "rate-delay": Explanation(
-            "Rate-Delay services: two queues behind one link",
+            "the two classes of flows at a link with Rate-Delay services",
             (
                 "S_R = c k n_R / (k n_R + n_D)                    (6)",
                 "S_D = c n_D / (k n_R + n_D)                      (7)",
-                "each flow gets an equal part of its class's rate",
+                "S_R, S_D: rates of the classes, n_R, n_D: numbers of their flows,",
+                "k: rate of a flow of class R over that of a flow of class D, c: capacity",
+                "Each flow gets an equal part of its class's rate.",
             ),
             _meanings(
                 "proper-marking",
@@ -262,10 +277,13 @@ EXPLANATIONS = MappingProxyType(
             _CLOSED,
         ),
         "network": Explanation(
-            "Vegas flows over several links, as the maximum of a sum of utilities",
+            "Vegas flows over several links, whose rates maximise a sum of utilities",
             (
                 "maximise sum_i alpha_i ln r_i + x_i r_i   subject to A r <= c",
-                "q_i = alpha_i / r_i + x_i: the queueing delays are the links' prices",
+                "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
+                "c: capacities of the links, A: which flow crosses which link",
+                "The Lagrange multipliers of the links are their queueing delays. On the path",
+                "of flow i they add up to alpha_i / r_i + x_i.",
             ),
             _meanings(
                 "infinite-buffer",
@@ -279,10 +297,13 @@ EXPLANATIONS = MappingProxyType(
             "every answer carries a certificate of its optimality",
         ),
         "fluid": Explanation(
-            "differential equations of windows over one self-clocked link",
+            "a simulator that integrates differential equations for windows on one link",
             (
-                "dW_i/dt = drift of the law (vegasmodel/laws), once a round trip in ns2, linux",
-                "sum_i W_i / (rtt_i + Delta) = c while packets queue; Delta = 0 before",
+                "dW_i/dt = m_i / (rtt_i + Delta)",
+                "sum_i W_i / (rtt_i + Delta) = c, or Delta = 0 if there is no queue",
+                "W_i: window of flow i, m_i: its change in a round trip by the flow's law",
+                "(vegasmodel/laws), Delta: queueing delay, c: capacity",
+                "With the variants ns2 and linux, Vegas decides once per round trip.",
             ),
             _meanings(
                 "losses-end-growth",
@@ -319,10 +340,11 @@ EXPLANATIONS = MappingProxyType(
             "of different RTTs (python -m benchmarks.accuracy --model fluid --fresh 28112671)",
         ),
         "rounds": Explanation(
-            "trains of packets through the queues on each flow's way, event by event",
+            "a simulator that moves groups of packets through the queues on their paths",
             (
-                "a window's decisions once a round trip, on whole packets; no closed equation",
-                "queues serve c packets a second and lose what finds them full",
+                "There are no equations: what happens at senders, queues and receivers is",
+                "simulated event by event. A packet that finds a queue full is lost. Vegas",
+                "changes its window once per round trip, a loss-based flow when ACKs arrive.",
             ),
             _meanings(
                 "no-forced-drops",
