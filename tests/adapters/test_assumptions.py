@@ -203,5 +203,5 @@ def test_models_of_one_direction_say_how_many_flows_go_the_other_way():
     forth, back = vm.Flow("vegas", "60 ms"), vm.Flow("reno", "60 ms", direction="reverse")
     for flows, some in (([forth, back], "some"), ([back], "all")):
         case = vm.Scenario([vm.Link("500 pkt/s")], flows)
-        said = f"the equations know the forward direction only; {some} flows are in reverse"
+        said = f"the equations are for the forward direction only; {some} flows are in reverse"
         assert vm.predict(case, "equilibrium").reason == said

@@ -73,14 +73,14 @@ def one_link(scenario: Scenario) -> str | None:
     scenario's packet size.
     """
     if len(scenario.links) != 1:
-        return f"the equations know one link; the scenario has {len(scenario.links)}"
+        return f"the equations are for one link; the scenario has {len(scenario.links)}"
     directions = {group.direction for group in scenario.flows}
     if directions != {"forward"}:
         some = "some" if "forward" in directions else "all"
-        return f"the equations know the forward direction only; {some} flows are in reverse"
+        return f"the equations are for the forward direction only; {some} flows are in reverse"
     sizes = {scenario.size_of(group) for group in scenario.flows}
     if sizes != {scenario.packet_size}:
-        return "the equations know one packet size; some flows have their own"
+        return "the equations are for one packet size; some flows have their own"
     return None
 
 

@@ -44,7 +44,7 @@ def answer(scenario: Scenario) -> Prediction:
     if reason is None and any(STACKS[g.variant].backlog_over_base for g in scenario.flows):
         reason = "the utility is that of the papers' equation; Linux divides by baseRTT"
     if reason is None and {scenario.size_of(g) for g in scenario.flows} != {scenario.packet_size}:
-        reason = "the equations know one packet size; some flows have their own"
+        reason = "the equations are for one packet size; some flows have their own"
     if reason is not None:
         return Prediction.not_applicable(NAME, scenario, reason)
     routing, used = _routing(scenario)
