@@ -116,8 +116,8 @@ def _boutremans(runs: Runs) -> list[Picture]:
     return [
         Picture(
             plots.rate_by_arrival(said, marks),
-            "Rates over the order of arrival, 20 sources, alpha = beta = 3: late flows take the "
-            "queue they find for propagation and get more.",
+            "Rates over the order of arrival, 20 sources, alpha = beta = 3: late flows count the "
+            "queueing delay that they find as propagation delay, and get more.",
         ),
         Picture(
             plots.base_rtt_by_arrival(said, marks),

@@ -106,7 +106,7 @@ def part_b() -> None:
     plots.save(picture, OUT / "arrivals.png")
     console.paragraphs(
         [
-            "Late flows take the queue they find for a part of their propagation delay and get "
+            "Late flows count the queueing delay that they find as propagation delay, and get "
             "more. Bonald's rates do not add up to the capacity of 125 pkt/s: the printed form "
             "does not satisfy the paper's own equation (6); the exact recursion does."
         ]

@@ -1,8 +1,8 @@
 """Computes the steady state after each arrival, if Vegas flows join a link one after another.
 
 Let Delta_i be the queueing delay after the arrival of flow i. When flow i joins, it finds the
-queueing delay Delta_{i-1} of the earlier flows, and takes it for a part of its propagation delay.
-So its baseRTT exceeds its propagation delay by x_i = Delta_{i-1}.
+queueing delay Delta_{i-1} of the earlier flows, and counts it as propagation delay. So its baseRTT
+exceeds its propagation delay by x_i = Delta_{i-1}.
 
 The model assumes that the earlier flows have reached their equilibrium when a flow joins. It also
 assumes that the flow's first packets cause no queue of their own. Units: packets, seconds, packets
@@ -75,7 +75,7 @@ def arrive(
     flows' thresholds in packets, and ``rtt`` [..., n] are their propagation delays in s.
     ``capacity`` [...] is in pkt/s.
 
-    A new flow takes the queueing delay that it finds for a part of its propagation delay. So flow i
+    A new flow counts the queueing delay that it finds as propagation delay. So flow i
     over-estimates its propagation delay by
 
         x_i = Delta_{i-1},  Delta_0 = 0,

@@ -151,8 +151,8 @@ def cross_corrected(flows: int = 3) -> Any:
 def two_arrivals() -> Derivation:
     """Two flows arrive one after the other: the rate of the second over the rate of the first.
 
-    The first flow finds no queue, so it over-estimates nothing. The second flow takes the queueing
-    delay that it finds for propagation delay. By equation (6) of Boutremans and Le Boudec the rates
+    The first flow finds no queue, so it over-estimates nothing. The second flow counts the queueing
+    delay that it finds as propagation delay. By equation (6) of Boutremans and Le Boudec the rates
     add up to the capacity c. Delays are in units of alpha/c, where alpha is the threshold of both
     flows. The paper prints another result, which it takes from Bonald.
     """
