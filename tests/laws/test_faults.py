@@ -185,7 +185,7 @@ def test_fluid_says_that_a_law_grows_too_fast_for_it():
         found = vm.predict(scenario("vegas", "grows", "ns2"), "fluid")
         said = {a.name: a for a in found.assumptions}["own-law-grows-slowly"]
         assert said.holds is (growth < 10.0)
-        assert said.holds or "two by 30 at a window of" in said.detail
+        assert said.holds or "two by 30 packets a round trip at a window of" in said.detail
 
 
 @pytest.mark.parametrize("variant", ["paper", "ns2"])

@@ -154,9 +154,9 @@ def quasi_static(
     loose, runs = upper > lower, STACKS[scenario.flows[0].variant]
     if not loose.any() or len(members) == 1:
         return Assumption(name, True)
-    ends = "the model bands gives all equilibria in which it may end"
+    ends = "the model bands gives all possible equilibria"
     if runs.least_of_round:
-        detail = f"slow start of a newcomer ends only when it has filled the queue; {ends}"
+        detail = f"slow start of a new flow ends only when it has filled the queue; {ends}"
         return Assumption(name, False, detail)
     rtt, gamma = rtts(scenario)[order], np.array([m.flow.gamma for m in members])
     c, worst, past = scenario.links[0].capacity, 0.0, bool(np.any(gamma[loose] > lower[loose]))
@@ -169,7 +169,8 @@ def quasi_static(
         if loose[i] and not past:
             past = _passes_edge(members[i].flow, others, newcomer, between)
     if past:
-        detail = "slow start may end past the lower edge of the band, where it begins"
+        detail = "slow start may end above the least backlog at which Vegas keeps its window, and "
+        detail += "the model takes the least"
         return Assumption(name, False, f"{detail}; {ends}")
     detail = (
         f"while a new flow grows, an earlier flow would have to shrink its window by {worst:.3g} "

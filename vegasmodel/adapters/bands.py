@@ -44,7 +44,8 @@ def bands(scenario: Scenario) -> Prediction:
     edges = dead_zone(alpha, beta, variant)
     if np.any(edges[0] < 0.0) or np.all(edges[0] == 0.0):
         reason = (
-            "a window may rest without a packet in the queue, so nothing determines the least queue"
+            "Vegas may keep its window without a packet in the queue, so nothing determines the "
+            "least queue"
         )
         return Prediction.not_applicable("bands", scenario, reason)
     (x_low, _), (x_high, rests) = (only_vegas.over_estimates(scenario, edge) for edge in edges)
@@ -94,5 +95,8 @@ def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
         return []
     if quasi_static(scenario, by_start(scenario), path).holds:
         return []
-    said = "a newcomer's slow start may empty the queue for a moment; its baseRTT is then smaller"
+    said = (
+        "after bursts of a new flow's slow start the queue may be short for a moment; the new flow "
+        "then measures a smaller baseRTT"
+    )
     return [Assumption("quasi-static", None, said)]

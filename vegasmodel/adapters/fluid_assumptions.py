@@ -225,9 +225,11 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         except FieldError as error:
             raise LawFault.of_error(error) from error
         if drift > max(FEW_LOSSES, MOST_GROWTH * window):
-            fast.append(f"{member.name} by {drift:.3g} at a window of {window:.3g} packets")
+            fast.append(
+                f"{member.name} by {drift:.3g} packets a round trip at a window of {window:.3g}"
+            )
     named = few(fast, clauses=True)
-    said = f"one overflow loses many packets, as windows grow in a round trip: {named}"
+    said = f"many packets are lost at an overflow, because a window grows fast: {named}"
     return [Assumption("own-law-grows-slowly", not fast, said if fast else "")] if own else []
 
 

@@ -130,7 +130,8 @@ def too_many_arrivals(scenario: Scenario) -> str | None:
     if arrivals <= MAX_ORDER or _alone(scenario):
         return None
     return (
-        f"at most {MAX_ORDER} moments of arrival, unless each flow has its own and none is Linux's"
+        f"over-estimates of baseRTT are computed for at most {MAX_ORDER} start times, unless no "
+        "two flows start together, all measure their baseRTT, and none has Linux's Vegas"
     )
 
 

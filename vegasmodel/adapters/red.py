@@ -168,7 +168,7 @@ def _holds(
     many = np.unique(loop.rtt).size > FEW
     found = assess(loop, 2.0 * np.pi / float(loop.rtt.max()) if many else None)
     if found.stable is None:
-        return Assumption(name, None, "its characteristic roots were not all found")
+        return Assumption(name, None, "not all of its characteristic roots were found")
     return Assumption(name, found.stable, "" if found.stable else _swing(found.period))
 
 
