@@ -31,8 +31,9 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
 
-# Comments on keys of the file. A key's place is "link", "flow" or "" (the top of the file), the
-# number of its table, and its name.
+# The comments that ``new`` writes into a scenario file, by the place of the key to which each
+# belongs. A place has three parts: the kind of table ("link", "flow", or "" for the top of the
+# file), the number of the table, and the name of the key.
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds

@@ -226,12 +226,13 @@ class Chain:
         return lost + alive[:, None] * to, sent + alive * packets
 
     def _start(self, phase: tuple[Floats, ...], window: Floats, least: float) -> tuple[Floats, ...]:
-        """Results at the window at which growth starts, interpolated from the chain's grid.
+        """Interpolate results of linear growth or slow start between the windows of the grid.
 
-        ``window`` holds the windows at which growth starts, which may lie between two windows of
-        the grid. ``phase`` has results for the windows of the grid, which are the first index of
-        each array. The interpolation is linear. A window below ``least`` is replaced by ``least``,
-        and a window above the grid by the grid's largest.
+        ``phase`` has arrays of results. Their first index stands for a window of the grid: the one
+        at which linear growth starts, or ssthresh, at which slow start ends. ``window`` holds the
+        windows for which results are wanted; they may lie between two windows of the grid. The
+        interpolation is linear. A window below ``least`` is replaced by ``least``, and a window
+        above the grid by the grid's largest.
         """
         window = np.clip(window, least, self.w[-1])
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)

@@ -94,11 +94,12 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
-    """Compute a sum R of rates for each link, -R' and R''/2, with one float per number.
+    """Compute for each link a sum R of rates, and its derivatives in the form -R' and R''/2.
 
-    R leaves out the flows with the largest over-estimate of baseRTT. The derivatives R' and R'' are
-    with respect to the gap, the queueing delay minus that over-estimate. The results go to the
-    table ``t``, which has one column per link. ``_secular_kernel.rough`` does this for one link.
+    R is the sum over all flows but those with the largest over-estimate of baseRTT. R' and R'' are
+    the derivatives with respect to the gap, the queueing delay minus that over-estimate. All
+    results are single floats. They go to the table ``t``, which has one column per link.
+    ``_secular_kernel.rough`` does this for one link.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0

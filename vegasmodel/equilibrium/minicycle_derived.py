@@ -310,11 +310,13 @@ def _course(path: Path, V_N: Floats) -> Course:
     N = 1 + R_1 / n_R  # (10)
     each = n_V + n_R
 
-    # Phase 1, (11) and (12): a - 1 mini-cycles until V + R = mu T; none if the queue never empties
+    # Phase 1, (11) and (12): the queue is empty for a - 1 mini-cycles, until V + R = mu T. There is
+    # no phase 1 if the queue never empties.
     deficit = M - V_1 - R_1
     V_a = V_1 + n_V * deficit / each
 
-    # Phase 2, (16): n = b - a mini-cycles after saturation V meets the lower edge, or the loss
+    # Phase 2, (16): the queue grows for n = b - a mini-cycles, until V meets the lower edge or a
+    # packet is lost
     n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
     n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
     q_1 = np.clip(-deficit, 0.0, B + 1)
@@ -323,7 +325,7 @@ def _course(path: Path, V_N: Floats) -> Course:
     n = np.where(path.grows, to_loss, np.minimum(n, to_loss))
     q_b, V_b = np.clip(each * n, q_1, B + 1), V_a + n_V * n
 
-    # Between the edges V holds and only Reno fills the queue
+    # Between the edges V is constant, and only Reno makes the queue grow
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 
