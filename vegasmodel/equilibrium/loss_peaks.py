@@ -85,7 +85,7 @@ def _limit(flow: Sender, queueing: float, capacity: float = math.inf) -> float:
 
     ``queueing`` is the queueing delay that other flows cause, in s, and ``capacity`` is in pkt/s.
     """
-    if not _is_vegas(flow):
+    if not find(flow.law).keeps_backlog:
         return flow.max_window
     held = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
     return min(flow.max_window, float(held))
@@ -131,7 +131,7 @@ def recovery_burst(flows: Sequence[Sender], p: float, capacity: float) -> float:
         (LAWS[flow.law].decrease if flow.decrease is None else flow.decrease)
         * _window_at_loss(flow, p, capacity)
         for flow in flows
-        if _is_vegas(flow)
+        if find(flow.law).keeps_backlog
     )
     return max(bursts, default=0.0)
 
@@ -144,10 +144,6 @@ def _window_at_loss(flow: Sender, p: float, capacity: float) -> float:
     product = math.prod(1.0 / (1.0 - 4.0**-k) for k in range(1, 30))
     v = math.log(product / SELDOM)
     return min(math.sqrt(2.0 * v / (flow.counted_every * p)), _limit(flow, 0.0, capacity))
-
-
-def _is_vegas(flow: Sender) -> bool:
-    return find(flow.law).per_ack == "thresholds"
 
 
 def _check(flows: Sequence[Sender], p: float, capacity: float) -> None:

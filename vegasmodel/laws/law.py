@@ -108,6 +108,11 @@ class Law:
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None
 
+    @property
+    def keeps_backlog(self) -> bool:
+        """Whether the sender keeps a backlog between alpha and beta, as Vegas does."""
+        return self.per_ack == "thresholds"
+
     def __post_init__(self) -> None:
         where = f"law {self.name}"
         for name, optional in (("drift", False), ("cut", True), ("remember", True)):

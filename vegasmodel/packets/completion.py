@@ -225,9 +225,7 @@ def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def _vegas(flow: Mapping[str, Any]) -> bool:
-    return (
-        find(str(flow.get("law"))).per_ack == "thresholds" if flow.get("law") in names() else False
-    )
+    return find(str(flow.get("law"))).keeps_backlog if flow.get("law") in names() else False
 
 
 def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]]) -> Scenario:

@@ -476,7 +476,7 @@ def _law(name: str) -> str:
     """The facts about a law as text of several lines."""
     known, law = law_facts(name), laws.find(name)
     loss = f"is multiplied by `decrease`, by default {law.decrease:g}"
-    if law.per_ack == "thresholds":
+    if law.keeps_backlog:
         loss += f" ({', '.join(f'{stack.name} {stack.decrease:g}' for stack in STACKS.values())})"
     if law.cut is not None:
         loss = "is what its function `cut` returns"

@@ -353,7 +353,7 @@ class Flow(Shown):
             "alpha": stack.alpha,
             "beta": stack.beta,
             "gamma": stack.gamma,
-            "decrease": stack.decrease if law.per_ack == "thresholds" else law.decrease,
+            "decrease": stack.decrease if law.keeps_backlog else law.decrease,
             "service": "delay" if law.delay_based else "rate",
         }
         object.__setattr__(self, "_filled", [k for k in defaults if getattr(self, k) is None])
@@ -373,7 +373,7 @@ class Flow(Shown):
     @property
     def keeps_backlog(self) -> bool:
         """Whether the congestion control keeps a backlog between alpha and beta, as Vegas does."""
-        return laws.find(self.law).per_ack == "thresholds"
+        return laws.find(self.law).keeps_backlog
 
     @property
     def long_lived(self) -> bool:

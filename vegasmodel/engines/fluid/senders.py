@@ -95,7 +95,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     rules = _law(scenario, group, runs)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
     own = runs.overdue_checks and not runs.real_numbers
-    vegas = rules.per_ack == "thresholds"
+    vegas = rules.keeps_backlog
     probed = group.law in runs.own_packets and runs.probes_base
     probed = probed and not isinstance(group.over_estimate, str)
     first = group.initial_window or (runs.least_window if probed else runs.first_window)

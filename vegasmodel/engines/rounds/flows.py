@@ -58,11 +58,10 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     """
     for name in MECHANISMS:
         record[name] = getattr(stack, name)
-    thresholds = law.per_ack == "thresholds"
     record["scoreboard"] = stack.always_sack or law.recovery == "scoreboard"
     record["recovery"] = _RECOVERIES.index(stack.recovery_of(law.recovery))
     record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
-    record["restarts_rounds"] = stack.restarts_rounds and thresholds
+    record["restarts_rounds"] = stack.restarts_rounds and law.keeps_backlog
     record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
     own = law.overdue_checks or law.is_cubic  # other code cuts the window of these laws
     record["halves_in_slow_start"] = stack.halves_in_slow_start and not own
@@ -291,7 +290,7 @@ def _place(law: Law) -> int:
     ``records`` sorts such flows by this rank if their senders wait at random. Vegas has rank 0. The
     rank of any other law depends on how it recovers from losses (``_IN_LINE``).
     """
-    return 0 if law.per_ack == "thresholds" else 1 + _IN_LINE.index(law.recovery)
+    return 0 if law.keeps_backlog else 1 + _IN_LINE.index(law.recovery)
 
 
 def sum_by_member(flows: NDArray[Any], n: int) -> NDArray[Any]:
