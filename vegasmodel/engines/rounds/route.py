@@ -206,9 +206,12 @@ def _plain(capacity: float, room: float, record: NDArray[np.void]) -> None:
 
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
-    _plain(link.capacity, _room(scenario, link, key), record)
+    acks_alone = _acks_alone(scenario, link, key)
+    # no ACK is lost in a queue that only ACKs cross
+    room = math.inf if acks_alone else link.room(link_stack(scenario), key[2])
+    _plain(link.capacity, room, record)
     record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))
-    if _acks_alone(scenario, link, key):
+    if acks_alone:
         return
     record["discipline"] = DISCIPLINES[link.queue.discipline]
     if isinstance(link.queue, RateDelay):
@@ -229,16 +232,6 @@ def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.vo
 def _acks_alone(scenario: Scenario, link: Link, key: Key) -> bool:
     """Whether only ACKs cross the queue: no flow sends data over the link in this direction."""
     return not any(g.direction == key[1] and link in scenario.path(g) for g in scenario.flows)
-
-
-def _room(scenario: Scenario, link: Link, key: Key) -> float:
-    """How many packets can wait at a queue; the packet in transmission does not count.
-
-    The result is infinite for a queue that only ACKs cross, so no ACK is lost there.
-    """
-    if _acks_alone(scenario, link, key):
-        return math.inf
-    return link.room(link_stack(scenario), key[2])
 
 
 def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[tuple[int, bool]]:
