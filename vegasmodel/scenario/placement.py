@@ -260,11 +260,11 @@ def class_shares(scenario: Scenario, link: Link, way: str) -> Iterator[tuple[flo
 
     A class's share is the part of the link's capacity that it is to get in the direction ``way``.
     The shares of the rate class and the delay class are in the ratio k n_R : n_D (equation (5) of
-    Podlesny and Williamson).  n_R and n_D are the numbers of active long-lived flows in the rate
-    class and in the delay class.  So a flow of the rate class gets k times the capacity of a flow
-    of the delay class.
+    Podlesny and Williamson).  n_R and n_D are the numbers of active flows in the rate class and in
+    the delay class.  So a flow of the rate class gets k times the capacity of a flow of the delay
+    class.  Short flows that arrive at random do not count.
 
-    The shares change when a long-lived flow starts or stops.  While a class has no such flow, no
+    The shares change when a flow that counts starts or stops.  While a class has no such flow, no
     shares are set, because the other class may then use the whole link anyway.
     """
     if not isinstance(link.queue, RateDelay):
