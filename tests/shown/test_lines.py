@@ -214,3 +214,28 @@ def test_a_scenario_s_page_names_the_tcp_that_a_flow_runs() -> None:
         page = vm.Scenario([vm.Link(1000.0)], flows)._repr_html_()
         last = [row.rpartition(">")[2] for row in page.split("</td></tr>")[:-1]]
         assert last[-2:] == [vegas, sack]
+
+
+def test_the_repr_of_a_part_shows_a_number_as_the_text_from_which_it_comes():
+    """8 Mbit/s with packets of 1500 B are 2000/3 pkt/s, which has no short decimal form."""
+    text = """packet_size = "1500 B"
+    [[link]]
+    capacity = "8 Mbit/s"
+    buffer = "100 ms"
+    queue = { discipline = "red", min_threshold = "10 kB", max_threshold = "0.5 BDP" }
+    [[flow]]
+    law = "vegas"
+    rtt = "40 ms"
+    max_window = "64 kB"
+    """
+    s = vm.Scenario.from_toml(text)
+    queue = "Red(min_threshold='10 kB', max_threshold='0.5 BDP')"
+    link = f"Link(capacity='8 Mbit/s', buffer='100 ms', delay='1 ms', queue={queue})"
+    assert repr(s.links[0]) == link
+    assert repr(s.flows[0]) == "Flow(law='vegas', rtt='40 ms', max_window='64 kB')"
+    made = [eval(repr(part), vars(vm)) for part in (s.links[0], s.flows[0])]  # noqa: S307 - our own
+    assert vm.Scenario((made[0],), (made[1],), "1500 B") == s
+    changed = s.replace({"link.buffer": "33 pkt"}).links[0]
+    assert repr(changed).startswith("Link(capacity='8 Mbit/s', buffer='33 pkt', delay='1 ms'")
+    queues = [vm.DropTail(), vm.RateDelay(2.0), vm.Red("5 pkt", "15 pkt", ecn=True)]
+    assert [eval(repr(queue), vars(vm)) for queue in queues] == queues  # noqa: S307 - our own

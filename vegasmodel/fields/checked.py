@@ -11,7 +11,7 @@ import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, Self, TypeVar, cast
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from vegasmodel.fields.rules import Quantity, Rule, Unresolved, instead
 from vegasmodel.fields.units import MISSING, NO_KEY, FieldError
@@ -368,8 +368,12 @@ class Checked:
 class Shown(Checked):
     """A checked dataclass whose ``repr`` is the Python call that makes an equal object.
 
-    In this call, numbers have their units, and fields that hold their default are left out.
+    In this call, numbers have their units, and fields that hold their default are left out. A
+    number that was converted from text by means of a packet size, a capacity or RTTs is shown as
+    that text. The call then makes an equal object as soon as it is a part of the same scenario.
     """
+
+    _texts: ClassVar[Mapping[str, str]] = {}  # of an instance: such texts, by the field's name
 
     def __repr__(self) -> str:
         said = []
@@ -378,5 +382,21 @@ class Shown(Checked):
             if value != field.default and field.name not in getattr(self, "_filled", ()):
                 number = isinstance(value, (float, Unresolved))
                 shown = field.metadata["rule"].write(value) if number else value
-                said.append(f"{field.name}={shown!r}")
+                said.append(f"{field.name}={self._texts.get(field.name, shown)!r}")
         return f"{type(self).__name__}({', '.join(said)})"
+
+
+def keep_texts(settled: Checked, given: Checked) -> None:
+    """Let the ``repr`` of ``settled`` show numbers as the texts of ``given`` from which they come.
+
+    ``given`` is the same part of a scenario before its texts became numbers.
+    """
+    texts = {}
+    for name in _fields(cast("Any", type(given))):
+        before, after = getattr(given, name), getattr(settled, name)
+        if isinstance(before, Unresolved):
+            texts[name] = str(before)
+        elif isinstance(before, Shown) and after is not before:
+            keep_texts(after, before)
+    if texts:
+        object.__setattr__(settled, "_texts", texts)

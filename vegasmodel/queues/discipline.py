@@ -12,14 +12,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from vegasmodel.fields.checked import Checked
+from vegasmodel.fields.checked import Shown
 from vegasmodel.stacks import Stack
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Discipline(Checked):
+@dataclass(frozen=True, repr=False)
+class Discipline(Shown):
     """The properties that most queue disciplines share; a discipline that differs overrides them.
 
     - ``services``: the names of the queues that share a link. A single queue has the name "".

@@ -10,7 +10,7 @@ from vegasmodel.fields.rules import Choice
 from vegasmodel.queues.discipline import Discipline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DropTail(Discipline):
     """A first-in first-out queue; a packet that finds the buffer full is lost."""
 

@@ -18,7 +18,7 @@ from vegasmodel.queues.discipline import Discipline
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RateDelay(Discipline):
     """Rate-Delay services (Podlesny and Williamson): two queues share a link and its buffer.
 

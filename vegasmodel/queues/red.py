@@ -14,7 +14,7 @@ from vegasmodel.fields.units import FieldError
 from vegasmodel.queues.discipline import Discipline
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Red(Discipline):
     """Random early detection (RED).
 

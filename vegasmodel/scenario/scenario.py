@@ -60,6 +60,9 @@ class Scenario(Checked):
         links, flows = settle(self.links, self.flows, self.packet_size, self.ack_size, self.run)
         object.__setattr__(self, "links", links)
         object.__setattr__(self, "flows", flows)
+        for settled, given in zip((links, flows), self._given, strict=True):
+            for part, before in zip(settled, given, strict=True):
+                checked.keep_texts(part, before)
 
     @classmethod
     def from_toml(cls, text: str) -> Scenario:
