@@ -475,9 +475,10 @@ def law_facts(name: str) -> dict[str, Any]:
 def _law(name: str) -> str:
     """The facts about a law as text of several lines."""
     known, law = law_facts(name), laws.find(name)
-    loss = f"is multiplied by `decrease`, by default {law.decrease:g}"
+    loss = f"is {law.decrease:g} times the window before the loss"
     if law.keeps_backlog:
-        loss += f" ({', '.join(f'{stack.name} {stack.decrease:g}' for stack in STACKS.values())})"
+        loss += f" ({', '.join(f'{stack.name}: {stack.decrease:g}' for stack in STACKS.values())})"
+    loss += "; the key `decrease` of a [[flow]] sets another factor"
     if law.cut is not None:
         loss = "is what its function `cut` returns"
     lines = [
