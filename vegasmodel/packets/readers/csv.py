@@ -57,6 +57,9 @@ UNREAD = {  # of the kernel's state; scripts/kernel/traffic.py records them
     *("ssthresh", "unacked", "lost", "notsent_bytes", "delivered_pkts", "rwnd_limited_us"),
     *("vegas_enabled", "vegas_rttcnt", "vegas_minRTT_us"),
 }
+UNITS = {"time": "s", "cwnd": "packets", "bytes_acked": "bytes", "snd_mss": "bytes"}
+# words for a throughput in a column's name
+RATES = re.compile("throughput|goodput|bandwidth|bitrate|bits?_?(/|per_)s|[kmg]?bps", re.IGNORECASE)
 UNKNOWN = ("", "nan")  # what DataFrame.to_csv, or str, writes for NaN
 COMMENT = b"#"  # begins a line
 KERNEL = "ca_state"  # a state that only a kernel tells
@@ -94,29 +97,54 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
 
     The header is the first line that is not a comment.  Raises ``TraceError`` if it lacks required
     columns, if it has a column twice, if the columns are not separated by commas alone, or if lines
-    end with CR.
+    end with CR.  If it has a column for throughputs in place of bytes_acked, the error says how to
+    make a trace of them.
 
     ``sure`` is false if the file may have another format than CSV.  Missing columns are then an
-    error only if at least two of the required columns are present.
+    error only if at least two of the required columns are present, or one for throughputs.
     """
     number, first = header(source.head)
     place = f"line {number}"
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
-    table = sure or len(missing) <= len(NEEDED) - 2
+    rates = [name for name in names if RATES.search(name)] if "bytes_acked" in missing else []
+    some = len(missing) <= len(NEEDED) - 2
+    table = sure or some or (bool(rates) and len(names) > 1 and first.strip().isprintable())
     if table and "\r" in first.strip():
         source.fail(place, "CR", "a line break after it: LF, or CR LF; CR alone is none")
     if not missing and first.strip().split(",") != names:
         source.fail(place, first[:60], "columns separated by commas alone")
     if missing and table:
-        near = [n for name in missing for n in difflib.get_close_matches(name, names, 1)]
-        said = f"; is {near[0]!a} meant?" if near else ""
+        said = _throughputs(rates[0]) if rates else _similar(missing, names)
         wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
         source.fail(place, first.strip()[:120], wanted)
     twice = [name for name in (*NEEDED, *OPTIONAL) if names.count(name) > 1]
     if twice and not missing:
         source.fail(place, twice[0], "each column once")
     return names
+
+
+def _similar(missing: Sequence[str], names: Sequence[str]) -> str:
+    """A hint for an error message: the new name of a column that is similar to a missing one.
+
+    ``missing`` are required columns that the header lacks, and ``names`` are the columns that it
+    has.  The hint is an empty text if none of these is similar.
+    """
+    for name in missing:
+        near = difflib.get_close_matches(name, names, 1)
+        if near:
+            unit = f" (in {UNITS[name]})" if name in UNITS else ""
+            return f"; if {near[0][:60]!a} is {name}{unit}, rename the column to {name}"
+    return ""
+
+
+def _throughputs(name: str) -> str:
+    """A hint for an error message: how to make a trace of throughputs, those in a column."""
+    return (
+        f"; {name[:60]!a} seems to be a throughput: from it compute bytes_acked, the bytes that "
+        "the flow has delivered since its start, give snd_mss, and leave the cells of cwnd empty; "
+        "docs/how-to.md, Record a trace, has a program"
+    )
 
 
 def read(source: Source) -> Trace:
