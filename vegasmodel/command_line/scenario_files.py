@@ -167,8 +167,8 @@ def _flow_table(flows: list[dict[str, Any]]) -> Any:
         ]
         for i, flow in enumerate(flows[:MAX_FLOWS_SHOWN])
     ]
-    names = ["flow", "control", "delivered", "first", "last", "packet B", "least RTT"]
-    names += ["lost", "rexmit", "pkt/ACK"]
+    names = ["flow", "control", "delivered pkt", "first", "last", "packet B", "least RTT"]
+    names += ["lost pkt", "rexmit pkt", "pkt/ACK"]
     keep = [i for i in range(len(names)) if i in (0, 2) or any(row[i] != "-" for row in rows)]
     table = [[row[i] for i in keep] for row in rows]
     if len(flows) > MAX_FLOWS_SHOWN:
