@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.helpers import exact
+from tests.helpers import as_measured, exact
 from vegasmodel.engines.rounds import batch
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.equilibrium import rate_delay
+from vegasmodel.predictor import predict
 from vegasmodel.scenario import (
     DropTail,
     Flow,
@@ -27,6 +28,7 @@ from vegasmodel.scenario import (
     Run,
     Scenario,
 )
+from vegasmodel.scenario.placement import links_where_acks_wait
 
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
 QUEUES = (
@@ -116,6 +118,42 @@ def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> No
     out = run(Scenario(links, flows, run=Run(15.0, 5.0)), parts=4)
     assert out.flows["timeouts"].sum() > 0
     assert np.all(out.routes.links["lateness"] <= 1e-9)
+
+
+def pair(ack_size: float, rtts: tuple[float, float], noise: tuple[float, float]) -> Scenario:
+    flows = (
+        Flow(law, rtt, variant="ns2", delay_noise=each)
+        for law, rtt, each in zip(("vegas", "newreno"), rtts, noise, strict=True)
+    )
+    link, span = Link(40.0, buffer=6.0, delay=0.001), Run(200.0, 50.0, start_jitter=1.0)
+    return Scenario((link,), tuple(flows), ack_size=ack_size, run=span)
+
+
+def test_large_acks_of_two_flows_wait_for_each_other() -> None:
+    """ns-2: 30 runs. Without the waits of ACKs Vegas would get about 12 packets/s."""
+    found = answer(pair(1000.0, (0.1, 0.13), (0.0, 0.0)), runs=15)
+    assert as_measured(found, [5.73, 32.68], [0.24, 0.24])
+
+
+@pytest.mark.parametrize(
+    ("ack_size", "rtts", "noise", "wait"),
+    [
+        (1000.0, (0.1, 0.13), (0.0, 0.0), True),
+        (1000.0, (0.1, 0.1), (0.0, 0.0), False),  # equal delays from the link and back to it
+        (1000.0, (0.1, 0.1), (0.01, 0.0), True),  # with noise, all delays are at the sender
+        (1000.0, (0.1, 0.13), (0.01, 0.01), False),
+        (140.0, (0.1, 0.13), (0.0, 0.0), False),  # a mean wait of 0.0098 transmission times
+        (143.0, (0.1, 0.13), (0.0, 0.0), True),
+    ],
+)
+def test_where_large_acks_wait(
+    ack_size: float, rtts: tuple[float, float], noise: tuple[float, float], wait: bool
+) -> None:
+    scenario = pair(ack_size, rtts, noise)
+    assert bool(links_where_acks_wait(scenario)) is wait
+    if noise == (0.0, 0.0):  # otherwise fluid has no answer
+        told = {one.name: one.holds for one in predict(scenario, "fluid").assumptions}
+        assert told["no-queueing-of-acks"] is not wait
 
 
 def lone() -> Scenario:

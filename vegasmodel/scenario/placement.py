@@ -35,6 +35,8 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Scenario
 from vegasmodel.stacks import Stack
 
+SHORT_WAIT = 0.01  # transmission times of a data packet: a shorter mean wait of ACKs is neglected
+
 
 def implementation(scenario: Scenario, group: Flow) -> str:
     """The name of the TCP implementation that the flows of ``group`` run, such as "linux"."""
@@ -132,6 +134,49 @@ def links_slow_for_acks(scenario: Scenario) -> list[tuple[Link, str]]:
     """
     ways = ("forward", "reverse")
     return [(x, way) for x in scenario.links for way in ways if _slow_for_acks(scenario, x, way)]
+
+
+def links_where_acks_wait(scenario: Scenario) -> list[tuple[Link, str]]:
+    """The links at which ACKs may wait so long that it matters.
+
+    Each comes with the direction of the data that these ACKs acknowledge.  ACKs wait if they may
+    reach the link faster than it can send them (``_slow_for_acks``), or if large ACKs of different
+    flows meet there (``_large_acks_meet``).
+    """
+    ways = ("forward", "reverse")
+    pairs = [(link, way) for link in scenario.links for way in ways]
+    return [
+        pair
+        for pair in pairs
+        if _slow_for_acks(scenario, *pair) or _large_acks_meet(scenario, *pair)
+    ]
+
+
+def _large_acks_meet(scenario: Scenario, link: Link, direction: str) -> bool:
+    """Whether large ACKs of different flows meet at a link, so that some of them have to wait.
+
+    These are the ACKs of data that cross the link in ``direction``.  The data packets leave the
+    link one after another.  If all these flows have the same path and the same delay from the link
+    to the receiver and back, their ACKs return one after another, too, and none waits.  Otherwise
+    ACKs of different flows may return at the same time.
+
+    Let an ACK take the fraction r of a data packet's transmission time.  If there is an ACK for
+    each packet, ACKs occupy a busy link for the fraction r of the time.  An ACK that arrives at a
+    random time finds the link occupied with probability r, and then waits for half an ACK's
+    transmission time on average.  So its mean wait is r^2/2 transmission times of a data packet.
+    ACKs are large if this is above ``SHORT_WAIT``.
+    """
+    members = [m for m in scenario.members if m.flow.direction == direction]
+    members = [m for m in members if link in scenario.path(m.flow)]
+    returns = set()
+    for member in members:
+        leg = 0.0 if member.flow.delay_noise > 0.0 else access_leg(scenario, member)
+        returns.add((*(each.name for each in scenario.path(member.flow)), round(leg, 12)))
+    if len(returns) < 2:
+        return False
+    occupied = [scenario.ack_size / scenario.size_of(m.flow) for m in members]
+    sent = [0.5 if m.flow.delayed_ack else 1.0 for m in members]  # ACKs for each packet
+    return max(0.5 * r * r * n for r, n in zip(occupied, sent, strict=True)) > SHORT_WAIT
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:

@@ -25,7 +25,7 @@ from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, S
 from vegasmodel.scenario.placement import (
     access_leg,
     empty_rtt,
-    links_slow_for_acks,
+    links_where_acks_wait,
     stack,
     to_first_link,
     work,
@@ -267,15 +267,15 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     The field ``delayed_ack`` says which ACKs join the queue. If it is set, these are the ACKs that
     the receiver really sends, otherwise one ACK for each packet. To save time it is set only if two
     conditions hold. First, the receiver delays ACKs. Secondly, the number of ACKs in the queue
-    matters: data packets cross this queue, too, or some link is slow for ACKs. (Any other queue of
-    ACKs is never full.)
+    matters: data packets cross this queue, too, or ACKs may wait long at some link
+    (``links_where_acks_wait``).
     """
     hops = way.hops[way.first[0] :]
     data = hops["data"] == 1
     if data.all():
         return np.zeros(0, RECEIVER)
     mixed = np.isin(hops["link"], hops["link"][data])
-    meets = ~data & (mixed | bool(links_slow_for_acks(scenario)))
+    meets = ~data & (mixed | bool(links_where_acks_wait(scenario)))
     found = np.zeros(len(flows), RECEIVER)
     found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
     delayed = np.isin(np.arange(len(flows)), hops["flow"][meets])

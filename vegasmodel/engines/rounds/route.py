@@ -5,10 +5,11 @@ of Podlesny and Williamson it has two, one for each class of flows.) ACKs that c
 this direction pass through the same queue. If only ACKs cross the link in a direction, it has no
 queue there, and delays the ACKs by a constant time.
 
-In two cases the link nevertheless has a queue, for ACKs alone (``_ack_queues``). In the first case,
-ACKs may arrive faster than the link sends them. In the second case, the links of the scenario
-behave as in ns-2, and ACKs of two flows often arrive at the link at the same time, so that one of
-them has to wait.
+In three cases the link nevertheless has a queue, for ACKs alone (``_ack_queues``). In the first
+case, ACKs may arrive faster than the link sends them. In the second case, ACKs are large, and those
+of different flows may arrive at the same time, so that some of them have to wait. In the third
+case, the links of the scenario behave as in ns-2, and ACKs of two flows often arrive at the link at
+the same time. Even if ACKs are small, the order in which they leave then matters.
 
 A flow with slow access links crosses two more queues (``access.py``): first the queue of its access
 link at the sender, and last the queue of its access link at the receiver. A flow whose delay has
@@ -41,7 +42,7 @@ from vegasmodel.scenario.placement import (
     access_leg,
     empty_rtt,
     link_stack,
-    links_slow_for_acks,
+    links_where_acks_wait,
     queue_of,
     to_first_link,
     work,
@@ -125,14 +126,14 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
     """The keys (link, direction, class) of the queues for ACKs alone, where links need them.
 
-    A link needs one if ACKs may arrive faster than the link sends them (``links_slow_for_acks``).
-    It also needs one if ACKs of two flows often arrive there at the same time (``_meetings``). At
-    other links ACKs are only delayed by a constant time.
+    A link needs one if ACKs may wait there for long (``links_where_acks_wait``). It also needs one
+    if ACKs of two flows often arrive there at the same time (``_meetings``). At other links ACKs
+    are only delayed by a constant time.
     """
     data = {(name, direction) for name, direction, _ in queues}
     slow = [
         (link.name, other(direction), "")
-        for link, direction in links_slow_for_acks(scenario)
+        for link, direction in links_where_acks_wait(scenario)
         if (link.name, other(direction)) not in data
     ]
     return list(dict.fromkeys([*slow, *_meetings(scenario, queues)]))
