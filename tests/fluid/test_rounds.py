@@ -377,3 +377,18 @@ def test_the_window_includes_what_duplicate_acks_add() -> None:
         most[law] = float(paths["window"].sel(time=slice(10.0, None)).max())
     assert most["sack"] < 105.0
     assert most["reno"] > 125.0
+
+
+def test_vegas_shrinks_its_window_although_a_limit_keeps_packets_in_flight_below_it() -> None:
+    """A late flow lengthens the queue, so the limited flow shrinks: no limit counts at the end.
+
+    The late flow finds 65 - 60 = 5 packets in the queue. So 10/s + 3/(s - 5/c) is the capacity c.
+    """
+    limited, late = (
+        exact("vegas", 0.06, alpha=a, beta=a, name=name, variant="paper", **more)
+        for a, name, more in ((10.0, "first", {"max_window": 65.0}), (3.0, "late", {"start": 8.0}))
+    )
+    out = answer(Scenario((Link(1000.0, buffer=400.0),), (limited, late), run=Run(80.0, 40.0)))
+    delay = max(np.roots([1000.0, -18.0, 0.05]))
+    assert out.queue_mean[0] == pytest.approx(1000.0 * delay, rel=0.03)
+    assert out.throughput[0] == pytest.approx(10.0 / delay, rel=0.03)

@@ -79,9 +79,9 @@ def cwnd_packets(f: Window) -> float:
 
 
 def keeps_up(f: Window, acks: float) -> bool:
-    """Whether the ``acks`` ACKs that have just arrived may change the window.
+    """Whether the ``acks`` ACKs that have just arrived may enlarge the window.
 
-    For Vegas with the variants ``ns2`` and ``paper``, ACKs change the window only if the packets in
-    flight nearly fill it. For all other senders the result is True.
+    For Vegas with the variants ``ns2`` and ``paper``, ACKs enlarge the window only if the packets
+    in flight nearly fill it. For all other senders the result is True.
     """
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks

@@ -49,13 +49,13 @@ def acks_to_change(f: Window) -> float:
 def upon_acks(f: Window, acks: float) -> None:
     """Change the window by ``f.growth`` packets per ACK when ``acks`` ACKs arrive.
 
-    The window changes only if the packets in flight nearly fill it (``keeps_up``). After slow start
-    has ended, it does not change until the next round trip begins. It never shrinks below two
-    packets.
+    The window grows only if the packets in flight nearly fill it (``keeps_up``); ``max_window`` may
+    prevent this. After slow start has ended, the window does not change until the next round trip
+    begins. It never shrinks below two packets.
     """
     if f.growth == 1.0 and f.ssthresh < 1e9:
         f.growth = 0.0  # slow start has ended within this round trip
-    if f.growth != 0.0 and keeps_up(f, acks):
+    if f.growth < 0.0 or (f.growth > 0.0 and keeps_up(f, acks)):
         add(f, acks)
         if f.growth < 0.0:
             f.cwnd = max(f.cwnd, 2.0)
