@@ -99,7 +99,7 @@ def test_true_is_no_number_and_a_number_no_truth_value() -> None:
 
 
 def test_a_routing_matrix_may_hold_truth_values() -> None:
-    """They say which flow crosses which link."""
+    """The truth values say which flow crosses which link."""
     e, crosses = vm.equilibrium, np.array([[True, True], [True, False]])
     flows = e.heterogeneous.Flows(["vegas", "vegas"], 0.1)
     curves = [e.heterogeneous.droptail(100.0)] * 2
@@ -151,7 +151,7 @@ def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
 
 
 def test_a_queue_is_named_once() -> None:
-    """It was link.queue.queue.max_threshold, and no file has such a key."""
+    """The error named link.queue.queue.max_threshold, and no file has such a key."""
     table = {"discipline": "red", "min_threshold": "5 pkt", "max_threshold": "3 pkt"}
     red = BASE.replace({"link.queue": vm.Red(5.0, 15.0)})
     wrong: Any

@@ -36,7 +36,7 @@ def test_whole_windows_come_to_rest_where_the_closed_form_has_equilibria() -> No
 
 
 def test_a_flow_that_has_stopped_hides_no_outcome() -> None:
-    """It has no throughput.  The two that stay keep 1 to 3 packets queued, as without it."""
+    """This flow has no throughput.  The two others keep 1 to 3 packets queued, as without it."""
     more = [*pair().flows, vm.Flow("vegas", "60 ms", name="gone", stop="5 s", send_jitter=0)]
     found = basins(vm.Scenario(pair().links, more, run=pair().run), "rounds", starts=4)
     assert sum(each.starts for each in found.outcomes) == found.answered == 4

@@ -143,7 +143,7 @@ def test_every_command_and_option_says_what_it_does() -> None:
 
 
 def test_every_page_has_its_place_on_the_site() -> None:
-    """It is in a list of pages; gallery/, reference/ and validation.md are generated."""
+    """Each page is in a list; gallery/, reference/ and validation.md are generated."""
     folder = ROOT / "docs"
     listed = set()
     for page in folder.rglob("*.md"):
@@ -188,7 +188,7 @@ def test_the_readme_scenario_is_read() -> None:
 def test_the_readme_scenario_copied_by_hand_compares_within_a_percent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """This works without a simulator, because its run is stored."""
+    """No simulator is needed, because the run of ns-2 is stored."""
     (tmp_path / "mixed.toml").write_text(_readme_scenario(), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(measurement, "run_engine", pytest.fail)
@@ -270,7 +270,7 @@ def test_the_defaults_on_that_page_are_the_defaults() -> None:
 def test_the_examples_on_the_page_on_sweeps_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """They run in their order in one folder; each command exits with 0."""
+    """The examples run in their order in one folder; each command exits with 0."""
     (tmp_path / "mixed.toml").write_text(_readme_scenario(), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs/sweep.md").read_text()

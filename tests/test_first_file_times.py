@@ -33,7 +33,7 @@ def ending(samples: int) -> tuple[vm.Scenario, Trace]:
 
 @pytest.mark.parametrize("samples", [21, 2001])
 def test_a_file_from_a_simulated_trace_has_the_starts_and_stops(samples: int) -> None:
-    """It had neither, so models took each flow to send from the beginning to the end."""
+    """The file had neither, so models took each flow to send from the beginning to the end."""
     _, trace = ending(samples)
     file = vm.Scenario.from_toml(newfile.from_trace(trace, "ending")[0])
     vegas, reno, brief = file.flows
@@ -182,7 +182,7 @@ def test_averages_begin_before_all_flows_have_ended(ends: tuple[float, ...], war
 def test_a_silent_connection_of_a_kernel_s_trace_stops(
     again: int, stop: float, tmp_path: Path
 ) -> None:
-    """Its rows go on to the end, 100 s; with a retransmission at 60 s its sender is not done."""
+    """The rows go on to 100 s, the end; with a retransmission at 60 s the sender is not done."""
     rows = ["time,flow,cwnd,bytes_acked,snd_mss,rtt_us,total_retrans"]
     for k in range(101):
         rows.append(f"{k},a,10,{k * 100_000},1000,50000,0")

@@ -423,7 +423,7 @@ def test_no_text_of_a_trace_breaks_the_comments_of_a_new_file() -> None:
 
 
 def test_an_rtt_that_only_a_receiver_sees_is_a_guess_that_says_so() -> None:
-    """It answers within 30 us; at 1000 pkt/s a packet alone takes 1 ms."""
+    """The receiver answers within 30 us; at 1000 pkt/s a packet alone takes 1 ms."""
     figures = {
         "throughput": np.full((9, 2), 500.0),
         "rtt": np.tile([3e-5, 4e-5], (9, 1)) + 1e-6 * np.arange(9)[:, None],

@@ -304,7 +304,7 @@ def test_stored_runs_suffice(checks: list[Check]) -> None:
 
 
 def test_arithmetic_on_the_print_reproduces_nothing(checks: list[Check]) -> None:
-    """It is "consistent" at most; what a derivation, model or packets give is more than that."""
+    """Arithmetic is "consistent" at most; a derivation, a model or packets give more than that."""
     for check in checks:
         assert check.source in ("print", "theory", "replay", "packets")
         if check.verdict in AGREE:

@@ -395,7 +395,7 @@ def test_a_sweep_of_one_field_is_a_line_for_each_group() -> None:
 
 
 def test_a_group_of_several_flows_has_one_line_in_the_picture_of_a_sweep() -> None:
-    """It shows the share of all of them together, as the map, the table and ``shares`` do."""
+    """The line shows the share of all flows together, as map, table and ``shares`` do."""
     flows = [vm.Flow("vegas", "80 ms", count=3), vm.Flow("vegas", "80 ms", "late", start="10 s")]
     data = vm.sweep(vm.Scenario(SWEPT.links, flows), {"link.buffer": [90, 120]}, "arrivals")
     data["share_se"] = 0.1 * data["share"]

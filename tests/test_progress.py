@@ -98,7 +98,7 @@ def test_the_number_never_falls_over_the_runs_of_an_answer() -> None:
 
 @pytest.mark.parametrize("model", ["rounds", "red"])
 def test_design_says_how_many_scenarios_are_computed(model: str) -> None:
-    """Those of the search and those that check its solutions."""
+    """They are the scenarios of the search, and those that check its solutions."""
     queue = {"discipline": "red", "min_threshold": 5, "max_threshold": 15}
     links = [vm.Link("1000 pkt/s", buffer="20 pkt", queue=vm.Red(**queue))]
     flows = [vm.Flow("vegas", "60 ms", alpha=3, beta=3), vm.Flow("reno", "60 ms")]
@@ -115,7 +115,7 @@ def test_design_says_how_many_scenarios_are_computed(model: str) -> None:
 
 
 def test_the_line_says_why_a_simulator_is_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It said that this happens only once, also without a folder to keep the machine code."""
+    """Without a folder for machine code, the line said that this happens only once."""
     monkeypatch.setattr(machine_code, "_unkept", [])
     with progress.running(lambda: 0.0, 600.0, lambda: True):
         assert progress.line(5.0) == "compiling, only once after an install: 5 s"
@@ -144,7 +144,7 @@ def test_the_line_says_what_goes_on(compiling: bool, said: str) -> None:
 
 
 def test_a_search_for_a_steady_state_has_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also while its simulator is compiled, before any run begins."""
+    """There is a line even while the simulator is compiled, before any run begins."""
     flows = [vm.Flow(law, "80 ms", variant="ns2", send_jitter=0.0) for law in ("vegas", "reno")]
     case = vm.Scenario([vm.Link(400.0, buffer=20.0)], flows, run=vm.Run(30.0, 10.0))
     seen: list[str] = []

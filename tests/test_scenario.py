@@ -130,7 +130,7 @@ def test_fingerprint_ignores_only_the_name() -> None:
 
 
 def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None:
-    """So runs that were stored before this key existed are still found."""
+    """Runs that were stored before this key existed are thus still found."""
     import hashlib
     import json
 
@@ -149,7 +149,7 @@ def test_an_initial_window_counts_in_the_fingerprint_where_it_is_given() -> None
 
 
 def test_a_wait_counts_in_the_fingerprint_where_packets_wait() -> None:
-    """So stored runs without waits are still found."""
+    """Stored runs without waits are thus still found."""
     zero, one, two = (scenario({"law": "reno", "send_jitter": w}) for w in ("0 s", "1 ms", "2 ms"))
     assert len({s.fingerprint() for s in (zero, one, two)}) == 3
 

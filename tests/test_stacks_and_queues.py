@@ -150,7 +150,7 @@ def test_minicycle_counts_the_room_that_the_link_has(
 
 
 def test_tahoe_begins_anew_in_every_stack() -> None:
-    """Also in Linux, where every other law recovers with SACK."""
+    """It does so even in Linux, where every other law recovers with SACK."""
     for stack in STACKS.values():
         assert stack.recovery_of("slow start") == "slow start"
     assert STACKS["linux"].recovery_of("hole by hole") == "scoreboard"

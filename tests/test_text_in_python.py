@@ -172,7 +172,7 @@ def test_a_bad_change_is_one_line(changes: dict[str, object], said: str) -> None
 
 
 def test_an_error_names_a_field_as_replace_got_it() -> None:
-    """It was ``flow``, the key of a file."""
+    """The error named ``flow``, the key of a file."""
     with pytest.raises(vm.FieldError, match=r"^flows: \[\] is not allowed; at least one group"):
         MIXED.replace(flows=())
 

@@ -339,7 +339,7 @@ def test_alpha_and_beta_that_move_together_are_one_error():
 
 
 def test_a_field_that_the_model_ignores_is_told():
-    """Its slope is 0, as if nothing depended on it."""
+    """The slope in this field is 0, as if nothing depended on the field."""
     name = "link.loss"
     assert "no-random-loss" not in [each.name for each in vm.predict(MIXED, "minicycle").broken]
     slopes = vm.sensitivity(MIXED, "minicycle", name)

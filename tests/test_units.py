@@ -324,7 +324,7 @@ def test_tables_write_rates_of_fast_links_without_an_exponent(
     ],
 )
 def test_messages_count_the_tables_of_a_file_from_1(field: str, said: str) -> None:
-    """They counted from 0, but tables of flows from 1."""
+    """Earlier some messages counted the tables from 0, and others from 1."""
     error = FieldError(field, 5, "something else").in_file("a.toml")
     assert str(error) == f"a.toml, {said}: 5 is not allowed; something else"
     assert error.field == field

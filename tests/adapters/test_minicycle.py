@@ -12,7 +12,7 @@ from vegasmodel.report.tables import notes
 
 @pytest.mark.parametrize("beta", [3.0, 6.0])
 def test_minicycle_solves_no_cycle_twice(monkeypatch, beta):
-    """It solved each once more to say which hypotheses hold in it."""
+    """Earlier the model solved each cycle once more, to say which hypotheses hold in it."""
     solved = []
     whole = minicycle.minicycle.solve
     monkeypatch.setattr(
@@ -25,7 +25,7 @@ def test_minicycle_solves_no_cycle_twice(monkeypatch, beta):
 
 @pytest.mark.parametrize(("beta", "times"), [(3.0, 0), (6.0, 1)])
 def test_minicycle_computes_the_first_window_only_where_it_decides(monkeypatch, beta, times):
-    """It took most of the time, and has no effect unless a whole range of windows is steady."""
+    """This window took most of the time; it counts only if a range of windows is steady."""
     calls = []
     whole = minicycle._start
     monkeypatch.setattr(minicycle, "_start", lambda *told: calls.append(1) or whole(*told))
@@ -56,7 +56,7 @@ def who_loses(**keys):
 @pytest.mark.parametrize("variant", ["ns2", "linux"])
 @pytest.mark.parametrize(("buffer", "grows"), [("5 pkt", True), ("20 pkt", False)])
 def test_without_waits_only_flows_whose_windows_grow_lose(variant, buffer, grows):
-    """It said that ``synchronised-losses`` fails, which it does not assume for these variants.
+    """Earlier the model said that ``synchronised-losses`` fails, which it does not assume here.
 
     In ns-2 with a buffer of 5 packets Vegas lost as often as Reno; with one of 20, never.
     """

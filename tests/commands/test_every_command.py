@@ -158,7 +158,7 @@ def test_an_error_about_an_option_calls_a_number_a_number(
 def test_an_error_names_the_argument_as_the_help_does(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It was ``paper`` and ``map``, or click's own error, which did not say what is allowed."""
+    """Errors named ``paper`` and ``map``, or were click's, which did not say what is allowed."""
     assert run(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""

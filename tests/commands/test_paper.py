@@ -51,7 +51,7 @@ def test_paper_shows_the_records_of_one_verdict(
 def test_help_names_every_simulator_that_a_live_run_starts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Those of the stored runs, which ``--live`` makes again."""
+    """They are the simulators of the stored runs, which ``--live`` makes again."""
     stored = json.loads(FILE.read_text(encoding="utf-8"))["runs"].values()
     simulators = {entry["engine"].split()[0] for entry in stored}
     assert len(simulators) > 1

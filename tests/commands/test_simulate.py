@@ -127,7 +127,7 @@ def test_simulate_convert_and_read_back(capsys: pytest.CaptureFixture[str], tmp_
 def test_simulate_says_for_which_flow_an_assumption_does_not_hold(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """It named the assumption only; ``predict`` names the flow, too."""
+    """``simulate`` named only the assumption; ``predict`` names the flow, too."""
     path = tmp_path / "slow.toml"
     flows = [vm.Flow("reno", "50 ms", access="800 kbit/s", name="modem"), vm.Flow("vegas", "50 ms")]
     path.write_text(vm.Scenario([vm.Link("1 Mbit/s", buffer=20)], flows).to_toml())

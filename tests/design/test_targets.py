@@ -59,7 +59,7 @@ def test_a_share_of_several_groups(whom: str) -> None:
 
 
 def test_a_ratio_of_several_groups() -> None:
-    """It divides the mean throughput of a flow on one side by that on the other."""
+    """The ratio divides the mean throughput of a flow on one side by that on the other."""
     base = mixed(FAR).replace({"flow.far.count": 3, "flow.far.rtt": "90 ms"})
     p = vm.predict(base.replace({"link.buffer": 25}), "fluid")
     rates = np.asarray(p.throughput)  # vegas, reno, three of far

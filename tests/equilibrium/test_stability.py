@@ -276,7 +276,7 @@ count = 3
 
 
 def test_a_boundary_at_one_value_of_the_second_field_is_found():
-    """It lies between two of the values of the RTT at which the weight is scanned."""
+    """This value lies between two of the values of the RTT at which the weight is scanned."""
     case = vm.Scenario.from_toml(RED_MIXED)
     over = {"link.queue.weight": (1e-3, 0.01), "flow.rtt": (0.02, 0.5)}
     (curve,) = vm.stability_boundary(case, over).curves

@@ -65,7 +65,7 @@ def test_the_range_of_rest_is_narrower_by_the_waves_of_all_windows():
     ],
 )
 def test_a_window_rests_beyond_its_threshold_by_what_rounds_gives(given, which, side):
-    """It rests above alpha if other flows push its backlog up, and below beta if they push down."""
+    """The window rests above alpha if other flows push its backlog up, else below beta."""
     s = alone(given, 2000.0, variant="paper")
     flow = s.flows[which]
     fluid, rounds = (backlogs(vm.predict(s, m), s)[which] for m in ("fluid", "rounds"))

@@ -177,7 +177,10 @@ def test_no_answer_is_said():
 
 
 def test_without_a_period_there_are_no_losses_per_period(monkeypatch):
-    """It gave the losses of a run over many overflows. No motion returns to within less than 0."""
+    """Earlier the result had the losses of a run over many overflows.
+
+    No motion returns to within less than 0.
+    """
     monkeypatch.setattr(return_map, "CLOSE", -1.0)
     answer = limit_cycle(scenario([vegas(), reno()]))
     assert (answer.kind, answer.status) == ("neither found", "done")

@@ -78,7 +78,7 @@ def test_cubic_of_linux_is_no_slower_than_its_reno() -> None:
 
 
 def test_cubic_of_ns2_competes_with_the_reno_of_another_beta() -> None:
-    """Its beta is set to 717/1024 when beta_scale is computed already, from 819/1024 (0.8).
+    """CUBIC's beta is set to 717/1024 when beta_scale is computed already, from 819/1024 (0.8).
 
     So RFC 9438 4.3 gives 3 (1 - 0.8)/(1 + 0.8) = 1/3 of a packet a round trip.
     """

@@ -88,7 +88,7 @@ def test_vegas_that_knows_basertt_starts_as_in_ns2() -> None:
 
 
 def test_ns2_never_times_the_first_packet_of_vegas() -> None:
-    """Its RTT is 0.3 s; that of the second, 0.01 s behind the other flow's packet, is 0.39 s."""
+    """The first packet's RTT is 0.3 s; that of the second, behind another flow's, is 0.39 s."""
     late, early = (exact("vegas", 0.3, name=n, variant="ns2") for n in ("late", "early"))
     scenario = Scenario((Link(10.0),), (late, early), run=Run(0.7, 0.5))
     base = run(scenario, starts=np.array([0.29, 0.0])).base

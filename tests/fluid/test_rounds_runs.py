@@ -68,7 +68,7 @@ def test_a_half_that_differs_by_more_than_chance_does_not_suffice() -> None:
 
 @pytest.mark.parametrize("slow", [1, 2, 3])
 def test_a_slow_beginning_is_not_chance(slow: int) -> None:
-    """It is most of the scatter of all pieces, so this scatter would hide it."""
+    """The slow beginning is most of the scatter of all pieces, which would hide it."""
     pieces = np.tile([1.01, 0.99], 6)[:, None]
     assert scatter.half_suffices(pieces)
     pieces[:slow] *= 0.4

@@ -116,7 +116,7 @@ def test_where_acks_and_packets_meet(
 
 
 def test_round_trips_that_all_but_differ_by_whole_service_times() -> None:
-    """Those of the second and the fourth flow differ by 287.00001, which is not a tie.
+    """The RTTs of the second and the fourth flow differ by 287.00001, which is not a tie.
 
     No rounding reverses this order.  ns-2's values are from 20 runs.
     """

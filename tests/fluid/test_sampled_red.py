@@ -230,7 +230,7 @@ def test_packets_that_red_drops_in_a_step_do_not_wait_after_it() -> None:
 def test_at_red_a_sender_hears_of_a_loss_when_three_later_packets_have_returned(
     *, alike: bool
 ) -> None:
-    """They follow the lost packet back to back if all RTTs are equal, else at the flow's rate."""
+    """The three packets follow the lost one back to back at equal RTTs, else at the flow's rate."""
     flows, state = train(1.0, 1.0, red_average=50.0, red_waiting=40.0, red_count=1.0)
     flows["at_red"], flows["in_train"], flows["in_flight"] = True, alike, 20.0
     arrive(flows, state, bottleneck(weight=1e-9))

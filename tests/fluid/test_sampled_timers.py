@@ -348,7 +348,7 @@ def _needed(flows: Table[Sender], state: Table[LinkState]) -> float:
 
 @pytest.mark.parametrize(("variant", "packets"), [("ns2", 1.0), ("linux", 3.0)])
 def test_only_ns2s_vegas_has_a_fine_timer(variant: str, packets: float) -> None:
-    """It has expired at the first duplicate ACK if 10 packets are in flight.
+    """The fine timer has expired at the first duplicate ACK if 10 packets are in flight.
 
     Linux waits for three packets sent later (``tcp_rack_detect_loss``).
     """

@@ -393,7 +393,7 @@ def test_a_mean_that_is_not_precise_comes_with_the_number_of_runs_to_ask_for() -
 
 
 def test_a_flow_that_has_a_throughput_in_some_runs_only_needs_more_of_them() -> None:
-    """It ends before the warm-up in one run of three; a mean over the other two says little."""
+    """The flow ends before the warm-up in one run of three; the mean of two runs says little."""
     flows = (Flow("reno", 0.05), Flow("cubic", 0.15, size=700.0))
     scenario = Scenario((Link(700.0, buffer=35.0),), flows, run=Run(30.0, 10.0))
     rates = np.array([[700.0, 75.0], [705.0, np.nan], [702.0, 74.0]])

@@ -24,7 +24,7 @@ def late(rtts, alphas, capacity, every=4.0, duration=120.0):
 
 @pytest.mark.parametrize(("capacity", "rtt", "left"), [(3000.0, 0.06, 56.0), (900.0, 0.05, 28.0)])
 def test_slow_start_ends_by_the_queue_of_its_own_bursts(capacity, rtt, left):
-    """Its mean packet waits for a quarter of the window W: W (W/4)/(B + W/4) packets of backlog.
+    """A mean packet waits for a quarter of the window W: a backlog of W (W/4)/(B + W/4) packets.
 
     With B = 180 packets this is 1.4 for W = 32 and 5.2 for W = 64, rounded to 1 and 5, and gamma is
     1. With B = 45 it is 1.2 for W = 16 and 4.8 for W = 32. 7/8 of the window are left.

@@ -124,7 +124,7 @@ def test_a_window_below_zero_after_a_loss_is_refused(model):
     ],
 )
 def test_fluid_ends_if_a_law_enlarges_its_window_without_bound(rules, said):
-    """It dropped all packets of the window one by one, for hours."""
+    """Earlier ``fluid`` dropped all packets of the window one by one, for hours."""
     vm.register_law("boundless", **rules)
     case = scenario("boundless", "reno", "ns2", buffer=40.0)
     found = vm.predict(case, "fluid")
@@ -148,7 +148,7 @@ def test_the_error_asks_a_boundless_law_with_the_backlog_that_it_saw():
 
 
 def test_fluid_pauses_for_ctrl_c_after_many_drops_too(monkeypatch):
-    """Its pauses counted time steps, and not the packets that it drops in each of them."""
+    """Earlier its pauses counted only time steps, not the packets dropped in each step."""
     pieces = []
     monkeypatch.setattr(pauses.threads, "check", lambda: pieces.append(1))
     vm.register_law("greedy", lambda f: 1e5)

@@ -123,7 +123,7 @@ def test_rules_of_a_loss_are_asked_by_rounds():
 
 @pytest.mark.parametrize("model", ["rounds", "fluid"])
 def test_a_law_sees_how_many_round_trips_have_passed_since_its_start(model):
-    """It grows for 30 round trips, from 10 packets.
+    """The window grows for 30 round trips, from 10 packets.
 
     From N packets to N + 1 it needs N + 1/2 ACKs, so it grows to 39 in 29.7 round trips.
     """

@@ -182,7 +182,7 @@ def test_what_cannot_be_a_law_is_one_line():
     "name", ["My Law!", "my law", " own", "a/b", "-x", "a=b", "a.b", "", "a" * 61]
 )
 def test_the_name_of_a_law_has_letters_digits_and_hyphens(name):
-    """It is the name of a flow and a part of texts such as ``ratio:a/b=1`` and ``flow.a.alpha``."""
+    """A law names flows, and stands in texts such as ``ratio:a/b=1`` and ``flow.a.alpha``."""
     with pytest.raises(FieldError, match=r"^law: .* is not allowed; .*such as my-law$"):
         vm.register_law(name, lambda f: 1.0)
 

@@ -152,7 +152,7 @@ def ns2_events(delayed, lost=(), nodes=("0", "1", "2", "3"), packets=300):
 @pytest.mark.parametrize("lost", [(), range(20, 300, 30)])
 @pytest.mark.parametrize("nodes", [("0", "1", "2", "3"), ("1", "2")])
 def test_event_traces_of_ns2_tell_whether_acks_are_delayed(delayed, lost, nodes, tmp_path):
-    """Also the trace of the bottleneck alone, which lacks the source and the sink."""
+    """Even the trace of the bottleneck alone does, which lacks the source and the sink."""
     (tmp_path / "out.tr").write_text(ns2_events(delayed, lost, nodes))
     trace = read(tmp_path / "out.tr")
     (found,) = ack_delays(trace).values()

@@ -119,7 +119,7 @@ def test_the_first_row_of_a_csv_table_gives_only_its_counts(tmp_path):
 
 @pytest.mark.parametrize("column", ["rtt_us", "minrtt_us", "vegas_baseRTT_us"])
 def test_a_kernel_s_rtt_before_the_first_sample_is_unknown(column, tmp_path):
-    """Its smoothed RTT is then 0, the baseRTT of its Vegas 2**31 - 1, and its minrtt 2**32 - 1."""
+    """The smoothed RTT is then 0, the baseRTT of its Vegas 2**31 - 1, and its minrtt 2**32 - 1."""
     table = f"time,flow,cwnd,bytes_acked,snd_mss,{column}\n0,a,9,0,1000,0\n"
     before = [0, 2**31 - 1, 2**32 - 1, 2**32 - 2]
     table += "".join(f"{k},a,9,{k}000,1000,{us}\n" for k, us in enumerate(before, start=1))

@@ -78,7 +78,7 @@ def test_a_link_may_carry_more_bytes_than_32_bits_count() -> None:
 
 
 def test_the_load_counts_delivered_data_as_in_the_models() -> None:
-    """It counted the ACKs of reverse flows, too, so a model of the same rates had another load."""
+    """Earlier the load of ns-2 counted ACKs of reverse flows, too, and that of models did not."""
     both = VEGAS + VEGAS.replace("[[flow]]", '[[flow]]\nname = "back"\ndirection = "reverse"')
     p = run(LINK.replace("20", "200") + both + RUN)
     ahead, back = p.throughput / 1080

@@ -41,7 +41,7 @@ def test_the_range_of_a_least_rtt_has_the_true_one_in_95_of_100_cases(kind):
 
 
 def test_the_range_of_a_sources_own_least_rtt_is_that_of_its_last_two_values():
-    """Its values are a running minimum: 40.5 ms, then 40.2 ms; 40.2 - 19 * 0.3 = 34.5 ms."""
+    """The values are a running minimum: 40.5 ms, then 40.2 ms; 40.2 - 19 * 0.3 = 34.5 ms."""
     own = np.array([[0.0405], [0.0405], [0.0402], [0.0402], [0.0402]])
     (found,) = estimate(make("linux", np.arange(1.0, 6.0), ["a"], {"base_rtt": own})).rtt.values()
     assert (found.low, found.value) == pytest.approx((0.034499, 0.0402))
@@ -49,7 +49,7 @@ def test_the_range_of_a_sources_own_least_rtt_is_that_of_its_last_two_values():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_rtts_that_differ_by_chance_are_written_as_one(seed):
-    """So ``minicycle``, which has one RTT for all flows, predicts from the file."""
+    """``minicycle``, which has one RTT for all flows, then predicts from the file."""
     trace = measured([0.06, 0.06], seed=seed)
     least = trace.known("rtt_min").min(axis=0)
     assert least[0] != least[1]

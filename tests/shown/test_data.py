@@ -94,7 +94,7 @@ def test_a_dataset_has_names_and_units() -> None:
 
 
 def test_a_dataset_has_the_names_and_units_of_a_sweep() -> None:
-    """So that one program can read both."""
+    """One program can then read both."""
     grid = vm.sweep(S, {"link.buffer": [5.0, 6.0]}, "equilibrium")
     data = P.to_xarray()
     beside = set(data.data_vars) - {"acks", "retransmits", "throughput_low", "throughput_high"}

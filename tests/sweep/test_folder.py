@@ -192,7 +192,7 @@ def test_a_sweep_does_not_go_on_with_an_edited_law(
     capsys: pytest.CaptureFixture[str],
     no_laws: None,
 ) -> None:
-    """But it goes on if only a comment or a law that it does not use has changed."""
+    """The sweep goes on if only a comment, or a law that it does not use, has changed."""
     monkeypatch.chdir(place)
     assert with_own_law(place, OWN.format(**FIRST) + UNUSED.format(1)) == 0
     laws._files.clear()  # as in a new process
@@ -236,7 +236,7 @@ def test_a_sweep_with_a_law_of_unknown_code_is_not_continued(place: Path, no_law
 def test_the_first_difference_from_another_sweep_is_shown(
     first: str, then: str, said: str, place: Path
 ) -> None:
-    """Also if the two lists begin alike, and are longer than the message."""
+    """In one case the two lists begin alike, and are longer than the message."""
     vm.sweep(mixed(), [f"link.buffer={first}"], "minicycle", place / "a.zarr")
     with pytest.raises(FieldError, match=said):
         vm.sweep(mixed(), [f"link.buffer={then}"], "minicycle", place / "a.zarr")

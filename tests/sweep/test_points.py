@@ -286,7 +286,7 @@ def test_fields_of_several_parts() -> None:
 
 
 def test_a_buffer_in_bandwidth_delay_products_follows_the_rtt() -> None:
-    """It does in the file and along an axis."""
+    """The buffer does so in the file and along an axis."""
     text = file_of("paper").replace('"20 pkt"', '"0.5 BDP"')
     base = vm.Scenario.from_toml(text)
     data = vm.sweep(base, ["flow.rtt=40ms,60ms,80ms"], "minicycle")
@@ -373,7 +373,7 @@ def test_the_error_of_a_share_counts_that_one_gets_what_the_other_loses() -> Non
 
 
 def test_a_flow_that_sends_after_the_warm_up_in_some_runs_only_is_not_certain() -> None:
-    """Its 700 packets last past the warm-up in one run of five; in the others it delivers none."""
+    """The flow's 700 packets outlast the warm-up in one run of five; else it delivers none."""
     flows = (
         vm.Flow("reno", 0.05, name="reno", variant="ns2"),
         vm.Flow("cubic", 0.15, name="cubic", size=700.0, variant="ns2"),
