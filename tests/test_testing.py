@@ -51,6 +51,7 @@ def test_closed_forms_keep_the_invariants(s: vm.Scenario) -> None:
         ({"throughput": np.array([5.0])}, "one throughput a flow"),
         ({"loss_rate": np.array([1.5, 0.0])}, "probability"),
         ({"base_rtt": np.array([0.0, 1.0])}, "baseRTT"),
+        ({"rtt_mean": np.array([0.11, 0.0999])}, "a mean RTT is at least"),
         ({"throughput": None, "applicable": False}, "says why"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 import vegasmodel as vm
 from tests.fluid.scenes import reno, scenario, vegas
 from vegasmodel.scenario import Flow, Red
+from vegasmodel.testing import invariants
 
 RED = Red(5.0, 15.0, 0.1)
 
@@ -105,3 +106,12 @@ def test_a_link_whose_queue_is_never_empty_delivers_its_capacity():
     assert busy.sum() > 1000
     carried = np.diff(total)[busy]
     np.testing.assert_allclose(carried, case.links[0].capacity * data.time.values[1], rtol=1e-9)
+
+
+def test_no_mean_rtt_is_below_the_rtt_with_empty_queues():
+    """The link idles for 80 % of the time, so even an error of 0.1 % is more than the queue."""
+    flows = [ns2("sack", 0.384, name="late", start=3.8), ns2("sack", 0.3945, count=2)]
+    case = scenario(flows, 2400.0, 26.0, 60.0, 20.0).replace({"run.runs": 1})
+    found = vm.predict(case, "fluid")
+    assert found.utilization[0] < 0.2
+    invariants.check(found)

@@ -99,6 +99,8 @@ def check(prediction: Prediction) -> None:
     - No link carries more than its capacity, within the error of ``counting``. The model
       ``arrivals-bonald`` is exempt, because its printed formula does not satisfy this.
     - Each baseRTT is positive, and each loss rate lies between 0 and 1.
+    - No mean RTT is below the RTT with empty queues, if the propagation delay is constant
+      (``delay_noise`` is 0).  A measurement is exempt: it may contain smaller packets.
     """
     if not prediction.applicable:
         assert prediction.throughput is None, "an answer that is not applicable has no throughput"
@@ -119,6 +121,12 @@ def check(prediction: Prediction) -> None:
     if prediction.loss_rate is not None:
         known = prediction.loss_rate[np.isfinite(prediction.loss_rate)]
         assert np.all((known >= 0) & (known <= 1)), "a loss rate is a probability"
+    if prediction.rtt_mean is not None and prediction.model in MODELS:
+        members = prediction.scenario.members
+        least = np.array([-np.inf if m.flow.delay_noise else m.rtt for m in members])
+        mean = prediction.rtt_mean
+        enough = mean >= least * (1.0 - SUM_TOLERANCE)
+        assert np.all(np.isnan(mean) | enough), "a mean RTT is at least that with empty queues"
 
 
 @kinds.checked

@@ -301,7 +301,8 @@ def march(
                     record[j, 2 * n + 1 + i] += within
                 out.delivered[i] += 0.5 * h * (flow.delivery_rate + rate)
                 out.window[i] += h * flow.in_flight
-                out.moving[i] += h * moving(flow)
+                at_first = flow.delivery_rate * (flow.rtt + s)  # the packets when the step began
+                out.moving[i] += 0.5 * h * (at_first + moving(flow))
                 out.active[i] += h
                 flow.delay_sum += 0.5 * flow.sent * (now.delay - s)
                 before = flow.cwnd
