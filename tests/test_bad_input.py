@@ -353,6 +353,12 @@ def test_single_brackets_that_are_no_toml_are_named(
             "key link: {'capacity': '250 pkt/s'} is not allowed; "
             "a list of tables: write [[link]], not [link]\n",
         ),
+        (
+            "[[flow]]",
+            '[link.drops]\nflow = "vegas"\npackets = [1]\n[[flow]]',
+            "link 1, key drops: {'flow': 'vegas', 'packets': [1]} is not allowed; "
+            "a list of tables: write [[link.drops]], not [link.drops]\n",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["predict", "compare"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -69,7 +70,8 @@ class Tables:
         (``units.told``).
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
-            hint = f": write [[{where}]], not [{where}]" if isinstance(value, Mapping) else ""
+            heading = re.sub(r"\[\d+\]", "", where)  # link.drops, if the field is link[0].drops
+            hint = f": write [[{heading}]], not [{heading}]" if isinstance(value, Mapping) else ""
             raise FieldError(where, value, f"a list of tables{hint}")
         return tuple(
             row if isinstance(row, self.cls) else read(self.cls, row, f"{where}[{i}]", packet_size)
