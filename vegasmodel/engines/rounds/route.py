@@ -178,25 +178,25 @@ def _acks_meet(scenario: Scenario, name: str) -> bool:
 
     The link ``name`` has the only queue that data packets cross. The wait is short, but it decides
     whose next packet reaches the bottleneck first. Only ACKs of flows with different RTTs are
-    considered. The result is False if packets differ in size. Otherwise it is True in two cases:
+    considered. The result is True in two cases:
 
-    - The halves of two flows' RTTs, modulo the transmission time of a data packet, differ by less
-      than the transmission time of an ACK. While the link is busy, packets leave it one
-      transmission time apart, and their ACKs return to it half an RTT later. So the ACKs of these
-      two flows meet.
+    - All packets have the same size, and the halves of two flows' RTTs, modulo the transmission
+      time of a data packet, differ by less than the transmission time of an ACK. While the link is
+      busy, packets leave it one transmission time apart, and their ACKs return to it half an RTT
+      later. So the ACKs of these two flows meet.
     - The buffer is smaller than the bandwidth-delay product (of the longest RTT), so that the link
       is sometimes idle. After each idle time, packets leave at other times than before, so the ACKs
       of any two flows may meet. To save time, this case counts only if the bandwidth-delay product
       plus the buffer is at most ``FEW_PACKETS`` packets.
     """
-    if len({work(scenario, group) for group in scenario.flows}) > 1:
-        return False  # ACKs do not meet again and again
     link = next(link for link in scenario.links if link.name == name)
     ack = scenario.ack_size / scenario.packet_size
     halves = np.unique([member.rtt / 2.0 * link.capacity for member in scenario.members])
     pipe = 2.0 * halves[-1]
     if len(halves) > 1 and link.buffer < pipe and pipe + link.buffer <= FEW_PACKETS:
         return True
+    if len({work(scenario, group) for group in scenario.flows}) > 1:
+        return False  # ACKs of the same two flows do not meet again and again
     apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
     return len(halves) > 1 and bool(np.any(apart < ack))
 
