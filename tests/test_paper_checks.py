@@ -618,16 +618,13 @@ def test_summary_counts(checks: list[Check]) -> None:
 
 
 def test_models_against_packets(judged: Judged, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every family has stored runs; the best model of each is first.
-
-    The scenarios of a family differ in a number or two, so every third one is enough.
-    """
+    """Every family has stored runs; the best model of each is first."""
     from paper_checks import models
     from paper_checks.models import families, markdown, rows
     from vegasmodel.predictor import CLOSED_FORMS
 
     monkeypatch.setattr(models, "asked", lambda paper, _: list(judged.asked[paper].values()))
-    scenarios = {name: group[::3] for name, group in families().items()}
+    scenarios = families()
     found = rows(Runs(), CLOSED_FORMS, scenarios)
     assert {row.model for row in found} >= {"arrivals", "bands", "minicycle", "random-loss"}
     for one, other in itertools.pairwise(found):
