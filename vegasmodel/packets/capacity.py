@@ -115,7 +115,8 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
 def _starts(trace: Trace) -> Floats:
     """When each flow starts, and the end of the interval of its first delivery: [flow, 2].
 
-    The times are in s from the trace's begin: 0 and infinite where they are unknown.
+    The times are in s from the trace's begin. An unknown start is 0, and an unknown end of
+    the interval is infinite.
     """
     firsts, delivered = trace.known("first"), trace.known("throughput")
     starts = np.zeros((len(trace.flows), 2))

@@ -32,7 +32,7 @@ class TraceError(FieldError):
 
     @classmethod
     def unreadable(cls, path: str | Path, reason: str) -> TraceError:
-        """The error for a file that cannot be opened or read for ``reason``, which it states."""
+        """The error that says that a file cannot be opened or read, and gives ``reason``."""
         name = Path(path).name or str(path)
         error = cls(path, "", name, "a readable file")
         error.args = (f"{printable(str(path))}: {show(name)} cannot be read; {reason}",)
