@@ -128,7 +128,7 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
 
 
 def _at_any_queue(losses: list[_Loss]) -> bool:
-    """Whether most of these losses came while the queue was not full.
+    """Whether most of the losses in a trace came while the queue was not full.
 
     If packets are lost at random, whatever the queue, the delay just before a loss is like that of
     any packet.  Its rank among the delays of all packets is then 1/2 on average.  If packets are

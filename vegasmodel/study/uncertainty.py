@@ -227,9 +227,10 @@ def _broken(scenario: Scenario, model: str, inputs: Sequence[Input], by: float) 
 def _numbers(
     scenario: Scenario, name: str, where: str = "field", also: Sequence[str] = ()
 ) -> tuple[tuple[Field, ...], tuple[float, ...]]:
-    """The field with this name in each link or group that it belongs to, and its values there.
+    """The field called ``name``, split into one for each link or group of flows, and their values.
 
-    ``fields.find`` explains ``where`` and ``also``.
+    For example, ``flow.rtt`` becomes ``flow.a.rtt`` and ``flow.b.rtt``. A field that belongs to one
+    link or group only, or to none, is not split. ``fields.find`` explains ``where`` and ``also``.
 
     Raises ``FieldError`` for a field that takes only whole numbers or words, and for a value that
     is not a finite number.

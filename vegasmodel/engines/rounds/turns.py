@@ -164,10 +164,10 @@ def _end_transmission(link: Queue) -> None:
 
 @jit
 def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
-    """Send on the groups at the head of the queue that need no transmission.
+    """Send on the groups of packets at the head of the queue that need no transmission.
 
-    They consist of ACKs that have no size (``join`` says which these are), or only of lost packets.
-    Returns False if the memory for packets in flight is full.
+    Such a group consists of ACKs without size (``join`` says which ACKs have none), or only of
+    lost packets. Returns False if the memory for packets in flight is full.
     """
     store, fits = net.hops[link.store], True
     while store.count > 0:
