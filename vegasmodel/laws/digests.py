@@ -32,8 +32,8 @@ def of(*values: Any) -> str:
     Equal values have the same digest in every process.  A function's digest depends on its code, on
     the Python functions that it calls, and on the values that it reads from global variables, from
     an enclosing function and from modules, such as ``settings.GAIN``.  The digest does not depend
-    on comments, on names of local variables, or on the place of the code in a file.  But another
-    version of Python may give another digest, because it translates the code in another way.
+    on comments, on names of local variables, or on the place of the code in a file.  But with
+    another version of Python the digest may differ, because that compiles the code differently.
     """
     return hashlib.sha256(_told(values, []).encode()).hexdigest()[:16]
 

@@ -189,7 +189,11 @@ def _several(whom: str, scenario: Scenario, text: str) -> tuple[str, ...]:
 
 
 def _named(part: str, scenario: Scenario, text: str) -> list[str]:
-    """The names of the ``[[flow]]`` tables that ``part`` means: a single name, or ``law:LAW``."""
+    """The names of the ``[[flow]]`` tables that ``part`` stands for.
+
+    ``part`` is the name of one table, or ``law:LAW``, which stands for all tables with this law.
+    ``text`` is the whole target, such as ``share:a+b=0.3``, for the error message.
+    """
     names = [group.name for group in scenario.flows]
     ratio = text.startswith("ratio")
     if part in names:

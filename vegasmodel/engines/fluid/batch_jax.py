@@ -106,8 +106,9 @@ def _compiled(
 ) -> tuple[Callable[[Batch], Any], Callable[[Batch, float, Any, int], Any]]:
     """Two compiled functions: one makes the scenarios' initial states, the other advances them.
 
-    The second one calls ``_pass`` a given number of times for each scenario, or fewer times if the
-    scenario ends before.
+    The second one advances each scenario by a given number of passes; in most passes it makes one
+    step (``_pass``). It makes fewer passes if the scenario reaches the end of its run before.
+    ``losers`` says which flows lose packets at an overflow (``_lose``).
     """
 
     def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:

@@ -88,7 +88,7 @@ def enlarge(net: Net, h: Hop, head: int, count: int) -> int:
     """Double the ring buffer of hop ``h``, unless it has its largest size or no memory is left.
 
     A hop is one queue on a flow's path. Its ring buffer holds ``count`` groups of packets, the
-    first of them at the index ``head``. Returns the index of the first group after the change. Ring
+    first of them at the index ``head``. Returns the index that this group has afterwards. Ring
     buffers begin small, because small ones stay in the processor's cache.
     """
     places, start = min(2 * h.places, h.most), net.free[0]
