@@ -27,10 +27,29 @@ def test_an_alpha_by_minrtt_says_that_it_may_be_a_packet_too_high(column, doubte
     assert ("up to a packet too high" in found.how) is doubted
 
 
+def test_an_alpha_of_a_backlog_that_varies_is_doubtful():
+    """A window that rises from 20 to 60 and falls again, as Reno's, and one that rests near 25."""
+    times = np.arange(1.0, 401.0)
+    saw = 20.0 + 40.0 * (times % 50.0) / 50.0
+    windows = np.stack([saw, 25.0 + np.sin(times)], axis=1)
+    rtts = np.stack(
+        [0.02 * saw / 20.0, np.full(times.size, 0.025)], axis=1
+    )  # the link carries 1000
+    rtts[0] = 0.02
+    trace = make("csv", times, ["saw", "rests"], {"window": windows, "rtt": rtts})
+    found = estimate(trace).alpha
+    assert found["saw"].value == pytest.approx(20.0, rel=0.05)
+    assert "doubtful" in found["saw"].how
+    assert "the source may run another law" in found["saw"].how
+    assert found["rests"].value == pytest.approx(5.0, rel=0.05)
+    assert "doubtful" not in found["rests"].how
+
+
 def test_a_capacity_is_estimated_from_the_time_in_which_all_throughputs_are_known():
     rates = np.tile([600.0, 400.0], (40, 1))
     found = estimate(gappy(rates, slice(None, None, 2))).capacity
     assert (found.low, found.value, found.high) == pytest.approx((1000.0,) * 3)
+    assert "the capacity may be larger if the link idles, or if the link carries other" in found.how
     assert estimate(gappy(rates, (slice(None), 1))).capacity.value == pytest.approx(600.0)
     rates[:20, 0] = rates[20:, 1] = math.nan
     assert estimate(gappy(rates, slice(0))).capacity is None

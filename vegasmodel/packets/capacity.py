@@ -37,7 +37,7 @@ PERIODS = 10  # times ``RUN`` packets: with fewer packets, one stall of a host m
 NEARLY = 0.9  # the part of the intervals that counts as nearly all of them
 LATE = 0.01  # rates that differ by a smaller part count as equal: a busy period may have idle ends
 LARGER = "the capacity may be larger"
-OTHERS = "if it carries other traffic, which the trace does not hold"
+OTHERS = "if the link carries other traffic, which the trace does not hold"
 
 
 def bottleneck(trace: Trace) -> int | None:
@@ -74,7 +74,8 @@ def capacity_of(trace: Trace) -> Estimate | None:
     if not rates.max(initial=0.0) > 0:
         return None
     middle, value = np.quantile(rates, [0.5, 0.9])
-    how = f"largest throughput of all flows together; {LARGER} if the link idles, or {OTHERS}"
+    how = "throughput of all flows together, which a tenth of the intervals exceed; "
+    how += f"{LARGER} if the link idles, or {OTHERS}"
     return Estimate(float(value), float(middle), float(rates.max()), "pkt/s", how)
 
 

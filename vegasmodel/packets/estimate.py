@@ -25,6 +25,7 @@ __all__ = ["Estimate", "Estimates", "estimate", "first_windows"]
 
 NEAR = 2  # packets by which the queues that two flows meet may differ
 TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
+MOST_VARIED = 4.0  # packets between the quartiles of the backlog of a Vegas source at rest
 CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
@@ -271,6 +272,10 @@ def _alphas(
 
     The baseRTT is the source's own value if the trace has one.  Otherwise it is the flow's smallest
     RTT, from ``bases``.
+
+    The window of a Vegas source at rest varies by about two packets to either side
+    (``engines/fluid/late_decisions.py``).  If the lower and the upper quartile of the backlog
+    differ by more than ``MOST_VARIED``, the text ``how`` doubts that the source is one.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:
@@ -293,6 +298,10 @@ def _alphas(
         low, middle, high = np.quantile(backlog, [0.25, 0.5, 0.75])
         how = "W (RTT - baseRTT) / baseRTT" if name in over_base else "W (RTT - baseRTT) / RTT"
         how += ", second half; between alpha and beta if the source is Vegas"
+        if high - low > MOST_VARIED:
+            how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
+            how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
+            how += "another law"
         if "minrtt" in trace.provenance.get("base_rtt", ""):  # not Vegas's own baseRTT
             how += "; up to a packet too high if minrtt is the RTT of the SYN, which is small"
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
