@@ -100,6 +100,29 @@ def test_a_late_flow_that_finds_only_a_few_packets_is_told():
         assert broken(together, "equilibrium") == set()  # no flow finds a queue
 
 
+def test_waves_of_earlier_windows_are_told_where_a_late_flow_finds_their_trough():
+    """Five flows, 150 s apart: in ``rounds`` the last gets 791 packets/s, by the closed forms 981.
+
+    Each earlier window moves the queue by two packets to either side, because Vegas decides late.
+    One packet less would change a rate by only 5 % of the mean rate. ns-2's Vegas rounds its
+    backlog, so its windows rest. Where alpha < beta, they rest with the variant ``paper``, too.
+    """
+    run = {"duration": "1200 s", "warmup": "800 s"}
+
+    def said(model, **keys):
+        flow = {"law": "vegas", "rtt": "100 ms", "alpha": 5, "beta": 5, "variant": "paper"} | keys
+        group = {**flow, "count": 5, "start": {"every": "150 s"}}
+        s = scenario(group, capacity="2400 pkt/s", run=run)
+        return [a for a in vm.predict(s, model).assumptions if a.name == "many-packets-queued"]
+
+    for model in ("equilibrium", "arrivals", "network", "bands"):
+        [found] = said(model)
+        assert found.holds is False
+        assert "with up to 2 packets less in the queue" in found.detail
+    assert [a.holds for a in said("equilibrium", variant="ns2")] == [True]
+    assert said("bands", beta=7) == said("bands", variant="ns2") == []
+
+
 def test_starts_too_near_to_one_another_are_told():
     slow = {**VEGAS, "rtt": "300 ms"}
     group = {**slow, "count": 2, "start": {"every": "2 s"}}
@@ -159,7 +182,7 @@ def test_given_over_estimates_are_part_of_what_others_measure():
     ]
     s = scenario(*flows, capacity="300 pkt/s", run={"duration": "900 s", "warmup": "400 s"})
     p = vm.predict(s, "equilibrium")
-    assert broken(s, "equilibrium") == set()
+    assert broken(s, "equilibrium") == {"many-packets-queued"}  # ``rounds`` gives the last 137
     np.testing.assert_allclose(p.throughput, continuous.run(s).throughput, rtol=1e-6)
     np.testing.assert_allclose(p.throughput, vm.predict(s, "network").throughput, rtol=1e-9)
 

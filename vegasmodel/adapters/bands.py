@@ -15,6 +15,7 @@ from vegasmodel.adapters.arrivals import arrive, quasi_static
 from vegasmodel.adapters.common import column, rtts, threshold
 from vegasmodel.equilibrium import bands as threshold_bands
 from vegasmodel.equilibrium import secular
+from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -69,12 +70,30 @@ def bands(scenario: Scenario) -> Prediction:
         base_rtt=rtt + x,
         assumptions=(
             only_vegas.fits(scenario, x_high, rests, c * high.delay_range[1]),
+            *_one_equilibrium(scenario, x, middle.rates, float(middle.delay), edges),
             *_bases_of_equilibria(scenario),
             rest.together(scenario),
             *only_vegas.hypotheses(scenario, middle.rates, one_threshold=False),
             only_vegas.settled(scenario, rests, edges[1]),
         ),
     )
+
+
+def _one_equilibrium(
+    scenario: Scenario, x: Floats, rates: Floats, delay: float, edges: tuple[Floats, Floats]
+) -> list[Assumption]:
+    """The assumption ``many-packets-queued`` of ``bands`` (``only_vegas.many_packets``).
+
+    It is tested only if no flow has a range of backlogs, so that there is one equilibrium.
+    Otherwise the ranges of the rates are mostly wider than the effect of a few packets, and the
+    result is an empty list.
+
+    ``x`` [n] are the over-estimates of baseRTT in s, ``rates`` [n] the rates in pkt/s, and
+    ``delay`` the queueing delay in s. ``edges`` are the ends of the ranges of backlogs, packets.
+    """
+    if not np.array_equal(*edges):
+        return []
+    return [only_vegas.many_packets(scenario, x, rates, delay)]
 
 
 def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:

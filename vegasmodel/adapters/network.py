@@ -10,7 +10,7 @@ import itertools
 
 import numpy as np
 
-from vegasmodel.adapters import rest, waits
+from vegasmodel.adapters import only_vegas, rest, waits
 from vegasmodel.adapters.common import (
     MIDDLE,
     column,
@@ -72,7 +72,13 @@ def answer(scenario: Scenario) -> Prediction:
         queue_mean=queue,
         assumptions=(
             _fits(scenario, x, rests, used, queues),
-            rest.many_packets(scenario, _solver(routing, capacity, alpha), narrow, state.rates),
+            rest.many_packets(
+                scenario,
+                _solver(routing, capacity, alpha),
+                narrow,
+                state.rates,
+                waves=only_vegas.waves_found(scenario),
+            ),
             rest.together(scenario),
             *_hypotheses(scenario),
             waits.small_bursts(scenario, state.rates),

@@ -80,17 +80,18 @@ def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) 
 def many_packets(
     scenario: Scenario, x: Floats, rates: Floats, delay: float, *, simulated: bool = False
 ) -> Assumption:
-    """The assumption that one packet more or less in the queue hardly changes the rates.
+    """The assumption that a few packets more or less in the queue hardly change the rates.
 
-    ``rest.many_packets`` tests it. For the test each flow keeps its present backlog. This backlog
-    follows from the flow's rate in ``rates`` (pkt/s [n]), its over-estimate of baseRTT in ``x`` (s
-    [n]), and the queueing delay ``delay`` (s). The test compares ``rates`` with rates that the
-    equations give for one packet less in the queue.
+    ``rest.many_packets`` tests it, with the waves of ``waves_found``. For the test each flow keeps
+    its present backlog. This backlog follows from the flow's rate in ``rates`` (pkt/s [n]), its
+    over-estimate of baseRTT in ``x`` (s [n]), and the queueing delay ``delay`` (s). The test
+    compares ``rates`` with the rates that the equations give for fewer packets in the queue.
 
     If ``rates`` are those of a simulation (``simulated``), they differ from those of the equations
     for other reasons, too. Then the equations give both rates that are compared. In the simulation,
     trains of packets may make late flows find shorter queues than those of the steady states
-    (``rest.dips``). Both rates are then those with these shorter queues.
+    (``rest.dips``). Both rates are then those with these shorter queues. The simulation contains
+    the waves, so only one packet less is tested.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")
@@ -98,12 +99,29 @@ def many_packets(
     base = x if STACKS[equation(scenario)].backlog_over_base else delay
     kept = rates * (rtt + delay) * (delay - x) / (rtt + base)
     solve = _solver(scenario, kept)
-    less = np.zeros(x.size)
-    if simulated:
-        less = rest.dips(scenario, solve, x)
-        _, found = rest.follow(scenario, solve, less)
-        rates = found[-1].windows / (rtt + found[-1].delays)
+    if not simulated:
+        return rest.many_packets(scenario, solve, c, rates, waves=waves_found(scenario))
+    less = rest.dips(scenario, solve, x)
+    _, found = rest.follow(scenario, solve, less)
+    rates = found[-1].windows / (rtt + found[-1].delays)
     return rest.many_packets(scenario, solve, c, rates, less)
+
+
+def waves_found(scenario: Scenario) -> Floats:
+    """By how much the queueing delay that late flows find is below its mean, s [n].
+
+    Vegas decides late, so a window with alpha = beta rises and falls for ever, and moves the queue
+    (``engines/fluid/late_decisions.py``). This is derived for a link on which all flows are Vegas
+    flows with the variant ``paper``. For all others the result is 0, because ns-2's and Linux's
+    Vegas rounds its backlog, and its windows rest.
+    """
+    alone = reason_against(scenario) is None and len({m.start for m in scenario.members}) > 1
+    if not (alone and STACKS[scenario.flows[0].variant].real_numbers):
+        return np.zeros(len(scenario.members))
+    from vegasmodel.engines.fluid.continuous import flows_of  # only where it is needed
+
+    found: Floats = flows_of(scenario, trains=True).less_found
+    return found
 
 
 def _alone(scenario: Scenario) -> bool:

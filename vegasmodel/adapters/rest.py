@@ -193,8 +193,9 @@ def many_packets(
     c: Floats,
     rates: Floats,
     less: Floats | float = 0.0,
+    waves: Floats | float = 0.0,
 ) -> Assumption:
-    """The assumption that one packet more or less in the queue hardly changes the rates.
+    """The assumption that a few packets more or less in the queue hardly change the rates.
 
     The baseRTT of a flow is the least RTT that it measures.  In the equations it is the mean RTT of
     the steady state at the flow's start.  But a queue of whole packets varies, most of all if
@@ -202,13 +203,18 @@ def many_packets(
     more than ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet
     less in the queue.
 
+    The windows of earlier flows may also move the queue up and down.  Then ``waves`` (s, [n]) is by
+    how much the least queueing delay that each flow finds is below its mean.  Single packets and
+    these waves are independent, so their squares add up, and each flow finds so much less.
+
     In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by ``less``
     (s, [n]), because trains of packets make the queue vary.
 
     ``c`` [n] is the capacity of the slowest link on each flow's path, pkt/s, and ``rates`` [n] are
     the rates.  ``solve`` computes a steady state, as for ``follow``.
     """
-    _, found = follow(scenario, solve, less + 1.0 / c)
+    change_of_delay = np.hypot(1.0 / c, waves)
+    _, found = follow(scenario, solve, less + change_of_delay)
     with np.errstate(invalid="ignore"):
         other = found[-1].windows / (rtts(scenario) + found[-1].delays)
         change = np.abs(other - rates) / rates.mean()
@@ -216,8 +222,10 @@ def many_packets(
         return Assumption("many-packets-queued", None, "these flows have no steady state")
     worst = int(np.argmax(change))
     holds = bool(change[worst] <= NOTABLE)
+    most = float((change_of_delay * c).max())
+    packets = "one packet less" if most == 1.0 else f"up to {most:.2g} packets less"
     detail = (
-        "with one packet less in the queue that each late flow finds, "
+        f"with {packets} in the queue that each late flow finds, "
         f"{scenario.members[worst].name} would get {other[worst]:.4g} pkt/s, not {rates[worst]:.4g}"
     )
     return Assumption("many-packets-queued", holds, "" if holds else detail)

@@ -134,6 +134,7 @@ EXPLANATIONS = MappingProxyType(
             ),
             _meanings(
                 "infinite-buffer",
+                "many-packets-queued",
                 "quasi-static",
                 "queue-empties-at-start",
                 *_COMMON,

@@ -48,7 +48,10 @@ ASSUMPTIONS = MappingProxyType(
         "losses-end-growth": "each loss-based window meets losses or a limit, so it does not grow "
         "for ever",
         "many-packets-queued": "flows that start late find so many packets queued that one "
-        "more or less hardly changes the rates; `fluid` tests it only if all flows are Vegas flows "
+        "more or less hardly changes the rates; with the variant `paper` and alpha = beta, the "
+        "windows of earlier flows move the queue up and down, by a few packets, and the closed "
+        "forms count these, too; `bands` tests it only if there is one equilibrium, and `fluid` "
+        "only if all flows are Vegas flows "
         "that lose no packets and send in the whole measured time, without random starts, and "
         "below their `max_window`; RTTs must differ, or the variant be `paper`",
         "mean-field": "only one flow uses the link; with several flows the model leaves out "
