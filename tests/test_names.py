@@ -82,14 +82,3 @@ def test_no_code_asks_for_a_name(room: str) -> None:
         for line, name in asked(ast.parse(path.read_text()))
     ]
     assert not found, "\n".join(found)
-
-
-def test_two_files_of_rounds_know_of_buffers() -> None:
-    """``route`` computes how many packets can wait, ``queue`` compares; the rest asks them."""
-    readers = {
-        path.name
-        for path in (ROOT / "engines/rounds").glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Attribute) and node.attr == "buffer"
-    }
-    assert readers == {"route.py", "queue.py"}

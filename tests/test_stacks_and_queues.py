@@ -231,16 +231,23 @@ def test_every_source_has_one_limit_of_the_buffer(variant: str) -> None:
         assert any(x.startswith("shape 0 forward") and "limit_ 27" in x for x in lines)
 
 
-def test_two_files_of_rounds_read_a_buffer() -> None:
-    """``route.py`` asks how many packets can wait; ``queue.py`` compares the queue with this."""
-    folder = Path(routes.__code__.co_filename).parent
-    readers = {
-        path.name
-        for path in folder.glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Attribute) and node.attr == "buffer"
-    }
-    assert readers == {"queue.py", "route.py"}
+def test_few_files_of_rounds_know_of_buffers() -> None:
+    """``route.py`` asks how many packets can wait; ``queue.py`` compares the queue with this.
+
+    ``ack_queues.py`` asks only whether a link and its buffer hold few packets.
+    """
+
+    def readers(name: str) -> set[str]:
+        folder = Path(routes.__code__.co_filename).parent
+        return {
+            path.name
+            for path in folder.glob("*.py")
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Attribute) and node.attr == name
+        }
+
+    assert readers("room") == {"route.py"}
+    assert readers("buffer") == {"ack_queues.py", "queue.py"}
 
 
 def test_annotations_name_every_stack() -> None:

@@ -3,13 +3,8 @@
 A link has one queue in each direction in which data packets cross it. (With the Rate-Delay services
 of Podlesny and Williamson it has two, one for each class of flows.) ACKs that cross the link in
 this direction pass through the same queue. If only ACKs cross the link in a direction, it has no
-queue there, and delays the ACKs by a constant time.
-
-In three cases the link nevertheless has a queue, for ACKs alone (``_ack_queues``). In the first
-case, ACKs may arrive faster than the link sends them. In the second case, ACKs are large, and those
-of different flows may arrive at the same time, so that some of them have to wait. In the third
-case, the links of the scenario behave as in ns-2, and ACKs of two flows often arrive at the link at
-the same time. Even if ACKs are small, the order in which they leave then matters.
+queue there, and delays the ACKs by a constant time. In three cases the link nevertheless has a
+queue, for ACKs alone (``ack_queues.py``).
 
 A flow with slow access links crosses two more queues (``access.py``): first the queue of its access
 link at the sender, and last the queue of its access link at the receiver. A flow whose delay has
@@ -34,7 +29,9 @@ from vegasmodel.engines.rounds.access import (
     is_slow,
     queues_at_sender,
 )
+from vegasmodel.engines.rounds.ack_queues import ack_queues, other
 from vegasmodel.engines.rounds.classes import Key, class_record, class_stores, share_changes
+from vegasmodel.engines.rounds.clocks import clocks
 from vegasmodel.engines.rounds.state import DROPTAIL, HOP, LINK, RED
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Red, Scenario
@@ -42,14 +39,11 @@ from vegasmodel.scenario.placement import (
     access_leg,
     empty_rtt,
     link_stack,
-    links_where_acks_wait,
     queue_of,
     to_first_link,
     work,
 )
 
-BISECTIONS = 40
-FEW_PACKETS = 256  # BDP plus buffer up to which it matters most which packet comes first
 INSTANT = 1e-8  # packets: if a queue serves less between two moments, they count as one instant
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 
@@ -76,7 +70,7 @@ class Routes:
     hops: NDArray[np.void]  # ``state.HOP``: those of Rate-Delay classes, then each flow's in a row
     first: NDArray[np.int64]  # [flow] index of its first hop
     shares: Floats  # ``state.Net.shares``
-    longest: float  # seconds that an interval of arrivals may last (``_clocks``)
+    longest: float  # seconds that an interval of arrivals may last (``clocks.clocks``)
 
     @property
     def data_queues(self) -> int:
@@ -84,11 +78,6 @@ class Routes:
         hops = self.hops[self.first[0] :]
         found = set(hops["link"][hops["data"] == 1])
         return len([k for k in found if self.keys[k][1] not in ENDS])
-
-
-def other(direction: str) -> str:
-    """The opposite of a link's direction: "reverse" for "forward", and "forward" for "reverse"."""
-    return "reverse" if direction == "forward" else "forward"
 
 
 def _key(link: Link, direction: str, group: Flow) -> Key:
@@ -112,7 +101,7 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
         for link in scenario.path(group):
             for service in link.queue.services:  # also a class without flows: it lends its share
                 found.setdefault((link.name, group.direction, service), len(found))
-    for key in _ack_queues(scenario, found):
+    for key in ack_queues(scenario, found):
         found[key] = len(found)
     queued = [queues_at_sender(scenario, group) for group in scenario.flows]
     slow = [is_slow(scenario, group) for group in scenario.flows]
@@ -121,84 +110,6 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
             if there[member.group]:
                 found[member.name, end, ""] = len(found)
     return found
-
-
-def _ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The keys (link, direction, class) of the queues for ACKs alone, where links need them.
-
-    A link needs one if ACKs may wait there for long (``links_where_acks_wait``). It also needs one
-    if ACKs of two flows often arrive there at the same time (``_meetings``). At other links ACKs
-    are only delayed by a constant time.
-    """
-    data = {(name, direction) for name, direction, _ in queues}
-    slow = [
-        (link.name, other(direction), "")
-        for link, direction in links_where_acks_wait(scenario)
-        if (link.name, other(direction)) not in data
-    ]
-    return list(dict.fromkeys([*slow, *_meetings(scenario, queues)]))
-
-
-def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The keys of the queues for ACKs that links need because ACKs often meet there, as in ns-2.
-
-    ACKs of two flows meet if they arrive at a link at the same time. One of them then has to wait
-    in a queue. The result is empty if every sender waits a random time before it sends, or if the
-    links of the scenario do not behave as in ns-2.
-
-    If data cross only one queue, ``_acks_meet`` decides. In a network of several links, the times
-    at which packets leave a link shift whenever another link has been idle. So the ACKs of any two
-    flows may meet. To save time, a link of such a network gets a queue for ACKs only if its
-    bandwidth-delay product plus its buffer is at most ``FEW_PACKETS`` packets. This product is the
-    capacity times the longest RTT of the flows on the link.
-    """
-    if not link_stack(scenario).scheduled_ties:
-        return []
-    if all(scenario.jitter(group) > 0 for group in scenario.flows):
-        return []  # because of the waits, ACKs do not meet often
-    if len(queues) == 1:
-        ((name, direction, _),) = queues
-        meet = direction == "forward" and _acks_meet(scenario, name)
-        return [(name, "reverse", "")] if meet else []
-    found = []
-    for link in scenario.links:
-        key = (link.name, "reverse", "")
-        users = [m for m in scenario.members if link in scenario.path(m.flow)]
-        ways = {direction for name, direction, _ in queues if name == link.name}
-        if ways != {"forward"} or len(users) < 2:
-            continue
-        pipe = link.capacity * max(member.rtt for member in users)
-        if pipe + link.buffer <= FEW_PACKETS:
-            found.append(key)
-    return found
-
-
-def _acks_meet(scenario: Scenario, name: str) -> bool:
-    """Whether ACKs of two flows often meet at a link on the way back, so that one has to wait.
-
-    The link ``name`` has the only queue that data packets cross. The wait is short, but it decides
-    whose next packet reaches the bottleneck first. Only ACKs of flows with different RTTs are
-    considered. The result is True in two cases:
-
-    - All packets have the same size, and the halves of two flows' RTTs, modulo the transmission
-      time of a data packet, differ by less than the transmission time of an ACK. While the link is
-      busy, packets leave it one transmission time apart, and their ACKs return to it half an RTT
-      later. So the ACKs of these two flows meet.
-    - The buffer is smaller than the bandwidth-delay product (of the longest RTT), so that the link
-      is sometimes idle. After each idle time, packets leave at other times than before, so the ACKs
-      of any two flows may meet. To save time, this case counts only if the bandwidth-delay product
-      plus the buffer is at most ``FEW_PACKETS`` packets.
-    """
-    link = next(link for link in scenario.links if link.name == name)
-    ack = scenario.ack_size / scenario.packet_size
-    halves = np.unique([member.rtt / 2.0 * link.capacity for member in scenario.members])
-    pipe = 2.0 * halves[-1]
-    if len(halves) > 1 and link.buffer < pipe and pipe + link.buffer <= FEW_PACKETS:
-        return True
-    if len({work(scenario, group) for group in scenario.flows}) > 1:
-        return False  # ACKs of the same two flows do not meet again and again
-    apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
-    return len(halves) > 1 and bool(np.any(apart < ack))
 
 
 def _plain(capacity: float, room: float, record: NDArray[np.void]) -> None:
@@ -329,7 +240,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     else:  # elsewhere events do not fall on exactly the same instant
         hops["wire"] = 0.0
     _sizes(links, hops)
-    span, shift = _clocks(links, hops, starts, step)
+    span, shift = clocks(links, hops, starts, step)
     links["shift"] = shift
     stores = class_stores(links, hops)
     hops = np.concatenate([stores, hops])
@@ -407,67 +318,3 @@ def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
         link["mixed"] = len(works) > 1
         link["largest"] = link["packets_per_work"] = 1.0 / max(works, default=1.0)
         link["smallest"] = 1.0 / min(works, default=1.0)
-
-
-def _clocks(
-    links: NDArray[np.void], hops: NDArray[np.void], first: NDArray[np.int64], step: float
-) -> tuple[float, Floats]:
-    """The greatest length of an interval of arrivals, and the lag of each queue, both in seconds.
-
-    The simulator handles packets that arrive evenly over an interval as one event, at the
-    interval's end. Only then does it know which of them are lost. But the first packet may reach
-    the next queue before that. So the next queue must be simulated later, with a lag behind the
-    simulation's clock.
-
-    Let the interval last S seconds, and let the next queue be d seconds away. Then the lag must
-    grow by at least S - d from one queue to the next. The queues of a flow form a cycle, because
-    ACKs return to the sender. So lags that meet all these conditions exist only if S is at most the
-    mean of d over each cycle of queues.
-
-    The function finds the largest such S. It returns S/1.5 as the greatest length, because an
-    interval may last 1.5 times as long as intended (``acks.portion``). If ``step``, the desired
-    length, is shorter, it returns ``step``. With a single queue the length is not limited, and the
-    lag is 0.
-    """
-    if len(links) == 1:
-        return math.inf, np.zeros(1)
-    target = np.roll(hops["link"], -1)
-    ends = np.append(first[1:], len(hops)) - 1
-    target[ends] = hops["link"][first]
-    # the classes of a Rate-Delay link share a clock
-    clock = np.arange(len(links))
-    paired = links["partner"] >= 0
-    clock[paired] = np.minimum(clock[paired], links["partner"][paired])
-    source, target_clock = clock[hops["link"]], clock[target]
-    shifts = _shifts(source, target_clock, hops["to_next"], 1.5 * step, len(links))
-    if shifts is not None:
-        return step, shifts[clock]
-    low, high = 0.0, 1.5 * step
-    best = np.zeros(len(links))
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        shifts = _shifts(source, target_clock, hops["to_next"], middle, len(links))
-        if shifts is None:
-            high = middle
-        else:
-            low, best = middle, shifts
-    return low / 1.5, best[clock]
-
-
-def _shifts(
-    source: NDArray[np.int64], target: NDArray[np.int64], gaps: Floats, span: float, n: int
-) -> Floats | None:
-    """The least time by which each of ``n`` queues must lag behind the simulation's clock, seconds.
-
-    From each queue in ``source`` to the queue that follows it, in ``target``, the lag must grow by
-    at least ``span`` - ``gaps``. Here ``span`` is the length of an interval, and ``gaps`` are the
-    delays between the queues, both in seconds (S and d in ``_clocks``, which gives the reason). The
-    method is the Bellman-Ford algorithm. Returns None if no lags meet these conditions.
-    """
-    shift = np.zeros(n)
-    for _ in range(n + 1):
-        before = shift.copy()
-        np.maximum.at(shift, target, shift[source] + (span - gaps))
-        if np.array_equal(before, shift):
-            return shift
-    return None

@@ -8,7 +8,7 @@ queue must not yet have been simulated beyond this packet's arrival.
 
 So each queue has a clock of its own, which runs ``Queue.shift`` seconds behind the simulation's
 clock. The shift is large enough for intervals of up to 1.5 times ``Sender.longest_stretch``
-seconds, and no interval is longer (``route._clocks``).
+seconds, and no interval is longer (``clocks.py``).
 """
 
 # mypy: disable-error-code="no-any-return"
