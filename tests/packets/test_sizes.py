@@ -87,3 +87,58 @@ def test_an_estimated_capacity_is_in_the_scenarios_packets():
     found, (capacity,) = complete(table, trace(packet_size=1500.0))
     assert capacity.key == "link[0].capacity"
     assert found.links[0].capacity == pytest.approx(3 * 79.5)
+
+
+def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_size():
+    """A link of 500 kB/s is busy from 5 to 15 s, at first with packets of 500 B, then of 1000 B.
+
+    In packets of 500 B its capacity is 1000 pkt/s.  The mean packet in the trace has 769 B.
+    """
+    rates = np.zeros((20, 2))
+    rates[5:8, 0], rates[8:15, 1] = 1000.0, 500.0
+    figures = {
+        "throughput": rates,
+        "served": rates.sum(axis=1, keepdims=True),
+        "queue": np.where(rates.sum(axis=1, keepdims=True) > 0, 3.0, 1.0),
+        "packet_size": [500.0, 1000.0],
+    }
+    seen = make("ns2", np.arange(1.0, 21.0), ["vegas", "reno"], figures, links=["bottleneck"])
+    table = {
+        "packet_size": "500 B",
+        "link": [{"buffer": "20 pkt"}],
+        "flow": [
+            {"law": "vegas", "rtt": "50 ms", "alpha": 3},
+            {"law": "reno", "rtt": "50 ms", "packet_size": "1000 B"},
+        ],
+        "run": {"duration": "20 s", "warmup": "2 s"},
+    }
+    from vegasmodel.packets.completion import complete
+
+    found, (capacity,) = complete(table, seen)
+    assert capacity.high == np.inf
+    assert "a lower bound; all packets count as the smallest, as they differ" in capacity.how
+    assert 990.0 < found.links[0].capacity <= 1000.0
+
+
+def test_a_lower_bound_counts_large_packets_by_their_bytes():
+    """Of 500 pkt/s nearly all have 1500 B: the link carries at least these bytes."""
+    rates = np.tile([1.0, 499.0], (20, 1))
+    rates[7:9] = [1.0, 399.0]
+    figures = {"throughput": rates, "packet_size": [100.0, 1500.0]}
+    figures["rtt"] = np.full((20, 2), 0.05)
+    figures["retransmits"] = np.zeros((20, 2))
+    seen = make("pcap", np.arange(1.0, 21.0), ["vegas", "reno"], figures)
+    table = {
+        "packet_size": "1500 B",
+        "link": [{"buffer": "20 pkt"}],
+        "flow": [
+            {"law": "vegas", "rtt": "50 ms", "alpha": 3, "packet_size": "100 B"},
+            {"law": "reno", "rtt": "50 ms"},
+        ],
+        "run": {"duration": "20 s", "warmup": "2 s"},
+    }
+    from vegasmodel.packets.completion import complete
+
+    found, (capacity,) = complete(table, seen)
+    assert capacity.how == "all bytes that the flows deliver in the trace: a lower bound"
+    assert 488.0 <= found.links[0].capacity <= 500.0

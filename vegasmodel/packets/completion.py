@@ -36,6 +36,7 @@ import numpy as np
 
 from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
+from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
 from vegasmodel.packets.estimate import Estimates, estimate
 from vegasmodel.packets.estimated import Estimate
@@ -107,7 +108,7 @@ def _estimates(
     }
     stated = None
     if len(draft.links) == 1 and capacity_stated:
-        stated = draft.links[0].capacity / _mean_size(trace, order, draft)
+        stated = draft.links[0].capacity / (_mean_size(trace, order, draft) or 1.0)
     known = estimate(trace, over_base, stated)
     return dataclasses.replace(known, capacity=_by_bytes(known.capacity, trace, order, draft))
 
@@ -191,27 +192,49 @@ def _by_bytes(
     ``found`` is the estimate in packets of any size per second: it counts a small packet as much as
     a large one. It is returned unchanged if all flows have packets of ``packet_size``, or if the
     trace tells no throughputs. For each flow of the scenario, ``order`` has its index in the trace.
+
+    A lower bound comes from one part of the trace, in which all packets may have been small. So it
+    is converted by the size of the smallest packets. All bytes that the flows deliver, divided by
+    the length of the trace, are a lower bound, too. The result is the larger one of the two.
     """
     part = _mean_size(trace, order, draft)
-    if found is None or part == 1.0:
+    if found is None or part is None:
         return found
-    how = f"{found.how}; counted by bytes, as packets differ in size"
-    value, low, high = (part * each for each in (found.value, found.low, found.high))
-    return dataclasses.replace(found, value=value, low=low, high=high, how=how)
+    if not math.isinf(found.high):
+        how = f"{found.how}; counted by bytes, as packets differ in size"
+        value, low, high = (part * each for each in (found.value, found.low, found.high))
+        return dataclasses.replace(found, value=value, low=low, high=high, how=how)
+    packets, sizes = _delivered(trace, order, draft)
+    by_smallest = found.value * float(sizes[packets > 0].min())
+    in_all = float(packets @ sizes) / float(trace.edges[-1] - trace.edges[0])
+    value, how = by_smallest, f"{found.how}; all packets count as the smallest, as they differ"
+    if in_all > value:
+        value, how = in_all, "all bytes that the flows deliver in the trace: a lower bound"
+    return dataclasses.replace(found, value=value, low=value, how=how)
 
 
-def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float:
+def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float | None:
     """The mean size of the packets in the trace, divided by the scenario's ``packet_size``.
 
-    It is 1 if the trace tells no throughputs. For each flow of the scenario, ``order`` has its
-    index in the trace.
+    It is ``None`` if all flows have packets of this size, or if the trace tells no throughputs.
+    For each flow of the scenario, ``order`` has its index in the trace.
     """
-    delivered = packets_in_all(trace)
-    sizes = np.array([draft.size_of(member.flow) for member in draft.members])
-    if delivered is None or np.all(sizes == draft.packet_size):
-        return 1.0
-    packets = np.nan_to_num(delivered[list(order)])
-    return float(packets @ sizes / packets.sum() / draft.packet_size) if packets.sum() > 0 else 1.0
+    packets, sizes = _delivered(trace, order, draft)
+    if np.all(sizes == 1.0) or not packets.sum() > 0:
+        return None
+    return float(packets @ sizes / packets.sum())
+
+
+def _delivered(trace: Trace, order: Sequence[int], draft: Scenario) -> tuple[Floats, Floats]:
+    """The number of packets that each flow delivers, and their size by ``packet_size``: [flow].
+
+    The numbers are 0 where the trace does not tell them. For each flow of the scenario, ``order``
+    has its index in the trace.
+    """
+    sizes = np.array([draft.size_of(member.flow) for member in draft.members], dtype=float)
+    packets = packets_in_all(trace)
+    known = np.zeros(len(sizes)) if packets is None else np.nan_to_num(packets[list(order)])
+    return known, sizes / draft.packet_size
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
