@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -239,3 +240,66 @@ def test_the_assumptions_that_do_not_hold_are_named(
     assert counts == {
         name: sum(name in names for names in broken.values()) for name in broken[5.0] | broken[20.0]
     }
+
+
+def test_json_has_a_row_for_each_point_as_the_printed_table_has(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=20,30", "--model", "minicycle"]
+    line += ["--over", "flow.vegas.beta=2,3", "--out", str(place / "m.zarr"), "--json"]
+    assert run(line) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["fields"] for row in rows] == [
+        {"link.buffer": buffer, "flow.vegas.beta": beta} for buffer in (20, 30) for beta in (2, 3)
+    ]
+    p = vm.predict(mixed().replace({"link.buffer": 30, "flow.vegas.beta": 3}), "minicycle")
+    assert rows[3]["groups"]["vegas"]["share"] == pytest.approx(p.shares["vegas"])
+    assert rows[3]["groups"]["reno"]["throughput_pps"] == pytest.approx(p.throughput[1])
+    assert rows[3]["links"]["bottleneck"]["utilization"] == pytest.approx(p.utilization[0])
+    assert rows[3]["broken"] == [each.name for each in p.broken]
+    assert rows[0]["status"] == "values not allowed together"
+    assert rows[0]["groups"]["vegas"]["share"] is None
+    assert "at least alpha" in rows[0]["reason"]
+    many = ["sweep", str(place / "s.toml"), "--over", "link.buffer=1:40:1", "--json"]
+    many += ["--model", "minicycle", "--out", str(place / "many.zarr")]
+    assert run(many) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] is None
+
+
+def test_a_csv_table_has_a_row_for_each_point(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = ["sweep", str(place / "s.toml"), "--over", "flow.rtt=60ms,80ms", "--model", "fluid"]
+    line += ["--over", "flow.vegas.count=2,3", "--out", str(place / "m.zarr")]
+    assert run([*line, "--csv", str(place / "table.csv")]) == 0
+    capsys.readouterr()
+    with (place / "table.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["flow.rtt, s"], row["flow.vegas.count"]) for row in rows] == [
+        (rtt, count) for rtt in ("0.06", "0.08") for count in ("2", "3")
+    ]
+    for row in rows:
+        flows = [float(row["vegas mean pkt/s"])] * int(row["flow.vegas.count"])
+        total = sum(flows) + float(row["reno mean pkt/s"])
+        assert float(row["vegas share"]) == pytest.approx(sum(flows) / total)
+        assert float(row["bottleneck load"]) == pytest.approx(total / 1080.0, rel=1e-6)
+        assert row["status"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "said"),
+    [
+        ("--out", "table.csv", "the name of a folder; --csv FILE writes a table"),
+        ("--csv", "table.xlsx", "a path ending in .csv in a folder that exists"),
+    ],
+)
+def test_a_table_is_no_folder(
+    place: Path, capsys: pytest.CaptureFixture[str], option: str, name: str, said: str
+) -> None:
+    """``--out table.csv`` made a folder of this name."""
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=20,30", "--model", "minicycle"]
+    line += ["--out", str(place / "m.zarr"), option, str(place / name)]
+    assert run(line if option == "--csv" else [*line[:-4], *line[-2:]]) == 2
+    assert said in capsys.readouterr().err
+    assert not (place / name).exists()
+    assert not (place / "m.zarr").exists()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vegasmodel.command_line import inputs, not_held
+from vegasmodel.command_line import inputs, not_held, sweep_rows
 from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
@@ -30,6 +30,9 @@ MAX_FLOWS_SHOWN = 5  # flows with a column of shares in the printed table
 
 
 MAX_REASONS = 3  # of missing answers
+
+
+TABLES = (".csv", ".tsv", ".xlsx", ".json", ".parquet", ".txt")  # no names of a Zarr folder
 
 
 TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
@@ -72,6 +75,9 @@ ONE_RUN = (
     help="local, or dask to compute on a cluster.",
 )
 @click.option("--scheduler", help="Address tcp://... of a Dask cluster. Default: a local cluster.")
+@click.option(
+    "--csv", type=inputs.FILE, help="Also write a table with a row for each point (.csv)."
+)
 @inputs.plot
 @click.option("--map-of", metavar="GROUP", help="Group of the map of --plot. Default: the first.")
 @inputs.laws
@@ -85,6 +91,7 @@ def sweep(
     seed: int,
     engine: str,
     scheduler: str | None,
+    csv: Path | None,
     plot: Path | None,
     map_of: str | None,
     laws: tuple[Path, ...],
@@ -95,8 +102,9 @@ def sweep(
     The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
     the command is interrupted, the same command continues where it stopped.  The variable status of
     the results marks points at which the model predicts nothing.  A share is a part of all bytes
-    delivered.  With one field, --plot draws a line for each group's share.  With two, it draws a
-    map of the share of the first group, or of the group that --map-of names.
+    delivered.  --csv writes a table that spreadsheets read.  With one field, --plot draws a line
+    for each group's share.  With two, it draws a map of the share of the first group, or of the
+    group that --map-of names.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -109,6 +117,10 @@ def sweep(
     from vegasmodel.study.sweep import sweep as over_grid
 
     inputs.check_picture(plot)
+    if csv is not None:
+        console.output_path(csv, "--csv", (".csv",))
+    if out.suffix.lower() in TABLES:
+        raise FieldError("--out", str(out), "the name of a folder; --csv FILE writes a table")
     if plot is not None and (draw is not None or len(over) > 2):
         raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
     began = time.monotonic()
@@ -131,14 +143,17 @@ def sweep(
         )  # fmt: skip
     seconds = time.monotonic() - began
     told = _Told(case, model, out, data, first[0], seconds)
+    fields = [text.partition("=")[0] for text in over]
+    if csv is not None:
+        sweep_rows.write_csv(csv, data, fields, case)
     if plot is not None and told.answered:
         from vegasmodel import plots
 
         plots.save(plots.sweep(data, map_of), plot)
     if json:
-        console.print_json(told.to_json())
+        console.print_json(told.to_json(fields))
     else:
-        told.show([text.partition("=")[0] for text in over])
+        told.show(fields)
     if plot is not None and not told.answered:
         raise Shortfall(f"{plot} is not drawn: no point of the sweep has an answer")
 
@@ -168,8 +183,13 @@ class _Told:
         single = model in ENGINES and case.run.times == 1 and "run.runs" not in data.variables
         self.notes = [ONE_RUN.format(model)] if single and self.answered else []
 
-    def to_json(self) -> dict[str, Any]:
-        """The document that the command prints with the option ``--json``."""
+    def to_json(self, fields: Sequence[str]) -> dict[str, Any]:
+        """The document that the command prints with the option ``--json``.
+
+        ``fields`` are the names of the fields that vary. ``rows`` has an entry for each point, if
+        they are few enough for a printed table, and is ``None`` otherwise.
+        """
+        few = self.points <= MAX_POINTS_SHOWN
         return {
             "scenario": self.case.name,
             "model": self.model,
@@ -181,6 +201,7 @@ class _Told:
             "too_few_runs": self.unsure,
             "broken": self.broken,
             "seconds": self.seconds,
+            "rows": sweep_rows.rows(self.data, fields, self.case) if few else None,
             **({"notes": self.notes} if self.notes else {}),
         }
 
@@ -256,11 +277,8 @@ def _points(
     grid, more = _shares(data, fields, marks, [(name, [i]) for i, name in enumerate(flows)])
     if not more or len(flows) == len(scenario.flows):
         return grid, console.left_out(more, f"{out} has all")
-    groups: list[tuple[str, list[int]]] = []
-    for g, group in enumerate(scenario.flows):
-        places = [i for i, member in enumerate(scenario.members) if member.group == g]
-        name = f"{group.name} ({group.count})" if group.count > 1 else group.name
-        groups.append((name, places))
+    names = [f"{g.name} ({g.count})" if g.count > 1 else g.name for g in scenario.flows]
+    groups = list(zip(names, sweep_rows.places(data, scenario), strict=True))
     grid, more = _shares(data, fields, marks, groups)
     together = (
         f"NAME (N): a group of N flows, with the share of all N together. {out} has each flow's."
