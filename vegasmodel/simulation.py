@@ -66,10 +66,10 @@ def simulate(
       packets;
     - ``rtt`` (time, flow): the round trip of a packet sent at that time, s (in ``delayed``, of the
       packet whose ACK arrives at that time);
-    - ``base_rtt`` (time, flow): the baseRTT that Vegas uses, s.  This is the least RTT that it has
-      seen, or the value that the scenario fixes by ``over_estimate``.  In ``fluid`` and
-      ``delayed`` the least RTT is that of the samples so far.  The value is NaN for other laws,
-      and before the flow starts;
+    - ``base_rtt`` (time, flow): the baseRTT that Vegas or a delay-based law of your own uses, s.
+      This is the least RTT that the flow has seen, or the value that the scenario fixes by
+      ``over_estimate``.  In ``fluid`` and ``delayed`` the least RTT is that of the samples so far.
+      The value is NaN for loss-based laws, and before the flow starts;
     - ``delivered``, ``lost`` (time, flow): packets so far (in ``fluid``, ``delivered`` counts each
       packet that has crossed the link);
     - ``queue`` (time, link): packets that wait to cross a link forward.
@@ -201,7 +201,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "window": window,
         "rate": np.diff(sent, axis=0, prepend=0.0) / step,
         "rtt": rtt,
-        "base_rtt": np.where(_vegas(scenario) & (base < 1e9), base, np.nan),
+        "base_rtt": np.where(_delay_based(scenario) & (base < 1e9), base, np.nan),
         "delivered": delivered,
         "lost": lost,
         "finished": answers.finished(totals),
@@ -294,7 +294,7 @@ def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
 
 
 def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
-    """The baseRTT that each Vegas flow uses at the samples, s; NaN for other laws.
+    """The baseRTT that each delay-based flow uses at the samples, s; NaN for loss-based flows.
 
     ``rtt`` [sample, flow] are the RTTs, and ``sees`` [sample, flow] says whether the flow sees an
     RTT. The baseRTT is the least RTT that the flow has seen so far, unless the scenario fixes it.
@@ -303,11 +303,11 @@ def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
     for i, member in enumerate(scenario.members):
         if not isinstance(member.flow.over_estimate, str):
             base[np.isfinite(base[:, i]), i] = member.rtt + member.flow.over_estimate
-    return np.where(_vegas(scenario) & np.isfinite(base), base, np.nan)
+    return np.where(_delay_based(scenario) & np.isfinite(base), base, np.nan)
 
 
-def _vegas(scenario: Scenario) -> Any:
-    return np.array([member.flow.keeps_backlog for member in scenario.members])
+def _delay_based(scenario: Scenario) -> Any:
+    return np.array([find(member.flow.law).delay_based for member in scenario.members])
 
 
 def limit_cycle(

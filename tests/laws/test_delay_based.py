@@ -54,3 +54,27 @@ def test_the_least_window_is_one_packet(variant, once):
     case = Scenario((Link(500.0),), (exact("down", 0.1, variant=variant),), run=Run(60.0, 20.0))
     throughput = {m: float(vm.predict(case, m).throughput[0]) for m in ("fluid", "rounds")}
     assert throughput["fluid"] == pytest.approx(throughput["rounds"], rel=0.1)
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+def test_simulate_gives_the_base_rtt_of_a_delay_based_law(model):
+    """LEDBAT (RFC 6817) holds the queueing delay at its target, which a late flow measures, too."""
+    target = 0.025
+    vm.register_law(
+        "ledbat",
+        lambda f: 1.0 - (f.rtt - f.base_rtt) / target,
+        delay_based=True,
+        slow_start="none",
+    )
+    flows = (
+        exact("ledbat", 0.06, name="first", variant="ns2"),
+        exact("ledbat", 0.06, name="late", variant="ns2", start=30.0),
+        exact("reno", 0.06, variant="ns2", start=99.0),
+    )
+    case = Scenario((Link(1000.0, buffer=100.0),), flows, run=Run(100.0, 50.0))
+    base = vm.simulate(case, model, samples=1001)["base_rtt"]
+    assert base.sel(flow="late", time=slice(0.0, 29.0)).isnull().all()
+    assert base.sel(flow="reno").isnull().all()
+    measured = base.isel(time=-1)
+    assert float(measured.sel(flow="first")) == pytest.approx(0.06, abs=1e-3)
+    assert float(measured.sel(flow="late")) == pytest.approx(0.06 + target, abs=2e-3)
