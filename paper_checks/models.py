@@ -89,7 +89,7 @@ def family(scenario: Scenario) -> str:
         parts.append("two RTTs")
     if len({member.start for member in scenario.members}) > 2:
         parts.append("arrivals")
-    if vegas and all(flow.over_estimate != "measured" for flow in vegas):
+    if vegas and not any(flow.measures_base for flow in vegas):
         parts.append("true baseRTTs")
     if any(flow.delay_noise for flow in flows):
         parts.append("random delay")

@@ -301,8 +301,8 @@ def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
     """
     base = np.fmin.accumulate(np.where(sees, rtt, np.inf), axis=0)
     for i, member in enumerate(scenario.members):
-        if not isinstance(member.flow.over_estimate, str):
-            base[np.isfinite(base[:, i]), i] = member.rtt + member.flow.over_estimate
+        if not member.flow.measures_base:
+            base[np.isfinite(base[:, i]), i] = member.rtt + float(member.flow.over_estimate)
     return np.where(_delay_based(scenario) & np.isfinite(base), base, np.nan)
 
 

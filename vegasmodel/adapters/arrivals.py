@@ -248,16 +248,15 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 
 def _recursion_is_plain(scenario: Scenario) -> bool:
     groups = scenario.flows
-    return all(g.alpha == g.beta and STACKS[g.variant].real_numbers for g in groups) and all(
-        g.over_estimate == "measured" for g in groups
-    )
+    plain = all(g.alpha == g.beta and STACKS[g.variant].real_numbers for g in groups)
+    return plain and all(g.measures_base for g in groups)
 
 
 def _measured(scenario: Scenario) -> Assumption:
     return only_vegas.brief(
         Assumption(
             "base-rtt-measured",
-            all(g.over_estimate == "measured" for g in scenario.flows),
+            all(g.measures_base for g in scenario.flows),
             "the closed form has its own over-estimates; the given ones are not used",
         )
     )

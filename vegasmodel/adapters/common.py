@@ -95,7 +95,7 @@ def laws_within(scenario: Scenario, laws: Iterable[str]) -> str | None:
 
 def _measures_base(scenario: Scenario) -> bool:
     """Whether some flow keeps a backlog, as Vegas does, and measures its own baseRTT."""
-    return any(g.keeps_backlog and isinstance(g.over_estimate, str) for g in scenario.flows)
+    return any(g.keeps_backlog and g.measures_base for g in scenario.flows)
 
 
 def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumption]:

@@ -232,7 +232,7 @@ def _knows_base(scenario: Scenario, empties: NDArray[np.bool_]) -> NDArray[np.bo
     """
     vegas = [m for m in scenario.members if m.flow.keeps_backlog]
     first = min(m.start for m in scenario.members)
-    at_once = all(m.start == first for m in vegas if m.flow.over_estimate == "measured")
+    at_once = all(m.start == first for m in vegas if m.flow.measures_base)
     return (empties | at_once) & (not _over_estimates(scenario))
 
 

@@ -118,7 +118,7 @@ def _over_estimate(flow: Flow) -> float:
 
     A measured baseRTT is taken as exact, because losses let the link's queue empty now and then.
     """
-    return 0.0 if flow.over_estimate == "measured" else float(flow.over_estimate)
+    return 0.0 if flow.measures_base else float(flow.over_estimate)
 
 
 def _never_full(

@@ -54,7 +54,7 @@ def measures(scenario: Scenario) -> Mask:
 
     For the other flows the scenario gives the over-estimate of baseRTT.
     """
-    return np.array([m.flow.over_estimate == "measured" for m in scenario.members])
+    return np.array([m.flow.measures_base for m in scenario.members])
 
 
 def given(scenario: Scenario) -> Floats:
@@ -267,7 +267,7 @@ def skips_slow_start(flow: Flow, runs: Stack) -> bool:
     In ns-2 a Vegas flow does so if the scenario gives its over-estimate of baseRTT. It then
     measures its baseRTT before it starts, by a few packets alone in the empty network (a probe).
     """
-    return runs.probes_base and flow.over_estimate != "measured"
+    return runs.probes_base and not flow.measures_base
 
 
 def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:

@@ -126,7 +126,7 @@ def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     size = round(scenario.size_of(flow))
     if size <= HEADERS:
         raise FieldError("packet_size", size, f"more than ns-3's headers, {HEADERS} B")
-    if flow.over_estimate != "measured":
+    if not flow.measures_base:
         allowed = '"measured", because no error of baseRTT can be set in ns-3'
         raise FieldError(f"{where}.over_estimate", flow.over_estimate, allowed)
     if flow.delay_noise:

@@ -171,7 +171,7 @@ def _unused_by(group: Flow) -> list[str]:
     verb = "have" if len(given) > 1 else "has"
     said = {
         f"{', '.join(given)} {verb} no effect; {law} has no thresholds.": bool(given),
-        f"over_estimate has no effect; {law} uses no baseRTT.": group.over_estimate != "measured",
+        f"over_estimate has no effect; {law} uses no baseRTT.": not group.measures_base,
     }
     return [f"{group.name}: {line}" for line, true in said.items() if true]
 

@@ -376,6 +376,14 @@ class Flow(Shown):
         return laws.find(self.law).keeps_backlog
 
     @property
+    def measures_base(self) -> bool:
+        """Whether the sender measures its baseRTT, if its congestion control uses one.
+
+        If it does not, the scenario gives the over-estimate of baseRTT in seconds.
+        """
+        return self.over_estimate == "measured"
+
+    @property
     def long_lived(self) -> bool:
         """Whether the flows have data to send until they stop: they start once, of infinite size.
 

@@ -157,7 +157,7 @@ def _group(flow: Flow, packets: bool, trains: bool) -> tuple[float, ...]:
     late = flow.delayed_ack and not vegas
     # Vegas doubles every other round trip (devendictis 2), in Linux every one
     rounds = float(stack.doubling) if vegas else 1.0
-    fixed = 0.0 if isinstance(flow.over_estimate, str) else flow.over_estimate
+    fixed = 0.0 if flow.measures_base else float(flow.over_estimate)
     first = stack.least_window if flow.initial_window is None else flow.initial_window
     return (
         vegas,
@@ -172,7 +172,7 @@ def _group(flow: Flow, packets: bool, trains: bool) -> tuple[float, ...]:
         flow.max_window,
         min(first, flow.max_window),
         1.0 if packets and not vegas else 0.0,
-        vegas and isinstance(flow.over_estimate, str),
+        vegas and flow.measures_base,
         fixed if vegas else 0.0,
         0.0,
     )

@@ -61,8 +61,8 @@ def senders(scenario: Scenario) -> np.ndarray:
     for i, member in enumerate(scenario.members):
         for name, value in rows[member.group].items():
             flows[i][name] = value
-        fixed = member.flow.over_estimate
-        flows[i]["over_estimate"] = math.inf if isinstance(fixed, str) else fixed
+        flow = member.flow
+        flows[i]["over_estimate"] = math.inf if flow.measures_base else flow.over_estimate
         if not (fills or smooth or stack(scenario, member.flow).waits_in_queue):
             flows[i]["wait"] = 0.5 * scenario.jitter(member.flow)
         flows[i]["rtt"] = member.rtt + flows[i]["wait"]
@@ -97,7 +97,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     own = runs.overdue_checks and not runs.real_numbers
     vegas = rules.keeps_backlog
     probed = group.law in runs.own_packets and runs.probes_base
-    probed = probed and not isinstance(group.over_estimate, str)
+    probed = probed and not group.measures_base
     first = group.initial_window or (runs.least_window if probed else runs.first_window)
     late = group.delayed_ack and not (vegas and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
@@ -139,7 +139,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "max_window": group.max_window,
         "initial_window": first,
         "starts_slowly": rules.slow_start != "none" and not probed,
-        "measures_base": isinstance(group.over_estimate, str),
+        "measures_base": group.measures_base,
         "untimed_first": runs.untimed_first and group.law in runs.own_packets,
     }
     if foreign((group.law,)):

@@ -96,7 +96,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record[key] = getattr(group, key)
     if runs.bictcp and law.is_cubic:
         record["decrease"] = round(1024 * group.decrease) / 1024
-    measured = group.over_estimate == "measured"
+    measured = group.measures_base
     record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     ring = runs.stale_ring and law.overdue_checks
     record["places"] = np.floor(group.max_window) if ring else math.inf
