@@ -282,7 +282,7 @@ def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
     from vegasmodel.adapters import common, fluid_assumptions
     from vegasmodel.engines.fluid.continuous import in_packets
 
-    losers = lost[[not find(member.flow.law).delay_based for member in scenario.members]]
+    losers = lost[[not member.flow.delay_based for member in scenario.members]]
     smooth = "windows change at every instant, as in the papers' equations"
     taken = "every sender recovers from a loss within a round trip"
     known = common.left_out(scenario, random_loss=True)

@@ -175,7 +175,7 @@ def one_recovery(
     for the message that explains why the assumption fails.
     """
     alike = set(known)
-    other = [g for g in scenario.flows if g.law not in alike and not find(g.law).delay_based]
+    other = [g for g in scenario.flows if g.law not in alike and not g.delay_based]
     if not other or not lost:
         return Assumption("recovery-as-taken", True)
     told = "; ".join(sorted({_own_recovery(scenario, group) for group in other}))

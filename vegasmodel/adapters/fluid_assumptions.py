@@ -99,7 +99,7 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     several packets of one window: Vegas then waits for its retransmission timer. The equations for
     the other variants contain the recovery. ``losses`` [n] are the flows' numbers of losses.
     """
-    loss_based = np.array([not find(member.flow.law).delay_based for member in scenario.members])
+    loss_based = np.array([not member.flow.delay_based for member in scenario.members])
     lost = papers_only(scenario) and bool(losses[loss_based].any())
     found = one_recovery(scenario, "a loss only cuts the window", lost=lost)
     more = 'with variant = "ns2" or "linux" the equations contain this'
@@ -135,7 +135,7 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     if not hosts.any() and not limited:
         return []
     starts = np.array([member.start for member in members])
-    delay_based = np.array([find(member.flow.law).delay_based for member in members])
+    delay_based = np.array([member.flow.delay_based for member in members])
     moved = (starts > starts.min()) | (scenario.run.start_jitter > 0 and len(members) > 1)
     late = hosts & delay_based & moved
     said = [
@@ -254,7 +254,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     rates = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     chance = run.by_chance or scenario.run.start_jitter > 0.0
     link, members = scenario.links[0], scenario.members
-    losers = [i for i, m in enumerate(members) if not find(m.flow.law).delay_based]
+    losers = [i for i, m in enumerate(members) if not m.flow.delay_based]
     idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
     trains = isinstance(link.queue, DropTail) and len(losers) > 1 and bool(run.losses[losers].any())
     rough = trains and idle > MOST_IDLE
@@ -283,7 +283,7 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """
     members = scenario.members
     losers = [m for m, losses in zip(members, run.losses, strict=True) if losses > 0.0]
-    delay_based = [m for m in losers if find(m.flow.law).delay_based]
+    delay_based = [m for m in losers if m.flow.delay_based]
     whose, which = losers, "of the flows that lose packets, "
     if delay_based and len({m.rtt for m in losers}) == 1:
         whose, which = list(members), f"{delay_based[0].name} loses packets, and "
@@ -409,11 +409,11 @@ def _vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
     window is odd. At a RED queue this matters less, because RED drops packets also while the queue
     is not full.
     """
-    late = [g.name for g in scenario.flows if g.delayed_ack and find(g.law).delay_based]
+    late = [g.name for g in scenario.flows if g.delayed_ack and g.delay_based]
     prompt = [
         member.name
         for member, losses in zip(scenario.members, run.losses, strict=True)
-        if losses > 0.0 and not (member.flow.delayed_ack or find(member.flow.law).delay_based)
+        if losses > 0.0 and not (member.flow.delayed_ack or member.flow.delay_based)
     ]
     alike = len({member.rtt for member in scenario.members}) == 1
     fills = isinstance(scenario.links[0].queue, DropTail)

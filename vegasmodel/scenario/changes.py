@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from vegasmodel import laws
 from vegasmodel.fields.checked import evolve
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import instead, nearest
@@ -96,7 +95,7 @@ def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
     These are the groups with a delay-based congestion control, such as Vegas. If there are none,
     the change applies to all groups. The same holds for ``flow.beta`` and ``flow.gamma``.
     """
-    found = tuple(i for i, group in enumerate(groups) if laws.find(group.law).delay_based)
+    found = tuple(i for i, group in enumerate(groups) if group.delay_based)
     return found or tuple(range(len(groups)))
 
 

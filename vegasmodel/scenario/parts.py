@@ -376,6 +376,11 @@ class Flow(Shown):
         return laws.find(self.law).keeps_backlog
 
     @property
+    def delay_based(self) -> bool:
+        """Whether the congestion control reads the round-trip time; if not, it is loss-based."""
+        return laws.find(self.law).delay_based
+
+    @property
     def measures_base(self) -> bool:
         """Whether the sender measures its baseRTT, if its congestion control uses one.
 

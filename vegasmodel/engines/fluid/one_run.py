@@ -48,7 +48,7 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
             lost, told = flows["lost"].copy(), (*frame(scenario, flows), False, out, time, record)
             advance(scenario, march.march, flows, state, end, *told)
     record[time.searchsorted(scenario.run.warmup) :, 2 * n + 1 :] += before.delivered
-    delay_based = np.array([find(member.flow.law).delay_based for member in scenario.members])
+    delay_based = np.array([member.flow.delay_based for member in scenario.members])
     propagation = flows["rtt"] - flows["wait"]
     with np.errstate(invalid="ignore", divide="ignore"):
         return {

@@ -56,7 +56,7 @@ def senders(scenario: Scenario) -> np.ndarray:
     # the buffer is nearly full. If all flows are delay-based, the buffer seldom fills (`fills` is
     # False). So `samples_train` is True only if all RTTs are equal and some flow is loss-based. In
     # addition, windows must be whole packets (`smooth` is False).
-    fills = not all(find(group.law).delay_based for group in scenario.flows)
+    fills = not all(group.delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
         for name, value in rows[member.group].items():
@@ -185,7 +185,7 @@ def _in_line(scenario: Scenario) -> bool:
       sender repairs these losses, its packets do not stay together, so their order is not known.
     """
     flows, link = scenario.flows, scenario.links[0]
-    fills = not all(find(group.law).delay_based for group in flows)
+    fills = not all(group.delay_based for group in flows)
     alike = len({member.rtt for member in scenario.members}) == 1
     elsewhere = link.loss > 0.0 or isinstance(link.queue, Red)
     return fills and alike and not elsewhere and not any(group.delayed_ack for group in flows)

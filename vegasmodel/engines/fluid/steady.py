@@ -26,7 +26,6 @@ from vegasmodel.engines.fluid.one_run import advance, begin, frame
 from vegasmodel.engines.fluid.records import Tally, empty_tally
 from vegasmodel.engines.fluid.run import sound
 from vegasmodel.engines.fluid.senders import senders
-from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.status import Status
@@ -66,7 +65,7 @@ class _Motion:
             self.started = max(self.started, float(self.flows["stop"][~stays].max()))
         self.link, self._frame = scenario.links[0], frame(scenario, self.flows)
         self._nowhere = np.empty((0, 3 * self.n + 1))
-        self.delay_based = np.array([find(m.flow.law).delay_based for m in scenario.members])
+        self.delay_based = np.array([m.flow.delay_based for m in scenario.members])
         self._row, self._grid = np.empty(SIZE * self.n), np.empty(0)
 
     @property

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from vegasmodel.engines.rounds.answers import answer, half_time
-from vegasmodel.laws import find
 from vegasmodel.metrics import Floats, delivered, standard_error, student_t
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
@@ -48,7 +47,7 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     tails = DropTail | RateDelay
     spills = any(isinstance(k.queue, tails) and not k.never_full for k in scenario.crossed)
     lasting = all(g.arrivals == "once" for g in scenario.flows)
-    losers = sum(not find(member.flow.law).delay_based for member in scenario.members)
+    losers = sum(not member.flow.delay_based for member in scenario.members)
     by_chance = any(link.loss > 0.0 for link in scenario.crossed)
     if losers == 0 and not by_chance and found is not None and found.loss_rate is not None:
         losers = int(np.count_nonzero(np.nan_to_num(found.loss_rate)))

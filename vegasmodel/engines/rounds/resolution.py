@@ -13,7 +13,6 @@ import math
 import numpy as np
 
 from vegasmodel.engines.rounds.access import is_slow
-from vegasmodel.laws import find
 from vegasmodel.scenario import Red, Scenario
 from vegasmodel.scenario.placement import work
 
@@ -101,7 +100,7 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
 def _often_idle(scenario: Scenario) -> bool:
     """Whether the link may be idle for long: there is one flow, or all flows are delay-based."""
     alone = len(scenario.members) == 1
-    return alone or all(find(group.law).delay_based for group in scenario.flows)
+    return alone or all(group.delay_based for group in scenario.flows)
 
 
 def _finite_buffers(scenario: Scenario) -> list[float]:
@@ -130,8 +129,7 @@ def unlimited_window(scenario: Scenario) -> float:
         (
             group.max_window
             for group in scenario.flows
-            if not find(group.law).delay_based
-            and any(link.never_full for link in scenario.path(group))
+            if not group.delay_based and any(link.never_full for link in scenario.path(group))
         ),
         default=0.0,
     )
