@@ -10,6 +10,7 @@ import pytest
 
 from vegasmodel.command_line.commands import run
 from vegasmodel.comparison import Comparison
+from vegasmodel.laws import register_law
 from vegasmodel.report import tables
 from vegasmodel.report.notes import without_effect
 from vegasmodel.results.prediction import Prediction
@@ -67,6 +68,16 @@ def test_keys_of_vegas_and_of_rate_delay_services_are_told_if_nothing_uses_them(
     used = Flow("vegas", 0.06, "other", alpha=2, over_estimate=0.001, service="rate")
     link = Link(1080.0, buffer=20.0, queue=RateDelay())
     assert without_effect(scenario(link, used)) == []
+
+
+def test_a_decrease_is_told_if_a_function_of_the_law_cuts_the_window() -> None:
+    register_law("cuts", lambda f: 1.0, cut=lambda f: 0.8 * f.window)
+    assert without_effect(scenario(other=Flow("cuts", 0.06, alpha=3, beta=3))) == []
+    assert without_effect(scenario(other=Flow("cuts", 0.06, decrease=0.9))) == [
+        "cuts: decrease has no effect; the function cut of cuts returns the window after a loss."
+    ]
+    register_law("multiplies", lambda f: 1.0)
+    assert without_effect(scenario(other=Flow("multiplies", 0.06, decrease=0.9))) == []
 
 
 def test_a_class_is_used_if_one_link_of_the_path_has_the_services() -> None:

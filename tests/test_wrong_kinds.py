@@ -111,7 +111,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "load": {},
     "predict": {"scenario": SCENARIO},
     "predict_all": {"scenario": SCENARIO},
-    "register_law": {"name": "of-no-use"},
+    "register_law": {"name": "of-no-use", "drift": lambda f: f.alpha},
     "sensitivity": {"scenario": SCENARIO, "model": "minicycle", "names": ["link.buffer"]},
     "simulate": {"scenario": SCENARIO},
     "stability": {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from pathlib import Path
@@ -192,7 +193,10 @@ def test_a_law_may_have_a_usual_name(name):
     vm.register_law(name, lambda f: 1.0)
     case = scenario(name, "reno").replace({"flow.one.name": name})
     assert case.replace({f"flow.{name}.alpha": 2.0}).flows[0].alpha == 2.0
+        (("mine", drift), {"decreas": 0.5}, "did you mean 'decrease'"),
 
+        (("mine", drift), {"cut": lambda f: 1.0, "decrease": 0.5}, "decrease: 0.5 .* the function"),
+        (("mine", drift), {"slow_start": ""}, "slow_start: '' is not allowed; one of until loss"),
 
 def test_an_unknown_law_has_the_most_similar_name():
     with pytest.raises(FieldError, match="did you mean 'own-reno'"):
@@ -200,6 +204,16 @@ def test_an_unknown_law_has_the_most_similar_name():
 
 
 def test_the_registry_is_the_scenario_s_list():
+def test_an_editor_can_complete_the_properties_of_a_law():
+    """They are the arguments of ``register_law``, and its help and the page describe each."""
+    properties = set(inspect.signature(vm.register_law).parameters) - {"name", "drift", "unknown"}
+    assert properties == set(laws.PROPERTIES)
+    page = (Path(__file__).parents[2] / "docs" / "write-your-own-law.md").read_text()
+    for name in properties:
+        assert f"- ``{name}``: " in inspect.getdoc(vm.register_law)
+        assert f"- `{name}`: " in page
+
+
     assert tuple(law.name for law in laws.BUILT_IN) == LAWS
 
 

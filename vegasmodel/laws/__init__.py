@@ -10,7 +10,6 @@ installed package may also offer a law. That law is loaded when its name is firs
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,7 +19,7 @@ from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import discovery
 from vegasmodel.laws.built_in import BUILT_IN
-from vegasmodel.laws.law import Law, Rule, Source, ask
+from vegasmodel.laws.law import Law, Recovery, Rule, SlowStart, Source, ask
 
 __all__ = [
     "BUILT_IN", "Law", "Source", "add", "files", "find", "foreign", "known", "names",
@@ -32,8 +31,10 @@ _OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed fo
 # By default a flow has its law's name, and texts such as ratio:a/b=1 contain it: no "/", no "="
 NAMES = "a name of at most 60 letters, digits, hyphens and underscores, such as my-law"
 
-# properties for laws of this package, which the page on own laws does not describe
-_FOR_THE_PACKAGE = {"is_cubic", "kernel_drift", "left_out", "overdue_checks", "per_ack"}
+# what ``register_law`` takes beside the name and the function
+PROPERTIES = (
+    "cut", "decrease", "delay_based", "once_a_round", "recovery", "remember", "slow_start",
+)  # fmt: skip
 
 # the state of the sender with which a law's functions are tested when it is registered
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0, 9.1)
@@ -90,7 +91,19 @@ def foreign(laws: Iterable[str]) -> str | None:
     return f"no closed form has the law {', '.join(other)}" if other else None
 
 
-def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[[Rule], Rule]:
+def register_law(
+    name: str,
+    drift: Rule | None = None,
+    *,
+    decrease: float | None = None,
+    cut: Rule | None = None,
+    remember: Rule | None = None,
+    once_a_round: bool = False,
+    delay_based: bool = False,
+    slow_start: SlowStart | None = None,
+    recovery: Recovery = "scoreboard",
+    **unknown: Any,
+) -> Callable[[Rule], Rule]:
     """Add a law of congestion control for the simulators ``fluid`` and ``rounds``.
 
     ``name`` has letters, digits, hyphens and underscores.  It does not begin with a hyphen, and is
@@ -103,19 +116,30 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
         def drift(f):
             return f.alpha - f.backlog      # packets per round trip
 
-    ``data`` sets other fields of ``Law``, except ``packets``. Two of them are functions that are
-    called at a loss with a ``Source``. ``cut`` returns the window after the loss. ``remember``
-    returns a number, which the law can read until the next loss (example: ``laws/cubic.py``). Numba
-    compiles ``drift``, ``cut``, ``remember`` and the Python functions that they call. Numba knows
-    arithmetic, ``math`` and functions of NumPy.
+    The other arguments are properties of the law:
 
-    With ``delay_based=True``, slow start also ends when the backlog exceeds the threshold gamma,
-    unless ``slow_start`` is given. If the name is registered twice, the second law replaces the
-    first.
+    - ``decrease``: the factor by which a loss multiplies the window; 0.5 by default.
+    - ``cut``: a function in place of ``decrease``. It takes a ``Source`` at a loss, and returns the
+      window after the loss, packets.
+    - ``remember``: a function that takes a ``Source`` at a loss, and returns a number. The law can
+      read this number as ``memory`` until the next loss (example: ``laws/cubic.py``). By default it
+      is the window at the loss.
+    - ``once_a_round``: True if the window changes once per round trip, not when ACKs arrive.
+    - ``delay_based``: True if the law reacts to delay.
+    - ``slow_start``: when slow start ends: "until loss"; "gamma", at a loss or at a backlog of
+      gamma; or "none", without slow start at the beginning. The default is "gamma" for a law with
+      ``delay_based``, and "until loss" for others.
+    - ``recovery``: how the sender repairs losses: "scoreboard" (as SACK), "hole by hole" (NewReno),
+      "one hole" (Reno) or "slow start" (Tahoe).
 
-    Raises ``FieldError`` for a wrong name or field, and for a function that fails or returns no
-    number. If a function fails only later, during a simulation, ``predict`` returns a prediction
-    with ``applicable=False``, and ``simulate`` and ``limit_cycle`` raise ``FieldError``.
+    Numba compiles ``drift``, ``cut``, ``remember`` and the Python functions that they call. Numba
+    knows arithmetic, ``math`` and functions of NumPy. If the name is registered twice, the second
+    law replaces the first.
+
+    Raises ``FieldError`` for a wrong name, for a wrong or ``unknown`` property, and for a function
+    that fails or returns no number. If a function fails only later, during a simulation,
+    ``predict`` returns a prediction with ``applicable=False``, and ``simulate`` and ``limit_cycle``
+    raise ``FieldError``.
     """
     if callable(name):  # the decorator without its parentheses
         said = getattr(name, "__name__", name)
@@ -125,16 +149,28 @@ def register_law(name: str, drift: Rule | None = None, **data: Any) -> Callable[
     if any(law.name == name for law in BUILT_IN):
         said = "choose another name, such as my-law"
         raise FieldError("law", name, said, wrong="is the name of a law of the package")
-    known = {field.name for field in dataclasses.fields(Law)} - {"name", "drift", "packets"}
-    for key in data:
-        if key not in known:
-            listed = ", ".join(sorted(known - _FOR_THE_PACKAGE))
-            raise FieldError(f"law {name}", key, f"a property of a law: {listed}")
-    if data.get("delay_based"):
-        data.setdefault("slow_start", "gamma")
+    for key in unknown:
+        near = nearest(key, PROPERTIES)
+        raise FieldError(f"law {name}", key, f"a property of a law: {', '.join(PROPERTIES)}{near}")
+    if cut is not None and decrease is not None:
+        said = "leave it out: the function cut returns the window after a loss"
+        raise FieldError(f"law {name}: decrease", decrease, said)
+
+    usual_end: SlowStart = "gamma" if delay_based is True else "until loss"
 
     def added(rule: Rule) -> Rule:
-        add(Law(name, rule, **data))
+        law = Law(
+            name,
+            rule,
+            decrease=0.5 if decrease is None else decrease,
+            cut=cut,
+            remember=remember,
+            once_a_round=once_a_round,
+            delay_based=delay_based,
+            slow_start=usual_end if slow_start is None else slow_start,
+            recovery=recovery,
+        )
+        add(law)
         return rule
 
     if drift is not None:

@@ -136,7 +136,8 @@ class Law:
             ("slow_start", SlowStart),
             ("per_ack", PerAck),
         ):
-            if getattr(self, name) not in get_args(choices):
+            given = getattr(self, name)
+            if not (isinstance(given, str) and given in get_args(choices)):
                 allowed = f"one of {', '.join(get_args(choices))}"
                 raise FieldError(f"{where}: {name}", getattr(self, name), allowed)
 

@@ -160,11 +160,14 @@ def without_effect(scenario: Scenario) -> list[str]:
 
 
 def _unused_by(group: Flow) -> list[str]:
-    """Sentences about keys for Vegas that the group's law does not use.
+    """Sentences about keys that the group's law does not use: ``decrease``, and keys for Vegas.
 
-    A law of the user may use them, so nothing is said of such a law.
+    A law of the user may use the keys for Vegas, so nothing is said of them for such a law.
     """
     law = group.law
+    if laws.find(law).cut is not None and "decrease" not in group._filled:
+        told = f"the function cut of {law} returns the window after a loss"
+        return [f"{group.name}: decrease has no effect; {told}."]
     if law not in LAWS or laws.find(law).delay_based:
         return []
     given = [key for key in ("alpha", "beta", "gamma") if key not in group._filled]
