@@ -68,8 +68,9 @@ def find(name: str) -> Law:
         discovery.load(name)
         if name in _outside:
             return _outside[name]
-        wanted = f"registered by the module of its entry point ({discovery.GROUP})"
-        raise FieldError("law", name, wanted)
+        where = f"its entry point in the group {discovery.GROUP} names this module"
+        said = f"{discovery.should_register(name)}, and does not ({where})"
+        raise FieldError("law", name, said, wrong=discovery.NOT_LOADED)
     raise FieldError("law", name, f"one of {', '.join(names())}{nearest(name, names())}")
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GROUP = "vegasmodel.laws"
 """The group of entry points: a law's name, and the module that registers it."""
+NOT_LOADED = "cannot be loaded"  # as ``wrong`` of a ``FieldError`` about an installed law
 ALLOWED = "a Python file that runs and calls vegasmodel.register_law"
 
 
@@ -64,8 +65,15 @@ def load(name: str) -> None:
     try:
         entry.load()
     except (Exception, SystemExit) as error:  # whatever that package raises
-        expected = f"a module that registers it (group {GROUP})"
-        raise CodeError(f"law {name}: {entry.value}", error, expected) from error
+        raised = printable(" ".join(f"{type(error).__name__}: {error}".split()))
+        said = f"{should_register(name)}, but raised {raised}"
+        raise FieldError("law", name, said, wrong=NOT_LOADED) from error
+
+
+def should_register(name: str) -> str:
+    """A text for error messages: which installed module should register the law ``name``."""
+    module = installed()[name][0].value
+    return f"the module {module} of an installed package should register it"
 
 
 def run(path: Path) -> None:
