@@ -33,10 +33,14 @@ def test_scenario_files_name_a_registered_law():
         vm.Scenario.from_toml(text.replace("own-reno", "own-remo"))
 
 
-def test_a_law_that_ns2_lacks_is_said_to_be_lacking():
+def test_a_law_of_your_own_cannot_be_measured_in_ns2():
+    """ns-2 and ns-3 may have a law of that name: both have Veno, which vegasmodel does not run."""
     flows = [vm.Flow("own-reno", "60 ms"), vm.Flow("vegas", "60 ms")]
     scenario = vm.Scenario([Link(1080.0, buffer=20)], flows)
-    said = r"'own-reno' is not in ns-2; ns-2 has vegas, .*cubic; give compare a trace"
+    said = (
+        r"'own-reno' cannot be measured in ns-2; vegasmodel runs only vegas, .*cubic there; "
+        r"give compare a trace"
+    )
     with pytest.raises(FieldError, match=said):
         vm.compare(scenario, models=["equilibrium"])
 
@@ -61,6 +65,14 @@ def test_a_file_registers_laws_for_the_command_line(tmp_path, capsys):
     run([*arguments, "--laws", str(tmp_path / "mine.py"), "--json"])
     (found,) = json.loads(capsys.readouterr().out)["results"]
     assert found["reason"].startswith("no closed form has the law mine;")
+
+
+@pytest.mark.parametrize("engine", ["ns2", "ns3"])
+def test_measure_names_the_file_and_the_key_of_a_law_that_it_cannot_run(engine, tmp_path, capsys):
+    (tmp_path / "s.toml").write_text(SCENARIO + '"own-reno"')
+    assert run(["measure", str(tmp_path / "s.toml"), "--engine", engine]) == 2
+    said = f"s.toml, flow 1, key law: 'own-reno' cannot be measured in ns-{engine[-1]}; "
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -181,10 +193,23 @@ def test_what_cannot_be_a_law_is_one_line():
         (("mine", drift), {"recovery": "never"}, "recovery"),
         (("mine", 3.0), {}, "drift"),
         (("mine", np.vectorize(drift)), {}, r"drift: .*\(def or lambda\)"),
+        (("mine", drift), {"decreas": 0.5}, "did you mean 'decrease'"),
         (("mine", drift), {"cut": lambda f: -1.0}, "cut: -1.0 is not allowed; it must return"),
+        (("mine", drift), {"cut": lambda f: 1.0, "decrease": 0.5}, "decrease: 0.5 .* the function"),
+        (("mine", drift), {"slow_start": ""}, "slow_start: '' is not allowed; one of until loss"),
     ):
         with pytest.raises(FieldError, match=field):
             vm.register_law(*arguments, **data)
+
+
+def test_an_editor_can_complete_the_properties_of_a_law():
+    """They are the arguments of ``register_law``, and its help and the page describe each."""
+    properties = set(inspect.signature(vm.register_law).parameters) - {"name", "drift", "unknown"}
+    assert properties == set(laws.PROPERTIES)
+    page = (Path(__file__).parents[2] / "docs" / "write-your-own-law.md").read_text()
+    for name in properties:
+        assert f"- ``{name}``: " in inspect.getdoc(vm.register_law)
+        assert f"- `{name}`: " in page
 
 
 @pytest.mark.parametrize(
@@ -201,10 +226,7 @@ def test_a_law_may_have_a_usual_name(name):
     vm.register_law(name, lambda f: 1.0)
     case = scenario(name, "reno").replace({"flow.one.name": name})
     assert case.replace({f"flow.{name}.alpha": 2.0}).flows[0].alpha == 2.0
-        (("mine", drift), {"decreas": 0.5}, "did you mean 'decrease'"),
 
-        (("mine", drift), {"cut": lambda f: 1.0, "decrease": 0.5}, "decrease: 0.5 .* the function"),
-        (("mine", drift), {"slow_start": ""}, "slow_start: '' is not allowed; one of until loss"),
 
 def test_an_unknown_law_has_the_most_similar_name():
     with pytest.raises(FieldError, match="did you mean 'own-reno'"):
@@ -212,16 +234,6 @@ def test_an_unknown_law_has_the_most_similar_name():
 
 
 def test_the_registry_is_the_scenario_s_list():
-def test_an_editor_can_complete_the_properties_of_a_law():
-    """They are the arguments of ``register_law``, and its help and the page describe each."""
-    properties = set(inspect.signature(vm.register_law).parameters) - {"name", "drift", "unknown"}
-    assert properties == set(laws.PROPERTIES)
-    page = (Path(__file__).parents[2] / "docs" / "write-your-own-law.md").read_text()
-    for name in properties:
-        assert f"- ``{name}``: " in inspect.getdoc(vm.register_law)
-        assert f"- `{name}`: " in page
-
-
     assert tuple(law.name for law in laws.BUILT_IN) == LAWS
 
 

@@ -151,6 +151,7 @@ def measure(
 
     Example: vegasmodel measure mixed.toml --out mixed.parquet
     """
+    from vegasmodel.fields import toml_file
     from vegasmodel.measurement import record_engine, run_engine, run_often, with_enough_runs
     from vegasmodel.report.console import output_path
 
@@ -159,9 +160,10 @@ def measure(
     if out is not None:
         output_path(out, "--out", (".parquet",))
     case = run_often(inputs.load(scenario, laws), runs)
-    if out is not None:
-        record_engine(case, engine, most).write(out)
-    measured = with_enough_runs(run_engine(case, engine, most))
+    with toml_file.keys_of(scenario, ("link", "flow", "run")):
+        if out is not None:
+            record_engine(case, engine, most).write(out)
+        measured = with_enough_runs(run_engine(case, engine, most))
     _show(case, [measured], json=json, plot=plot, flows=True)
 
 

@@ -36,8 +36,8 @@ def check(scenario: Scenario) -> None:
             raise FieldError(
                 f"flow[{i}].law",
                 flow.law,
-                f"ns-2 has {', '.join(AGENTS)}",
-                wrong="is not in ns-2",
+                f"vegasmodel runs only {', '.join(AGENTS)} there",
+                wrong="cannot be measured in ns-2",
             )
         _flow(flow, f"flow[{i}]")
 

@@ -112,8 +112,8 @@ def _link(link: Link, where: str) -> None:
 
 def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
     if flow.law not in LAWS:
-        allowed = f"ns-3 has {', '.join(LAWS)}"
-        raise FieldError(f"{where}.law", flow.law, allowed, wrong="is not in ns-3")
+        allowed = f"vegasmodel runs only {', '.join(LAWS)} there"
+        raise FieldError(f"{where}.law", flow.law, allowed, wrong="cannot be measured in ns-3")
     # the scenario's own defaults, which ns-3 replaces by its own
     usual = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
     if flow.decrease != usual:
