@@ -15,6 +15,7 @@ from vegasmodel.fields.lists import few
 from vegasmodel.metrics import with_error
 from vegasmodel.results.assumption import sends_after_warm_up
 from vegasmodel.study.solutions import Design, Solution
+from vegasmodel.support.shown import Shown
 
 
 @pytest.mark.parametrize(
@@ -130,6 +131,58 @@ def test_a_verdict_on_stability_is_short_on_a_line_and_a_table_elsewhere() -> No
     none = vm.stability(case.replace({"flow.<b>.law": "cubic"}))
     assert repr(none) == f"<StabilityVerdict of a & b: no verdict, {none.reason}>"
     assert none.table() == f"Equilibrium of a & b: no verdict, {none.reason}"
+
+
+def _escaped_table(found: Shown, rows: int) -> list[str]:
+    """The lines of a result's table; checks its line and its page in a notebook."""
+    assert "\n" not in repr(found)
+    assert len(repr(found)) < 150
+    page = found._repr_html_()
+    assert page.count("<tr>") == rows + 1  # and the names of the columns
+    assert "a &amp; b" in page
+    assert "<b>" not in page
+    assert len(found.table().splitlines()) == rows + 2
+    return found.table().splitlines()
+
+
+def test_outcomes_are_short_on_a_line_and_a_table_elsewhere() -> None:
+    case = dataclasses.replace(S, flows=(S.flows[0], vm.Flow("reno", "80 ms", name="<b>")))
+    found = vm.basins(case, "fluid", starts=4)
+    title, names, row, *_ = _escaped_table(found, len(found.outcomes))
+    assert title == "fluid on a & b: 4 of 4 starts; pkt/s: mean (least..greatest)"
+    assert " ".join(names.split()) == "% of starts 95 % interval vegas[0] vegas[1] <b>"
+    share, mean = found.outcomes[0].share, found.outcomes[0].throughput
+    assert row.split()[:2] == [f"{100 * share:.3g}", "±"]
+    assert all(f"{rate:.4g} (" in row for rate in mean)
+    none = vm.basins(S, "red", starts=2)
+    assert none.table() == f"red on a & b: 0 of 2 starts; {none.reasons[0]}"
+
+
+def test_steady_states_are_short_on_a_line_and_a_table_elsewhere() -> None:
+    flows = [vm.Flow("vegas", "80 ms", alpha=3, beta=3, variant="paper", name="<b>", count=2)]
+    case = vm.Scenario([vm.Link("1000 pkt/s")], flows, name="a & b")
+    found = vm.limit_cycles(case, starts=3)
+    _, names, row, *_ = _escaped_table(found, len(found.outcomes))
+    assert names.split()[-4:] == ["kind", "period", "<b>[0]", "<b>[1]"]
+    assert "fixed point" in row
+    assert f"{found.outcomes[0].throughput[0]:.4g} (" in row
+
+
+def test_a_boundary_of_stability_is_short_on_a_line_and_a_table_elsewhere() -> None:
+    flow = vm.Flow("vegas", "60 ms", alpha=3, beta=3, count=3, name="<b>")
+    case = vm.Scenario([vm.Link("1000 pkt/s")], [flow], name="a & b")
+    over = {"flow.rtt": (0.01, 1.0), "link.capacity": (100.0, 10000.0)}
+    found = vm.stability_boundary(case, over, most=5)
+    points = [at for curve in found.curves for at in curve]
+    title, names, row, *_ = _escaped_table(found, len(points))
+    assert repr(found) == f"<StabilityBoundary of {title}>"
+    assert f"{len(points)} points" in title
+    assert " ".join(names.split()) == "flow.rtt (s) link.capacity (pkt/s) period s separates"
+    assert row.split()[:2] == [f"{points[0].x:.6g}", f"{points[0].y:.6g}"]
+    short = {"flow.rtt": (1e-4, 1e-3), "link.capacity": (1.0, 2.0)}
+    stable = vm.stability_boundary(case, short)
+    assert "0 curves, 0 points" in repr(stable)
+    assert stable.table() == repr(stable)[len("<StabilityBoundary of ") : -1]
 
 
 def test_texts_of_several_lines_are_shown_as_they_are() -> None:

@@ -20,7 +20,7 @@ from vegasmodel.fields.units import FieldError
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.agreement import Agreement
-    from vegasmodel.study.basins import Basins, Outcome
+    from vegasmodel.study.basins import Basins
 
 
 @click.command()
@@ -162,22 +162,13 @@ def _said_of(found: Sequence[Basins], same: Agreement) -> str:
 
 def _show_outcomes(found: Basins) -> None:
     from vegasmodel.report import console
-
-    def span(outcome: Outcome, i: int) -> str:
-        return f"{outcome.throughput[i]:.4g} ({outcome.low[i]:.4g}..{outcome.high[i]:.4g})"
+    from vegasmodel.study.basins import HEADS
 
     most, flows = 12, 3  # outcomes and flows with a row or a column
     names = [member.name for member in found.scenario.members]
-    rows = [
-        [
-            f"{100 * each.share:.3g} ± {100 * each.share_se:.2g}",
-            f"{100 * each.interval[0]:.3g}..{100 * each.interval[1]:.3g}",
-        ]
-        + [span(each, i) for i in range(len(names[:flows]))]
-        for each in found.outcomes[:most]
-    ]
+    rows = [each.cells(flows) for each in found.outcomes[:most]]
     said = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
-    heads = ["% of starts", "95 % interval", *names[:flows]]
+    heads = [*HEADS, *names[:flows]]
     grid, narrow = console.fitting(heads, rows, 3, said)
     console.console().print(grid)
     rest = found.outcomes[most:]

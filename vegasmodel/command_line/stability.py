@@ -79,21 +79,16 @@ def _show(traced: StabilityBoundary) -> None:
     """
     from vegasmodel.report import console
 
-    names = [f"{n} ({u})" if u else n for n, u in zip(traced.fields, traced.units, strict=True)]
-    if traced.curves:
-        rows = [
-            [console.number(at.x, 6), console.number(at.y, 6),
-             console.number(2 * math.pi / at.frequency), "yes" if at.leading else "no"]
-            for curve in traced.curves for at in curve
-        ]  # fmt: skip
+    columns, rows = traced.rows
+    if rows:
         title = f"Boundary of stability, {len(traced.curves)} curves"
-        console.console().print(console.stacked([*names, "period s", "separates"], rows, title))
+        console.console().print(console.stacked(columns, rows, title))
         console.paragraphs([SEPARATES])
     else:
         console.paragraphs([_without_curve(traced)])
     for jump in traced.jumps:
         ends = f"{console.number(jump.low, 6)} and {console.number(jump.high, 6)}"
-        where = f"{names[0]} between {ends}, {names[1]} = {console.number(jump.y, 6)}"
+        where = f"{columns[0]} between {ends}, {columns[1]} = {console.number(jump.y, 6)}"
         console.paragraphs([f"The verdict also changes at {where}. {JUMP}"])
 
 

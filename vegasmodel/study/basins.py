@@ -27,6 +27,7 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import models, not_held
 from vegasmodel.study.starts import Start, starts
+from vegasmodel.support.shown import Shown, Table
 
 __all__ = [
     "Basins",
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 TOLERANCE = 0.05  # of the mean throughput of all flows and starts
+HEADS = ["% of starts", "95 % interval"]  # of a table of outcomes, before the flows' columns
+SHOWN = 6  # flows with a column in a notebook
 SURE = 4.0  # standard errors by which means of the same outcome may differ
 
 
@@ -61,6 +64,17 @@ class Outcome:
     interval: tuple[float, float]  # 95 % interval of the share (Wilson)
     example: int  # index of the start whose throughputs are nearest to the mean
 
+    def cells(self, flows: int) -> list[str]:
+        """The cells of the outcome in a table, under ``HEADS`` and the names of ``flows`` flows.
+
+        A flow's cell has the mean, the least and the greatest of its throughputs, pkt/s.
+        """
+        share = f"{100 * self.share:.3g} ± {100 * self.share_se:.2g}"
+        low, high = self.interval
+        spans = zip(self.throughput[:flows], self.low, self.high, strict=False)
+        rates = [f"{mean:.4g} ({least:.4g}..{most:.4g})" for mean, least, most in spans]
+        return [share, f"{100 * low:.3g}..{100 * high:.3g}", *rates]
+
     def to_json(self) -> dict[str, Any]:
         """The outcome as an entry of the list ``outcomes`` in the JSON of the command ``basins``.
 
@@ -77,9 +91,11 @@ class Outcome:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Basins:
+@dataclass(frozen=True, eq=False, repr=False)
+class Basins(Shown):
     """The different outcomes (throughputs) of a scenario, and which random starts lead to each.
+
+    ``table`` gives a text with a line for each outcome, and columns for up to six flows.
 
     A start consists of start times, initial windows and a seed.  Starts have the same outcome if
     their throughputs differ by at most the fraction ``tolerance`` of the mean throughput, directly
@@ -114,6 +130,15 @@ class Basins:
         n = len(self.outcomes)
         many = f"{n} outcome{'s' * (n != 1)}"
         return f"<Basins {self.model}: {many}, shares of starts {shares}>"
+
+    @property
+    def _shown(self) -> Table:
+        names = [member.name for member in self.scenario.members][:SHOWN]
+        many = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
+        if not self.outcomes:
+            return Table(f"{many}; {next(iter(self.reasons), 'no throughput')}", [], [])
+        title = f"{many}; pkt/s: mean (least..greatest)"
+        return Table(title, [*HEADS, *names], [each.cells(SHOWN) for each in self.outcomes])
 
     def to_json(self) -> dict[str, Any]:
         """Most of the JSON document of the command ``basins``.

@@ -19,10 +19,11 @@ from vegasmodel.adapters.stability import place
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.stability import Loop
 from vegasmodel.fields.rules import Integer, listed, real
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, format_number
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
+from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["StabilityBoundary", "stability_boundary"]
 
@@ -31,9 +32,11 @@ ROWS = 3  # values of the other field at which a field is scanned
 SAME = 1e-3  # distance in ln x and ln y below which a crossing lies on a traced curve
 
 
-@dataclass(frozen=True, eq=False)
-class StabilityBoundary:
+@dataclass(frozen=True, eq=False, repr=False)
+class StabilityBoundary(Shown):
     """Where the equilibrium turns unstable, as curves in the plane of two fields of the scenario.
+
+    ``table`` gives a text with a line for each point of the curves.
 
     On a curve, two characteristic roots are purely imaginary (a Hopf bifurcation).  If a point of
     the curve has ``leading`` = True, no other root there has a positive real part.  So the
@@ -54,6 +57,38 @@ class StabilityBoundary:
     stable: int = 0
     unstable: int = 0
     without_equilibrium: int = 0
+
+    def __repr__(self) -> str:
+        """One line: the two fields, the numbers of curves, of their points and of jumps."""
+        return f"<StabilityBoundary of {self._title}>"
+
+    @property
+    def _title(self) -> str:
+        points = sum(map(len, self.curves))
+        every = self.stable + self.unstable + self.without_equilibrium
+        parts = [
+            f"{count} {word}{'s' * (count != 1)}"
+            for count, word in ((len(self.curves), "curve"), (points, "point"))
+        ]
+        if self.jumps:
+            parts.append(f"{len(self.jumps)} jump{'s' * (len(self.jumps) != 1)}")
+        found = f"{self.scenario.name} over {' and '.join(self.fields)}: {', '.join(parts)}"
+        return f"{found}; of {every} scanned points {self.stable} are stable"
+
+    @property
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """The names of the columns of a table of all points of the curves, and its rows."""
+        names = [f"{n} ({u})" if u else n for n, u in zip(self.fields, self.units, strict=True)]
+        rows = [
+            [format_number(at.x, 6), format_number(at.y, 6),
+             format_number(2 * math.pi / at.frequency), "yes" if at.leading else "no"]
+            for curve in self.curves for at in curve
+        ]  # fmt: skip
+        return [*names, "period s", "separates"], rows
+
+    @property
+    def _shown(self) -> Table:
+        return Table(self._title, *(self.rows if self.curves else ([], [])))
 
     def to_json(self) -> dict[str, Any]:
         """The boundary as the entry ``boundary`` of the command ``stability``'s JSON document."""

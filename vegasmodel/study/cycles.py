@@ -14,16 +14,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, format_time
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import workers
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.simulation import STEADY, limit_cycle
 from vegasmodel.status import Status
-from vegasmodel.study.basins import TOLERANCE, Outcome, check_tolerance, linked, outcomes
+from vegasmodel.study.basins import (
+    HEADS,
+    SHOWN,
+    TOLERANCE,
+    Outcome,
+    check_tolerance,
+    linked,
+    outcomes,
+)
 from vegasmodel.study.starts import Start
 from vegasmodel.study.starts import starts as distribution
+from vegasmodel.support.shown import Shown, Table
 from vegasmodel.support.threads import pool
 
 __all__ = ["LimitCycles", "limit_cycles"]
@@ -31,9 +40,11 @@ __all__ = ["LimitCycles", "limit_cycles"]
 KINDS = ("fixed point", "periodic", "neither found")
 
 
-@dataclass(frozen=True, eq=False)
-class LimitCycles:
+@dataclass(frozen=True, eq=False, repr=False)
+class LimitCycles(Shown):
     """The steady states found for a scenario, and which random starts lead to each of them.
+
+    ``table`` gives a text with a line for each steady state, and columns for up to six flows.
 
     A start consists of a start time and an initial window for each flow, and a seed.
     ``limit_cycles`` explains ``tolerance``, up to which two steady states count as one.
@@ -71,6 +82,20 @@ class LimitCycles:
         pairs = zip(self.distinct[:6], self.outcomes, strict=False)
         shares = ", ".join(f"{cycle.kind} {each.share:.3g}" for cycle, each in pairs)
         return f"<LimitCycles {self.model}: {len(self.outcomes)}, shares of starts: {shares}>"
+
+    @property
+    def _shown(self) -> Table:
+        names = [member.name for member in self.scenario.members][:SHOWN]
+        many = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
+        if not self.outcomes:
+            return Table(f"{many}; {next(iter(self.reasons), 'no throughput')}", [], [])
+        rows = []
+        for cycle, each in zip(self.distinct, self.outcomes, strict=True):
+            share, interval, *rates = each.cells(SHOWN)
+            period = format_time(cycle.period) if cycle.kind == "periodic" else "-"
+            rows.append([share, interval, cycle.kind, period, *rates])
+        title = f"{many}; pkt/s: mean (least..greatest)"
+        return Table(title, [*HEADS, "kind", "period", *names], rows)
 
     def to_json(self) -> dict[str, Any]:
         """The steady states as plain data, each with the share of the starts that lead to it.
