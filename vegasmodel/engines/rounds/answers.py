@@ -333,7 +333,8 @@ def _rates(outcomes: list[Totals]) -> Floats:
 def waiting(links: NDArray[Any]) -> Floats:
     """The number of waiting packets of each queue, integrated over the time after warm-up.
 
-    The unit is packets times seconds.
+    The unit is packets times seconds. ``links`` are the queues' records (``state.Queue``) at the
+    end of a run.
     """
     counted: Floats = np.maximum(links["area"] - links["mark_area"], 0.0)
     return counted

@@ -73,7 +73,8 @@ def share_changes(scenario: Scenario, queues: dict[Key, int], links: NDArray[np.
     A link with Rate-Delay services has two classes of flows: one with a high rate, and one with a
     low delay. The result, [change, 3], becomes ``state.Net.shares``. A row has the index of the
     delay class's queue, the time in seconds, and the new share of the rate class. There are no rows
-    if the links do not behave as in ns-2.
+    if the links do not behave as in ns-2. ``links`` are the records of all queues, and ``queues``
+    gives the index of a queue in ``links`` by the queue's link, direction and class.
     """
     rows: list[tuple[float, ...]] = []
     by_name = {link.name: link for link in scenario.links}

@@ -203,7 +203,8 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     An interval of sending is a time over which the simulator lets a flow send evenly, in one event.
     It may be long if no loss is near: if the flow is neither in slow start nor in recovery, none of
     its packets is missing, and the buffer of its first queue has room for several packets
-    (``queue.intervals``). The window then hardly changes within the interval.
+    (``queue.intervals``). The window then hardly changes within the interval. ``holes`` is the
+    table of the packets that the flow's receiver misses (``acks.add_hole``).
 
     A flow stops being active when all its data are delivered, or at its stop time. A short flow
     whose data are delivered has no next interval.
@@ -231,8 +232,9 @@ def _flow_event(
 
     There are five types of events: an interval of sending ends, the rest of a burst is due, a timer
     expires, the flow starts, or the flow's TCP handshake ends. (An interval of sending is a time
-    over which the simulator lets a flow send evenly, in one event.) The arguments ``who`` and
-    ``synchronised`` mean the same as in ``_send_interval``.
+    over which the simulator lets a flow send evenly, in one event.) ``who`` is the flow's number,
+    and ``holes`` is the table of the packets that its receiver misses (``acks.add_hole``). If
+    ``synchronised`` is True, a packet that the flow loses makes all other flows lose one, too.
     """
     h = net.hops[f.hop]
     link = net.links[h.link]

@@ -159,7 +159,10 @@ def _upon_round(f: Sender, over: Round) -> None:
 
 @jit
 def _upon_each(f: Sender, exact: bool) -> None:
-    """Do nothing: a user's congestion control has no rule that ``decide_per_ack`` could call."""
+    """Do nothing: a user's congestion control has no rule that ``decide_per_ack`` could call.
+
+    Both arguments are those of the rules of other laws, and are not used.
+    """
 
 
 _laws_acks_to_change = choice("acks_to_change", _acks_to_change)

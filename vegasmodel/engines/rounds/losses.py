@@ -4,6 +4,10 @@ A hole is a range of consecutive packets that the receiver misses. ``duplicate_a
 group of duplicate ACKs at once, and ``acks_fill_hole`` a group of ACKs that fill a hole.
 ``laws.py`` changes the window. ``repair.py`` decides what is sent in a recovery with SACK. For the
 Vegas of ns-2 and of the papers, ``overdue.py`` decides what is retransmitted.
+
+In the functions, ``f`` is the record of a flow, and ``holes`` is the table of its holes
+(``acks.add_hole``). ``now`` is the time from which on ACKs are processed, and ``end`` the time at
+which the last of these ACKs arrives, both in seconds.
 """
 
 # mypy: disable-error-code="no-any-return"

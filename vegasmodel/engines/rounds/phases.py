@@ -208,7 +208,10 @@ def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str
 
 
 def _written(scenario: Scenario, rates: Floats) -> str:
-    """The mean throughput of each group of flows as text, for example "vegas 120, reno 380"."""
+    """The mean throughput of each group of flows as text, for example "vegas 120, reno 380".
+
+    ``rates`` [n_flows] are the flows' throughputs in packets/s.
+    """
     groups, sent = np.array([member.group for member in scenario.members]), delivered(rates)
     parts = [
         f"{group.name} {sent[groups == i].mean():.4g}" for i, group in enumerate(scenario.flows)

@@ -1,6 +1,9 @@
 """Decides in a recovery with SACK which packets count as lost, and which packets are sent.
 
-Linux and ns-2's CUBIC repair losses in ways of their own, which the functions explain.
+Linux and ns-2's CUBIC repair losses in ways of their own, which the functions explain. In all
+functions, ``f`` is the record of a flow. ``holes`` is the table of the packets that the flow's
+receiver misses: it has a row for each range of consecutive missing packets, a hole
+(``acks.add_hole``).
 """
 
 from __future__ import annotations
@@ -166,7 +169,7 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
 def more_known_lost(f: Sender, holes: Floats) -> bool:
     """Whether a Linux sender knows of further lost packets at the end of a recovery.
 
-    It then begins another recovery (tcp_time_to_recover).
+    If it does, it begins another recovery (tcp_time_to_recover).
     """
     known = 0.0
     for k in range(f.first_hole, f.holes):

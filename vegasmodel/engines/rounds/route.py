@@ -10,6 +10,9 @@ A flow with slow access links crosses two more queues (``access.py``): first the
 link at the sender, and last the queue of its access link at the receiver. A flow whose delay has
 noise (``delay_noise``) also crosses the queue at the sender. Its packets get their random delay
 between this queue and the next one.
+
+The key of a queue consists of its link, its direction and its class of flows. In the functions,
+``queues`` maps the key of each queue found so far to the queue's index.
 """
 
 from __future__ import annotations
@@ -49,7 +52,11 @@ DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL
 
 
 class Hop(NamedTuple):
-    """One queue on the path of one flow, which the flow's data packets or its ACKs cross."""
+    """One queue on the path of one flow, which the flow's data packets or its ACKs cross.
+
+    ``queue`` is the index of the queue. The other fields become those of the same name in
+    ``state.Hop``, which explains them.
+    """
 
     queue: int
     # ``state.Hop`` explains the fields that have no comment here

@@ -8,6 +8,10 @@ congestion control does at these ACKs. Then it computes how many packets leave, 
 ACKs that are processed together must have the same effect. So ``plan`` processes fewer of them if
 the effect changes, for example at the end of a round trip. If the retransmission timer expires
 before the next ACK arrives, ``plan`` processes no ACK, and the expiry is the sender's next event.
+
+In the functions, ``f`` is the record of a sender, and ``holes`` is the table of the packets that
+its receiver misses (``acks.add_hole``). ``ring`` is the ring buffer of the flow's groups of packets
+that are on their way to the sender. ``now`` is the time in seconds.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -2,6 +2,10 @@
 
 A flow begins with a TCP handshake, if its TCP implementation has one, and then sends its first
 window.
+
+In the functions, ``net`` is the simulated network, and ``f`` is the record of the flow. ``holes``
+is the table of the packets that the flow's receiver misses (``acks.add_hole``), and ``now`` is the
+time in seconds.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -14,6 +14,9 @@ the sender waits at each.
 
 The random wait of a Linux sender, which takes place below TCP, is simulated elsewhere
 (``Sender.queue_wait``).
+
+In the functions, ``f`` is the record of a sender, and ``holes`` is the table of the packets that
+its receiver misses (``acks.add_hole``).
 """
 
 # mypy: disable-error-code="no-any-return"
