@@ -42,6 +42,13 @@ _OPEN = 20_000  # greatest number of intervals that still need halving
 
 @dataclass(frozen=True)
 class _Boxes:
+    """The flows and their link: the arguments of ``jain_range``, which explains them.
+
+    At a given queueing delay, the rate of each of the n flows lies between two limits. So the
+    possible rates fill a box with n axes. ``linux`` says whether the flows compute their backlogs
+    as Linux does.
+    """
+
     a: Floats
     b: Floats
     x: Floats

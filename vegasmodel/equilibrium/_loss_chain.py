@@ -43,9 +43,10 @@ class Chain:
     that reaches ``top`` overflows the buffer, and a packet is dropped. If it is false, the window
     stays at ``top`` until a packet is lost at random.
 
-    ``counted_every`` is that of ``Source``. ``needed`` is the mean number of duplicate ACKs that
-    start a fast retransmit. ``packets`` is the mean number of packets that are delivered from one
-    loss event to the next.
+    ``law`` says how the source recovers, and ``loss`` is the probability that a packet is lost. The
+    window W grows by 1/W packets for every ``counted_every`` acknowledged packets. ``needed`` is
+    the mean number of duplicate ACKs that start a fast retransmit. ``packets`` is the mean number
+    of packets that are delivered from one loss event to the next.
     """
 
     def __init__(
@@ -270,7 +271,10 @@ class Chain:
 
 
 def _rtt(source: Source, window: Floats) -> Floats:
-    """The RTT in s at each window, packets: a window beyond ``rtt`` times ``capacity`` queues."""
+    """The RTT in s at each window (packets): ``source.rtt``, or longer if packets of it queue.
+
+    They queue if the window exceeds ``source.rtt`` times ``source.capacity``.
+    """
     return np.asarray(np.maximum(source.rtt, window / source.capacity))
 
 

@@ -80,6 +80,10 @@ def _delay(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     [...], the number of passes over the flows [...], and the status [...]. x_i is flow i's
     over-estimate of baseRTT. The gap is Delta less the largest x_i of the flows that are present
     (alpha > 0).
+
+    ``alpha`` (packets), ``x`` and the propagation delay ``rtt`` (s) have the shape [..., n], and
+    the capacity ``c`` (pkt/s) has the shape [...]. ``linux`` says whether the flows compute their
+    backlogs as Linux does; only then ``rtt`` is used.
     """
     return (_linux if linux else _paper)(alpha, x, rtt, c)
 
@@ -98,6 +102,9 @@ def _present(y: Any, rtt: Any, x: Any) -> tuple[Any, Any, Any]:
 
 def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     """The results of ``_delay`` and their derivatives, by the implicit function theorem.
+
+    ``primals`` are the arguments of ``_delay`` after ``linux``, and ``tangents`` their changes. A
+    derivative is the change of a result that follows from these changes.
 
     The queueing delay Delta solves sum r_i = c, where r_i are the flows' rates and c is the
     capacity. Let f_i = |dr_i/dDelta|, S the sum of all f_i, and p_i the change of r_i at fixed
@@ -176,6 +183,9 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
     """``a / (s + e)`` as two floats, and 1/s, as in ``kernel.quotient``, but safe with XLA.
+
+    s + e is a divisor with extra digits: its rounded value s and the rounding error e. The two
+    floats are the approximate quotient and its error.
 
     XLA is JAX's compiler. It may compute a product and a later sum in one operation, with one
     rounding instead of two. ``reduce_precision`` shortens the factors, so that their products are
@@ -280,6 +290,10 @@ def _iterate(
     and ``_step`` the change of the gaps that follows. A link has converged if this change is at
     most the fraction ``enough`` of its gap. Returns for each link the gap, the number of steps so
     far, and whether it has converged. ``used`` holds the numbers of steps before this call.
+
+    ``linux`` says whether the flows compute their backlogs as Linux does. ``c`` are the capacities.
+    ``pole`` is for each link the sum of alpha over the flows with the largest over-estimate, and
+    ``ceiling`` an upper bound of its gap.
     """
 
     def unfinished(state: Any) -> Any:

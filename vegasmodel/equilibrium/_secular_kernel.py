@@ -440,7 +440,8 @@ def first_gap(
     """Where the iteration for the gap starts: a lower bound, an upper bound, and the first value.
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. The three values, in s,
-    follow from the sums that ``survey`` returns.
+    follow from the capacity ``c`` and the six numbers that ``survey`` returns: ``top``, ``pole``,
+    ``least``, ``total``, ``moment`` and ``reach``, in this order.
     """
     if linux:
         g = max(least, reach - top)
@@ -475,6 +476,7 @@ def advance(
     passes so far. The solution lies between ``lower`` and ``upper``, which begin as ``floor`` and
     ``ceiling``. Near the solution one float may give ``f`` the wrong sign. So before the first pass
     with two floats per number, ``lower`` and ``upper`` are set to ``floor`` and ``ceiling`` again.
+    ``n`` is the number of the link's flows.
 
     Returns five values:
 

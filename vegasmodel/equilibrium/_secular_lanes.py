@@ -246,9 +246,13 @@ def solve_batch(
 ) -> None:  # fmt: skip
     """Find the steady states of all links, each with n Vegas flows.
 
-    The inputs hold the links one after the other; ``c`` has one capacity for each link. The
-    function writes the flows' rates into ``rates``. For each link it writes the queueing delay, the
-    gap and the relative error of the sum of the rates into a row of ``floats``. It writes the
+    ``alpha``, ``x`` and ``rtt`` are the flows' thresholds, over-estimates of baseRTT and
+    propagation delays: first those of the first link, then those of the second, and so on. ``c``
+    has one capacity for each link. ``linux`` says whether the flows compute their backlogs as Linux
+    does; only then ``rtt`` is used.
+
+    The function writes the flows' rates into ``rates``. For each link it writes the queueing delay,
+    the gap and the relative error of the sum of the rates into a row of ``floats``. It writes the
     number of passes over the flows and the status into a row of ``integers``. The gap is the
     queueing delay minus the largest over-estimate of baseRTT.
     """

@@ -219,7 +219,9 @@ def _join(
     to it. The iteration ends when no flow leaves the edge any more, after at most n passes.
 
     The last flow is the new one. ``edge`` holds its lower edge, and the upper edges of the others.
-    ``loose`` marks the flows that may keep their windows: earlier flows whose two edges differ.
+    ``windows`` are the flows' windows W in packets, ``d`` their propagation delays and ``x`` their
+    over-estimates of them in s, and ``c`` is the capacity. ``loose`` marks the flows that may keep
+    their windows: earlier flows whose two edges differ. ``variant`` is the TCP implementation.
     """
     old = windows.shape[-1]
     kept = np.zeros(x.shape, dtype=bool)

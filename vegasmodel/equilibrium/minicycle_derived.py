@@ -399,9 +399,9 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
 
 
 def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-    """Length and integrals of phase 3, in which the queue grows from ``q`` to ``p`` packets.
+    """Length and integrals of the phase in which Vegas's backlog stays at its upper limit.
 
-    In this phase Vegas's backlog stays at its upper limit. By equation (17) of De Vendictis and
+    In this phase the queue grows from ``q`` to ``p`` packets. By equation (17) of De Vendictis and
     Baiocchi, the Vegas windows add up to V = h + X/q. ``path.upper`` gives the constants h
     (``shift``) and X (``pull``). The Reno windows add up to R = mu T + q - V, where mu T is the
     bandwidth-delay product.

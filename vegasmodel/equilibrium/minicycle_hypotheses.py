@@ -107,5 +107,5 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
 
 
 def _after_loss(cycle: Cycle, n_V: Floats, n_R: Floats) -> Floats:
-    """The sum of all windows after a loss, in packets."""
+    """The sum of the windows of ``n_V`` Vegas and ``n_R`` Reno flows after a loss, in packets."""
     return np.asarray(cycle.window_vegas[..., 0] * n_V + cycle.window_reno[..., 0] * n_R)

@@ -85,7 +85,7 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
     """Vegas's equilibrium window if Reno's window is ``W_R`` packets.
 
     This is equation (17) of De Vendictis and Baiocchi. M is the bandwidth-delay product mu T in
-    packets.
+    packets, and alpha the number of packets that Vegas keeps in the queue.
     """
     C = W_R - alpha - M
     root = np.sqrt(C * C + 4 * alpha * W_R)
@@ -93,12 +93,13 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
 
 
 def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
-    """C_V, the packets that Vegas sends in phase 3 of a cycle: the sum of its windows.
+    """C_V, the packets that Vegas sends in the last phase of a cycle: the sum of its windows.
 
     The sum is over the mini-cycles (round trips) i of the phase, with the windows W_V of equation
-    (17) of De Vendictis and Baiocchi. ``W_R`` is Reno's window at the start of the phase, and ``M``
-    is the bandwidth-delay product mu T, both in packets. The number of mini-cycles, ``steps``, need
-    not be whole. So the formula of Euler and Maclaurin replaces the sum by three terms:
+    (17) of De Vendictis and Baiocchi. ``W_R`` is Reno's window at the start of the phase, ``M`` the
+    bandwidth-delay product mu T, and ``alpha`` the number of packets that Vegas keeps in the queue,
+    all in packets. The number of mini-cycles, ``steps``, need not be whole. So the formula of Euler
+    and Maclaurin replaces the sum by three terms:
 
     - the integral of W_V over i,
     - half the difference between the last and the first W_V,
