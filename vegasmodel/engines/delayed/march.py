@@ -5,6 +5,10 @@ packets sent, arrived and lost are linear functions of time. A step is no longer
 delay between a sender and the queue. So the packets that arrive in a step were sent in earlier
 steps. A step ends early if the queue becomes empty or the buffer becomes full. It also ends early
 when a flow starts or stops, or when its sender detects a loss.
+
+In the functions, ``p`` has the properties of the flows (``Flows``), ``y`` the state of the senders,
+and ``past`` the history of queue and flows. ``last`` is the index of the latest entry of the
+history, and ``c`` the capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ ends. It is not known in advance when a queue forms or the buffer overflows. If 
 happens within a step, the next pass repeats the step, so that it ends at the event.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
+
+In the functions, ``p`` has the properties of the flows of one scenario (``records.Flows``), and
+``y`` is the scenario's state. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations
@@ -151,8 +154,9 @@ class _Mark(NamedTuple):
 class _Moving(NamedTuple):
     """The state of one scenario, which each step (``_pass``) advances.
 
-    The fields from ``on`` to ``recovery_until`` have one entry per flow.  The other fields up to
-    ``slowly`` are single values.
+    ``t`` is the time and ``s`` the queueing delay, both in seconds. The fields from ``on`` to
+    ``recovery_until`` have one entry per flow; ``on`` says whether the flow is active, and
+    ``records.State`` explains the others.  The other fields up to ``slowly`` are single values.
     """
 
     t: Array

@@ -4,6 +4,10 @@ A window grows, shrinks, stays constant (it rests), or slides. A window slides i
 the queue so that the backlog stays at one of Vegas's thresholds. The queue is empty, partly filled
 or full. A step of the integration must end where a window or the queue passes from one of these
 behaviours to another.
+
+In the functions, ``p`` has the properties of the flows and ``y`` the state at the beginning of a
+step (``records``). ``on`` [flow] says which flows are active, and ``moves`` [flow] how each window
+moves. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations

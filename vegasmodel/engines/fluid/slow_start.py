@@ -16,6 +16,9 @@ only mean queues:
 
 Linux's Vegas decides by the least RTT of a round trip, that of the first packet of a train. So its
 slow start ends where the backlog in ``windows.py`` exceeds gamma.
+
+In the functions, ``p`` has the properties of the flows and ``y`` the present state (``records``).
+``on`` [flow] says which flows are active. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations

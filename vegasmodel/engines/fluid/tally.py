@@ -2,6 +2,9 @@
 
 It also stores samples at given times: the windows, the queueing delay, and the packets lost and
 delivered so far.
+
+In the functions, ``p`` has the properties of the flows and ``y`` the state at the beginning of a
+step (``records``). ``on`` [flow] says which flows are active.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ once.
 
 A flow that waits for its retransmission timer sends no blocks. Its next block is the packets that
 it sends at the timeout.
+
+In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Draws the random numbers of a run of the simulator ``fluid``.
 
-For example, ``victim`` draws which flow an arriving packet belongs to.
+For example, ``victim`` draws which flow an arriving packet belongs to. In the functions, ``now`` is
+the link's present state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Drops packets at the full buffer, in each time step of the simulator ``fluid``.
 
-A packet is dropped, for example, if a window has grown by a packet for which there is no room.
+A packet is dropped, for example, if a window has grown by a packet for which there is no room. In
+the functions, ``now`` is the link's present state, ``link`` has its constants, and ``c`` is its
+capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Computes how windows grow in a time step, and how many packets each sender then sends."""
+"""Computes how windows grow in a time step, and how many packets each sender then sends.
+
+In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s.
+"""
 
 from __future__ import annotations
 

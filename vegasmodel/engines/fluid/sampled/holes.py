@@ -8,6 +8,8 @@ The ACK that ends the recovery releases a burst. The new packets in flight matte
 two ways. Some of them are still in the queue when the burst arrives. And their ACKs release the
 packets behind the burst, so duplicate ACKs report the losses of the burst early
 (``random_drops.burst_arrives``).
+
+In the functions, ``now`` is the link's present state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Asks a flow's congestion control how the window grows, and how far a loss cuts it."""
+"""Asks a flow's congestion control how the window grows, and how far a loss cuts it.
+
+In the functions, ``now`` is the link's present state. ``smooth`` says whether windows are real
+numbers that change at every instant, as in the papers.
+"""
 
 # mypy: disable-error-code="no-any-return"
 from __future__ import annotations

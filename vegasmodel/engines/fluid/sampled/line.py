@@ -21,6 +21,8 @@ is depends on the congestion control:
   window grows at the first ACK of the train if the last comparison was at least 1/32 s ago.
   Otherwise it grows at the first ACK that comes 1/32 s after the last comparison or later.
 - Vegas's window grows at the end of a round trip, at the ACK of the packet that began it.
+
+In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 This packet may itself get the last free place in the buffer. Then a packet that arrives later is
 lost, and this later packet may belong to another flow.
+
+In the functions, ``now`` is the link's present state, and ``link`` has its constants, such as the
+capacity.
 """
 
 from __future__ import annotations

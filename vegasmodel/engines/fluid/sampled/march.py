@@ -2,6 +2,9 @@
 
 In each step the loop starts and stops flows, and updates the windows and the queue. It also adds up
 the time integrals from which the averages are computed.
+
+In the functions, ``now`` is the link's present state, ``link`` has its constants, and ``c`` is its
+capacity in pkt/s. A step lasts ``fraction`` of the shortest round trip, or less.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Computes the queueing delay at the link for given windows, and RED's drop probability."""
+"""Computes the queueing delay at the link for given windows, and RED's drop probability.
+
+In the functions, ``now`` is the link's present state, ``link`` has its constants, and ``c`` is its
+capacity in pkt/s.
+"""
 
 from __future__ import annotations
 

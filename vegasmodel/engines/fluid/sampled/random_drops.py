@@ -6,6 +6,9 @@ simulated packet by packet. Two kinds of packets are always simulated one by one
 sends in slow start, and those of a burst, which one ACK releases together. For some round trips
 after a burst, the packets of two flows may arrive in blocks, first those of one flow and then those
 of the other (``blocks.py``).
+
+In the functions, ``now`` is the link's present state, and ``link`` has its constants, such as the
+capacity and the parameters of RED.
 """
 
 from __future__ import annotations

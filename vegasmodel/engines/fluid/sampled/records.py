@@ -2,6 +2,9 @@
 
 The function ``moving`` counts a sender's packets in flight, without those that are lost and the one
 whose ACK the receiver delays.
+
+A round is a round trip. At a RED queue a flow's packets may arrive in blocks (``blocks.py``).
+Elsewhere the packets that a flow has in flight may follow one another closely, as a train.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 The sender cuts its window. If all flows run TCP as in the papers, windows are real numbers and the
 sender does nothing else. If windows are whole packets, the sender also retransmits, or waits for
 its retransmission timer.
+
+In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 Vegas decides at the end of a round trip by how much its window changes in the next one. So does a
 user's law with ``once_a_round = True``. The windows of other laws change throughout a round trip.
+
+In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s. A step is
+``h`` seconds or ``g`` round trips long.
 """
 
 from __future__ import annotations

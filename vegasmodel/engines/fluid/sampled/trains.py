@@ -12,6 +12,9 @@ the link, this delay is 0. So this module counts separately how many packets wai
 meet. It follows the first and the last packet of each train. If such a packet finds q packets in
 the queue, it waits for q/c seconds, where c is the capacity. The other packets of the train are
 taken to arrive evenly between these two.
+
+In the functions, ``now`` is the link's present state, ``link`` has its constants, and ``c`` is its
+capacity in pkt/s.
 """
 
 from __future__ import annotations
@@ -57,7 +60,7 @@ def begin_train(flow: Sender, now: LinkState, c: float) -> None:
 
 @jit
 def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck) -> bool:
-    """Begin the train of packets whose first packet arrives at the queue at time ``t``.
+    """Begin the train of packets whose first packet arrives at the queue at time ``t`` (seconds).
 
     A train is the packets in flight of one flow. Its first packet waits ``wait`` seconds in the
     queue. Returns False if no packet arrives at ``t``. This happens for example just after the
