@@ -191,8 +191,11 @@ def _passes_edge(
     window, and a doubling may begin below the lower edge and end above it (``settling.overstep``).
     With the variant ``paper`` the result is False, because there the window grows smoothly.
 
-    ``others`` are the first five arguments of ``settling.overstep``, and describe the earlier
-    flows. ``newcomer`` and ``between`` are its last two arguments.
+    ``others`` describes the earlier flows: the greatest backlog at which each holds its window, its
+    present window (packets), its over-estimate of baseRTT and its RTT without queueing (s), and the
+    link's capacity (pkt/s). ``newcomer`` describes the new flow: its over-estimate, its RTT without
+    queueing, and gamma, the backlog at which its slow start ends. ``between`` holds the queueing
+    delay before and after its arrival, s.
     """
     runs, (x, rtt, gamma) = STACKS[flow.variant], newcomer
     if runs.real_numbers or rest.skips_slow_start(flow, runs):

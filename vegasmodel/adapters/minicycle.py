@@ -96,7 +96,7 @@ def steady(
     ``at`` maps the scenario's fields to their values. For some values there are many steady cycles,
     which differ in Vegas's window. Vegas's window at the start (``_start``) then decides which of
     these cycles is the result. This window takes long to compute, so it is computed only for those
-    values.
+    values. ``losers`` says which flows lose packets at an overflow (``minicycle.solve``).
     """
     cycle = _from_start(scenario, at, losers, np.asarray(1.0))
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
@@ -120,6 +120,8 @@ def _from_start(
     """The steady cycle whose Vegas window is nearest to ``start``.
 
     Vegas's window lags behind the queue by 2 round trips with the variants ``ns2`` and ``linux``.
+    ``at`` maps the scenario's fields to their values, arrays of one shape. ``losers`` says which
+    flows lose packets at an overflow (``minicycle.solve``). ``start`` is in packets.
     """
     variant, (n_vegas, n_reno) = vegas_group(scenario).variant, counts(scenario)
     return minicycle.solve(
@@ -181,7 +183,8 @@ def _range(
 ) -> Floats | None:
     """The least and greatest throughput of each flow over all steady cycles, [n_flows, 2].
 
-    The result is ``None`` if Vegas has the same throughput in all of them.
+    ``member`` [n_flows] is True for a Vegas flow. The result is ``None`` if Vegas has the same
+    throughput in all cycles.
     """
     vegas = np.array([c.vegas_range for c in cycles if int(c.status) == Status.DONE])
     reno = np.array([c.reno_range for c in cycles if int(c.status) == Status.DONE])

@@ -2,6 +2,10 @@
 
 The equilibrium of this model maximises a sum of utilities of the flows' rates. A result is returned
 only if it satisfies the conditions of optimality within a small tolerance.
+
+In the functions, ``routing`` [queue, flow] is 1 where the flow crosses the queue, else 0.
+``capacity`` [queue] is in pkt/s. ``x`` [flow] is by how many seconds the flow over-estimates its
+propagation delay.
 """
 
 from __future__ import annotations

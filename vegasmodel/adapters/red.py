@@ -147,8 +147,10 @@ def _holds(
     finds. If there is none, for example because RED marks packets (ECN), it linearises them about
     the fixed point of the model ``red`` (``about_red``).
 
-    The result is ``None`` (not known) if the link is underloaded, if RED's loss jumps at the fixed
-    point, or if not all characteristic roots that matter were found.
+    ``root`` is this fixed point, which the model has found for ``flows`` and RED's ``curve``.
+    ``weight`` is the weight of the newest queue length in RED's average. The result is ``None``
+    (not known) if the link is underloaded, if RED's loss jumps at the fixed point, or if not all
+    characteristic roots that matter were found.
     """
     from vegasmodel.adapters.stability import place
     from vegasmodel.equilibrium import loop_rest
