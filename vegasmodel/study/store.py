@@ -56,6 +56,11 @@ class Layout:
     """The names, dimensions and units of the coordinates and variables of a sweep's dataset.
 
     A sweep evaluates a model over a grid of values of a scenario's fields.
+
+    - ``dims``, ``shape``: the names and lengths of the grid's dimensions.
+    - ``coordinates``: for each field that varies, its dimension, its values and its attributes.
+    - ``variables``: for each result, the dimensions besides those of the grid, and its attributes.
+    - ``attributes``: those of the whole dataset, such as the model.
     """
 
     def __init__(
@@ -107,7 +112,8 @@ class Store:
 def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Store]:
     """Open the folder ``path`` in which a sweep is stored, and lock it for this process.
 
-    The folder is created if it does not exist.  Raises ``FieldError`` in these cases:
+    The folder is created if it does not exist; ``layout`` says what it is to hold, and ``chunks``
+    is the shape of a block of the grid.  Raises ``FieldError`` in these cases:
 
     - ``path`` exists and is not a stored sweep.
     - The stored sweep differs in the scenario, the points, the model, the code of a law, the
@@ -146,6 +152,7 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
 
     All files are first written to a temporary folder beside ``path``.  At the end this folder is
     renamed to ``path``.  So a process that is killed leaves no incomplete store at ``path``.
+    ``chunks`` is the shape of a block of the grid.
 
     Raises ``FieldError`` if ``path`` exists and is no store.
     """
@@ -166,7 +173,10 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
 
 
 def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
-    """The files of an empty store: each file's path in the store's folder, and its contents."""
+    """The files of an empty store: each file's path in the store's folder, and its contents.
+
+    ``chunks`` is the shape of a block of the grid.
+    """
     import zarr
     from zarr.abc.buffer import Buffer
     from zarr.storage import MemoryStore

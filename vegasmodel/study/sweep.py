@@ -179,7 +179,8 @@ def run(
 ) -> int:
     """Compute and write the blocks of the sweep that are missing in the folder ``out``.
 
-    Returns the number of points in these blocks.
+    ``space`` is the grid of the sweep. ``sweep`` explains the other arguments. Returns the number
+    of points in these blocks.
     """
     layout, chunks = _layout(space, model), _chunks(space, model)
     written = 0
@@ -203,7 +204,8 @@ def _computed(
 ) -> Iterator[tuple[Block, Figures]]:
     """Compute the blocks of a sweep; yield each block with its results as soon as it is ready.
 
-    ``blocks`` are the blocks still to compute; ``progress`` counts all other blocks as done.
+    ``space`` is the grid of the sweep. ``blocks`` are the blocks still to compute; ``progress``
+    counts all other blocks as done. ``sweep`` explains the other arguments.
     """
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:

@@ -151,7 +151,8 @@ def read(text: str, scenario: Scenario) -> Target:
 def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
     """The number and the name of the link called ``asked``; of the first link if that is ``None``.
 
-    If the scenario has only one link, the returned name is empty.
+    If the scenario has only one link, the returned name is empty. ``text`` is the whole target,
+    such as ``delay:LINK=20ms``, which is shown if there is no such link.
     """
     names = [link.name for link in scenario.links]
     if asked is not None and asked not in names:
@@ -164,7 +165,11 @@ def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
 
 
 def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The groups (``[[flow]]`` tables) on either side of a ratio: ``a/b`` or ``a+b/law:reno``."""
+    """The groups (``[[flow]]`` tables) on either side of a ratio: ``a/b`` or ``a+b/law:reno``.
+
+    ``of_whom`` is the ratio. ``text`` is the whole target, such as ``ratio:a/b=1``, which is shown
+    if a group is unknown.
+    """
     names = [group.name for group in scenario.flows]
     for a in names:  # a name may hold a /
         for b in names:
@@ -182,7 +187,10 @@ def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...]
 
 
 def _several(whom: str, scenario: Scenario, text: str) -> tuple[str, ...]:
-    """The names of the ``[[flow]]`` tables that ``whom`` means: ``a``, ``a+b`` or ``law:reno``."""
+    """The names of the ``[[flow]]`` tables that ``whom`` means: ``a``, ``a+b`` or ``law:reno``.
+
+    ``text`` is the whole target, such as ``share:a+b=0.3``, which is shown if a name is unknown.
+    """
     names = [group.name for group in scenario.flows]
     parts = [whom] if whom in names else whom.split("+")  # a name may hold a +
     return tuple(dict.fromkeys(name for part in parts for name in _named(part, scenario, text)))
