@@ -98,7 +98,8 @@ def _estimates(
 ) -> Estimates:
     """What the trace tells, with the capacity in packets of the scenario's ``packet_size``.
 
-    For each flow of the scenario, ``order`` has its index in the trace. ``capacity_stated`` says
+    ``draft`` is the file's scenario, with placeholders for what the file lacks (``_draft``). For
+    each flow of the scenario, ``order`` has its index in the trace. ``capacity_stated`` says
     whether the file has the capacity of its only link.
     """
     over_base = {
@@ -124,7 +125,9 @@ def _of_flows(
     """The estimates of the keys that the tables ``[[flow]]`` of the file lack.
 
     ``gaps`` has the missing ones of the keys ``rtt`` and ``alpha`` for each of these ``tables``.
-    For each flow of the scenario, ``order`` has its index in the trace.
+    ``known`` has what the trace tells, and ``draft`` is the file's scenario, with placeholders for
+    what the file lacks (``_draft``). For each flow of the scenario, ``order`` has its index in the
+    trace.
     """
     named = [(trace.flows[i], member) for i, member in zip(order, draft.members, strict=True)]
     filled = []
@@ -191,7 +194,8 @@ def _by_bytes(
 
     ``found`` is the estimate in packets of any size per second: it counts a small packet as much as
     a large one. It is returned unchanged if all flows have packets of ``packet_size``, or if the
-    trace tells no throughputs. For each flow of the scenario, ``order`` has its index in the trace.
+    trace tells no throughputs. ``draft`` is the scenario. For each of its flows, ``order`` has the
+    flow's index in the trace.
 
     A lower bound comes from one part of the trace, in which all packets may have been small. So it
     is converted by the size of the smallest packets. All bytes that the flows deliver, divided by
@@ -217,7 +221,7 @@ def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float | N
     """The mean size of the packets in the trace, divided by the scenario's ``packet_size``.
 
     It is ``None`` if all flows have packets of this size, or if the trace tells no throughputs.
-    For each flow of the scenario, ``order`` has its index in the trace.
+    ``draft`` is the scenario. For each of its flows, ``order`` has the flow's index in the trace.
     """
     packets, sizes = _delivered(trace, order, draft)
     if np.all(sizes == 1.0) or not packets.sum() > 0:

@@ -344,7 +344,8 @@ def _total(
     ``values`` has the count per interval and flow.  In intervals in which it is unknown, it is
     taken to be the mean over the rest of the measured time.  The result is NaN if the count is
     never known.  ``weights`` are from ``_weights``: the fraction of an interval's packets that is
-    measured.  ``seconds`` has the measured part of each interval, s: [time, flow].
+    measured.  ``seconds`` has the measured part of each interval, s: [time, flow].  For each flow
+    of the scenario, ``order`` has its index in the trace.
     """
     if values is None:
         return None
@@ -418,6 +419,8 @@ def _loss(
     The loss rate is dropped (or else retransmitted) packets / sent packets.  Intervals in which
     either number is unknown are left out.  ``delivered`` has the packets delivered, [time, flow of
     the trace].  If the trace does not record sent packets, they are the delivered plus the lost.
+    For each flow of the scenario, ``order`` has its index in the trace.  ``weights`` are from
+    ``_weights``: the fraction of an interval's packets that is measured.
     """
     lost, again, sent = (trace.known(name) for name in ("loss", "retransmits", "sent"))
     events, how = (lost, "drops") if lost is not None else (again, "retransmissions")

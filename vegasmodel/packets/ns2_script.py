@@ -3,6 +3,9 @@
 The script is the fixed library ``ns2.tcl``, followed by calls of its procedures. Flows and links
 are written as numbers. The script contains no text from the scenario, such as names of flows. So no
 such text can be executed as a command.
+
+In the functions, ``i`` is the number of a link, ``f`` that of a flow, and ``way`` is a direction of
+a link: forward or reverse.
 """
 
 from __future__ import annotations

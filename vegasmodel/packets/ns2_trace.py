@@ -1,6 +1,7 @@
 """Turns the output of one run of ns-2 or ns-3 into a ``Trace``: packet counts and means over time.
 
-The function ``record`` makes the run and returns its trace.
+The function ``record`` makes the run and returns its trace. In the other functions, ``edges`` are
+the times in seconds that bound the trace's intervals.
 """
 
 from __future__ import annotations
@@ -131,6 +132,8 @@ def _rtts(
     trips: tuple[RoundTrips, ...], edges: Floats, vegas: NDArray[np.bool_]
 ) -> dict[str, Floats]:
     """The mean and the smallest RTT in each interval, and the baseRTT of Vegas flows, s.
+
+    ``trips`` are the RTTs of each flow, and ``vegas`` [flow] says which flows are Vegas.
 
     Each array is [time, flow].  An RTT is NaN if no ACK gave one in the interval.  The baseRTT is
     the smallest RTT of the flow up to the end of the interval; it is NaN for flows that are not

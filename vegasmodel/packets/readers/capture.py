@@ -112,8 +112,10 @@ def _blocks(source: Source) -> Iterator[Frame]:
 def _interface(source: Source, order: str, at: int, body: bytes) -> tuple[int, float, int]:
     """Parse the block of a pcapng file that describes a network interface.
 
-    Returns the link type, the seconds per clock tick, and an offset in s, which is added to the
-    times of all packets from this interface.
+    ``body`` is the content of the block, and ``at`` the place of the block in the file, in bytes.
+    ``order`` is the file's byte order, as the module ``struct`` writes it. Returns the link type,
+    the seconds per clock tick, and an offset in s, which is added to the times of all packets from
+    this interface.
     """
     if len(body) < 8:
         source.fail(f"byte {at}", body, "an interface of 8 bytes or more")

@@ -142,7 +142,10 @@ class Connections:
         known.syns[mine] = (seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
-        """Begin a new connection, and end an earlier one with the same addresses and ports."""
+        """Begin a new connection, and end an earlier one with the same addresses and ports.
+
+        ``key`` is the pair (sender, receiver) of its first SYN, and ``ends`` the set of both.
+        """
         self._end(key, ends)
         if len(self.handshakes) >= MAX_HANDSHAKES:
             self.handshakes.popitem(last=False)
@@ -150,7 +153,11 @@ class Connections:
         return found
 
     def _end(self, key: Key, ends: frozenset[object]) -> None:
-        """End the connection with the addresses and ports ``key``, if there is one."""
+        """End the connection between two addresses and ports, if there is one.
+
+        ``key`` is the pair (sender, receiver) of one of its directions, and ``ends`` the set of
+        both.
+        """
         self.handshakes.pop(ends, None)
         for each in (key, reverse(key)):
             self.unseen.pop(each, None)

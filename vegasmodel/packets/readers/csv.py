@@ -139,7 +139,7 @@ def _similar(missing: Sequence[str], names: Sequence[str]) -> str:
 
 
 def _throughputs(name: str) -> str:
-    """A hint for an error message: how to make a trace of throughputs, those in a column."""
+    """A hint for an error message: how to make a trace from the throughputs in column ``name``."""
     return (
         f"; {name[:60]!a} seems to be a throughput: from it compute bytes_acked, the bytes that "
         "the flow has delivered since its start, give snd_mss, and leave the cells of cwnd empty; "

@@ -6,6 +6,11 @@ as a delivery or a drop, to sums per interval of time. It stops early in two cas
 - There is no room to count the line: its time is after the last interval, or it shows a new flow or
   link and the arrays are full. The caller then makes room and calls ``scan`` again.
 - The line is wrong. The caller then raises an error.
+
+In the functions, ``s`` is a ``Tables`` object. ``flow`` and ``link`` are the arrays of sums
+(``Bins.flow`` and ``Bins.link``); their intervals last ``width`` seconds and start at ``begin``.
+``f`` is the number of a flow, and ``k`` that of an interval. ``kind`` is the code of a line's first
+character, ``seq`` the packet's sequence number, and ``uid`` its number in ns-2.
 """
 # mypy: disallow-untyped-defs=False, check-untyped-defs=False
 
@@ -196,7 +201,8 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
 
     Transmissions (``+``) are counted at the flow's source, deliveries (``r``) at its sink, and
     drops (``d``) at any node.  The source is the first node in the trace that sends the flow's
-    data.
+    data.  The packet is on its way from node ``at`` to node ``to``, and has ``size`` bytes.
+    ``tcp`` is false if it has no sequence number of TCP.
     """
     s.flow[f, EVENTS] = 1
     if size > s.flow[f, SIZE]:  # forget RTTs of smaller packets, such as a SYN, which are faster

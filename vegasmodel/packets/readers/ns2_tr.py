@@ -102,6 +102,9 @@ def _tables() -> Any:
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
     """Make room for the line at which ``scan``, which reads an ns-2 trace, has stopped.
 
+    ``kernel`` is the module of ``scan``, ``tables`` what ``scan`` remembers, and ``bins`` its sums.
+    ``rest`` is the part of the trace from this line on.
+
     ``status`` says why ``scan`` stopped.  If the line's time is after the last interval, the
     intervals are made longer.  If the table of flows or of links is full, it is enlarged.  Returns
     the tables for the next call of ``scan``.  Raises ``TraceError`` if the line is wrong, or if the
