@@ -261,7 +261,6 @@ def _as_short(table: dict[str, Any], trace: Trace, flow: int) -> list[int]:
     The RTT of ``flow`` in the trace is too short: less than the transmission times on its path.
     RTTs up to twice as long are then taken to be too short as well.  This saves time, because the
     flows with these RTTs need not be tested one by one.
-
     """
     rtts = estimate(trace).rtt
     known = [(i, rtts[f["match"]]) for i, f in enumerate(table["flow"]) if f["match"] in rtts]

@@ -97,7 +97,11 @@ def _checked(
 def _draw(
     ax: Axes, panel: xr.DataArray, values: Floats, norm: Normalize, levels: Sequence[float]
 ) -> QuadMesh:
-    """Draw one map with lines at some ``levels``, and return the coloured cells."""
+    """Draw one map with lines at some ``levels``, and return the coloured cells.
+
+    ``panel`` has the coordinates of the map, and ``values`` [y, x] the values to draw. ``norm``
+    gives each value its place on the colour scale.
+    """
     ax.set_facecolor("#bbbbbb")
     x, y = (_cells(ax, which, panel) for which in ("x", "y"))
     image = ax.pcolormesh(

@@ -341,7 +341,11 @@ def _expect_same(
     of: Callable[[Scenario], list[str]],
     where: str,
 ) -> None:
-    """Raise ``FieldError`` unless every prediction is for flows or groups with these names."""
+    """Raise ``FieldError`` unless every prediction is for flows or groups with these ``names``.
+
+    ``of`` returns the names of the flows, or of the groups, of a scenario. The error names
+    ``where``, the argument with the predictions.
+    """
     for each in results:
         if of(each.scenario) != names:
             said = f"for {', '.join(of(each.scenario))[:80]}"

@@ -4,7 +4,8 @@ Tests compare the results with the package's numeric code. ``vegasmodel paper --
 the printed formulas, and the derived ones where they differ.
 
 The paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
-It consists of N mini-cycles of one round trip each.
+It consists of N mini-cycles of one round trip each, and has three phases. Phase 1 ends when the
+windows fill the link, phase 2 when Vegas reaches its equilibrium window, and phase 3 at the loss.
 
 ``formulas()`` lists the derivations of the paper's formulas. The functions below it derive formulas
 that our numeric model needs and the paper lacks.
