@@ -1,8 +1,16 @@
 """The five papers as executable records: each equation, table, figure and claim is one record.
 
-``run`` answers from stored runs of ns-2 and ns-3 in seconds; ``run(live=True)`` runs both again.
-Each paper has a package, named by the paper's key.  Scenario files lie beside the records that use
-them.
+``run`` takes seconds, because it reads stored runs of ns-2 and ns-3; ``run(live=True)`` runs both
+simulators again.  Each paper has a package, named by the paper's key:
+
+- ``tsang``: Tsang and Chang, "Throughput fairness of TCP Vegas";
+- ``boutremans``: Boutremans and Le Boudec, "A note on the fairness of TCP Vegas" (2000);
+- ``evaluation``: an evaluation of Reno, SACK and Vegas with ns-2;
+- ``devendictis``: De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario"
+  (2002);
+- ``podlesny``: Podlesny and Williamson on NewReno and Vegas with Rate-Delay services.
+
+Scenario files lie beside the records that use them.
 """
 
 from __future__ import annotations
@@ -19,7 +27,7 @@ PAPERS = ("tsang", "boutremans", "evaluation", "devendictis", "podlesny")
 
 
 def records(paper: str) -> tuple[Record, ...]:
-    """The records of one paper.  Raises ``ValueError`` for an unknown key."""
+    """The records of the paper with the key ``paper``; ``ValueError`` if there is no such paper."""
     if paper not in PAPERS:
         raise ValueError(f"paper {paper!r}: one of {', '.join(PAPERS)}")
     module = importlib.import_module(f"paper_checks.{paper}")

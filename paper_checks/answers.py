@@ -1,8 +1,9 @@
-"""A model in the place of ns-2: what a record computes if a simulator or a closed form answers.
+"""Puts a model in the place of ns-2: computes a record's value from the model's predictions.
 
-A record asks ``Runs`` for measurements of scenarios.  ``Answers`` gives it a model's prediction of
-the same scenarios instead.  So the printed value, closed form, ``fluid``, ``rounds`` and packet
-simulation can be compared for the same item.
+A record is one item of a paper: a printed value, and a function that computes the same value from
+measurements of scenarios.  The function asks ``Runs`` for these measurements.  ``Answers`` gives it
+a model's prediction of the same scenarios instead.  So the printed value can be compared with the
+values from a closed form, from the simulators ``fluid`` and ``rounds``, and from ns-2.
 """
 
 from __future__ import annotations
@@ -74,11 +75,12 @@ class _Lacking:
 
 
 def answer(scenario: Scenario, model: str) -> Prediction:
-    """``predict``, called once for each scenario and model.
+    """The prediction of a model for a scenario, computed once and then kept.
 
-    ``rounds`` takes seconds for a run of many flows, so it runs only one seed of these.  For short
-    flows that arrive at random its stored answers are used (``web``).  ``fluid`` has only one link,
-    so it gets the scenario without links at which no packet waits (``topology.shared``).
+    ``rounds`` takes seconds for a run of many flows, so only one of the runs is simulated then.
+    For short flows that arrive at random its stored predictions are used (``web``).  ``fluid`` has
+    only one link, so it gets the scenario without the links at which no packet waits
+    (``topology.shared``).
     """
     key = scenario.fingerprint(), model
     if key not in _known:
@@ -87,10 +89,11 @@ def answer(scenario: Scenario, model: str) -> Prediction:
 
 
 def prime(scenarios: Iterable[Scenario]) -> None:
-    """Compute answers of ``rounds`` in parallel processes, for ``answer`` to find later.
+    """Compute predictions of ``rounds`` in parallel processes, for ``answer`` to find later.
 
-    Known answers are not computed again, and Web traffic has stored answers.  If at most ``FEW``
-    scenarios remain, nothing is done.
+    Those that are known already are not computed again.  Scenarios with short flows that arrive at
+    random are left out, because their predictions are stored.  If at most ``FEW`` scenarios remain,
+    nothing is done.
     """
     new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
     todo = {s.fingerprint(): s for s in new if not s.random_arrivals}
@@ -148,7 +151,10 @@ def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
 
 
 def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
-    """A function that returns the prediction of ``fluid`` or ``rounds``; ``None``: no answer."""
+    """A function that returns the prediction of ``fluid`` or ``rounds`` for a scenario.
+
+    It returns ``None`` if the simulator gives no throughputs.
+    """
 
     def predicts(scenario: Scenario) -> Prediction | None:
         found = answer(scenario, model)
@@ -158,9 +164,9 @@ def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
 
 
 def best_closed_form(scenario: Scenario) -> Prediction | None:
-    """The prediction of the closed form that has the fewest broken hypotheses in this scenario.
+    """The prediction of the closed form with the fewest assumptions that fail in the scenario.
 
-    ``None`` if no closed form gives all throughputs.
+    The result is ``None`` if no closed form gives all throughputs.
     """
     found = [answer(scenario, model) for model in SPECIAL_FIRST if model in CLOSED_FORMS]
     found = [
@@ -172,9 +178,9 @@ def best_closed_form(scenario: Scenario) -> Prediction | None:
 
 
 class Answers(Runs):
-    """``Runs`` whose measurements all come from a model.
+    """Has the methods of ``Runs``, but all results come from a model instead of ns-2 or ns-3.
 
-    ``models`` lists the models that answered.
+    ``models`` lists the names of the models whose predictions were used.
     """
 
     def __init__(self, predicts: Callable[[Scenario], Prediction | None]) -> None:
@@ -183,7 +189,7 @@ class Answers(Runs):
         self.models: dict[str, None] = {}
 
     def __call__(self, scenario: Scenario) -> Measured:
-        """The model's results per flow.  Raises ``NoRun`` if it has no answer."""
+        """The model's results per flow.  Raises ``NoRun`` if the model gives none."""
         found, rates = self._predicted(scenario)
         slowest = int(np.argmin([link.capacity for link in scenario.links]))
         spans = np.array(
@@ -205,7 +211,7 @@ class Answers(Runs):
         return cast("Measured", lacking)
 
     def groups(self, scenario: Scenario) -> Groups:
-        """The model's results per group of flows.  Raises ``NoRun`` if it has no answer."""
+        """The model's results per group of flows.  Raises ``NoRun`` if the model gives none."""
         found, rates = self._predicted(scenario)
         means = by_group(scenario, rates)
         losses = None if found.loss_rate is None else by_group(scenario, found.loss_rate)
@@ -222,23 +228,23 @@ class Answers(Runs):
         return cast("Groups", lacking)
 
     def unspaced(self, scenario: Scenario) -> Measured:
-        """The same results: a model has only one form of RED."""
+        """The model's results per flow: a model has only one form of RED."""
         return self(scenario)
 
     def automatic(self, scenario: Scenario) -> Measured:
-        """The same results: a model has only one form of RED."""
+        """The model's results per flow: a model has only one form of RED."""
         return self(scenario)
 
     def groups_automatic(self, scenario: Scenario) -> Groups:
-        """The same results per group."""
+        """The model's results per group of flows: a model has only one form of RED."""
         return self.groups(scenario)
 
     def later_timers(self, scenario: Scenario) -> Measured:
-        """The same: a model has one set of timers."""
+        """The model's results per flow: a model has only one set of timers."""
         return self(scenario)
 
     def exact(self, scenario: Scenario) -> Groups:
-        """The same results: a model does not depend on the packet simulator."""
+        """The model's results per group of flows: they do not depend on a packet simulator."""
         return self.groups(scenario)
 
     def _predicted(self, scenario: Scenario) -> tuple[Prediction, Floats]:
@@ -250,9 +256,10 @@ class Answers(Runs):
 
 
 def value(record: Record, answers: Answers) -> tuple[Any, str]:
-    """What ``record`` computes from these answers, and the models that gave them.
+    """The value that ``record`` computes from predictions, and the names of the models used.
 
-    ``None`` and the reason if a model lacks a value that the record needs.
+    If a model lacks a result that the record needs, the value is ``None``, and the second result
+    is the reason.
     """
     if record.compute is None:
         return None, record.blocked
@@ -269,10 +276,10 @@ def value(record: Record, answers: Answers) -> tuple[Any, str]:
 
 
 def measurement(scenario: Scenario, runs: Runs) -> Prediction:
-    """ns-2's stored run as a prediction with standard errors: per flow or else per group.
+    """ns-2's stored measurement of a scenario as a ``Prediction``, with standard errors.
 
-    A run with many flows is stored per group; then every flow gets the mean of its group.  Raises
-    ``NoRun`` if no run is stored.
+    A measurement of many flows is stored per group of flows; then every flow gets the mean of its
+    group.  Raises ``NoRun`` if no measurement is stored.
     """
     member = np.array([m.group for m in scenario.members])
     with contextlib.suppress(NoRun):
@@ -288,7 +295,7 @@ def _prediction(scenario: Scenario, rows: Floats, base_rtt: Floats | None = None
 
 
 def by_group(scenario: Scenario, flows: Floats) -> Floats:
-    """Mean over the flows of each group."""
+    """The means of ``flows``, one value per flow, over the flows of each group of the scenario."""
     member = np.array([m.group for m in scenario.members])
     return np.array([flows[member == g].mean() for g, _ in enumerate(scenario.flows)])
 

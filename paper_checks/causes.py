@@ -1,4 +1,8 @@
-"""``python -m paper_checks.causes``: the causes of discrepant records, as a Markdown table."""
+"""``python -m paper_checks.causes`` prints why records are discrepant, as a Markdown table.
+
+A record is discrepant if its computed value differs from the one that a paper prints, and if the
+evidence shows that the printed one is wrong.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ def cause(check: Check) -> str:
 
 
 def markdown(checks: Iterable[Check]) -> str:
-    """Discrepant records by paper and cause, in the order of the papers."""
+    """The table of the discrepant records among ``checks``, by paper and cause."""
     counts = Counter((c.paper, cause(c)) for c in checks if c.verdict == "discrepant")
     lines = ["| paper | discrepant | because |", "| --- | ---: | --- |"]
     lines += [f"| {paper} | {n} | {why} |" for (paper, why), n in counts.items()]

@@ -1,4 +1,7 @@
-"""What a record is, and how its verdict is computed."""
+"""Defines a record, one printed item of a paper, and computes its verdict.
+
+The verdict says how the printed value compares with the value that we compute.
+"""
 
 from __future__ import annotations
 
@@ -76,9 +79,10 @@ class Found:
     """A computed value, and its tolerance if that follows from the evidence (a spread of runs).
 
     ``detail``: text for the note.  ``packets``: the value of a packet simulation, if ``value``
-    comes from something else.  ``share``: see ``Check``.  ``missing``: why the evidence could not
-    decide if the value differed from the print.  ``undecided``: why the evidence decides neither
-    way, whatever the value.
+    comes from something else.  ``share``: the fraction of the seeds that agree with the print (see
+    ``Check``).  ``missing``: why the evidence would not decide against the print if the value
+    differed from it.  ``undecided``: why the evidence decides neither for nor against the print,
+    whatever the value.
     """
 
     value: Value
@@ -92,7 +96,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Known:
-    """A value that is computed without a run."""
+    """A function that returns a value computed without a run of ns-2 or ns-3."""
 
     value: Found | Value
     source: Source
@@ -143,12 +147,12 @@ def rounding(unit: float) -> float:
 
 
 def exactly(value: Found | Value) -> Known:
-    """A value that follows from a derivation or a model without a run."""
+    """Wrap a value that follows from a derivation or a model, without a run of ns-2 or ns-3."""
     return Known(value, "theory")
 
 
 def by_print(value: Found | Value) -> Known:
-    """A value that follows from printed numbers by arithmetic."""
+    """Wrap a value that follows by arithmetic from numbers that the paper prints."""
     return Known(value, "print")
 
 
@@ -158,12 +162,15 @@ def rises(values: Iterable[float]) -> bool:
 
 
 def open_question(why: str) -> Found:
-    """No value, because the evidence decides neither way; ``why``."""
+    """A result without a value, because the evidence decides neither for nor against the print.
+
+    ``why`` is the reason as text.
+    """
     return Found(None, undecided=f"{why.rstrip('.')}.")
 
 
 def judge(paper: str, record: Record, runs: Runs) -> Check:
-    """Compute one record and compare the result with the print."""
+    """Compute the value of one record of ``paper`` and compare it with the printed value."""
     if record.compute is None:
         return _check(paper, record, Found(None), "blocked", f"{record.blocked} {record.note}")
     try:
@@ -237,7 +244,7 @@ def _as_text(value: Value) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON-ready: lists for sequences, Python numbers for NumPy's, null for what is not finite."""
+    """The value for JSON: sequences as lists, NumPy's numbers as Python's, non-finite as null."""
     if isinstance(value, (str, bool)) or value is None:
         return value
     if isinstance(value, Sequence):

@@ -1,6 +1,6 @@
-"""A count of packets that circulate through one link, where each ACK releases the next packet.
+"""Counts packets that circulate through one link, where each ACK releases the next packet.
 
-It relates window, delay and queue without any formula of the papers.
+So the relation between window, delay and queue is found without any formula of the papers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ROUNDS = 200  # of each packet; the first half settles
 
 @dataclass(frozen=True)
 class Circulated:
-    """Means over the second half of the rounds."""
+    """The rates, the RTT and the queue, as means over the second half of the simulated rounds."""
 
     rates: Sequence[float]  # pkt/s of each source
     RTT: float  # s
@@ -25,10 +25,10 @@ class Circulated:
 
 
 def circulate(windows: Sequence[int], mu: float, T: float) -> Circulated:
-    """Sources with fixed ``windows`` at a link of ``mu`` pkt/s, on a path of ``T`` s when empty.
+    """Simulate sources with fixed ``windows`` (packets) at a link of ``mu`` pkt/s.
 
-    ``T`` includes the transmission, as in ``devendictis``.  All delays are equal, so the packets
-    keep their order.
+    ``T`` is the RTT with an empty queue, s.  It includes the transmission time, as in the paper of
+    De Vendictis and Baiocchi.  All sources have the same delays, so packets keep their order.
     """
     owner = np.repeat(np.arange(len(windows)), windows)
     n = owner.size

@@ -1,4 +1,4 @@
-"""``boutremans``: the steady state of Vegas and who came first.  Theory, then figures."""
+"""The records of Boutremans and Le Boudec (2000), on the fairness of Vegas flows on one link."""
 
 from paper_checks.boutremans import bands, figures, simulations, theory
 

@@ -1,4 +1,4 @@
-"""Equations (10) and (11) of ``boutremans`` and figure 6: alpha < beta."""
+"""Equations (10) and (11) of Boutremans and Le Boudec, and figure 6: Vegas with alpha < beta."""
 
 from __future__ import annotations
 
@@ -98,7 +98,10 @@ def _bounds() -> Found:
 
 
 def _many() -> Found:
-    """The windows at which the rule stops, from two sets of initial windows."""
+    """Whether the paper's rule (1) has several rests: two sets of first windows lead to two.
+
+    A rest is a state in which the rule changes no window.
+    """
     starts = [(1.0,) * N, (1.0,) * (N - 1) + (40.0,)]
     rests = [settled(x=(0.0,) * N, first=first) for first in starts]
     text = "; ".join(", ".join(f"{rate:.1f}" for rate in rest.rates) for rest in rests)
@@ -130,7 +133,10 @@ def _small_buffers(runs: Runs) -> Found:
 
 
 def _efficient(runs: Runs) -> Found:
-    """Unused part of the link, percent: two sources of a law, at a short and at a long delay."""
+    """The unused part of the link, percent, if two sources of one law share it.
+
+    There is one value for a short and one for a long propagation delay.
+    """
     from paper_checks.evaluation.figures import alike
     from paper_checks.evaluation.tables import CAPACITY as LINK
 
@@ -152,7 +158,7 @@ def _efficient(runs: Runs) -> Found:
 
 
 def text() -> list[Record]:
-    """What sections 2 to 4.1 say beside their equations."""
+    """The records of what the paper's sections 2 to 4.1 say beside their equations."""
     return [
         Record(
             "section 2, Vegas uses the bandwidth more efficiently than Reno",

@@ -1,4 +1,8 @@
-"""Figure 2 of ``boutremans`` by theory, arrivals that find an equilibrium, and section 3.2.1."""
+"""Figure 2 of Boutremans and Le Boudec by theory, the premise of 3.1.2, and section 3.2.1.
+
+The sources arrive one after another.  The premise is that each finds the earlier ones in
+equilibrium.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from vegasmodel.metrics import Floats, standard_error, with_error
 
 
 def figure_2() -> list[Record]:
-    """Rates against the index for n = 20: the last source compared with the earlier ones."""
+    """Figure 2: the rates of 20 sources in order of arrival; the last against the earlier ones."""
     bonald, exact = printed_rates(20), rates(recursion(20))
     middle = [float(last_over_middle(r)) for r in (bonald, exact)]
     mean = [float(r[-1] / r[:-1].mean()) for r in (bonald, exact)]
@@ -44,17 +48,26 @@ NEAR = 0.1  # as a part of what (6) says
 
 
 def in_ns2(alpha: float, runs: Runs) -> list[Floats]:
-    """Ratio of the last of 20 rates to the first in each run of ns-2, for each of ``GAPS``."""
+    """The last of 20 sources' rate over the first one's, in each run of ns-2, for each of ``GAPS``.
+
+    ``alpha`` is Vegas's threshold, in packets; beta is equal to it.
+    """
     return [advantage(runs(one_by_one(20, alpha, every)).throughput) for every in GAPS]
 
 
 def by_six(alpha: float) -> float:
-    """That ratio by (6), solved exactly with the baseRTTs of its own recursion."""
+    """The last of 20 sources' rate over the first one's, by equation (6) with the threshold alpha.
+
+    The equation also gives the queue that each source finds, and so its baseRTT.
+    """
     return float(advantage(rates(recursion(20, alpha), alpha)))
 
 
 def by_rule(alpha: float, step: float, rounded: bool = False) -> Floats:
-    """That ratio by rule (1) if each source finds a queue at rest, for each seed."""
+    """The last of 20 sources' rate over the first one's, by the paper's rule (1), for each seed.
+
+    Each source finds a queue at rest.  ``step`` and ``rounded`` are those of ``rule.course``.
+    """
     return advantage(rule.rates(20, alpha, rule.unhurried(alpha), step, rounded))
 
 
@@ -64,7 +77,7 @@ def mean_and_error(values: Floats) -> str:
 
 
 def _rested(runs: Runs) -> Found:
-    """Whether ns-2 has the ratio of (6) at each alpha when arrivals are the slowest of ``GAPS``."""
+    """Whether ns-2 has the ratio of ``by_six`` at each alpha, with the longest of the ``GAPS``."""
     found = {alpha: in_ns2(alpha, runs) for alpha in ALPHAS}
     near = [abs(own[-1].mean() / by_six(alpha) - 1) < NEAR for alpha, own in found.items()]
     texts = [
@@ -91,7 +104,7 @@ def _rested(runs: Runs) -> Found:
 
 
 def premise() -> list[Record]:
-    """Section 3.1.2: "if connection i starts when connections 1, ..., i - 1 are in equilibrium"."""
+    """The premise "if connection i starts when connections 1, ..., i - 1 are in equilibrium"."""
     return [
         Record(
             "section 3.1.2, sources that each find an equilibrium get what (6) says",
@@ -108,7 +121,7 @@ def premise() -> list[Record]:
 
 
 def setting() -> list[Record]:
-    """Figure 1 and section 3.2.1."""
+    """The records of figure 1 and section 3.2.1, which describe the simulated network."""
     return [
         Record(
             "figure 1, n users keep the one link busy",

@@ -1,4 +1,10 @@
-"""Rule (1) of ``boutremans`` as printed: once per round trip, without rounding and packets.
+"""Iterates Vegas's window rule, equation (1) of Boutremans and Le Boudec, as the paper prints it.
+
+The rule is applied once per round trip, without rounding and without single packets.
+
+Diff is the backlog that a source computes from its window and RTTs.  d is the propagation delay of
+a source, and Delta the queueing delay.
+
 
 The paper simulated with ns and with "our own implementation of the congestion avoidance algorithm".
 This module is such an implementation.  Each source measures an RTT, keeps the least one, and
@@ -30,7 +36,7 @@ SEEDS = 5
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Windows and the queueing delay over ``SPAN``, every ``TICK``."""
+    """The windows and the queueing delay over ``SPAN`` seconds, once per ``TICK`` seconds."""
 
     windows: Floats  # [times, sources] packets
     wait: Floats  # [times] s
@@ -64,7 +70,9 @@ def course(
     step: float = 1.0,
     rounded: bool = False,
 ) -> Course:
-    """``n`` sources, one of which joins every ``every`` s plus up to 0.1 s drawn by ``seed``.
+    """The windows and the queueing delay of ``n`` Vegas sources that join a link one by one.
+
+    One source joins every ``every`` seconds, plus up to 0.1 s drawn with ``seed``.
 
     The queueing delay is that at which the rates cwnd/(d + Delta) add up to the capacity, so the
     queue reacts to the windows without delay.  ``noise``: standard deviation of the random part of
@@ -109,10 +117,10 @@ def course(
 
 
 def unhurried(alpha: float) -> float:
-    """Seconds between arrivals after which the queue is at rest, also with steps of half a packet.
+    """Seconds between arrivals that are enough for the queue to come to rest after each.
 
-    The last of 20 windows, and the RTT in which it grows by a step, are both in proportion to
-    alpha.
+    They are enough even if windows change by steps of half a packet.  The last of 20 windows, and
+    the RTT in which it grows by a step, are both in proportion to alpha.
     """
     return 30.0 * alpha**2
 

@@ -1,4 +1,4 @@
-"""Scenarios of ``boutremans`` 3.2.1: n Vegas sources that join a 1 Mbit/s link every 2 s."""
+"""Scenarios of Boutremans and Le Boudec, 3.2.1: a Vegas source joins a 1 Mbit/s link every 2 s."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ def joining(
     noise: float = 0.0,
     until: float = 120.0,
 ) -> Scenario:
-    """``n`` sources join one after another.
+    """The scenario in which ``n`` Vegas sources join one after another.
 
-    With ``known`` each knows its propagation delay (x_i = 0).
-
-    ``noise``: standard deviation of the random part of the delay, s.  ``until``: the end, s.
+    With ``known`` each source knows its propagation delay.  ``noise`` is the standard deviation of
+    the random part of the delay, and ``until`` the end of the run, both in s.
     """
     base = load(Path(__file__).with_name("arrivals20.toml"))
     flow = dataclasses.replace(
@@ -66,7 +65,9 @@ def joining(
 
 @cache
 def one_by_one(n: int, alpha: float, every: float) -> Scenario:
-    """A source joins every ``every`` seconds; ten runs, since with alpha 1 they differ much.
+    """The scenario in which one of ``n`` sources joins every ``every`` seconds, with alpha = beta.
+
+    There are ten runs, because with alpha = 1 runs differ much.
 
     Rates are measured for 60 s, from ``every`` seconds after the start of the last source on.
     """

@@ -1,7 +1,8 @@
-"""Figures 3 to 5, 7 and 8 of ``boutremans``; the pictures are missing from our text.
+"""Figures 3 to 5, 7 and 8 of Boutremans and Le Boudec; our copy of the paper lacks the pictures.
 
-They are computed with ns-2.  Where the paper sees windows oscillate they are computed with rule (1)
-itself (``rule``), since in ns-2 the rounding stops the oscillation.
+They are computed with ns-2.  Where the paper sees windows oscillate, they are computed with Vegas's
+rule, the paper's equation (1), as printed (``rule``), since in ns-2 the rounding of the backlog
+stops the oscillation.
 
 The paper adds a random part to the delay.  It states a variance of 90, that of an M/M/1 queue at 90
 % load, but no unit: neither the packet size (1000 B here) nor the time that a packet takes.  We run
@@ -46,10 +47,11 @@ NO_UNIT = "The variance of the random part of the delay has no unit, and its siz
 
 
 def _read(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
-    """A function that computes the statistic at each of ``READINGS``.
+    """A function that computes a statistic for each standard deviation in ``READINGS``.
 
-    Its result is that at ``NOISE``.  The note names the readings at which the statistic has the
-    printed value.  If there is one, the evidence does not decide against the print.
+    Its result is the statistic at the standard deviation ``NOISE``.  Its note names those of
+    ``READINGS`` at which the statistic has the value ``printed``, within ``tolerance``.  If there
+    is one, the evidence does not decide against the print.
     """
 
     def compute(runs: Runs) -> Found:
@@ -112,7 +114,10 @@ def _lasts(alpha: float, noise: float, runs: Runs) -> Found:
 
 
 def figure_3() -> list[Record]:
-    """The baseRTT against the index, n = 20: it is far too large, and theory is above it."""
+    """Figure 3: the baseRTTs of 20 sources in order of arrival, which are far too large.
+
+    The baseRTTs of the theory are larger still.
+    """
     found = []
     for letter, alpha in zip("abc", ALPHAS, strict=True):
         figure = f"figure 3{letter}"
@@ -150,8 +155,9 @@ CHANCE = 0.01  # most that an order may owe to it
 def _in_order(a: Floats, b: Floats) -> tuple[bool, str]:
     """Whether ``b`` grows with ``a``: their rank correlation is above 0.5 and not due to chance.
 
-    ``CHANCE`` bounds the fraction of 9,999 random orders of ``b``, and the measured one, whose
-    correlation is at least as large.
+    Not due to chance means: of 9,999 random orders of ``b`` and the measured order, at most the
+    fraction ``CHANCE`` has a correlation at least as large as the measured one.  The second result
+    is a text with the correlation.
     """
     from scipy.stats import rankdata  # a second to load
 
@@ -186,9 +192,10 @@ def _courses(noise: float) -> list[rule.Course]:
 
 
 def _use(noise: float, _: Runs) -> Found:
-    """Least part of the link used at any instant; the note has the shortest queue.
+    """The least part of the link that is used at any instant, if delays have the random ``noise``.
 
-    It also has the queue that there would be if all windows were smallest at the same time.
+    The note has the shortest queue, and the queue that there would be if all windows were smallest
+    at the same time.
     """
     courses = _courses(noise)
     used = min(float(course.rates.sum(axis=1).min()) for course in courses) / CAPACITY
@@ -202,7 +209,10 @@ def _use(noise: float, _: Runs) -> Found:
 
 
 def _most(runs: Runs) -> Found:
-    """Largest gain of the last source; open if figure 4's alphas decide, which our text lacks."""
+    """The largest rate of the last source over that of the first, over the alphas of figure 4.
+
+    Our copy of the paper lacks these alphas.  If the answer depends on them, it is left open.
+    """
     ratios = {
         (n, alpha): float(
             np.median(advantage(runs(joining(n, alpha, alpha, noise=NOISE)).throughput))
@@ -338,7 +348,7 @@ def figures_4_and_5() -> list[Record]:
 
 
 def halves(alpha: float, beta: float, noise: float, runs: Runs) -> tuple[float, float]:
-    """Mean rates of the first and of the last five of ten sources with true baseRTTs."""
+    """The mean rates of the first and of the last five of ten sources that know their baseRTTs."""
     rates = runs(joining(10, alpha, beta, known=True, noise=noise)).mean
     return float(rates[:5].mean()), float(rates[5:].mean())
 

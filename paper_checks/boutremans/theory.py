@@ -1,4 +1,8 @@
-"""Equations (1) to (9) of ``boutremans`` and the special cases of 3.1.2.
+"""Equations (1) to (9) of Boutremans and Le Boudec, and the special cases of section 3.1.2.
+
+Source i has the propagation delay d_i and over-estimates it by x_i.  Delta is the queueing delay,
+and c the capacity.  Numbers in parentheses are the paper's equations: (1) is Vegas's rule for the
+window, (5) the rate alpha/(Delta - x_i), and (6) says that the rates add up to c.
 
 The printed side is the printed formula at a test point.  The computed side follows from the
 premises in another way: the rule is iterated, the equation is solved by Brent's method, or
@@ -25,7 +29,7 @@ FINE = 2.0**-10  # packets
 
 
 def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
-    """Delta of (6) by Brent's method, s."""
+    """The queueing delay Delta that solves equation (6), by Brent's method, s."""
     most = float(x.max())
     share = x.size * alpha / c
 
@@ -36,7 +40,7 @@ def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
 
 
 def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
-    """(5) at the Delta of (6)."""
+    """The rates by equation (5), at the queueing delay that solves equation (6), pkt/s."""
     return np.asarray(alpha / (delay(x, alpha, c) - x))
 
 
@@ -51,12 +55,12 @@ class Rest:
 
     @property
     def backlogs(self) -> Floats:
-        """Diff of each source, packets."""
+        """The backlog that each source computes (the paper's Diff), packets."""
         return np.asarray(self.windows * (1 - (D + self.x) / (D + self.wait)))
 
     @property
     def rates(self) -> Floats:
-        """cwnd/RTT, pkt/s."""
+        """The rate of each source, its window divided by its RTT, pkt/s."""
         return np.asarray(self.windows / (D + self.wait))
 
 
@@ -68,10 +72,11 @@ def settled(
     x: tuple[float, ...] = tuple(X),
     first: tuple[float, ...] = (1.0,) * N,
 ) -> Rest:
-    """Rule (1), iterated once per round trip at a given queueing delay from the windows ``first``.
+    """The state in which Vegas's rule (1) changes no window, found by iterating the rule.
 
-    ``step``: the final step by which a window changes; the first is one packet, and it is halved
-    repeatedly.
+    The rule is applied once per round trip, beginning with the windows ``first``, and Delta follows
+    from the windows.  A window changes by one packet at first.  This step is halved repeatedly, and
+    ends at ``step`` packets.  ``x`` are the over-estimates in s.
     """
     W, size, over = np.array(first), 1.0, np.array(x)
 
@@ -87,7 +92,7 @@ def settled(
 
 
 def _wait(W: Floats) -> float:
-    """Queueing delay at which the rates of these windows add up to the capacity."""
+    """The queueing delay, s, at which the rates with the windows ``W`` add up to the capacity."""
     each: list[tuple[float, float]]  # of four, arrays take longer
     each = list(zip(W.tolist(), D.tolist(), strict=True))
 
@@ -98,13 +103,13 @@ def _wait(W: Floats) -> float:
 
 
 def _own_gain() -> Found:
-    """Whether each source's rate grows with its own over-estimate; Delta changes with it."""
+    """Whether each source's rate grows with its own over-estimate, if Delta changes, too."""
     gains = [float((rates(X + 1e-3 * unit) - rates(X)) @ unit) for unit in np.eye(N)]
     return Found(min(gains) > 0, detail=f"pkt/s more: {', '.join(f'{g:.3f}' for g in gains)}.")
 
 
 def steady_state() -> list[Record]:
-    """Equations (1) to (6)."""
+    """The records of equations (1) to (6)."""
     Delta, backlogs = delay(X), settled().backlogs
     RTT, base = D + Delta, D + X
     fine = settled(ALPHA, ALPHA, FINE)
@@ -195,13 +200,19 @@ def harmonic(n: int) -> float:
 
 
 def printed_rates(n: int) -> Floats:
-    """Rates of 3.1.2 as printed: c/(n S_n - (i-1) S_{i-1})."""
+    """The rates that section 3.1.2 prints for n sources which joined one by one, pkt/s.
+
+    Source i has the rate c/(n S_n - (i-1) S_{i-1}), with S_n = ``harmonic(n)``.
+    """
     last = n * harmonic(n)
     return np.array([CAPACITY / (last - (k - 1) * harmonic(k - 1)) for k in range(1, n + 1)])
 
 
 def recursion(n: int, alpha: float = ALPHA) -> Floats:
-    """Over-estimates of sources that join when the queue is in equilibrium, x_i = Delta_{i-1}."""
+    """The over-estimates of ``n`` sources that join one by one, each when the queue is at rest, s.
+
+    Source i over-estimates its propagation delay by the queueing delay that it finds.
+    """
     x = np.zeros(n)
     for i in range(1, n):
         x[i] = delay(x[:i], alpha)
@@ -217,7 +228,7 @@ EXACT_ARRIVALS = (
 
 
 def particular_cases() -> list[Record]:
-    """Two cases: true propagation delays, and sources that join one after the other."""
+    """The records of two cases: no over-estimates, and sources that join one after the other."""
     n = 20
     fair = delay(np.zeros(n))
     x, unit = recursion(n), ALPHA / CAPACITY
@@ -291,12 +302,18 @@ def particular_cases() -> list[Record]:
 
 
 def last_over_middle(rates: Floats) -> Floats:
-    """The ratio of the last source's rate to the median of the earlier ones, for each run."""
+    """The last source's rate over the median of the earlier ones, for each run.
+
+    ``rates`` are in the order of arrival, [sources] or [runs, sources].
+    """
     return np.asarray(rates[..., -1] / np.median(rates[..., :-1], axis=-1))
 
 
 def advantage(rates: Floats) -> Floats:
-    """How many times the first source's rate the last one gets, for each run."""
+    """The last source's rate over the first one's, for each run.
+
+    ``rates`` are in the order of arrival, [sources] or [runs, sources].
+    """
     return np.asarray(rates[..., -1] / rates[..., 0])
 
 
@@ -317,7 +334,10 @@ def slope(f: Callable[[float], float], at: float) -> float:
 
 
 def sensitivity(i: int, k: int, x: Floats = X) -> float:
-    """(d rate_i/d x_k)/rate_i by numerical differentiation of solutions of (6)."""
+    """The relative change of source i's rate per second of x_k, (d rate_i/d x_k)/rate_i, in 1/s.
+
+    Solutions of equation (6) are differentiated numerically.
+    """
 
     def rate(value: float) -> float:
         moved = x.copy()
@@ -328,7 +348,11 @@ def sensitivity(i: int, k: int, x: Floats = X) -> float:
 
 
 def _grows_with(own: Floats) -> Found:
-    """Whether (7) grows with the over-estimate, for sources that joined one after the other."""
+    """Whether (d rate_i/d x_i)/rate_i, equation (7), grows from the first source to the last.
+
+    The sources joined one after the other, so later ones over-estimate more.  ``own`` has the value
+    for each source.
+    """
     steps = np.diff(own)
     ranks = np.argsort(np.argsort(own))
     order = float(np.corrcoef(ranks, np.arange(own.size))[0, 1])
@@ -346,7 +370,12 @@ def _grows_with(own: Floats) -> Found:
 
 
 def _close(own: Floats, late: Floats) -> Found:
-    """(7) near Delta: for one source whose over-estimate grows, and for the last of 20 arrivals."""
+    """Whether equation (7) gives a large value for a source whose over-estimate is near Delta.
+
+    Two sources are tested: one whose over-estimate grows alone, and the last of 20 that arrived one
+    by one.  ``own`` has the value of equation (7) for each of these 20, and ``late`` their
+    over-estimates in s.
+    """
     values, gaps = [], []
     for over in (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
         x = X.copy()
@@ -369,7 +398,10 @@ def _close(own: Floats, late: Floats) -> Found:
 
 
 def _cross() -> Found:
-    """Where (8) is greatest over the pairs of 20 sources, by numerical differentiation."""
+    """For which pair of 20 sources (d rate_i/d x_k)/rate_i, equation (8), has the largest value.
+
+    The values are computed by numerical differentiation.
+    """
     late = recursion(20)
     size = np.array([[-sensitivity(i, k, late) for k in range(20)] for i in range(20)])
     early, back = np.triu(size, 1), np.tril(size, -1)
@@ -388,7 +420,7 @@ def _cross() -> Found:
 
 
 def derivatives() -> list[Record]:
-    """Equations (7) to (9)."""
+    """The records of equations (7) to (9), derivatives of the rates."""
     y = delay(X) - X
     i, k = 1, 2
     others = float(np.sum(np.delete(1 / y**2, i)))

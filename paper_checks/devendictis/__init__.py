@@ -1,4 +1,4 @@
-"""``devendictis``: one Vegas and one Reno source.  Equations, hypotheses, section 4, section 2."""
+"""The records of De Vendictis and Baiocchi (2002), who model one Vegas beside one Reno source."""
 
 from paper_checks.devendictis import equations, hypotheses, senders, small_buffers, validation
 

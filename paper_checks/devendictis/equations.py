@@ -1,4 +1,8 @@
-"""Equations (1) to (17) of ``devendictis``.
+"""Equations (1) to (17) of De Vendictis and Baiocchi.
+
+The symbols are the paper's: mu is the capacity in pkt/s, T the RTT without queueing in s, and B the
+buffer in packets.  W_V and W_R are the windows of Vegas and Reno.  A mini-cycle is one round trip,
+and a cycle lasts from one loss to the next.
 
 The printed side is the printed formula at a test point.  The computed side is a count over
 mini-cycles or over circulating packets, an iterated rule, or a root found by Brent's method; it
@@ -25,7 +29,7 @@ COUNTED = "computed: counted over packets that circulate, each sent again when i
 
 
 def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
-    """The value counted with packets that circulate at fixed windows."""
+    """A record whose computed value is counted with packets that circulate at fixed windows."""
     return Record(
         item,
         "equation",
@@ -40,7 +44,10 @@ def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
 def equation(
     item: str, printed: Any, computed: Any, note: str, erratum: str = "", tolerance: float = 1e-6
 ) -> Record:
-    """A printed formula beside a value that follows from its premises in another way."""
+    """A record of a printed formula, beside a value that follows from its premises in another way.
+
+    ``erratum`` is the corrected formula if the print is wrong.
+    """
     return Record(
         item,
         "equation",
@@ -57,7 +64,7 @@ def equation(
 
 
 def window_rules() -> list[Record]:
-    """Equations (1) to (3)."""
+    """The records of equations (1) to (3), the rules by which windows change."""
     W, slow = 12.0, 120.0  # pkt/s
     alone = circulate([int(W)], slow, T)
     grown = W
@@ -96,7 +103,10 @@ def window_rules() -> list[Record]:
 
 
 def _resting(reno: float = 0.0) -> float:
-    """Window of rule (3) after many ACKs beside a fixed Reno window; it then changes by 1/W."""
+    """Vegas's window by the paper's rule (3) after many ACKs, beside a fixed Reno window.
+
+    From then on the window W only rises and falls by 1/W packets.  ``reno`` is Reno's window.
+    """
     W = 1.0
     for _ in range(20_000):
         RTT = max(T, (W + reno) / MU)
@@ -105,7 +115,7 @@ def _resting(reno: float = 0.0) -> float:
 
 
 def _ack_by_ack(W: float, rounds: int) -> list[float]:
-    """Windows of mini-cycles 1, 2, ... of a source that grows by 1/W for each ACK."""
+    """The windows of a source in mini-cycles 1, 2, ..., if each ACK adds 1/W to its window W."""
     windows = [W]
     for _ in range(rounds):
         for _ in range(int(W)):
@@ -115,12 +125,15 @@ def _ack_by_ack(W: float, rounds: int) -> list[float]:
 
 
 def _backlog(V: float, q: float) -> float:
-    """Diff of a window V if q packets wait: the RTT is T + q/mu."""
+    """Vegas's backlog (the paper's Diff) with the window V if q packets wait, packets.
+
+    The RTT is then T + q/mu.
+    """
     return (V / T - V / (T + q / MU)) * T
 
 
 def _balance(q: float) -> float:
-    """The window whose Diff is alpha at that queue, by Brent's method."""
+    """The Vegas window whose backlog is alpha if q packets wait, by Brent's method, packets."""
     return float(brentq(lambda V: _backlog(V, q) - ALPHA, 1e-6, M + q, xtol=1e-12))
 
 
@@ -128,7 +141,10 @@ STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))  # windows, Vega
 
 
 def _at_the_loss(V: float, R: float) -> tuple[float, float]:
-    """Windows of Vegas and Reno when B + 1 packets wait: both change with each ACK."""
+    """The windows of Vegas and Reno when B + 1 packets wait; V and R are those at the beginning.
+
+    Both windows change with each ACK.
+    """
     while V + R < M + B + 1:
         RTT = max(T, (V + R) / MU)
         for _ in range(int(V)):
@@ -139,7 +155,7 @@ def _at_the_loss(V: float, R: float) -> tuple[float, float]:
 
 
 def equilibrium() -> list[Record]:
-    """Equations (4) to (7) and the windows at the loss."""
+    """The records of equations (4) to (7), and of the windows at the loss."""
     W_V, W_R = 16, 90
     both = circulate([W_V, W_R], MU, T)
     rest = _resting(W_R)
@@ -201,7 +217,10 @@ SLACK = (
 
 
 def phases() -> list[Record]:
-    """Equations (10) to (17), with whole numbers of mini-cycles: W_V(1) 10, W_R(1) 20, mu T 50."""
+    """The records of equations (10) to (17), with whole numbers of mini-cycles.
+
+    They are taken at W_V(1) = 10, W_R(1) = 20 and mu T = 50 packets.
+    """
     V1, R1, pipe, N = 10.0, 20.0, 50.0, 30
     reno = [R1 + i for i in range(N)]
     vegas = list(reno)
@@ -305,7 +324,7 @@ def phases() -> list[Record]:
 
 
 def _most_without_wait(pipe: float) -> int:
-    """Largest number of packets that circulate without a queue on a path of ``pipe`` packets."""
+    """The most packets that circulate without a queue on a path that holds ``pipe`` packets."""
     n = 1
     while circulate([n + 1], MU, pipe / MU).waiting < 1e-6:
         n += 1
@@ -313,7 +332,10 @@ def _most_without_wait(pipe: float) -> int:
 
 
 def _equilibrium_phase() -> list[Record]:
-    """Where Vegas reaches its equilibrium, (16), and how its window follows it, (17)."""
+    """The records of equation (16), where Vegas reaches its equilibrium window, and of (17).
+
+    By (17) Vegas's window then stays at its equilibrium value, which falls as the queue grows.
+    """
     a, V_a = 10.0, 9.0
     root = float(
         brentq(lambda k: V_a + k - ALPHA * (M + 2 * k) / (2 * k), 1e-6, 1e3, xtol=1e-13, rtol=1e-14)

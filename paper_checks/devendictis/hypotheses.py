@@ -1,4 +1,4 @@
-"""Section 3 of ``devendictis``: hypotheses, losses, the cycle and the throughputs."""
+"""Section 3 of De Vendictis and Baiocchi: hypotheses, losses, the cycle and the throughputs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from paper_checks.runs import Runs
 
 
 def after_loss(runs: Runs) -> Found:
-    """Ratio of Vegas's window after the loss of one packet to its window without the loss."""
+    """Vegas's window after the loss of one packet, divided by its window without the loss."""
     mean, least, largest = runs(alone()).window[:, 0]
     after = runs(alone(8000)).window[1, 0]
     return Found(
@@ -38,13 +38,13 @@ def after_loss(runs: Runs) -> Found:
 
 
 def cut(runs: Runs) -> float:
-    """Ratio of Reno's least window to its largest, beside Vegas."""
+    """Reno's least window divided by its largest, in a run beside Vegas."""
     _, least, largest = runs(scene(0.08, 20.0)).window[:, 1]
     return float(least / largest)
 
 
 def losses() -> list[Record]:
-    """Equations (8) and (9)."""
+    """The records of equations (8) and (9), by which a loss cuts the windows."""
     return [
         Record(
             "equation 8",
@@ -71,7 +71,7 @@ def losses() -> list[Record]:
 
 
 def throughputs() -> list[Record]:
-    """Figure 2 and the two throughputs."""
+    """The records of figure 2, the course of the windows, and of the two throughputs."""
     from vegasmodel.equilibrium import minicycle
 
     cycle = minicycle.solve(MU, 0.08, 20.0, ALPHA, LAM)
@@ -131,7 +131,10 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 
 
 def _no_timeouts(runs: Runs) -> Found:
-    """Packets sent again over packets lost, of each source that lost any, by buffer and T."""
+    """Whether no source has a timeout, by its packets sent again divided by its packets lost.
+
+    The note has this quotient for each buffer and each T, for each source that lost packets.
+    """
     found: dict[str, list[float]] = {}
     for B, T in itertools.product(BUFFERS, TIMES):
         measured = runs(scene(T, B))
@@ -151,7 +154,7 @@ def _no_timeouts(runs: Runs) -> Found:
 
 
 def hypotheses() -> list[Record]:
-    """What section 3 assumes about the losses."""
+    """The records of what section 3 assumes about the losses."""
     return [
         Record(
             "section 3, hypothesis 4: the buffer is empty when congestion avoidance begins",

@@ -1,6 +1,7 @@
-"""Scenarios of ``devendictis``: one Vegas and one Reno source, with different T, B and mu.
+"""Scenarios of De Vendictis and Baiocchi: one Vegas and one Reno source share a link.
 
-The paper does not state the propagation delay T, so each claim is computed for a range of T.
+T is the RTT without queueing in s, B the buffer in packets, and mu the capacity in pkt/s.  The
+paper does not state T, so each claim is computed for a range of T.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ Place = Callable[[float, float], Scenario]  # by T and B
 
 @cache
 def scene(T: float, B: float, mu: float = MU) -> Scenario:
-    """Figure 3's two sources, one Vegas and one Reno."""
+    """The scenario of figure 3, one Vegas and one Reno source; ``B`` is ns-2's buffer limit."""
     base = load(Path(__file__).with_name("figure3.toml"))
     link = dataclasses.replace(base.links[0], buffer=B, capacity=mu)
     flows = tuple(dataclasses.replace(f, rtt=T) for f in base.flows)
@@ -67,7 +68,7 @@ def scene(T: float, B: float, mu: float = MU) -> Scenario:
 
 @cache
 def roomy(T: float, B: float, mu: float = MU) -> Scenario:
-    """The same with room for ``B`` waiting packets, as in the model: a limit of B + 1 in ns-2.
+    """The scenario ``scene`` with room for ``B`` waiting packets: a limit of B + 1 in ns-2.
 
     In section 3 T does not include the wait, so the packet in transmission is one of the mu T, and
     the network holds mu T + B packets.  ns-2's limit counts the packet in transmission
@@ -78,9 +79,9 @@ def roomy(T: float, B: float, mu: float = MU) -> Scenario:
 
 @cache
 def later(k: int) -> Scenario:
-    """Figure 4's buffer, T 80 ms, one run.
+    """The scenario of figure 4 with T = 80 ms, in one run.
 
-    Averages over the ``k``-th span of ``PART`` s from 200 s.
+    Averages are over the ``k``-th span of ``PART`` seconds after 200 s.
     """
     base = roomy(0.08, 20.0)
     begin = 200.0 + k * PART
@@ -90,9 +91,9 @@ def later(k: int) -> Scenario:
 
 @cache
 def alone(*dropped: int, T: float = 0.08) -> Scenario:
-    """The Vegas source alone, if the link drops the packets with these numbers.
+    """The scenario of a Vegas source alone, if the link drops the packets numbered ``dropped``.
 
-    Averages begin at 7 s; before, the window still grows.
+    Averages begin at 7 s, because the window still grows before.
     """
     base = scene(T, 20.0)
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()
@@ -103,7 +104,10 @@ def alone(*dropped: int, T: float = 0.08) -> Scenario:
 
 
 def model(T: float, B: float, form: Form, mu: float = MU) -> tuple[float, float]:
-    """Throughputs of Vegas and Reno by the paper's model (Lambda_Vegas, Lambda_Reno), pkt/s."""
+    """Throughputs of Vegas and Reno by the paper's model (Lambda_Vegas, Lambda_Reno), pkt/s.
+
+    ``form`` chooses between the printed equations and those that we derived.
+    """
     from vegasmodel.equilibrium import minicycle
 
     vegas, reno = minicycle.throughput(mu, T, B, ALPHA, LAM, form=form)

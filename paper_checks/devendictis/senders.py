@@ -1,4 +1,4 @@
-"""Section 2 of ``devendictis``: the behaviour of the two sources as the text describes it."""
+"""Section 2 of De Vendictis and Baiocchi: the behaviour of a Vegas and of a Reno source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Appendix A of ``devendictis``, the cycle at small buffers, and the threshold B_th."""
+"""Appendix A of De Vendictis and Baiocchi: the cycle from loss to loss at small buffers.
+
+The buffers are smaller than the threshold B_th, so that Vegas still grows at each loss.  A
+mini-cycle is one round trip.
+"""
 
 from __future__ import annotations
 
@@ -115,9 +119,10 @@ def small_buffers() -> list[Record]:
 
 
 def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, int]:
-    """Windows of Vegas and Reno at the loss, and number of mini-cycles, by appendix A.
+    """The windows of Vegas and Reno at the loss, and the number of mini-cycles, by appendix A.
 
-    From the cut on, both windows grow by one packet per mini-cycle until their sum is ``most``.
+    A loss multiplies Vegas's window by ``lam`` and halves Reno's.  Then both windows grow by one
+    packet per mini-cycle until their sum is ``most``.  This is repeated for ``rounds`` cycles.
     """
     V, R, steps = 50.0, 10.0, 0.0
     for _ in range(rounds):
@@ -128,9 +133,10 @@ def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, in
 
 
 def _packets_over(most: float, lam: float) -> float:
-    """Ratio of Vegas's packets in a cycle to Reno's.
+    """The packets that Vegas sends in a cycle, divided by those that Reno sends.
 
-    Both windows grow linearly, so this is the ratio of the means of first and last window.
+    Both windows grow linearly, so this is the ratio of the means of first and last window.  The
+    arguments are those of ``_cycle``.
     """
     V, R, _ = _cycle(most, lam)
     return (1 + lam) * V / (1.5 * R)

@@ -1,4 +1,9 @@
-"""Section 4 of ``devendictis``: the model compared with simulation, and its results on buffers."""
+"""Section 4 of De Vendictis and Baiocchi: the model compared with simulation, at many buffers.
+
+T is the RTT without queueing in s, which the paper does not state, B the buffer in packets, and mu
+the capacity in pkt/s.  ``form`` chooses between the printed equations of the model and those that
+we derived.  A result is left open if it depends on something that the paper does not state.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +56,10 @@ def ratios(B: float, form: Form) -> np.ndarray:
 
 
 def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
-    """Throughputs below the threshold, pkt/s, by appendix A with Delta as printed or as derived."""
+    """Throughputs of Vegas and Reno at a buffer below B_th, pkt/s, by appendix A of the paper.
+
+    The duration Delta of a cycle is that of the printed formula or of the derived one (``form``).
+    """
     M = MU * T
     N = (M + B + 1) * (1 - LAM) / (3 - 2 * LAM) + 1
     base = (N - 1) / (1 - LAM)
@@ -64,9 +72,10 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
 def errors(
     source: int, T: float, runs: Runs, place: Place = roomy, form: Form = "printed"
 ) -> dict[float, float]:
-    """Error of the formulas relative to the simulation, percent, by buffer.
+    """The error of the model's throughput relative to the simulation, percent, by buffer.
 
-    At B = 5 the formulas are those of appendix A, since the text has a threshold of 5.
+    ``source`` is 0 for Vegas and 1 for Reno.  ``place`` makes the scenario from T and B.  At B = 5
+    the formulas are those of appendix A, because the text states a threshold of 5.
     """
     found = {}
     for B in BUFFERS:
@@ -76,7 +85,10 @@ def errors(
 
 
 def _largest(source: int, printed: float, runs: Runs) -> Found:
-    """Largest error over the buffers; open if T and the buffers of the figure decide."""
+    """The largest error over the buffers, percent; open if it depends on T and on the buffers.
+
+    ``source`` is 0 for Vegas and 1 for Reno, and ``printed`` is the error that the paper prints.
+    """
     texts, ends = [], []
     tried: tuple[tuple[Place, Form], ...] = (
         (roomy, "printed"),
@@ -108,7 +120,7 @@ def _largest(source: int, printed: float, runs: Runs) -> Found:
 
 
 def figure_3() -> list[Record]:
-    """The errors of 12.2 % and 9.9 %."""
+    """The records of figure 3, with the largest errors of 12.2 % and 9.9 %."""
     return [
         Record(
             f"figure 3, largest error of {name}",
@@ -146,9 +158,9 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
 
 
 def _left_open(B: float, printed: float) -> str:
-    """Where the printed ratio comes out if B is ns-2's limit and mini-cycles are whole, as text.
+    """A text on where the model gives the printed ratio if its sums have whole mini-cycles.
 
-    Empty if it does not come out anywhere.
+    ``B`` is then taken as ns-2's limit.  The text is empty if the ratio comes out nowhere.
     """
     if B <= 5:
         return ""
@@ -166,7 +178,7 @@ def _left_open(B: float, printed: float) -> str:
 
 
 def ratio_at(B: float, T: float, runs: Runs, place: Place = roomy) -> float:
-    """Ratio of Vegas to Reno in ns-2."""
+    """Vegas's throughput over Reno's in ns-2; ``place`` makes the scenario from T and B."""
     vegas, reno = runs(place(T, B)).mean
     return float(vegas / reno)
 
@@ -180,7 +192,10 @@ def _outperforms(runs: Runs) -> Found:
 
 
 def _resting(T: float, runs: Runs) -> tuple[float, float]:
-    """Least and largest window of Vegas alone from 30 s on, each less alpha + mu T, packets."""
+    """The least and the largest window of Vegas alone, each minus alpha + mu T, packets.
+
+    Both are taken over the time from 30 s on.
+    """
     base = alone(T=T)
     long = dataclasses.replace(base.run, duration=90.0, warmup=30.0)
     name = f"devendictis-vegas-rests-{1e3 * T:g}-ms"
@@ -190,9 +205,9 @@ def _resting(T: float, runs: Runs) -> tuple[float, float]:
 
 
 def _oscillates(runs: Runs) -> tuple[list[float], list[float], str]:
-    """At each T, by how much the window oscillates, and its least value less alpha + mu T.
+    """For each T, by how much Vegas's window oscillates, and its least value minus alpha + mu T.
 
-    The third value has the results as text.
+    Both are in packets.  The third result is a text with both.
     """
     ends = [_resting(T, runs) for T in TIMES]
     text = ", ".join(f"{least:.2f} to {largest:.2f}" for least, largest in ends)
@@ -225,7 +240,7 @@ def _offset(runs: Runs) -> Found:
 
 
 def _vanishes() -> Found:
-    """Vegas's throughput against the buffer, up to nearly mu T."""
+    """Whether Vegas's throughput vanishes as the buffer grows, up to nearly mu T."""
     texts, falls = [], []
     for form in FORMS:
         rates = [model(0.08, B, form)[0] for B in (*BUFFERS, 50.0, 80.0)]
@@ -242,9 +257,10 @@ def _vanishes() -> Found:
 
 
 def _end(alpha: float, plus: float) -> float:
-    """The buffer at which Vegas's window at the loss is (7) for ``alpha``, plus ``plus`` packets.
+    """The buffer at which Vegas's window at the loss exceeds its equilibrium window by ``plus``.
 
-    With ``plus`` = 0 it is the threshold.
+    The equilibrium window is that of equation (7) with the threshold ``alpha``.  All are in
+    packets.  With ``plus`` = 0 the result is the threshold B_th.
     """
     M = MU * 0.08
     return float(
@@ -253,7 +269,10 @@ def _end(alpha: float, plus: float) -> float:
 
 
 def _in_whole(B: float) -> str:
-    """The largest ratio with whole mini-cycles, and where appendix A has the printed 2.58."""
+    """A text on the ratio if sums have whole mini-cycles: its maximum, and where it is 2.58.
+
+    2.58 is the printed ratio, and appendix A is the part of the model that is used.
+    """
     formula = whole.appendix_a if B <= 5 else whole.section_3
     most, _ = whole.at_figure_3(formula, B, np.nan)
     text = (
@@ -273,7 +292,7 @@ def _in_whole(B: float) -> str:
 
 
 def thresholds() -> list[Record]:
-    """The ratios around B_th."""
+    """The records of the throughput ratios at buffers around B_th."""
     return [
         *(
             Record(
@@ -339,7 +358,10 @@ def thresholds() -> list[Record]:
 
 
 def _period(T: float) -> float:
-    """Seconds from loss to loss at figure 4's buffer, by hypothesis 5."""
+    """Seconds from loss to loss at the buffer of figure 4, by the model with hypothesis 5.
+
+    By this hypothesis both sources lose a packet when the buffer overflows.
+    """
     from vegasmodel.equilibrium import minicycle
 
     return float(minicycle.solve(MU, T, 20.0, ALPHA, LAM).period)
@@ -362,7 +384,7 @@ def _cycles(runs: Runs) -> Found:
 
 
 def periodicity() -> list[Record]:
-    """Section 4: "a steady-state periodic behavior, as assumed in our model"."""
+    """The record of the sentence "a steady-state periodic behavior, as assumed in our model"."""
     return [
         Record(
             "section 4, periodic, as the model assumes",
@@ -378,15 +400,16 @@ def periodicity() -> list[Record]:
 
 
 def _slope(form: Form, T: float) -> float:
-    """Ratio of the result at mu = 4000 pkt/s to that at mu = 1150 pkt/s, B = 20."""
+    """The model's ratio Vegas/Reno at mu = 4000 pkt/s over that at mu = 1150 pkt/s, for B = 20."""
     (v1, r1), (v0, r0) = model(T, 20.0, form, 4000.0), model(T, 20.0, form, 1150.0)
     return (v1 / r1) / (v0 / r0)
 
 
 def _least_slope_in_whole(times: tuple[float, ...]) -> float:
-    """The least of these results with whole mini-cycles, and 20 or 19 packets that wait.
+    """The least value of ``_slope`` over ``times`` if the model's sums have whole mini-cycles.
 
-    Of the two, 19 is what a limit of 20 in ns-2 leaves.  The ratio has T and mu as mu T only.
+    The buffer holds 20 or 19 waiting packets; 19 is what a limit of 20 in ns-2 leaves.  T and mu
+    affect the ratio only through their product mu T.
     """
     return min(
         whole.section_3(4000 / MU * T, B, way) / whole.section_3(1150 / MU * T, B, way)
@@ -403,7 +426,7 @@ OURS = "B = 20; 1080, 2160 and 4320 pkt/s are ours, the figure's capacities are 
 def _over_capacities(runs: Runs) -> Found:
     """Whether the printed formulas err by no more than in figure 3, at each T and capacity.
 
-    Open if T and the capacity decide.
+    The result is left open if it depends on T and the capacity.
     """
     texts, within = [], []
     for T in TIMES:
@@ -430,7 +453,7 @@ def _over_capacities(runs: Runs) -> Found:
 
 
 def _flat(runs: Runs) -> Found:
-    """Whether the ratio varies by at most 10 % over the capacities; open if T decides."""
+    """Whether the ratio Vegas/Reno varies by at most 10 % with the capacity; open if T decides."""
     texts, within = [], []
     for T in TIMES:
         found = [float(v / r) for v, r in (runs(roomy(T, 20.0, mu)).mean for mu in CAPACITIES)]
@@ -443,7 +466,7 @@ def _flat(runs: Runs) -> Found:
 
 
 def figure_4() -> list[Record]:
-    """Throughput against the capacity at B = 20."""
+    """The records of figure 4, the throughputs over the capacity at B = 20."""
     times = (0.02, 0.04, 0.08, 0.16, 0.32)
     slopes = {form: [_slope(form, T) for T in times] for form in FORMS}
     text = "; ".join(

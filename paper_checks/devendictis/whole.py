@@ -1,8 +1,11 @@
-"""The ratios of ``devendictis`` if its sums run over whole mini-cycles.
+"""The ratios of De Vendictis and Baiocchi if their sums run over whole mini-cycles.
 
-By the paper's formulas the mini-cycles a, b and N are in general no whole numbers, and the paper
-does not say where its sums then end.  Here the ends of the sums are rounded, in each of three ways.
-The windows W_V(a), W_R(a) and W_R(b) are those of the formulas.
+A mini-cycle is a round trip; a cycle from loss to loss has the mini-cycles 1 to N.  The link is
+full from number a on, and Vegas is in equilibrium from number b on.  By the paper's formulas a, b
+and N are in general no whole numbers, and the paper does not say where its sums then end.  Here the
+ends of the sums are rounded, in each of three ways.  The windows of Vegas and Reno in these
+mini-cycles, W_V(a), W_R(a) and W_R(b), are those of the formulas.  T is the RTT without queueing in
+s, and B the buffer in packets.
 """
 
 from __future__ import annotations
@@ -23,7 +26,10 @@ SCAN = np.arange(np.ceil(1e4 * max(BUFFERS) / MU), 2000.0) / 1e4
 
 
 def section_3(T: float, B: float, way: Way) -> float:
-    """P_Vegas/P_Reno by the printed formulas of section 3, for buffers above the threshold."""
+    """Vegas's packets in a cycle over Reno's, by the printed formulas of section 3.
+
+    They are for buffers above the threshold B_th.  ``way`` is the way of rounding.
+    """
     M = MU * T
     V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1
     V_1, R_1 = LAM * V_N, R_N / 2
@@ -40,7 +46,10 @@ def section_3(T: float, B: float, way: Way) -> float:
 
 
 def appendix_a(T: float, B: float, way: Way) -> float:
-    """P_Vegas/P_Reno by appendix A, for buffers below the threshold."""
+    """Vegas's packets in a cycle over Reno's, by appendix A, for buffers below the threshold B_th.
+
+    ``way`` is the way of rounding.
+    """
     both = (MU * T + B + 1) / (3 - 2 * LAM)
     V_1, R_1 = LAM * both, (1 - LAM) * both
     more = (way(R_1 + 1) - 1) / 2
@@ -50,9 +59,9 @@ def appendix_a(T: float, B: float, way: Way) -> float:
 def at_figure_3(
     ratio: Callable[[float, float, Way], float], B: float, printed: float
 ) -> tuple[float, str]:
-    """The largest ratio at any T that figure 3 may have; and at which T it is ``printed``, as text.
+    """The largest value of ``ratio`` over the T that figure 3 may have, and a text.
 
-    The text is empty if there is no such T.
+    The text says at which T the value is ``printed``; it is empty if there is no such T.
     """
     found = {name: np.array([ratio(T, B, way) for T in SCAN]) for name, way in WAYS.items()}
     hits = {name: SCAN[abs(own - printed) <= rounding(0.01)] for name, own in found.items()}

@@ -1,4 +1,4 @@
-"""``evaluation``: Reno, SACK and Vegas with ns-2.  Tables, then figures, then claims."""
+"""The records of the paper with the key ``evaluation``: Reno, SACK and Vegas compared in ns-2."""
 
 from paper_checks.evaluation import competition, figures, tables, text
 

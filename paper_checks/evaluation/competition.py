@@ -1,4 +1,7 @@
-"""Figures 6 to 8 of ``evaluation``, sections 3.3 and 3.4: different laws at one link."""
+"""Figures 6 to 8 and sections 3.3 and 3.4 of the paper ``evaluation``: different laws at one link.
+
+Buffers are in packets.  ``red`` is true for a RED queue, else the queue is DropTail.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _LIKE_DROPTAIL = " 'The conclusion is similar to DropTail queue.'"
 
 
 def competition() -> list[Record]:
-    """Sources of different laws at one link, at different buffers."""
+    """The records of sources of different laws that share one link, at different buffers."""
     return [
         Record(
             "figure 6a, Reno and SACK, ratio",
@@ -102,7 +105,10 @@ def competition() -> list[Record]:
 
 
 def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
-    """At which buffer ``law`` and Vegas have equal shares; the print says ``printed``."""
+    """A function for the buffer at which ``law`` and Vegas have equal shares.
+
+    ``printed`` is the buffer that the paper states.
+    """
 
     def compute(runs: Runs) -> Found:
         scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
@@ -122,7 +128,10 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
 
 
 def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
-    """The claim that ``law`` outperforms Vegas at the buffer ``B``; with ``vegas``, the reverse."""
+    """The record of the claim that ``law`` gets more than Vegas at the buffer ``B``.
+
+    With ``vegas``, the claim is that Vegas gets more.
+    """
     queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
     section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
     winner = "Vegas" if vegas else law
@@ -141,7 +150,10 @@ def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
 
 
 def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
-    """Whether the share of ``law`` beside Vegas is larger at a buffer of 50 packets than at 4."""
+    """A function that says whether the share of ``law`` beside Vegas grows with the buffer.
+
+    It compares the shares at a buffer of 50 packets and at one of 4.
+    """
 
     def compute(runs: Runs) -> Found:
         queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in AXIS]
@@ -230,7 +242,10 @@ OTHER_THRESHOLDS = (
 def _modified(
     compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
 ) -> Callable[[Runs], Found]:
-    """The record's own value; the note has the value with alpha 3 and beta 6."""
+    """``compute`` with a longer note, which says whether ``claim`` holds with other thresholds.
+
+    These are alpha = 3 and beta = 6; ``B`` is the buffer.
+    """
 
     def both(runs: Runs) -> Found:
         found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))

@@ -1,4 +1,7 @@
-"""Figures of ``evaluation`` as the text describes them (pictures are missing), and its claims."""
+"""Figures of the paper ``evaluation`` as its text describes them, and its claims.
+
+Our copy of the paper lacks the pictures.  X is the delay of the second source's last link, s.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ DELAY_AXIS = (10.0, 15.0, 20.0, 30.0, 50.0)  # and in 3.2.3
 def holds(
     scenario: Scenario, claim: Callable[[Floats], bool], names: str
 ) -> Callable[[Runs], Found]:
-    """Whether a claim about the throughputs holds for most seeds; the note has the throughputs."""
+    """A function that says whether a claim about the throughputs holds for most seeds.
+
+    ``claim`` takes the throughputs of one run.  The note has the throughputs, under ``names``.
+    """
 
     def compute(runs: Runs) -> Found:
         values = by_seed(runs, [scenario], lambda rates: bool(claim(rates)))
@@ -78,12 +84,18 @@ ROOM_DECIDES = "The buffer decides, and the paper does not name figure 1's."
 
 
 def least(runs: Runs, law: str, drops: tuple[int, ...], buffer: float = ROOMS[0]) -> float:
-    """Least window of figure 1's source, packets."""
+    """The least window of figure 1's source after it has lost the packets ``drops``, packets.
+
+    ``law`` is its congestion control.
+    """
     return float(runs(forced(law, drops, buffer=buffer)).window[1, 0])
 
 
 def figure_1() -> list[Record]:
-    """Least window after four losses: Reno restarts from one packet, Vegas and SACK do not."""
+    """The records of figure 1: after four losses Reno restarts from a window of one packet.
+
+    Vegas and SACK do not.
+    """
 
     def anew(runs: Runs) -> Found:
         windows = [least(runs, "reno", drops, room) for room in ROOMS for drops in PLACES]
@@ -140,7 +152,10 @@ def figure_1() -> list[Record]:
 
 
 def alike(law: str, X: float) -> Scenario:
-    """Two sources of the same law, the second 0.5 s later; packets are counted from 15 s on."""
+    """The scenario of two sources of the same law; the second one starts 0.5 s later.
+
+    Packets are counted from 15 s on.
+    """
     return pair(law, law, X=X, starts=(0.0, 0.5))
 
 
@@ -151,7 +166,7 @@ AS_STATED = (
 
 
 def figures_2_to_4() -> list[Record]:
-    """Bandwidths in Mbit/s after 15 s."""
+    """The records of figures 2 to 4: each source's rate after 15 s, in Mbit/s."""
 
     def idle(runs: Runs) -> Found:
         def unused(rates: Floats) -> float:
@@ -245,7 +260,10 @@ def _almost_twice(runs: Runs) -> Found:
 
 
 def _at_once(law: str) -> Callable[[Runs], Found]:
-    """Figure 3a; the note has what a start of both at 0 gives, and other buffers."""
+    """A function for the value of figure 3a, with two sources of ``law``.
+
+    The note has the values if both sources start at 0, and with other buffers.
+    """
     compute = simulated(alike(law, 1e-3), ratio, 1.0, 0.1)
     buffers = (6.0, 8.0, 15.0, 50.0)
 
@@ -269,7 +287,7 @@ def _at_once(law: str) -> Callable[[Runs], Found]:
 
 
 def figure_5() -> Record:
-    """Figure 5 is a chart of table 3, so its bars are the table's values."""
+    """The record of figure 5, which is a chart of table 3."""
 
     def compute(runs: Runs) -> Found:
         scenes = [delays(law, X * 1e-3) for law in LOSSY for X in TABLE_3]
@@ -296,7 +314,7 @@ AS_TABLE_3 = "Starts at 0 and 0.5 s, counts from 0 s on, as for table 3; the tex
 
 
 def _chart(law: str, red: bool) -> list[Scenario]:
-    """The scenes of a chart of section 3.2.3, one for each buffer."""
+    """The scenarios of a chart of section 3.2.3, one for each buffer; ``red``: the queue is RED."""
     queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in DELAY_AXIS]
     return [
         pair(law, law, X=58e-3, buffer=B, starts=(0.0, 0.5), warmup=0.0, queue=queue)
@@ -305,7 +323,10 @@ def _chart(law: str, red: bool) -> list[Scenario]:
 
 
 def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
-    """Whether the ratio is smaller at the largest buffer than at the smallest."""
+    """A function that says whether the ratio ACK1/ACK2 falls from the least buffer to the largest.
+
+    The ratio is that of the packets acknowledged to the two sources.  ``red``: the queue is RED.
+    """
 
     def compute(runs: Runs) -> Found:
         chart = _chart(law, red)
@@ -318,7 +339,7 @@ def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
 
 
 def _fairer_with_red(runs: Runs) -> Found:
-    """Whether the ratio is smaller with RED than with DropTail at every buffer."""
+    """Whether the ratio ACK1/ACK2 is smaller with RED than with DropTail at every buffer."""
     tail, red = ([s for law in LOSSY for s in _chart(law, kind)] for kind in (False, True))
     n = len(tail)
 
@@ -341,7 +362,10 @@ def _near_one(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
 
 
 def buffers_and_delay() -> list[Record]:
-    """Section 3.2.3: the charts of the ratio ACK1/ACK2 against the buffer at X = 58 ms."""
+    """The records of section 3.2.3: the ratio ACK1/ACK2 over the buffer, for X = 58 ms.
+
+    ACK1 and ACK2 are the numbers of packets acknowledged to the two sources.
+    """
     found = []
     for law in LOSSY:
         for red in (False, True):
@@ -390,7 +414,7 @@ def vegas_alone(runs: Runs) -> Found:
 
 
 def _lost(runs: Runs) -> Found:
-    """Largest number of packets that Vegas retransmits in a run of table 2."""
+    """The largest number of packets that Vegas retransmits in a run of table 2."""
     again = {
         name: max(
             float(runs(one).retransmits[name.split("-")[2:].index("vegas")])
@@ -404,7 +428,7 @@ def _lost(runs: Runs) -> Found:
 
 
 def claims() -> list[Record]:
-    """Claims that stand outside tables and figures."""
+    """The records of claims that stand outside tables and figures."""
     with_vegas = [t[2][i] for t in TABLE_2.values() for i in (0, 1) if 0.0 in t[2] and t[2][i]]
     packets = circulate([12], 100.0, 0.1)
     without = [x for t in TABLE_2.values() if 0.0 not in t[2] for x in t[2]]
