@@ -1,4 +1,7 @@
-"""What ``evaluation`` leaves open besides RED: starts in section 3.3, and ns-2's timers."""
+"""What the paper ``evaluation`` leaves open besides RED: start times in section 3.3, ns-2's timers.
+
+A reading is one choice of what the paper does not state.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ TIMERS = (
 
 
 def one_by_one(scenario: Scenario) -> Scenario:
-    """The scenario with each source ``LATE`` after the one before."""
+    """The scenario in which each source starts ``LATE`` s after the one before."""
     flows = tuple(dataclasses.replace(f, start=LATE * i) for i, f in enumerate(scenario.flows))
     return dataclasses.replace(scenario, name=f"{scenario.name}-one-by-one", flows=flows)
 
@@ -38,20 +41,23 @@ class _OneByOne:
         self._runs = runs
 
     def __call__(self, scenario: Scenario) -> Measured:
-        """The measurement of ``scenario``."""
+        """The measurement of ``scenario`` with these start times."""
         return self._runs(one_by_one(scenario))
 
     def automatic(self, scenario: Scenario) -> Measured:
-        """The same with ns-2 2.35's RED."""
+        """The measurement with these start times and the RED of ns-2 2.35."""
         return self._runs.automatic(one_by_one(scenario))
 
     def unspaced(self, scenario: Scenario) -> Measured:
-        """The same with RED of 1993."""
+        """The measurement with these start times and RED as published in 1993."""
         return self._runs.unspaced(one_by_one(scenario))
 
 
 def by_start(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[[Runs], Found]:
-    """``compute`` with both starts; undecided where one gives the print and the other does not."""
+    """A function that calls ``compute`` with all sources starting at 0 and one after the other.
+
+    Its result is undecided if only one of the two agrees with the printed value.
+    """
 
     def each(runs: Runs) -> Found:
         at_once, apart = compute(runs), compute(cast("Runs", _OneByOne(runs)))
@@ -62,7 +68,10 @@ def by_start(compute: Callable[[Runs], Found], printed: Value = True) -> Callabl
 
 
 def by_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Runs], Found]:
-    """``compute`` with both sets of timers; undecided where they disagree."""
+    """A function that calls ``compute`` with ns-2's older timers and with those of ns-2 2.35.
+
+    Its result is undecided if only one of the two agrees with the printed value.
+    """
 
     def each(runs: Runs) -> Found:
         older, later = compute(runs), compute(cast("Runs", runs.later_timers))
@@ -75,7 +84,11 @@ def by_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Run
 
 
 def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names: str) -> Found:
-    """The first reading's figure, and whether the two readings agree on the verdict."""
+    """The value by the reading ``one``; undecided if only one reading agrees with ``printed``.
+
+    ``text`` describes both values, ``what`` begins the reason why the result is undecided, and
+    ``names`` are those of the two readings.
+    """
     by = [
         name
         for name, found in zip(names, (one, other), strict=True)

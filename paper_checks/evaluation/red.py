@@ -1,4 +1,4 @@
-"""Settings of RED that ``evaluation`` does not state; we try several of them.
+"""Settings of RED that the paper ``evaluation`` does not state; we try several of them.
 
 ns-2 had a weight of 0.002 until 29 December 2001, and ``gentle_`` was off until 23 April 2001
 (tcl/lib/ns-default.tcl, whose comments date the changes).  ns-2 2.35 computes the weight from the
@@ -39,13 +39,16 @@ class _Other:
         self._runs, self._other = runs, other
 
     def __call__(self, scenario: Scenario) -> Measured:
-        """The measurement of ``scenario``."""
+        """The measurement of ``scenario``, with the other setting if its queue is RED."""
         plain = isinstance(scenario.links[0].queue, DropTail)
         return self._runs(scenario) if plain else self._other(scenario)
 
 
 def by_red(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[[Runs], Found]:
-    """``compute`` with each setting; undecided if some agree with the print and some do not."""
+    """A function that calls ``compute`` with each setting of RED.
+
+    Its result is undecided if some settings agree with the printed value and some do not.
+    """
 
     def each(runs: Runs) -> Found:
         found = {

@@ -1,4 +1,4 @@
-"""Scenarios of ``evaluation``: variations of two scenario files."""
+"""Scenarios of the paper ``evaluation``: variations of two scenario files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def pair(
 ) -> Scenario:
     """Two sources of the laws ``first`` and ``second``.
 
-    The second's last link has a delay of ``X`` s.
+    The last link of the second source has a delay of ``X`` s, the buffer is in packets, and
+    ``thresholds`` are Vegas's alpha and beta.
     """
     base = stored("pair")
     link = dataclasses.replace(base.links[0], buffer=buffer, queue=queue or DropTail())
@@ -60,7 +61,7 @@ def _suffix(queue: Queue) -> str:
 
 
 def trio(buffer: float, thresholds: tuple[float, float] = (1.0, 3.0)) -> Scenario:
-    """Section 3.4: Reno, SACK and Vegas together."""
+    """Section 3.4: Reno, SACK and Vegas together; the buffer is in packets."""
     base = pair("reno", "sack", buffer=buffer)
     vegas = _flow(base.flows[0], "vegas", 0.0, BASE_RTT, thresholds)
     name = f"evaluation-trio-buffer-{buffer:g}"
@@ -70,7 +71,7 @@ def trio(buffer: float, thresholds: tuple[float, float] = (1.0, 3.0)) -> Scenari
 
 
 def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
-    """Topology 1: one source, random loss of data packets."""
+    """Topology 1: one source, whose data packets are lost at random with probability ``loss``."""
     base = stored("single")
     link = dataclasses.replace(base.links[0], loss=loss)
     flow = dataclasses.replace(
@@ -82,7 +83,7 @@ def single(law: str, *, loss: float = 0.0, runs: int = 1) -> Scenario:
 
 
 def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float = 50.0) -> Scenario:
-    """Figure 1: a run of 2 s on topology 1, in which these packets are dropped.
+    """Figure 1: a run of 2 s on topology 1, which drops the packets with the numbers ``drops``.
 
     With a buffer of 50 no other packet is lost.  Averages begin at ``since`` s.
     """

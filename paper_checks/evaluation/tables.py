@@ -1,4 +1,7 @@
-"""Tables 1 to 4 of ``evaluation``, cell by cell, and relations between their numbers."""
+"""Tables 1 to 4 of the paper ``evaluation``, cell by cell, and relations between their numbers.
+
+X is the delay of the second source's last link in s.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +36,12 @@ CAPACITY = 187.5  # pkt/s: 1.5 Mbit/s of 1000 B
 
 
 def counted(i: int, seconds: float) -> Callable[[Floats], float]:
-    """Packets of source ``i`` in so many seconds."""
+    """A function of the rates in pkt/s: the number of packets of source ``i`` in ``seconds``."""
     return lambda rates: seconds * float(rates[i])
 
 
 def ratio(rates: Floats) -> float:
-    """First source over second."""
+    """Rate of the first source over that of the second."""
     return float(rates[0] / rates[1])
 
 
@@ -62,7 +65,7 @@ def _lossy(loss: str, law: str) -> Scenario:
 
 
 def table_1() -> list[Record]:
-    """Bandwidth utilization in percent, and the two conclusions that the paper draws from it."""
+    """The records of table 1: utilization in percent, and two conclusions of the paper from it."""
     cells = [
         Record(
             f"table 1, {law}, {loss} loss",
@@ -125,7 +128,7 @@ def table_1() -> list[Record]:
 
 
 def _best(rates: Mapping[str, Floats]) -> int:
-    """Number of seeds in which Vegas's rate is the highest."""
+    """Number of seeds in which Vegas's rate is the highest; ``rates`` has those of each law."""
     vegas = rates["vegas"]
     return int(np.sum((vegas > rates["reno"]) & (vegas > rates["sack"])))
 
@@ -174,7 +177,7 @@ INFERRED = (
 
 
 def table_2() -> list[Record]:
-    """Counts from ns-2; the printed ratios are compared with the printed counts."""
+    """The records of table 2: counts from ns-2, and printed ratios beside the printed counts."""
     found = []
     for name, (packets, again, ratios) in TABLE_2.items():
         scenario = stored(name)
@@ -246,7 +249,10 @@ def _readings(law: str, X: float) -> dict[str, Scenario]:
 
 
 def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
-    """The ratio with the first choice; the note has the others, and whether the choice decides."""
+    """A function that finds the ratio of table 3 with the first of the four readings.
+
+    The note has the ratios with the other readings, and says whether the choice decides.
+    """
 
     def compute(runs: Runs) -> Found:
         first, *others = _readings(law, X).items()
@@ -282,8 +288,8 @@ GAPS = (1.0, 2.0)  # s
 def _besides(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
     """Two texts on other buffers and a later second start: why they decide, and their ratios.
 
-    The first is empty if the print does not lie between the ratios.  Both are empty where the four
-    readings decide.
+    The first is empty if the printed ratio does not lie between theirs.  Both are empty where the
+    four readings decide.
     """
     if X < 5e-3 or (law != "vegas" and X < 200e-3):
         return "", ""  # where the four readings decide
@@ -313,15 +319,18 @@ def _besides(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
 
 
 def _counts(scenario: Scenario) -> Callable[[Floats], float]:
-    """Ratio of the counts; a source that starts later sends for a shorter time."""
+    """A function of the rates: the ratio of the two sources' counts of packets.
+
+    A source that starts later sends for a shorter time.
+    """
     active = [m.stop - max(m.start, scenario.run.warmup) for m in scenario.members]
     return lambda rates: float(rates[0] * active[0] / (rates[1] * active[1]))
 
 
 def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
-    """The record's own value.
+    """A function that returns the result of ``compute`` with a longer note.
 
-    The note has the value with Vegas's rule as printed, without rounding.
+    The note also has the value with Vegas's rule as printed, without rounding.
     """
 
     def both(runs: Runs) -> Found:
@@ -341,7 +350,7 @@ def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Fou
 
 
 def table_3() -> list[Record]:
-    """Ratios of ACKs over the whole run from ns-2; the ratio of the RTTs by arithmetic."""
+    """The records of table 3: ratios of ACKs in whole runs of ns-2; ratio of RTTs by arithmetic."""
     found = []
     for X, (rtts, *ratios) in TABLE_3.items():
         found.append(
@@ -374,7 +383,7 @@ def table_3() -> list[Record]:
 
 
 def table_3_claims() -> list[Record]:
-    """The paper's conclusions from table 3, compared with table 3."""
+    """The records of the paper's conclusions from table 3, compared with table 3."""
     rtts, reno, sack, vegas = np.array(list(TABLE_3.values())).T
     straight = [float(np.corrcoef(rtts, y)[0, 1] ** 2) for y in (reno, sack)]
     return [
@@ -437,7 +446,10 @@ COUNTED = 105.0  # s: from 15 s to the end
 
 
 def red(law: str, maximum: float) -> Scenario:
-    """Table 4: one source against Vegas at a RED queue whose buffer equals the upper threshold."""
+    """Table 4: a source of ``law`` against Vegas at a RED queue; ``maximum``: upper threshold.
+
+    The buffer equals the upper threshold.
+    """
     maximum = float(maximum)
     queue = Red(min_threshold=3.0, max_threshold=maximum)
     return pair(law, "vegas", buffer=maximum, queue=queue)
@@ -446,7 +458,10 @@ def red(law: str, maximum: float) -> Scenario:
 def _count(
     scenario: Scenario, statistic: Callable[[Floats], float], printed: int, least: float
 ) -> Callable[[Runs], Found]:
-    """The count by the majority of the seeds; ``least``: the smaller of the row's two counts."""
+    """A function that finds a count of table 4 by the majority of the seeds.
+
+    ``statistic`` computes it from the rates; ``least`` is the smaller of the row's two counts.
+    """
 
     def compute(runs: Runs) -> Found:
         values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
@@ -457,7 +472,7 @@ def _count(
 
 
 def table_4() -> list[Record]:
-    """Counts from ns-2, ratios from the counts, and the counts beside the link's capacity."""
+    """The records of table 4: counts from ns-2, ratios of printed counts, and a count too large."""
     found = []
     for law, rows in TABLE_4.items():
         table = "table 4a" if law == "reno" else "table 4b"

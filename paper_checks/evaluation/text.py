@@ -1,4 +1,4 @@
-"""Claims in sections 2 and 3 of ``evaluation`` that do not belong to a figure."""
+"""Claims in sections 2 and 3 of the paper ``evaluation`` that do not belong to a figure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THRESHOLD = tuple(map(float, TABLE_4["reno"]))  # table 4's upper thresholds
 
 
 def _swings(runs: Runs) -> Found:
-    """Largest less least window, in packets, of the four sources of figures 3a and 3b."""
+    """How much a window varies at most in figures 3a and 3b: largest less least, in packets."""
     found = [
         max(
             float(np.ptp(runs(one).window[1:], axis=0).max()) for one in separate(alike("vegas", X))
@@ -53,7 +53,7 @@ def _losses(runs: Runs) -> Found:
 
 
 def section_2() -> list[Record]:
-    """The behaviour of the three laws."""
+    """The records of section 2, on the behaviour of the three laws."""
     two = "Two sources of a law, as in figures 2 and 3, after 15 s."
     return [
         Record(
@@ -117,7 +117,10 @@ def _once(runs: Runs) -> Found:
 
 
 def _beyond_window(runs: Runs) -> Found:
-    """Whether Vegas keeps w + alpha to w + beta packets in the buffer."""
+    """Whether Vegas keeps w + alpha to w + beta packets in the buffer, where w is its window.
+
+    The answer is also yes if this holds with w as the number of packets that the empty path holds.
+    """
     found = runs(single("vegas"))
     window, queue = float(found.window[0, 0]), found.queue
     path = CAPACITY * single("vegas").members[0].rtt
@@ -130,9 +133,10 @@ def _beyond_window(runs: Runs) -> Found:
 
 
 def _aside(law: str) -> Callable[[Runs], Found]:
-    """Whether Vegas's share with RED's lower threshold at 3 is larger than with DropTail.
+    """A function that says whether Vegas gets a larger share with RED than with DropTail.
 
-    It must be larger at each buffer.
+    The other source has the law ``law``, RED's lower threshold is 3 packets, and Vegas's share must
+    be larger at each buffer.
     """
 
     def compute(runs: Runs) -> Found:
@@ -189,7 +193,7 @@ def _shorter_queue(runs: Runs) -> Found:
 
 
 def section_3() -> list[Record]:
-    """Sections 3.1.2 to 3.3.2.2."""
+    """The records of sections 3.1.2 to 3.3.2.2."""
     return [
         Record(
             "figure 1, SACK's window stays where the first loss has put it",
@@ -291,7 +295,7 @@ _BOTH = ("table2-3-reno-sack", "table2-4-sack-reno")
 
 
 def _again(vegas: bool) -> list[int]:
-    """Number of retransmitted packets in table 2, of Vegas or of the others."""
+    """Numbers of retransmitted packets in table 2: those of Vegas, or those of the other laws."""
     return [
         count
         for name, (_, again, _) in TABLE_2.items()

@@ -1,4 +1,4 @@
-"""``podlesny``: NewReno and Vegas with RD network services.  Equations, then experiments."""
+"""The records of Podlesny and Williamson, on NewReno and Vegas with Rate-Delay (RD) services."""
 
 from paper_checks.podlesny import changes, equations, experiments, traffic
 

@@ -1,8 +1,8 @@
-"""Experiments G and H of ``podlesny`` and the argument of section V, in ns-2 and ns-3.
+"""Experiments G and H of Podlesny and Williamson and the argument of section V, in ns-2 and ns-3.
 
 Figures 10 and 12 are missing from our text; we test what the text says about them, for DropTail,
 RED/ECN and RD.  The paper does not state RED's thresholds, nor the flows of G before 60 s and after
-120 s.
+120 s.  The index is the relative fairness: throughput of a Vegas flow over that of a NewReno flow.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
 
 def _indices(kind: Discipline, runs: Runs, exact: bool = False) -> Floats:
-    """The index in each run and in each window of time (``WINDOWS``): [runs, windows]."""
+    """The index in each run and in each window of time (``WINDOWS``): [runs, windows].
+
+    ``exact``: by ns-3 with the paper's router, not by ns-2 with CBQ.
+    """
     return np.column_stack([index(runs, sudden(kind, *window), exact) for window in WINDOWS])
 
 
@@ -104,9 +107,10 @@ def _advantage_after(runs: Runs) -> Found:
 
 
 def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
-    """The answer ``low`` with ns-2's own thresholds of RED.
+    """The answer ``low``, found with ns-2's own thresholds of RED; ``text`` describes it.
 
-    Open if ``high``, the answer with thresholds at 1/4 and 3/4 of the buffer, differs.
+    The question stays open if ``high``, the answer with thresholds at 1/4 and 3/4 of the buffer,
+    differs.
     """
     if low != high:
         return open_question(
@@ -119,7 +123,7 @@ def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
 
 
 def sudden_changes() -> list[Record]:
-    """Experiment G, figure 10."""
+    """The records of experiment G, figure 10."""
     note = f"{OTHERS} One way only. {NO_PICTURE}"
     unity = (
         f"{EXACT} One way only. Tolerance: 'approximately unity' is read as rounding to 1.0. RD by "
@@ -182,7 +186,10 @@ def sudden_changes() -> list[Record]:
 
 
 def _by_link(kind: Discipline, runs: Runs) -> Floats:
-    """Vegas over NewReno on each link: flows over all links, flows over this link [runs, 5]."""
+    """Vegas's throughput over NewReno's on each link, [runs, 5].
+
+    Each throughput is that of a flow over all links plus that of a flow over this link alone.
+    """
     scenario = parking_lot(kind)
     found = runs.groups(scenario).throughput
     column = {flow.name: found[:, g] for g, flow in enumerate(scenario.flows)}
@@ -234,7 +241,7 @@ def _improves(runs: Runs) -> Found:
 
 
 def many_bottlenecks() -> list[Record]:
-    """Experiment H, figures 11 and 12."""
+    """The records of experiment H, figures 11 and 12."""
     return [
         Record(
             "figure 11, 40 NewReno and 40 Vegas flows on each of 5 bottlenecks",
@@ -290,16 +297,17 @@ HALF = 10  # of the 20 NewReno flows
 
 
 def rates(scenario: Scenario, setting: str, runs: Runs) -> Floats:
-    """Throughput per flow [runs, groups], pkt/s."""
+    """Throughput per flow, [runs, groups], pkt/s; ``setting`` is one of ``SETTINGS``."""
     if setting == BY_CBQ_BOTH:
         return runs.groups(scenario).throughput
     return runs.exact(scenario if setting == SETTINGS[0] else one_way(scenario)).throughput
 
 
 def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str]:
-    """Ratio of a wrongly marked flow's rate to that of its kind marked right.
+    """Rate of a wrongly marked flow over that of a flow of its law if all are marked right.
 
-    The second value is both rates as text.
+    ``newreno`` and ``vegas`` are the numbers of wrongly marked flows, ``setting`` is one of
+    ``SETTINGS``.  The second value is both rates as text.
     """
     masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)
     fair = float(rates(dumbbell(), setting, runs)[:, 0 if newreno else 1].mean())
@@ -309,9 +317,10 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
 
 
 def _masked(newreno: int, vegas: int, runs: Runs) -> Found:
-    """Whether a wrongly marked flow does not gain by the paper's router; the note has all settings.
+    """Whether a wrongly marked flow does not gain with the paper's router.
 
-    Undecided if the router's two settings differ.
+    ``newreno`` and ``vegas`` are the numbers of wrongly marked flows.  The result is undecided if
+    it depends on whether there are reverse flows.  The note has all settings.
     """
     gains = [gain(newreno, vegas, setting, runs) for setting in SETTINGS]
     both_ways, alone = (ratio <= 1 for ratio, _ in gains[:2])
@@ -329,7 +338,7 @@ TRAFFIC_DECIDES = (
 
 
 def _could_gain(runs: Runs) -> Found:
-    """Whether a wrongly marked NewReno flow gains with the paper's router, by over two errors."""
+    """Whether wrong marks gain a NewReno flow over two standard errors with the paper's router."""
     rows, gains = [], []
     for setting in SETTINGS:
         fair = rates(dumbbell(), setting, runs)[:, 0]
@@ -348,7 +357,10 @@ def _could_gain(runs: Runs) -> Found:
 
 
 def _kept(setting: str, runs: Runs) -> list[float]:
-    """Vegas's throughput beside 1 and 10 wrongly marked NewReno flows, over that beside none."""
+    """Vegas's throughput beside 1 and 10 wrongly marked NewReno flows, over that beside none.
+
+    ``setting`` is one of ``SETTINGS``.
+    """
     scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]
     alone, *beside = (rates(scene, setting, runs)[:, 1] for scene in scenes)
     return [float((rate / alone).mean()) for rate in beside]
@@ -367,7 +379,7 @@ def _hurt(runs: Runs) -> Found:
 
 
 def mismarking() -> list[Record]:
-    """Whether a flow gains by wrong marks on its packets."""
+    """The records of section V: whether a flow gains by wrong marks on its packets."""
     note = (
         f"Of 20 and 20 flows; the router counts a flow as it is marked. {EXACT} A single masked "
         "flow has an RTT of 147 ms. With as many flows back, as in most of the paper's "

@@ -1,4 +1,8 @@
-"""Equations (1) to (7) of ``podlesny``, its scheduler (figure 2), and numbers in its text."""
+"""Equations (1) to (7) of Podlesny and Williamson, the scheduler of figure 2, numbers in the text.
+
+The router has two queues: R for flows of the rate service (NewReno), D for those of the delay
+service (Vegas).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,11 @@ N_R, N_D, K, C = 300, 100, 1.0, 12500.0
 
 @cache
 def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tuple[int, int]:
-    """Packets that figure 2's test sends from R and from D while neither queue is empty."""
+    """Packets that figure 2's test sends from R and from D while neither queue is empty.
+
+    ``n_rate`` and ``n_delay`` are the numbers of flows of R and of D, ``k`` is the paper's k, and
+    ``packets`` are sent in total.
+    """
     L_R = L_D = 0
     for _ in range(packets):
         if k * n_rate * L_D > n_delay * L_R:
@@ -26,7 +34,11 @@ def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tu
 
 
 def _by_section_3(n_rate: int, n_delay: int, k: float, packets: int) -> list[int]:
-    """The same by the words of section III: from D while L_D does not exceed lambda L_R."""
+    """Packets sent from R and from D by the words of section III.
+
+    They send from D while L_D does not exceed lambda L_R, where L_R and L_D are the packets sent so
+    far and lambda is n_delay/(k n_rate).
+    """
     share = n_delay / (k * n_rate)
     L_R = L_D = 0
     for _ in range(packets):
@@ -42,7 +54,7 @@ RTT = 0.1 + WAITING / 250.0  # s
 
 
 def _first(runs: Runs) -> Found:
-    """Windows of NewReno and Vegas at the start, packets."""
+    """The first windows of NewReno and of Vegas, packets."""
     found = [float(runs(first_window(law)).window[0, 0]) for law in ("newreno", "vegas")]
     return Found(
         found,
@@ -54,7 +66,7 @@ def _first(runs: Runs) -> Found:
 def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
     """The change of a window by the printed rule: 1, 0 or -1 packets.
 
-    The flow has ``queue`` packets waiting.
+    The flow has ``queue`` packets waiting, sends at ``rate`` pkt/s and has a baseRTT of ``base`` s.
     """
     RTT = base + queue / rate
     cwnd = rate * RTT  # Little's law
@@ -63,7 +75,7 @@ def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
 
 
 def windows() -> list[Record]:
-    """Equations (1) to (4) and the window rule."""
+    """The records of equations (1) to (4) and of the window rule."""
     W, base = 12.0, 0.1
     grown = W
     for _ in range(int(W)):
@@ -150,7 +162,7 @@ def _halved(runs: Runs) -> float:
 
 
 def senders() -> list[Record]:
-    """Section II: slow start and the windows after a loss."""
+    """The records of section II: slow start, and the windows after a loss."""
     base = figure_1(0.1)
     rounds = (
         "Window of a round trip over that of the one before, a source alone with an RTT of 2 s; "
@@ -202,7 +214,7 @@ def senders() -> list[Record]:
 
 
 def scheduler() -> list[Record]:
-    """Equations (5) to (7) compared with figure 2's test, packet by packet."""
+    """The records of equations (5) to (7), compared with figure 2's test packet by packet."""
     L_R, L_D = dispatched(N_R, N_D, K)
     L_R2, L_D2 = dispatched(100, 100, 2.0)
     total, few = L_R + L_D, 1 / min(L_R, L_D, L_D2)
@@ -258,7 +270,7 @@ def scheduler() -> list[Record]:
 
 
 def numbers() -> list[Record]:
-    """The numbers that section IV computes."""
+    """The records of the numbers that section IV computes."""
     return [
         Record(
             "section IV-A, index from the printed 74 and 24 %",

@@ -1,6 +1,9 @@
-"""Figure 1 and experiments A and B of ``podlesny``, with their loss curves, in ns-2 and ns-3.
+"""Figure 1 and experiments A and B of Podlesny and Williamson, with losses, in ns-2 and ns-3.
 
-The pictures are missing from our text; we test what the text says about them.
+The pictures are missing from our text; we test what the text says about them.  The index is the
+relative fairness: throughput of a Vegas flow over that of a NewReno flow.  ``varied`` names the law
+whose number of flows varies, and a ratio is that number over the number of the other law's flows.
+``exact`` asks for ns-3 with figure 2's own router in place of ns-2 with CBQ.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ EXACT = (
 
 
 def _of_link(runs: Runs, buffer: float) -> list[float]:
-    """NewReno's share of the bytes on the link at each RTT, percent."""
+    """NewReno's share of the bytes on the link at each RTT, percent; ``buffer`` is in packets."""
     found = []
     for rtt in RTTS:
         newreno, vegas = (float(rate) for rate in runs(figure_1(rtt, buffer)).mean)
@@ -60,9 +63,9 @@ def _of_link(runs: Runs, buffer: float) -> list[float]:
 
 
 def _share(runs: Runs) -> Found:
-    """The result at that of three RTTs whose result is nearest to the print.
+    """NewReno's share in percent, at that of three RTTs at which it is nearest to the printed one.
 
-    The note has the results at all RTTs, those of the payload alone, and those with ns-2's limit.
+    The note has the shares at all RTTs, those of the payload alone, and those with ns-2's buffer.
     """
     shares = _of_link(runs, 62.0)
     rows = {
@@ -142,7 +145,7 @@ def losses(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> Flo
 def curve(
     runs: Runs, axis: Iterable[float], scenarios: Iterable[Scenario], exact: bool = False
 ) -> str:
-    """Index and loss rates against the varied quantity, as text."""
+    """Index and loss rates at each value of ``axis``, the quantity that varies, as text."""
     rows = [
         f"{x:g}: {index(runs, s, exact).mean():.2f}, {loss(runs, s, 'vegas', exact):.2f} %, "
         f"{loss(runs, s, 'newreno', exact):.2f} %"
@@ -152,7 +155,7 @@ def curve(
 
 
 def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
-    """Index at each ratio: with the paper's router if ns-3 ran all ratios, else with CBQ."""
+    """The index at each ratio: with the paper's router if ns-3 ran all ratios, else with CBQ."""
     by_cbq = [index(runs, s) for s in scenarios]
     ran = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
     own = [index(runs, s, exact=True) for s in ran]
@@ -180,7 +183,7 @@ NOT_ALL = (
 
 
 def by_router(varied: str) -> bool:
-    """Whether ns-3 ran every ratio."""
+    """Whether ns-3 ran every ratio if the number of flows of the law ``varied`` varies."""
     return BY_NS3[varied] == RATIOS
 
 
@@ -209,17 +212,17 @@ def full_three() -> Scenario:
 
 
 def more_newreno() -> list[Scenario]:
-    """Experiment A: 20 Vegas flows."""
+    """The scenarios of experiment A: 20 Vegas flows, and a number of NewReno flows that varies."""
     return [dumbbell(round(N * ratio), N) for ratio in RATIOS]
 
 
 def more_vegas() -> list[Scenario]:
-    """Experiment B: 20 NewReno flows."""
+    """The scenarios of experiment B: 20 NewReno flows, and a number of Vegas flows that varies."""
     return [dumbbell(N, round(N * ratio)) for ratio in RATIOS]
 
 
 def _use(runs: Runs) -> Found:
-    """Percent of the link that each class uses in figure 4 (a) at a ratio of 3."""
+    """Percent of the link that NewReno and Vegas flows use in figure 4 (a) at a ratio of 3."""
     scenario = dumbbell(3 * N, N)
     capacity = scenario.links[0].capacity
     found, by_cbq = (
@@ -295,7 +298,7 @@ def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs
 
 
 def numbers_of_flows() -> list[Record]:
-    """Figures 4 and 5."""
+    """The records of figures 4 and 5."""
     sweeps = (("4a", "NewReno", more_newreno()), ("5a", "Vegas", more_vegas()))
     found = [
         Record(

@@ -54,7 +54,7 @@ RED = Red(
 
 @cache
 def dumbbell(ratio: float, kind: Discipline, alpha: int = 1, beta: int = 3) -> Scenario:
-    """20 Vegas flows and ``ratio`` times as many NewReno flows.
+    """20 Vegas flows and ``ratio`` times as many NewReno flows at a queue of the kind ``kind``.
 
     There are five runs if the ratio is below 0.5, and else three.
     """
@@ -217,7 +217,7 @@ def _row(found: Stored) -> list[str]:
 
 
 def _two_way() -> Any:
-    """The table with as many reverse flows, as in the paper.
+    """The table of runs that have as many reverse as forward flows, as in the paper.
 
     The records are judged by these runs.
     """

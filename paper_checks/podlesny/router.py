@@ -1,4 +1,4 @@
-"""Scenarios of ``podlesny`` section IV: the RD router, or DropTail or RED/ECN in its place.
+"""Scenarios of Podlesny and Williamson, section IV: the RD router, DropTail or RED/ECN.
 
 ns-2 has no RD queue.  Two CBQ classes with weighted round robin stand in for it.  Their shares
 follow the number of long-lived flows (Web flows do not count), and capacity that one class does not
@@ -122,9 +122,11 @@ def dumbbell(
     web: Web | None = None,
     masked: tuple[int, int] = (0, 0),
 ) -> Scenario:
-    """Figure 3: ``n_rate`` NewReno and ``n_delay`` Vegas flows each way, and short flows.
+    """Figure 3: ``n_rate`` NewReno and ``n_delay`` Vegas flows each way, and short flows ``web``.
 
-    ``masked``: number of NewReno flows marked as Vegas, and of Vegas flows marked as NewReno.
+    The link has ``mbit`` Mbit/s, the longest propagation RTT is ``longest`` s, and ``kind`` is the
+    kind of its queue.  ``masked``: number of NewReno flows marked as Vegas, and of Vegas flows
+    marked as NewReno.
     """
     base = load(FOLDER / "dumbbell.toml")
     capacity = mbit * 1e6 / PACKET
@@ -156,7 +158,7 @@ def dumbbell(
 
 
 def single(scenario: Scenario) -> Scenario:
-    """One run of the scenario: at full scale each takes ns-2 a minute or so."""
+    """The scenario with one run only, since ns-2 takes a minute or so for each at full scale."""
     return dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=1))
 
 
@@ -170,8 +172,8 @@ def one_way(scenario: Scenario) -> Scenario:
 def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
     """Section IV-G from its 60th second on: 20 NewReno flows; 4 Vegas flows, and 20 from 20 s on.
 
-    Traffic is one way.  Averages are from ``begin`` to ``end``, at most 40 s, when the NewReno
-    flows leave.
+    Traffic is one way.  Averages are from ``begin`` to ``end`` s, counted from the 60th second;
+    ``end`` is at most 40 s, when the NewReno flows leave.
     """
     base = dumbbell(kind=kind)
     newreno, vegas = base.flows[:2]

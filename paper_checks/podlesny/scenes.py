@@ -1,4 +1,7 @@
-"""Scenarios of ``podlesny`` with one or two flows and without RD; ``router`` has the others."""
+"""Scenarios of Podlesny and Williamson with one or two flows, without the RD router.
+
+``router`` has the other scenarios.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,10 @@ __all__ = ["figure_1", "first_window", "sawtooth", "windowed"]
 
 @cache
 def figure_1(rtt: float, buffer: float = 62.0) -> Scenario:
-    """One NewReno and one Vegas flow, no RD; ``buffer`` in packets, by default 250 ms of them."""
+    """One NewReno and one Vegas flow without the RD router.
+
+    ``rtt`` is in s, ``buffer`` in packets, by default as many as the link sends in 250 ms.
+    """
     base = load(Path(__file__).with_name("figure1.toml"))
     flows = tuple(dataclasses.replace(f, rtt=rtt) for f in base.flows)
     links = (dataclasses.replace(base.links[0], buffer=buffer),)
@@ -25,7 +31,7 @@ def figure_1(rtt: float, buffer: float = 62.0) -> Scenario:
 
 @cache
 def windowed(window: float) -> Scenario:
-    """One flow whose window stays at ``window``, on figure 1's link, without loss."""
+    """One flow whose window stays at ``window`` packets, on figure 1's link, without loss."""
     base = figure_1(0.1)
     link = dataclasses.replace(base.links[0], buffer=1000.0)
     flow = dataclasses.replace(base.flows[0], max_window=window)

@@ -1,4 +1,9 @@
-"""Experiments C to F of ``podlesny``: short flows, capacity, round-trip times, bursts."""
+"""Experiments C to F of Podlesny and Williamson: short flows, capacity, round-trip times, bursts.
+
+The index is the relative fairness: throughput of a Vegas flow over that of a NewReno flow.  The
+router is the paper's, which ns-3 runs; CBQ stands in for it in ns-2.  ``exact`` asks for the
+router.  ``axis`` has the values of the quantity that varies, one for each of ``scenarios``.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +53,11 @@ def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
 
 
 def _exact_at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
-    """By the router; undecided where it and CBQ are on either side of the print."""
+    """The index by the router.
+
+    It cannot refute ``printed``, whose last digit has the unit ``unit``, if the index by CBQ lies
+    on the other side of it.
+    """
     values, other = index(runs, scenario, exact=True), float(index(runs, scenario).mean())
     losses = [loss(runs, scenario, law, exact=True) for law in LAWS]
     found = averaged(
@@ -79,7 +88,7 @@ def _range(
     exact: bool,
     runs: Runs,
 ) -> Found:
-    """Range of the index: the scenarios whose mean index is least and largest."""
+    """The least and the largest mean index of the scenarios, beside the two printed ones."""
     values = np.array([index(runs, s, exact) for s in scenarios])
     ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
     text = curve(runs, axis, scenarios, exact)
@@ -95,7 +104,7 @@ def _range(
 
 
 def _by_scale(runs: Runs) -> str:
-    """That the scale changes the index of experiment E by CBQ; by how much at most."""
+    """A text: the scale changes the index of experiment E by CBQ, and by how much at most."""
     changes = [
         float(index(runs, full).mean() - index(runs, fifth).mean())
         for full, fifth in zip(whole(), round_trips(LONGEST_EXACT), strict=True)
@@ -104,7 +113,10 @@ def _by_scale(runs: Runs) -> str:
 
 
 def _rises(size: float, runs: Runs) -> Found:
-    """Whether Vegas's loss grows from each intensity to the next, with CBQ and with the router."""
+    """Whether Vegas's loss grows from each rate of short flows to the next, with CBQ and router.
+
+    The short flows have ``size`` packets on average.
+    """
     text = f"By CBQ: {curve(runs, BURSTS, bursts(size))}"
     by_cbq = rises([loss(runs, s, "vegas") for s in bursts(size)])
     own = [rate for rate in BURSTS if (size, rate) in BURSTS_EXACT]
@@ -120,9 +132,9 @@ def _rises(size: float, runs: Runs) -> Found:
 
 
 def _rises_with_web(runs: Runs) -> Found:
-    """Open, because CBQ alone has run this.
+    """Whether Vegas's loss grows with the rate of short flows: open, as CBQ alone has run this.
 
-    The text has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
+    The note has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
     """
     grows = rises([loss(runs, s, "vegas") for s in webs()])
     without = [losses(runs, dumbbell(), "vegas", exact) for exact in (False, True)]
@@ -141,9 +153,9 @@ def _steady(
     exact: bool,
     runs: Runs,
 ) -> Found:
-    """Whether the ratio of the largest mean index to the least is at most that of the print.
+    """Whether the ratio of the largest mean index to the least is at most that of the printed ones.
 
-    Open without ``exact``, and if the runs do not decide.
+    The question stays open without ``exact``, and if the runs do not decide.
     """
     values = np.array([index(runs, s, exact) for s in scenarios])
     means = values.mean(axis=1)
@@ -168,7 +180,10 @@ def _steady(
 
 
 def _starves(runs: Runs) -> Found:
-    """Vegas at 10 Mbit/s compared with the next capacity, with the router."""
+    """Whether the index with the router is lower at 10 than at 30 Mbit/s, and below 1.
+
+    Both differences must exceed two standard errors.
+    """
     (own, wider), by_cbq = (
         [index(runs, s, exact) for s in capacities()[:2]] for exact in (True, False)
     )
@@ -183,7 +198,7 @@ def _starves(runs: Runs) -> Found:
 
 
 def _above_narrowest(runs: Runs) -> Found:
-    """The range with CBQ; the note has the router's index at 30 Mbit/s."""
+    """The range of the index above 10 Mbit/s with CBQ; the note has the router's at 30 Mbit/s."""
     own = index(runs, capacities()[1], exact=True)
     found = _range(MBITS[1:], capacities()[1:], (0.72, 0.88), False, runs)
     each = ", ".join(f"{value:.2f}" for value in own)
@@ -196,7 +211,10 @@ def _above_narrowest(runs: Runs) -> Found:
 
 
 def _narrowest(runs: Runs) -> Found:
-    """The index at 10 Mbit/s with CBQ at full scale; the note has the router's at a fifth of it."""
+    """The index at 10 Mbit/s with CBQ at full scale.
+
+    The note has the index with the router at a fifth of the scale.
+    """
     full = index(runs, narrow())
     own, fifth = index(runs, capacities()[0], exact=True), index(runs, capacities()[0])
     beside = averaged(own, 0.61, 0.01)
@@ -216,9 +234,9 @@ def _narrowest(runs: Runs) -> Found:
 
 
 def _lost_at_narrowest(runs: Runs) -> Found:
-    """Vegas's loss at 10 Mbit/s with CBQ at full scale.
+    """Vegas's loss at 10 Mbit/s with CBQ at full scale, percent.
 
-    The note has both routers at a fifth of it.
+    The note has the losses with the router and with CBQ at a fifth of the scale.
     """
     own, fifth = (loss(runs, capacities()[0], "vegas", exact) for exact in (True, False))
     return Found(
@@ -230,12 +248,12 @@ def _lost_at_narrowest(runs: Runs) -> Found:
 
 
 def webs() -> list[Scenario]:
-    """Experiment C."""
+    """The scenarios of experiment C, in which the rate of short flows varies."""
     return [dumbbell(web=Web(FIFTH * rate)) for rate in WEBS]
 
 
 def capacities() -> list[Scenario]:
-    """Experiment D."""
+    """The scenarios of experiment D, in which the capacity varies."""
     return [dumbbell(mbit=FIFTH * mbit, web=Web(FIFTH * 50)) for mbit in MBITS]
 
 
@@ -245,12 +263,12 @@ def narrow() -> Scenario:
 
 
 def round_trips(longest: Sequence[float] = LONGEST) -> list[Scenario]:
-    """Experiment E."""
+    """The scenarios of experiment E, in which the longest propagation RTT varies, in s."""
     return [dumbbell(longest=value, web=Web(FIFTH * 50)) for value in longest]
 
 
 def whole() -> list[Scenario]:
-    """Experiment E at full scale, at the delays of ``LONGEST_EXACT``, one run of each."""
+    """Experiment E at full scale: scenarios of one run at each longest RTT of ``LONGEST_EXACT``."""
     return [
         single(dumbbell(100, 100, mbit=100.0, longest=value, web=Web(50.0)))
         for value in LONGEST_EXACT
@@ -258,7 +276,7 @@ def whole() -> list[Scenario]:
 
 
 def bursts(size: float) -> list[Scenario]:
-    """Experiment F."""
+    """The scenarios of experiment F: bursts of short flows of ``size`` packets at several rates."""
     return [dumbbell(web=Web(FIFTH * rate, size, bursty=True)) for rate in BURSTS]
 
 
@@ -278,7 +296,7 @@ NS3_LOSES = (
 
 
 def web_traffic() -> list[Record]:
-    """Experiment C, figure 6."""
+    """The records of experiment C, figure 6."""
     return [
         Record(
             "section IV-C, index with Web traffic",
@@ -319,7 +337,7 @@ def _falls(runs: Runs) -> Found:
 
 
 def capacity() -> list[Record]:
-    """Experiment D, figure 7."""
+    """The records of experiment D, figure 7."""
     full = ROUTER.replace("at a fifth of the scale (flows, capacity, buffers)", "at full scale")
     return [
         Record(
@@ -365,9 +383,9 @@ def capacity() -> list[Record]:
 
 
 def _losses(runs: Runs) -> tuple[list[float], str]:
-    """Vegas's loss at three maximum RTTs with the router, percent.
+    """Vegas's loss at three values of the longest RTT with the router, percent.
 
-    That with CBQ at all RTTs as text.
+    The second value is a text with the loss with CBQ at all values.
     """
     found = [loss(runs, s, "vegas", exact=True) for s in round_trips(LONGEST_EXACT)]
     by_cbq = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in round_trips())
@@ -386,7 +404,7 @@ def _losses(runs: Runs) -> tuple[list[float], str]:
 
 
 def _turns(runs: Runs) -> Found:
-    """Loss at the shortest maximum RTT, at 200 ms and at the longest."""
+    """Vegas's loss if the longest RTT has its least value, 200 ms and its greatest, percent."""
     found, text = _losses(runs)
     return Found(found, detail=text, missing=f"{SCALE}, in which Vegas loses less.")
 
@@ -413,7 +431,7 @@ def _non_monotonic(runs: Runs) -> Found:
 
 
 def delays() -> list[Record]:
-    """Experiment E, figure 8."""
+    """The records of experiment E, figure 8."""
     return [
         Record(
             "section IV-E, index over maximum RTTs of 30 ms to 1 s",
@@ -462,7 +480,10 @@ def delays() -> list[Record]:
 
 
 def _explained(runs: Runs) -> Found:
-    """Index and losses from 50 to 200 flows/s of either size, with the simulators that ran both."""
+    """Whether the index falls and Vegas's loss grows from 50 to 200 short flows per second.
+
+    Both must hold for each size of short flow and each simulator that ran both rates.
+    """
     rows: list[str] = []
     found: list[bool | None] = []
     for size, exact in ((30.0, True), (30.0, False), (100.0, False)):
@@ -486,7 +507,7 @@ def _explained(runs: Runs) -> Found:
 
 
 def burstiness() -> list[Record]:
-    """Experiment F, figure 9."""
+    """The records of experiment F, figure 9."""
     found = []
     for (size, rate), printed in BURST_INDEX.items():
         exact = (size, rate) in BURSTS_EXACT

@@ -1,4 +1,4 @@
-"""``tsang``: a simulation of the fairness of Vegas.  Text and equations, then tables."""
+"""The records of Tsang and Chang, on the fairness of Vegas connections with different delays."""
 
 from paper_checks.tsang import claims, mixes, table3, table4, text
 

@@ -1,4 +1,8 @@
-"""Statements of ``tsang`` about its network and its thresholds, other than tables 3 and 4."""
+"""Statements of Tsang and Chang about network and thresholds, other than tables 3 and 4.
+
+x2 is the delay of the second connection's last link in ms, delta is alpha = beta, and R1 is the
+router before the shared link.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,7 @@ def _gain(runs: Runs) -> Found:
 
 
 def _by_backlog(runs: Runs) -> Found:
-    """Ratio of the packets at R1 over the ratio of the rates, mean over the delays."""
+    """Ratio of both connections' packets at R1 over that of their rates, mean over the delays."""
     found = []
     for x2 in DELAYS:
         first, second = replay(x2)
@@ -63,7 +67,10 @@ def _by_backlog(runs: Runs) -> Found:
 
 
 def _unlimited(runs: Runs) -> Found:
-    """Whether all windows with alpha 1 and beta 3 stay below the limit; each setting's largest."""
+    """Whether all windows with alpha 1 and beta 3 stay below the limit.
+
+    The note has the largest window with each pair of thresholds.
+    """
     largest = {
         name: max(
             r.window
@@ -100,7 +107,7 @@ def _expected(name: str, x2: int, order: bool) -> float:
 
 
 def _relieved(runs: Runs) -> Found:
-    """Whether the longer's expected rate is below the fair share with delta 1 and only then."""
+    """Whether the longer connection's expected rate is below the fair share with delta 1 only."""
     names = ("Vegas-1", "Vegas-2", "Vegas-3")
     found = [[_expected(name, *case) for name in names] for case in as_printed()]
     text = each_case(["/".join(f"{rate:.0f}" for rate in rates) for rates in found])
@@ -109,7 +116,7 @@ def _relieved(runs: Runs) -> Found:
 
 
 def _unstable(runs: Runs) -> Found:
-    """The setting whose index has the largest range over the delays."""
+    """The pair of thresholds with which Jain's index has the largest range over the delays."""
     spans = {n: float(np.ptp([index(x2, n) for x2 in DELAYS])) for n in VEGAS}
     text = ", ".join(f"{name} {span:.3f}" for name, span in spans.items())
     return Found(max(spans, key=lambda n: spans[n]), detail=f"Largest less least index: {text}.")

@@ -1,6 +1,9 @@
-"""Table 6 of ``tsang`` and section 4: many Vegas and Reno flows at a RED link.
+"""Table 6 of Tsang and Chang, and section 4: many Vegas and Reno flows at a RED link.
 
 The numbers of the table and the network are missing from our text; we test what the text says.
+A mix is a number ``n`` of flows with a part of the table ("6a" to "6d"), which has the thresholds
+of Vegas and of RED.  x or x2 is the delay of figure 1's last link in ms, and sets the RTT.  The
+index is Jain's.
 """
 
 from __future__ import annotations
@@ -101,7 +104,7 @@ def _logs(found: Groups) -> Floats:
 
 
 def _cells(runs: Runs, n: int, table: str, x: int) -> tuple[Floats, str]:
-    """``_logs``, mean over the shares, and the cells as text."""
+    """``_logs``, mean over the shares of Vegas flows, and the table's cells as text."""
     logs, cells = [], []
     for share in SHARES:
         found = runs.groups(mix(n, share, *TABLES[table], x))
@@ -118,15 +121,18 @@ def _later(runs: Runs, n: int, table: str, x: int) -> Floats:
 
 
 def _factor(logs: Floats) -> str:
-    """The mean ratio and the factor of two standard errors, as text."""
+    """The mean ratio and the factor that two standard errors make, as text.
+
+    ``logs`` are the logarithms of the ratios.
+    """
     error = standard_error(logs)
     return f"{np.exp(logs.mean()):.3f}, within a factor of {np.exp(2 * error):.3f}"
 
 
 def clear(gaps: Floats, names: tuple[str, str]) -> str:
-    """The law that leads by more than two standard errors of the mean difference.
+    """The law that leads by more than two standard errors, or "neither".
 
-    It is "neither" if no law does.
+    ``gaps`` are differences between the laws, positive where the first of ``names`` leads.
     """
     mean, error = float(gaps.mean()), float(standard_error(gaps))
     if abs(mean) <= 2 * error:
@@ -135,7 +141,10 @@ def clear(gaps: Floats, names: tuple[str, str]) -> str:
 
 
 def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
-    """The law that leads; undecided unless the printed law leads with both RTTs, and both REDs."""
+    """The law whose flows get more.
+
+    The result is undecided unless ``printed`` leads with both RTTs and both settings of RED.
+    """
     leaders, texts = [], []
     for x, rtt in RTTS.items():
         logs, cells = _cells(runs, n, table, x)
@@ -168,7 +177,7 @@ PAIRS: dict[str, tuple[tuple[tuple[str, int], tuple[str, int]], ...]] = {
 
 
 def _moved(runs: Runs, one: tuple[str, int], other: tuple[str, int]) -> tuple[bool, str]:
-    """Whether Vegas/Reno differs between two mixes, with each RTT; and by how much."""
+    """Whether the ratio Vegas/Reno differs between two mixes with each RTT, and by how much."""
     differ, parts = [], []
     for x in RTTS:
         logs = [_cells(runs, n, table, x)[0] for table, n in (one, other)]
@@ -180,7 +189,7 @@ def _moved(runs: Runs, one: tuple[str, int], other: tuple[str, int]) -> tuple[bo
 
 
 def _depends(runs: Runs) -> Found:
-    """Whether for each of the three quantities some pair of mixes shows its influence.
+    """Whether for each quantity of ``PAIRS`` some pair of mixes shows its influence.
 
     The note has the first such pair of each, or all pairs if there is none.
     """
@@ -197,9 +206,10 @@ def _depends(runs: Runs) -> Found:
 def _tenth(
     statistic: Callable[[Runs, int], Floats], printed: float, unit: float, runs: Runs
 ) -> Found:
-    """10 % of 200 flows, with the RTT whose result is further off.
+    """The result for 200 flows, 10 % of them Vegas, with the RTT whose result is further off.
 
-    If this result agrees with the print, so does the other.
+    If this result agrees with the printed value, so does the other.  ``statistic`` computes it in
+    each run, ``unit`` is that of the last printed digit.
     """
     values = {x: statistic(runs, x) for x in RTTS}
     x = max(values, key=lambda k: abs(values[k].mean() - printed))
@@ -218,7 +228,10 @@ def _goodput(group: int, runs: Runs, x: int) -> Floats:
 
 
 def _many_drops(runs: Runs) -> Found:
-    """Mean loss rate of 50 Vegas and 50 Reno flows, at low and at high thresholds of RED."""
+    """Whether 50 Vegas and 50 Reno flows lose over 10 % at RED's low thresholds, less at the high.
+
+    It must hold with both RTTs.
+    """
     losses = {
         x: [
             float(runs.groups(mix(100, 0.5, VEGAS_3, red, x)).loss_rate.mean())
@@ -238,7 +251,7 @@ def _many_drops(runs: Runs) -> Found:
 
 
 def table_6() -> list[Record]:
-    """The winners, and the one cell that the text quotes."""
+    """The records of table 6: the law that gets more, and the one cell that the text quotes."""
     found = [
         Record(
             f"table {table}, {n} flows: {'Vegas' if vegas else 'Reno'} gets more",
@@ -298,7 +311,7 @@ def table_6() -> list[Record]:
 
 
 def _alone(runs: Runs, n: int, vegas: bool, x: int) -> Floats:
-    """Index of each of ``MANY`` runs of ``n`` flows of one law."""
+    """Index of each of ``MANY`` runs of ``n`` flows of one law: Vegas if ``vegas``, else Reno."""
     scenario = mix(n, float(vegas), VEGAS_3, HIGH, x)
     many = dataclasses.replace(scenario.run, runs=MANY)
     return runs.groups(dataclasses.replace(scenario, run=many)).jain
@@ -307,7 +320,7 @@ def _alone(runs: Runs, n: int, vegas: bool, x: int) -> Floats:
 def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
     """The law whose index is higher by more than two standard errors of the difference, if any.
 
-    For each of ``rtts``, given by x2 in ms; undecided if they differ.
+    The result is that with the first of ``rtts``, given by x2 in ms; undecided if they differ.
     """
     leaders, texts = [], []
     for x in rtts:
@@ -356,7 +369,7 @@ def _stabler(runs: Runs) -> Found:
 
 
 def _higher(runs: Runs) -> Found:
-    """Whether RED's high thresholds raise ln(Vegas's index), for 30 and for 100 flows alone."""
+    """Whether RED's high thresholds raise ln(index), for 30 and for 100 Vegas flows alone."""
     holds, rows = [], []
     for x, rtt in RTTS.items():
         gains = [
@@ -374,7 +387,7 @@ def _higher(runs: Runs) -> Found:
 
 
 def one_law() -> list[Record]:
-    """Section 4's statements on many flows of a single law."""
+    """The records of section 4's statements on many flows of a single law."""
     how = "Vegas-3, RED 54/108, 28 runs."
     note = f"{how} {RUN}"
     first = "With 7 runs, as in table 6, and 71.2 ms, tried first, neither index led."

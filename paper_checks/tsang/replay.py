@@ -3,7 +3,7 @@
 ns-2's agent rounds the backlog to whole packets before it compares it with the thresholds, so the
 thresholds are in effect alpha - 1/2 and beta + 1/2.  The rule of the paper's section 2.1 compares
 the backlog itself.  Without the rounding tables 3 and 4 are reproduced, with it they are not.
-Three more properties follow from the print; none of them is a number that could be tuned:
+Three more properties follow from the printed numbers; none of them is a number that could be tuned:
 
 - The first packet gives an RTT sample.  In ns-2 2.35 it never does: a source's clock begins
   with its first packet, and a packet sent at 0 counts as not sent.  Here it gives a sample
@@ -115,7 +115,7 @@ class Connection:
     # --- the way of a packet; only the shared links meet other traffic ----------------------
 
     def begin(self, packet: int) -> None:
-        """Send the first packets; ``packet`` is the first one's number."""
+        """Send the first packets; ``packet`` is the number of the first."""
         assert packet == self.next
         self.send()
 
@@ -195,7 +195,7 @@ class Connection:
         return count / (DURATION - since)
 
     def held(self, since: float) -> float:
-        """Own packets that wait at R1 or are in transmission there, mean from ``since`` on."""
+        """Mean number of own packets that wait or are sent at R1, from ``since`` on."""
         return sum(stay for when, stay in self.visits if when > since) / (DURATION - since)
 
     def late(self, since: float) -> list[Round]:
@@ -214,10 +214,12 @@ def replay(
     most: float = MAX_WINDOW,
     known: bool = False,
 ) -> tuple[Connection, Connection]:
-    """Both connections after 60 s; ``longer_first``: the longer one's packet is the first at R1.
+    """Both connections after 60 s: the one with the shorter delay, then the one with the longer.
 
-    ``late``: by how much the longer one starts later, s; ``most``: largest window, packets;
-    ``known``: both know their least RTTs.
+    ``x2``: delay of the longer one's last link, ms; ``longer_first``: its packet is the first at
+    R1; ``rounded``: backlogs are rounded as in ns-2; ``start``: when both start, s; ``late``: by
+    how much the longer one starts later, s; ``most``: largest window, packets; ``known``: both know
+    their least RTTs.
     """
     return _replay(x2, alpha, beta, longer_first, rounded, start, late, most, known)
 

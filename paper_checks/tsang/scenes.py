@@ -1,4 +1,4 @@
-"""Scenarios of ``tsang``: two Vegas sources behind one link."""
+"""Scenarios of Tsang and Chang: two Vegas sources behind one link."""
 
 from __future__ import annotations
 

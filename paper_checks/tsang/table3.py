@@ -1,4 +1,8 @@
-"""Table 3 of ``tsang``: each cell, and relations between the cells of a row."""
+"""Table 3 of Tsang and Chang: each cell, and relations between the cells of a row.
+
+A row belongs to x2, the delay of connection 2's last link in ms; connection 1 has the shorter
+delay.  The index is Jain's index of both rates.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +51,7 @@ FEW = 4  # rounds
 
 
 def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
-    """Mean over the decisions from 30 s on."""
+    """A function that finds a rate of ``COLUMNS``, bit/s: its mean over decisions from 30 s on."""
 
     def compute(runs: Runs) -> Found:
         connection, actual = divmod(column, 2)
@@ -61,7 +65,7 @@ def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
 
 
 def cells() -> list[Record]:
-    """Rates of both connections when their windows have converged."""
+    """The records of the rates of both connections when their windows have converged."""
     return [
         Record(
             f"table 3, x2 = {x2} ms, {name}",
@@ -86,7 +90,11 @@ NOT_10_MS = "the print has '10 ms', read as an error (the record of section 3.1)
 
 
 def index(x2: int, longer_first: bool = False, known: bool = False) -> float:
-    """Jain's index of the mean rates, by the packet-by-packet simulation."""
+    """The index of the mean rates, by the packet-by-packet simulation.
+
+    ``longer_first``: the first packet at R1 is connection 2's; ``known``: both connections know
+    their least RTTs.
+    """
     pair = replay(x2, longer_first=longer_first, known=known)
     return jain([c.rate(LATE) for c in pair])
 
@@ -105,12 +113,12 @@ def _index(x2: int, runs: Runs) -> Found:
 
 
 def rounded(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """The index by ns-2, whose sources start at 0, also with averages from 10 s on."""
+    """The index by ns-2, which rounds the backlog, with averages from 10 s after the start on."""
     return float(runs(two(x2, alpha, beta, warmup=LATE - START)).jain[0])
 
 
 def derived() -> list[Record]:
-    """The printed ratio from the rates beside it, and the printed index from the mean rates."""
+    """The records of the ratio, found from printed rates, and of the index, from simulations."""
     found = []
     for x2 in DELAYS:
         _, first, _, second, ratio, printed = TABLE_3[x2]
@@ -153,7 +161,10 @@ def window_and_base(x2: int) -> tuple[int, float]:
 
 
 def _over_estimates() -> Found:
-    """Over-estimates of baseRTT 2 that the printed expected rates imply, in packet times."""
+    """Whether the printed expected rates imply no over-estimate of connection 2's baseRTT.
+
+    The note has the over-estimates in packet times.
+    """
     over = {x2: (window_and_base(x2)[1] - base_rtt(x2)) / PACKET for x2 in DELAYS}
     played = {x2: (replay(x2)[1].base - base_rtt(x2)) / PACKET for x2 in DELAYS}
     text, other = (", ".join(f"{v:.2f}" for v in o.values()) for o in (over, played))
@@ -167,7 +178,7 @@ def _over_estimates() -> Found:
 
 
 def backlogs(x2: int) -> tuple[float, float]:
-    """alpha_1 and alpha_2 = (expected - actual) baseRTT of the printed rates, packets."""
+    """Both connections' backlogs: (expected - actual) baseRTT of the printed rates, packets."""
     expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
     W1 = round(expected1 / BITS * base_rtt(1))
     W2, _ = window_and_base(x2)
@@ -191,7 +202,7 @@ def _backlogs() -> Found:
 
 
 def implied() -> list[Record]:
-    """Over-estimates and backlogs that the printed rates imply (section 3.2's equations)."""
+    """The records of over-estimates and backlogs that follow from printed rates by section 3.2."""
     return [
         Record(
             "table 1, point 5, free from the impact of an incorrect minimum RTT",
@@ -247,7 +258,7 @@ def _no_losses(runs: Runs) -> float:
 
 
 def conclusions() -> list[Record]:
-    """Section 3.2's conclusions from table 3, tested on the print and on ns-2."""
+    """The records of section 3.2's conclusions from table 3, tested on its numbers and on ns-2."""
     indices = [TABLE_3[x2][5] for x2 in DELAYS[:-2]]
     ratios = [first / second for first, second in map(backlogs, DELAYS[:-2])]
     return [

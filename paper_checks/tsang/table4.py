@@ -1,4 +1,9 @@
-"""Table 4 of ``tsang`` (indices with alpha = beta), section 3.3, and the missing tables."""
+"""Table 4 of Tsang and Chang (indices with alpha = beta), section 3.3, and the missing tables.
+
+x2 is the delay of the longer connection's last link in ms, ``name`` is the paper's name for a pair
+of thresholds, such as "Vegas-1", and ``longer_first`` and ``order`` say whether the longer
+connection's packet is the first at R1.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +44,7 @@ SETTLED = 30.0  # s: the rates of section 3.3 are read from here on
 
 
 def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) -> float:
-    """Jain's index of the mean rates, by the packet-by-packet simulation."""
+    """Jain's index of the mean rates from ``since`` on, by the packet-by-packet simulation."""
     return jain([c.rate(since) for c in replay(x2, *VEGAS[name], longer_first=longer_first)])
 
 
@@ -55,7 +60,7 @@ def _cell(x2: int, name: str, runs: Runs) -> Found:
 
 
 def cells() -> list[Record]:
-    """Jain's index of the mean rates."""
+    """The records of table 4's cells: Jain's index of the mean rates."""
     return [
         Record(
             f"table 4, x2 = {x2} ms, {name}",
@@ -97,7 +102,7 @@ def _begin(runs: Runs) -> Found:
 
 
 def begin() -> list[Record]:
-    """Section 3.1: "after the simulation has started for 10 ms"."""
+    """The records of section 3.1: "after the simulation has started for 10 ms"."""
     return [
         Record(
             "section 3.1, averages begin 10 ms after the start",
@@ -127,7 +132,7 @@ def _worse_with_one(runs: Runs) -> Found:
 
 @cache
 def _range(x2: int, name: str, longer: bool = False, order: bool = False) -> tuple[float, float]:
-    """Least and largest actual rate of a connection, pkt/s; ``order``: the longer's is first."""
+    """Least and largest actual rate, pkt/s, of the longer (if ``longer``) or other connection."""
     late = replay(x2, *VEGAS[name], longer_first=order)[longer].late(SETTLED)
     rates = [r.actual / BITS for r in late]
     return min(rates), max(rates)
@@ -135,7 +140,11 @@ def _range(x2: int, name: str, longer: bool = False, order: bool = False) -> tup
 
 @cache
 def nearest(but: tuple[str, int] | None = None) -> int:
-    """The delay x2, ms, that comes nearest to the printed numbers, or to all but one of them."""
+    """The delay x2, ms, that comes nearest to the ranges that section 3.3 states.
+
+    ``but`` leaves one of their ends out: the name of the thresholds, and 0 or 1 for the lower or
+    upper end.
+    """
 
     def miss(x2: int) -> float:
         return sum(
@@ -157,7 +166,7 @@ ORDER = (
 
 @cache
 def as_printed() -> tuple[tuple[int, bool], ...]:
-    """Delays and orders that give the shorter's printed range with Vegas-1 within 10 %."""
+    """Pairs (x2, order) with the shorter connection's stated range with Vegas-1 within 10 %."""
     ends = RANGES["Vegas-1"]
     return tuple(
         (x2, order)
@@ -171,7 +180,7 @@ def as_printed() -> tuple[tuple[int, bool], ...]:
 
 
 def each_case(rows: list[str]) -> str:
-    """The cases of ``as_printed`` with what each gives."""
+    """The cases of ``as_printed`` as text, each with its entry of ``rows``."""
     cases = (f"{x2} ms {row}" for (x2, _), row in zip(as_printed(), rows, strict=True))
     return f"{', '.join(cases)}."
 
@@ -184,7 +193,7 @@ CASES = (
 
 
 def _end(name: str, end: int, runs: Runs) -> Found:
-    """One end of a range, at the delay that is nearest to the other five ends."""
+    """The lower (``end`` 0) or upper end of a range at the delay nearest to the other five ends."""
     x2 = nearest((name, end))
     found = _range(x2, name)[end]
     return Found(found, detail=f"That is x2 = {x2} ms, with {found:.0f}.", undecided=ORDER)
@@ -197,7 +206,10 @@ def _expected(runs: Runs) -> Found:
 
 
 def _at_the_edge(runs: Runs) -> Found:
-    """Actual rate of the longer connection in Vegas-1, compared with the shorter one's."""
+    """Whether the longer connection's actual rate with Vegas-1 stays near the shorter's lower end.
+
+    Its range must be less than 20 % as wide as the shorter's.
+    """
     holds, rows = [], []
     for x2, order in as_printed():
         (least, most), (other, top) = (
@@ -225,7 +237,7 @@ CURVES = (
 
 
 def section_33() -> list[Record]:
-    """The rates and the conclusions of section 3.3."""
+    """The records of section 3.3's rates and conclusions."""
     found = [
         Record(
             f"section 3.3, {name}, {end} rate of the shorter connection",
@@ -316,7 +328,7 @@ VEGAS_MEAN, RENO_MEAN, INDEX = 67306.0, 47123.0, 0.919
 
 
 def section_34() -> list[Record]:
-    """What the one cell of table 6 in our text implies; ``mixes`` runs the table."""
+    """The records of what the one cell of table 6 in our text implies; ``mixes`` runs the table."""
     n, share = 200, 0.1
     mean = share * VEGAS_MEAN + (1 - share) * RENO_MEAN
     square = share * VEGAS_MEAN**2 + (1 - share) * RENO_MEAN**2

@@ -1,4 +1,4 @@
-"""Sections 1 to 3.2 of ``tsang``: definitions and the arithmetic of the network."""
+"""Sections 1 to 3.2 of Tsang and Chang: definitions and the arithmetic of the network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXPECTED_1 = 2422285  # bit/s, table 3
 
 
 def introduction() -> list[Record]:
-    """Jain's index; its formula is missing from our text, but its properties are there."""
+    """The records of Jain's index, whose properties but not whose formula our text has."""
     return [
         Record(
             "section 1, index of k of n equal shares",
@@ -70,7 +70,7 @@ def _most_between(alpha: float, beta: float) -> float:
 
 
 def _fixed() -> Found:
-    """Whether each window stays as it is, for a source alone."""
+    """Whether the window of a source alone stays as it is, at each delay without a limit."""
     swings = [np.ptp([r.window for r in alone(x2).late(30.0)]) for x2 in UNLIMITED]
     return Found(max(swings) == 0.0, detail=f"They move by {max(swings):g} packets after 30 s.")
 
@@ -108,7 +108,7 @@ def _moving() -> Found:
 
 
 def rules() -> list[Record]:
-    """Section 2: the effects of the window rule."""
+    """The records of section 2: the effects of the window rule."""
     single = (
         "'In the absence of other connections': one source over each of the 8 delays from 1 to 60 "
         "ms, alpha 1, beta 3, from 30 s on, packet by packet with the printed rule "
@@ -146,7 +146,7 @@ def rules() -> list[Record]:
 
 
 def network() -> list[Record]:
-    """Section 3.1 and figure 1."""
+    """The records of section 3.1 and figure 1."""
     rounded = "Tolerance: rounding of the print."
 
     def still(runs: Runs) -> Found:
@@ -233,7 +233,7 @@ def network() -> list[Record]:
 
 
 def model() -> list[Record]:
-    """Section 3.2's equations at alpha_i = 2, d = 80 ms, x = 10 ms, Delta = 30 ms."""
+    """Records of section 3.2's equations at alpha_i = 2, d = 80 ms, x = 10 ms, Delta = 30 ms."""
     alpha, d, x, delay = 2.0, 0.08, 0.01, 0.03
     base, rtt = d + x, d + delay
     window = alpha / (1 - base / rtt)  # the fixed point of cwnd - (baseRTT/RTT) cwnd = alpha
