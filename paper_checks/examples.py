@@ -46,7 +46,10 @@ EXAMPLES = {
 
 
 def example(paper: str, item: str) -> str:
-    """The text of the scenario file of an item: the first scenario that its records run."""
+    """The text of a scenario file: the first scenario that the records of ``item`` run.
+
+    ``paper`` is a paper's key; ``item`` is the beginning of records' names, such as "table 3".
+    """
     return to_toml(scenarios(paper, [item])[0])
 
 

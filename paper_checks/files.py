@@ -66,7 +66,10 @@ def _value(value: Any) -> str:
 
 
 def _quantity(value: float, kind: str, size: float) -> str:
-    """Text with a unit that reads back as ``value``; ``size``: bytes of a packet."""
+    """Text with a unit that reads back as ``value``.
+
+    ``kind`` is the kind of quantity, such as a time, and ``size`` is that of a packet in bytes.
+    """
     if math.isinf(value):
         return "inf"
     for unit, factor in UNITS[kind]:

@@ -36,10 +36,11 @@ Figure: TypeAlias = "Callable[[Runs], Found | Value]"
 
 @dataclass(frozen=True)
 class Headline:
-    """A record's value as every source can compute it; by default the value of the record.
+    """A main result: a record's value as every source can compute it.
 
-    ``printed`` states the print in words if it is no number.  ``closed`` is the paper's own
-    formula, for a scenario that no closed form can answer.
+    ``item`` is the record's name and ``says`` describes the value.  ``figure`` computes it, by
+    default as the record does.  ``printed`` has the paper's value in words if it is no number.
+    ``closed`` is the paper's own formula, for a scenario that no closed form can answer.
     """
 
     item: str
@@ -51,7 +52,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Row:
-    """One headline, answered."""
+    """One headline with the value from each source."""
 
     says: str
     check: Check
@@ -66,7 +67,10 @@ class Row:
 def row(
     paper: str, headline: Headline, runs: Runs, forms: Answers, simulated: Mapping[str, Answers]
 ) -> Row:
-    """Every column; ``None`` if a source does not give the value."""
+    """The row of ``headline``, with ``None`` where a source does not give the value.
+
+    ``forms`` answers by closed forms, and ``simulated`` has each simulator's answers.
+    """
     [record] = [record for record in records(paper) if record.item == headline.item]
     check = judge(paper, record, runs)
     compute = headline.figure or record.compute
@@ -113,7 +117,10 @@ def _index(x2: int, alpha: float, beta: float, runs: Runs) -> float:
 
 
 def _longer_loses(runs: Runs) -> str:
-    """Number of cases with 10 ms or more in which the longer connection gets less by over 1 %."""
+    """A text: in how many cases the connection with the longer delay gets over 1 % less.
+
+    Only cases with a delay of 10 ms or more count.
+    """
     rates = [runs(two(x2)).mean for x2 in DELAYS if x2 >= 10]
     lost = sum(bool(first > 1.01 * second) for first, second in rates)
     return f"in {lost} of {len(rates)}"
@@ -125,7 +132,7 @@ def _late_over_middle(runs: Runs) -> float:
 
 
 def _late_gain(runs: Runs) -> float:
-    """Gain of the last source; the median over the seeds."""
+    """Rate of the last source over that of the first; the median over the seeds."""
     return float(np.median(advantage(runs(joining(20, 3.0, 3.0)).throughput)))
 
 
@@ -143,7 +150,7 @@ def _early_over_late(runs: Runs) -> float:
 
 
 def _modified(runs: Runs) -> float:
-    """Median over the seeds."""
+    """Rate of Reno over that of Vegas with alpha 3 and beta 6; the median over the seeds."""
     rows = runs(jittered(pair("reno", "vegas", buffer=15.0, thresholds=(3.0, 6.0)))).throughput
     return float(np.median(rows[:, 0] / rows[:, 1]))
 

@@ -43,12 +43,12 @@ class Row:
 
     @property
     def mean(self) -> float:
-        """Mean error."""
+        """Mean error over the scenarios that the model answers."""
         return float(np.mean(self.errors))
 
     @property
     def worst(self) -> float:
-        """Largest error."""
+        """Largest error among the scenarios that the model answers."""
         return max(self.errors)
 
 
@@ -178,7 +178,7 @@ def markdown(found: Iterable[Row]) -> str:
 
 
 def remarks() -> str:
-    """How the answers of ``rounds`` were obtained."""
+    """A text that says how the answers of ``rounds`` were obtained."""
     version = "" if web.current() else ", made by an earlier version of it"
     return (
         f"With more than {MANY} flows rounds runs one seed.  On Web traffic it gives its "

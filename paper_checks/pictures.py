@@ -99,7 +99,10 @@ def _replayed(x2: float, alpha: int, beta: int) -> float:
 def _ratios(
     predictions: Iterable[tuple[float, Sequence[Prediction]]],
 ) -> tuple[list[float], list[float]]:
-    """x, and the ratio of source 2 to source 1, for the scenarios that have a prediction."""
+    """Values of x, and ratios of source 2's rate to source 1's, one for each prediction.
+
+    ``predictions`` has the predictions at each x.
+    """
     xs, ys = [], []
     for x, found in predictions:
         for p in found:
@@ -132,9 +135,9 @@ def _boutremans(runs: Runs) -> list[Picture]:
 
 
 def _regions() -> Figure:
-    """Two flows, with alpha 2 and beta 6 so that the region is visible.
+    """The figure of the region in which both windows hold, for two flows.
 
-    The second starts at 20 s.
+    Alpha is 2 and beta 6, so that the region is visible.  The second flow starts at 20 s.
     """
     base = joining(10, 2.0, 6.0, known=True)
     flow = dataclasses.replace(base.flows[0], count=1, variant="paper", rtt=0.1)

@@ -72,7 +72,7 @@ FINDINGS = {  # about each paper
 
 @dataclass(frozen=True)
 class Line:
-    """A record in the table: the same value from each source, as text."""
+    """A row of the table of records: one record's value from each source, as text."""
 
     check: Check
     printed: str
@@ -148,13 +148,13 @@ def lines(paper: str, found: Sequence[Record], runs: Runs) -> list[Line]:
 
 
 def _models() -> tuple[Answers, dict[str, Answers]]:
-    """Values of closed forms, and of each simulator, in the place of ns-2."""
+    """The answers of closed forms, and those of each simulator, which replace ns-2's runs."""
     simulated = {model: Answers(by_simulator(model)) for model in SIMULATED}
     return Answers(best_closed_form), simulated
 
 
 def finding(name: str, runs: Runs) -> Finding:
-    """A finding's page."""
+    """The page of the finding ``name``, for the report."""
     made = page(name, runs)
     return Finding(made.title, paragraphs(made.text), address(made.figure), made.caption)
 

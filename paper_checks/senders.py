@@ -1,6 +1,7 @@
 """The behaviour of a single source: slow start, the window after a loss and after a timeout.
 
-Several papers describe it; each passes its own link and the defaults of ns-2 at its time.
+Several papers describe it; each passes a scenario ``base`` with its own link and the defaults of
+ns-2 at its time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ FIRST = 1000  # the sequence number of the first packet that is lost
 
 
 def _alone(base: Scenario, law: str, rtt: float, held: float = math.inf) -> Scenario:
-    """The source of ``law`` alone, with a buffer of 1000 packets; ``held``: its largest window."""
+    """The source of ``law`` alone, with a buffer of 1000 packets.
+
+    ``rtt`` is in s, and ``held`` is the source's largest window in packets.
+    """
     flow = next(flow for flow in base.flows if flow.law == law)
     flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=held)
     link = dataclasses.replace(base.links[0], buffer=1000.0)
@@ -51,7 +55,7 @@ def timeout(base: Scenario, law: str) -> Scenario:
 
 
 def windows(runs: Runs, base: Scenario, law: str, rounds: range) -> list[float]:
-    """The window in each of these round trips, packets."""
+    """The window in each of the round trips ``rounds``, packets."""
     return [float(runs(slow_start(base, law, k)).window[2, 0]) for k in rounds]
 
 

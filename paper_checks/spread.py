@@ -101,8 +101,9 @@ def majority(
 ) -> Found:
     """The seeds' median (for truth values: what most of them say), and the fraction that agrees.
 
-    ``described``: the value of the run whose starts do not move.  Where that is the print, or the
-    seeds scatter around it, they do not decide against it.
+    ``values`` has one value for each seed, and ``described`` that of the run whose starts do not
+    move.  Where this one equals the printed value, or the seeds scatter around the printed value,
+    the seeds do not decide against it.
     """
     share = sum(distance(value, printed) <= tolerance for value in values) / len(values)
     # a seed's value is one number, a truth value or None, never a list
@@ -116,7 +117,10 @@ def majority(
 
 
 def _within_chance(values: Sequence[Value], printed: Value) -> bool:
-    """Whether the print is as near to the mean as one run often is: two standard errors."""
+    """Whether the printed value is as near to the runs' mean as another run often is.
+
+    That is within two standard errors of the difference between one run and the mean.
+    """
     numbers = [value for value in (*values, printed) if isinstance(value, float | int)]
     if len(numbers) <= len(values) or any(isinstance(value, bool) for value in numbers):
         return False
@@ -128,7 +132,10 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
 def simulated(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """The statistic by the majority of seeds; ``unit`` is that of the last printed digit."""
+    """A function that finds ``statistic`` by the majority of seeds.
+
+    ``unit`` is that of the last printed digit.
+    """
 
     def compute(runs: Runs) -> Found:
         described = statistic(runs(scenario).throughput[0])
@@ -147,7 +154,10 @@ def simulated(
 def simulated_mean(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """Mean of the statistic over the scenario's own runs, for cases with chance in them."""
+    """A function that finds the mean of ``statistic`` over the scenario's own runs.
+
+    It is for scenarios in which something is random, such as losses.
+    """
 
     def compute(runs: Runs) -> Found:
         values = np.array([statistic(row) for row in runs(scenario).throughput])
@@ -171,7 +181,11 @@ def plus_minus(values: Floats, digits: int = 2) -> str:
 
 
 def spread(values: Floats, unit: float, printed: float) -> float:
-    """Tolerance: rounding of the print plus two standard deviations, at most ``LIMIT`` of it."""
+    """Tolerance: rounding of ``printed`` plus two standard deviations of ``values``.
+
+    Where rounding alone is not more, it is at most ``LIMIT`` times ``printed``.  ``unit`` is that
+    of the last printed digit.
+    """
     most = min(rounding(unit) + 2 * float(values.std(ddof=1)), LIMIT * abs(printed))
     return max(rounding(unit), most)
 

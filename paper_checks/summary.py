@@ -38,7 +38,10 @@ def statements(checks: Iterable[Check]) -> dict[str, int]:
 
 
 def markdown(counts: Mapping[str, Mapping[str, int]], wrong: Mapping[str, int]) -> str:
-    """The table of docs/paper-checks.md: records by paper and verdict, and the distinct errata."""
+    """The table of docs/paper-checks.md: records by paper and verdict, and the distinct errata.
+
+    ``counts`` comes from ``summary``, ``wrong`` from ``statements``.
+    """
     total = {v: sum(row[v] for row in counts.values()) for v in VERDICTS}
     lines = [
         f"| paper | {' | '.join(VERDICTS)} | records | distinct errata |",

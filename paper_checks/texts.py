@@ -60,7 +60,7 @@ def read(folder: Path) -> dict[str, str]:
 
 
 def look(paper: str, text: str) -> Looked:
-    """Look every record of a paper up in its text."""
+    """The result of looking up every record of ``paper`` in the paper's text."""
     found, derived, in_words, missing = 0, 0, 0, []
     for record in records(paper):
         if record.prints == AT_A_POINT:
@@ -75,7 +75,7 @@ def look(paper: str, text: str) -> Looked:
 
 
 def summary(found: Sequence[Looked], skipped: Sequence[str]) -> str:
-    """The results as lines of text."""
+    """The results as lines of text; ``skipped`` has the papers whose text is missing."""
     lines = []
     for one in found:
         lines.append(
@@ -121,7 +121,7 @@ def _stands(fragment: str, text: str) -> bool:
 
 
 def _fragments(record: Record) -> list[list[str]]:
-    """The strings to look up, each in all its spellings."""
+    """The strings to look up for a record, each as a list of all its spellings."""
     if record.prints is not None:
         return [[fragment] for fragment in record.prints]
     return [_spellings(value) for value in _flat(record.printed)]

@@ -1,4 +1,7 @@
-"""The network of ``tsang`` and ``evaluation``: two sources, two receivers, one shared link."""
+"""The network of the papers ``tsang`` and ``evaluation``: two sources that share one link.
+
+The shared link goes from the router R1 to the router R2.
+"""
 
 from __future__ import annotations
 

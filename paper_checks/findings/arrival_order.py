@@ -1,4 +1,8 @@
-"""Who came first: the arrival order of ``boutremans`` by theory, ns-2 and ``rounds``."""
+"""Who came first: effects of the order of arrival, by theory, ns-2 and ``rounds``.
+
+The scenarios are those of Boutremans and Le Boudec.  A ratio is the rate of the last source over
+that of the first.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +57,7 @@ def _over(alpha: float, runs: Runs) -> list[Floats]:
 
 
 def _played(scenario: Scenario) -> Floats:
-    """That ratio in each run of ``rounds``."""
+    """The ratio in each run of ``rounds``."""
     return advantage(np.asarray(predict(scenario, "rounds").extra["throughput_runs"]))
 
 
@@ -70,7 +74,7 @@ def _slower(runs: Runs) -> str:
 
 
 def _by_the_rule() -> str:
-    """The table of ratios by rule (1) with sources that each find a queue at rest."""
+    """The table of ratios by the paper's rule (1) with sources that each find a queue at rest."""
     head = ["alpha = beta", "an arrival every", "one packet", "half a packet"]
     head += ["one packet, rounded", "half a packet, rounded"]
     rows = []

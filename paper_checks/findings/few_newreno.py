@@ -1,4 +1,8 @@
-"""Rate-Delay services with few NewReno flows, and with flows marked for the wrong queue."""
+"""Rate-Delay services with few NewReno flows, and with flows marked for the wrong queue.
+
+Relative fairness, or the index, is a Vegas flow's throughput over a NewReno flow's.  The router is
+that of Podlesny and Williamson, which ns-3 runs; CBQ stands in for it in ns-2.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,10 @@ KINDS: tuple[Compared, ...] = ("rd", "red", "droptail")
 
 
 def _sweep(runs: Runs) -> np.ndarray:
-    """[ratio, (ratio, index, its standard error, NewReno's loss, Vegas's loss)]."""
+    """A row for each ratio of NewReno to Vegas flows, by CBQ in ns-2.
+
+    Columns: ratio, index, its standard error, NewReno's and Vegas's loss rate in percent.
+    """
     rows = []
     for ratio in RATIOS:
         scenario = dumbbell(round(N * ratio), N)
@@ -88,7 +95,10 @@ def _marked(runs: Runs) -> str:
 
 
 def _single(setting: str, runs: Runs) -> str:
-    """The throughputs of a single NewReno flow with Vegas's mark, in each run."""
+    """The throughputs of one NewReno flow with Vegas's mark in each run, pkt/s, as text.
+
+    ``setting`` says which router or stand-in, and whether there are reverse flows.
+    """
     return ", ".join(f"{rate:.0f}" for rate in rates(dumbbell(masked=(1, 0)), setting, runs)[:, 2])
 
 

@@ -1,4 +1,7 @@
-"""The smallest alpha with which Vegas gets as much as Reno at a given buffer."""
+"""The fair alpha: the smallest alpha with which Vegas gets as much as Reno at a given buffer.
+
+Buffers are in packets.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ Scene = Callable[[int, int], Scenario]
 
 
 def short(buffer: int, alpha: int) -> Scenario:
-    """The link of ``evaluation``: 187.5 pkt/s, 13.2 ms, so a BDP of 2.5 packets."""
+    """The link of the paper ``evaluation``: 187.5 pkt/s, 13.2 ms, so a BDP of 2.5 packets."""
     base = pair("vegas", "reno", buffer=float(buffer), thresholds=(float(alpha), float(alpha)))
     run = dataclasses.replace(base.run, runs=RUNS, start_jitter=0.5)
     name = f"evaluation-fair-buffer-{buffer}-alpha-{alpha}"
@@ -47,7 +50,7 @@ def short(buffer: int, alpha: int) -> Scenario:
 
 
 def long(buffer: int, alpha: int) -> Scenario:
-    """The link of ``devendictis``: 1080 pkt/s, 80 ms, so a BDP of 86 packets."""
+    """The link of De Vendictis and Baiocchi: 1080 pkt/s, 80 ms, so a BDP of 86 packets."""
     base = load(Path(devendictis.__file__).with_name("figure3.toml"))
     vegas = dataclasses.replace(base.flows[0], alpha=float(alpha), beta=float(alpha))
     link = dataclasses.replace(base.links[0], buffer=float(buffer))
@@ -59,9 +62,10 @@ def long(buffer: int, alpha: int) -> Scenario:
 
 
 def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
-    """The alpha at which ln(ratio) is 0, by linear interpolation.
+    """The alpha at which the logarithm of Vegas's rate over Reno's is 0, by linear interpolation.
 
-    NaN if the sign does not change.
+    ``ratios`` has that ratio at each of ``alphas``.  NaN if the sign does not change from minus to
+    plus.
     """
     logs = np.log(ratios)
     for i in range(1, len(alphas)):
@@ -74,6 +78,7 @@ def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
 def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
     """The fair alpha by the mini-cycle model; NaN if there is none.
 
+    ``scene`` is ``short`` or ``long``.  ``losers`` says which flows lose when the buffer overflows.
     In the model Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, as in ns-2.
     The model's buffer is one packet less than ns-2's limit, which counts the packet in
     transmission.
@@ -90,13 +95,20 @@ def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
 
 
 def printed_ratio(B: float) -> float:
-    """Vegas over Reno by the printed formulas of ``devendictis``, at an RTT of 80 ms."""
+    """Vegas's rate over Reno's by the printed formulas of De Vendictis and Baiocchi at 80 ms.
+
+    ``B`` is the buffer.
+    """
     vegas, reno = model(0.08, B, "printed")
     return vegas / reno
 
 
 def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndarray:
-    """[buffer, (buffer, ns-2, rounds, mini-cycle if a growing flow loses, if both lose)]."""
+    """A row for each buffer of ``grid``, which has the values of alpha to try at each.
+
+    Columns: buffer, and the fair alpha by ns-2, by ``rounds``, by the mini-cycle model if a growing
+    flow loses, and by that model if both flows lose.
+    """
     rows = []
     for buffer, alphas in grid.items():
         packets, played = [], []

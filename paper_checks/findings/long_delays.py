@@ -1,4 +1,8 @@
-"""Does Vegas disfavour long delays?  ``tsang`` against ``boutremans``, ns-2 and Linux's rule."""
+"""Whether Vegas disfavours long delays: two papers, ns-2 and Linux's rule compared.
+
+Tsang and Chang find that it does, unlike the theory of Boutremans and Le Boudec.  There are two
+connections; x2 is the delay of the longer one's last link in ms.
+"""
 
 from __future__ import annotations
 
@@ -32,21 +36,26 @@ PRINT, RULE, NS2, NS2_LINE, LINUX = 0, 1, 2, 4, 6  # columns
 
 
 def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float:
-    """Rate of the connection with the shorter delay over the other's, by the printed rule."""
+    """Rate of the connection with the shorter delay over the other's, by the printed rule.
+
+    ``longer_first``: the longer one's packet is the first at the link; ``known``: both connections
+    know their least RTTs.
+    """
     shorter, longer = replay(x2, longer_first=longer_first, known=known)
     return shorter.rate(CONVERGED) / longer.rate(CONVERGED)
 
 
 def _backlogs() -> np.ndarray:
-    """[case, connection]: the backlogs at which the windows stop growing, packets."""
+    """The backlogs at which the windows stop growing, packets: [case, connection]."""
     last = [[c.rounds[-1] for c in replay(x2)] for x2 in DELAYS[:-2]]
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
 
 
 def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
-    """Rate of the connection with the shorter delay over the other's, by (6) of ``boutremans``.
+    """Rate of the connection with the shorter delay over the other's, by theory.
 
-    The baseRTTs are those measured in ns-2. The threshold of (6) is (alpha + beta)/2.
+    The theory is equation (6) of Boutremans and Le Boudec with the threshold (alpha + beta)/2 and
+    the baseRTTs measured in ns-2.
     """
     base = runs(two(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)).base_rtt
     assert base is not None
@@ -65,9 +74,9 @@ def _linux(x2: int) -> float:
 
 
 def _rows(runs: Runs) -> np.ndarray:
-    """[case, column]: rate of the connection with the shorter delay over the other's.
+    """Rate of the connection with the shorter delay over the other's: [case, column].
 
-    The case of equal delays is left out.
+    Each case is a delay x2; that of equal delays is left out.
     """
     rows = []
     for x2 in DELAYS[:-1]:

@@ -1,4 +1,7 @@
-"""Whether the papers' conclusions survive if senders wait, which prevents phase effects."""
+"""Whether the papers' conclusions survive if senders wait, which prevents phase effects.
+
+A sender that waits delays each packet by a random time.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,11 @@ Rates = Sequence[Floats]  # of each scenario, [flows] pkt/s
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What a paper concludes from ``scenes``, and the numbers that show it."""
+    """What a paper concludes from ``scenes``, and the numbers that show it.
+
+    ``figures`` computes these numbers from the rates in each scenario, ``holds`` says whether they
+    support the conclusion, and ``printed`` is the paper's own number as text.
+    """
 
     paper: str
     says: str
@@ -68,7 +75,7 @@ def _halves(rates: Rates) -> list[float]:
 
 
 def _part(rates: Rates) -> list[float]:
-    """The first source's share of the total throughput, percent."""
+    """The first source's share of the total throughput in each scenario, percent."""
     return [100 * float(r[0] / r.sum()) for r in rates]
 
 

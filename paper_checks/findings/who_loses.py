@@ -1,4 +1,4 @@
-"""Who loses when Vegas and Reno overflow a buffer: hypothesis 5 of ``devendictis``."""
+"""Who loses when Vegas and Reno overflow a buffer: hypothesis 5 of De Vendictis and Baiocchi."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Form:
     response: float = 0.0  # round trips from a queue to the window
 
     def ratio(self, limit: float) -> float:
-        """Vegas over Reno at ns-2's drop-tail limit, which counts the packet in transmission."""
+        """Vegas's rate over Reno's if ns-2's drop-tail queue holds ``limit`` packets.
+
+        That number counts the packet in transmission.
+        """
         v, r = minicycle.throughput(
             MU, T, limit - 1, 3.0, 0.75, form=self.form, losers=self.losers, variant=self.variant,
             response=self.response,
@@ -48,7 +51,11 @@ NAMES = ("ns-2", "rounds", *FORMS)
 
 
 def _rows(runs: Runs) -> np.ndarray:
-    """[buffer, ratio Vegas/Reno by ``NAMES``, Vegas's and Reno's loss in percent]."""
+    """A row for each buffer.
+
+    Columns: buffer, ratio of Vegas's rate to Reno's by each of ``NAMES``, and Vegas's and Reno's
+    loss rate in ns-2 in percent.
+    """
     rows = []
     for B in BUFFERS:
         measured = runs(scene(T, B))
