@@ -38,6 +38,24 @@ def test_a_feature_that_the_equations_lack_is_named(
     assert name in [a.name for a in p.assumptions if a.holds is False]
 
 
+def test_fluid_says_where_its_equations_lack_the_delayed_acks_of_vegas() -> None:
+    """With the variant ``paper`` Vegas's window does not depend on how many ACKs come."""
+    both = scenario(VEGAS, RENO, run={"duration": "60 s"}, buffer="20 pkt")
+
+    def predict(**changes: Any) -> tuple[list[float], list[str]]:
+        p = vm.predict(both.replace({f"flow.{k}": v for k, v in changes.items()}), "fluid")
+        assert p.throughput is not None
+        return list(p.throughput), [a.name for a in p.assumptions if a.holds is False]
+
+    plain, late = predict(), predict(**{"vegas.delayed_ack": True})
+    assert late[0] == plain[0]
+    assert "one-ack-a-packet" in set(late[1]) - set(plain[1])
+    for known in ({"reno.delayed_ack": True}, {"vegas.delayed_ack": True, "variant": "ns2"}):
+        rates, broken = predict(**known)
+        assert rates != plain[0]
+        assert "one-ack-a-packet" not in broken
+
+
 @pytest.mark.parametrize("model", ["equilibrium", "bands", "arrivals", "minicycle"])
 def test_random_starts_are_not_in_the_equations(model: str) -> None:
     """Who starts first over-estimates its baseRTT least, and a closed form does not know who."""

@@ -55,6 +55,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
     """All assumptions of ``fluid``, and whether each holds in a run of the scenario."""
     return (
         *(a for a in left_out(scenario, random_loss=True) if a.name not in KNOWN),
+        *_acks(scenario),
         _recovery(scenario, run.losses),
         losses_end_growth(scenario),
         *_of_equations(scenario),
@@ -88,6 +89,22 @@ def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:
         "do not tell how often a single packet finds room"
     )
     return Assumption("nobody-starves", not starves, said if starves else "")
+
+
+def _acks(scenario: Scenario) -> list[Assumption]:
+    """The assumption that the receiver of a Vegas flow acknowledges every packet by itself.
+
+    It can fail only if all flows have the variant ``paper``.  The equations for this variant change
+    Vegas's window by one packet per round trip, however many ACKs come, so they leave delayed ACKs
+    of Vegas out.  The equations for the other variants contain delayed ACKs, and those for the
+    variant ``paper`` contain them for loss-based flows.  The list is empty if the assumption holds.
+    """
+    late = [g.name for g in scenario.flows if g.delayed_ack and g.keeps_backlog]
+    if not late or not papers_only(scenario):
+        return []
+    said = f"delayed ACKs ({few(late)}) are not in the equations of Vegas; "
+    said += 'with variant = "ns2" or "linux" the equations contain them'
+    return [Assumption("one-ack-a-packet", False, said)]
 
 
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:

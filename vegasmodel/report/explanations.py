@@ -330,6 +330,7 @@ EXPLANATIONS = MappingProxyType(
                 *_OF_SIMULATORS,
                 "long-lived-flows",
                 "no-delay-noise",
+                "one-ack-a-packet",
                 "bottleneck-is-the-link",
                 "no-queueing-of-acks",
                 "no-forced-drops",
