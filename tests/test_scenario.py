@@ -249,3 +249,11 @@ def test_other_rtts_have_no_warning(rtt: float) -> None:
     """Tests take a warning as an error. A scenario converts "40 s" to the number 40.0."""
     s = Scenario((Link(1000.0),), (Flow("vegas", rtt),))
     assert Scenario.from_toml(s.replace({"link.buffer": "1 BDP"}).to_toml()).flows == s.flows
+
+
+def test_two_pairs_of_groups_cannot_have_ratios_of_the_same_name() -> None:
+    """The ratio a/b/c would be that of a/b and c, and that of a and b/c; only one was reported."""
+    flows = [vm.Flow("reno", 0.1, name=name) for name in ("a/b", "c", "a", "b/c")]
+    with pytest.raises(vm.FieldError, match=r"flow 4, name: 'b/c' .* have the ratio a/b/c$"):
+        vm.Scenario([vm.Link(100.0)], flows)
+    assert len(vm.Scenario([vm.Link(100.0)], flows[:3]).flows) == 3

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,6 +38,7 @@ def settle(
     _count(links, flows)
     _unique("link", [link.name for link in links])
     _unique("flow", [group.name for group in flows])
+    _pairs([group.name for group in flows])
     _paths(links, flows)
     links, flows = _numbers(links, flows, packet_size)
     each = members(flows, run)
@@ -69,6 +71,23 @@ def _unique(what: str, names: list[str]) -> None:
             said = f"is the name of two {what}s"
             raise FieldError(f"{what}[{i}].name", name, "give each a name of its own", wrong=said)
         seen.add(name)
+
+
+def _pairs(names: list[str]) -> None:
+    """Check that no two pairs of groups have ratios of the same name.
+
+    The groups ``a`` and ``b/c`` have the ratio ``a/b/c``, and so have ``a/b`` and ``c``.
+    """
+    if not any("/" in name for name in names):
+        return
+    seen: set[str] = set()
+    for a, b in itertools.permutations(names, 2):
+        ratio = f"{a}/{b}"
+        if ratio in seen:
+            name = a if "/" in a else b
+            allowed = f'a name without "/", since two pairs of groups have the ratio {ratio}'
+            raise FieldError(f"flow[{names.index(name)}].name", name, allowed)
+        seen.add(ratio)
 
 
 def _paths(links: Links, flows: Flows) -> None:
