@@ -138,6 +138,30 @@ def test_window_limits_leave_the_link_idle():
     np.testing.assert_allclose(root.rates, [50, 25])
 
 
+@pytest.mark.parametrize("d", [0.5, 0.75])
+@pytest.mark.parametrize("limit", [2.0, 5.0, 9.0, 12.0])
+def test_a_limit_below_the_peaks_takes_a_part_of_each_window(limit, d):
+    """A window that sends packet by packet, and loses every 100th, needs as many round trips."""
+    window, trips = limit, 0.0
+    for k in range(1, 20_001):
+        trips += 1.0 / window if k > 10_000 else 0.0
+        window = d * window if k % 100 == 0 else min(window + 1.0 / window, limit)
+    found = red.limited(0.01, np.array(limit), np.array(1.0), np.array(d))
+    assert found == pytest.approx(trips / 10_000, rel=0.01)
+
+
+def test_the_rate_falls_smoothly_to_the_limit_as_losses_vanish():
+    flows = red.Flows(False, 0.1, max_window=np.array([10.0]))
+    marks = red.Curve(5, 15, ecn=True)
+    losses = np.geomspace(1e-6, 0.2, 4000)
+    rates = np.array([red.demand(flows, marks, 10.0, p, 1000.0)[0] for p in losses])
+    assert rates[0] == pytest.approx(10.0 / 0.11, rel=1e-3)
+    assert np.all(np.diff(rates) <= 0.0)
+    assert np.abs(np.diff(np.log(rates))).max() < 0.002  # no jump
+    [free] = red.demand(red.Flows([False], [0.1]), marks, 10.0, 0.2, 1000.0)
+    assert rates[-1] == pytest.approx(free, rel=1e-12)
+
+
 @CHECKED
 @given(cases(), st.randoms(use_true_random=False), st.floats(0.2, 5.0))
 def test_order_and_unit_of_time_do_not_matter(case, random, factor):

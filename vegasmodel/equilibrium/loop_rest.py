@@ -37,7 +37,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium._checks import numbers, positive, same_size
-from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows, bisect, effective
+from vegasmodel.equilibrium.red import (
+    Curve,
+    Equilibrium,
+    Flows,
+    bisect,
+    cuts,
+    effective,
+    limited,
+)
 from vegasmodel.equilibrium.stability import Loop
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
@@ -171,8 +179,11 @@ def about_red(
     ``weight`` is the weight of the newest queue length in RED's average. Each window is the flow's
     sending rate at ``root`` times the RTT. If losses limit a window, it grows between losses: in
     Vegas by 1 packet per round trip, in all other laws by 1/``ack_every`` packets. This growth is
-    assumed to balance the cuts at the loss probability of ``root``. The equations leave timeouts
-    out. Raises ``FieldError`` for a weight out of range.
+    assumed to balance the cuts at the loss probability of ``root``. A window that ``max_window``
+    keeps below the peaks that losses allow (``red.limited``) grows only at times: on average by as
+    much as the cuts take away. The equations leave timeouts out.
+
+    Raises ``FieldError`` for a weight out of range.
     """
     positive("capacity", capacity)
     numbers("weight", weight, high=1.0, above=True)
@@ -190,7 +201,11 @@ def about_red(
     held = ~on & (most * (1.0 - SAME) > W)
     pole = math.inf if weight == 1.0 else -math.log1p(-weight) * float(sent.sum())
     steep = _chance(curve, 0.0, root.queue)[1]
-    climb = np.where(held, np.where(vegas, 1.0, 1.0 / every), 0.0)
+    d = cuts(flows, curve)
+    growth = np.where(vegas, 1.0, 1.0 / every)
+    at_times = limited(root.loss, most, every, d) > 0.0
+    growth = np.where(at_times, np.minimum(growth, root.loss * (1.0 - d) * W**2), growth)
+    climb = np.where(held, growth, 0.0)
     return Loop(R, sent, slope, W, climb, root.loss, steep, pole, curve.ecn)
 
 

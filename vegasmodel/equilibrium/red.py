@@ -227,8 +227,9 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
     smallest of:
 
     - the rate that losses allow, by ``simple_pftk``. If RED marks packets (ECN), a mark halves the
-      window and there are no timeouts.
-    - max_window / RTT.
+      window and there are no timeouts. If ``max_window`` keeps the window below the peaks that
+      losses allow, the first term of the denominator is that of such a window (``limited``). At
+      p = 0 the rate is max_window / RTT.
     - for Vegas only, alpha / (q/c - x). Here q/c is the queueing delay, and x is the flow's
       over-estimate of baseRTT. This limit applies only if q/c exceeds x.
 
@@ -260,9 +261,7 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
             )
         ),
     )
-    d: ArrayLike = 0.5  # a mark halves the window, also in ns-2's Vegas
-    if not curve.ecn:
-        d = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
+    d = cuts(flows, curve)
     constant = square_root(1.0, 1.0, 1.0, d)  # of the law constant / (RTT sqrt(b p))
     if flows.timeout is None:
         given = coarse_timeout(T)
@@ -274,12 +273,40 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
         RTT = T + delay
         T_0, arrive = (np.zeros_like(T), 1.0) if curve.ecn else (given + delay, 1.0 - loss)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            smooth = constant / (RTT * np.sqrt(b * loss))
-            rate = np.minimum(_with_timeouts(smooth, loss, T_0, b), W_max / RTT)
+            per_packet = np.maximum(np.sqrt(b * loss) / constant, limited(loss, W_max, b, d))
+            rate = _with_timeouts(1.0 / (RTT * per_packet), loss, T_0, b)
             own = np.where(delay > x, alpha / (delay - x), np.inf)
         return np.asarray(arrive * np.where(vegas, np.minimum(rate, own), rate))
 
     return rates
+
+
+def cuts(flows: Flows, curve: Curve) -> Floats:
+    """The factor by which a lost or marked packet multiplies each flow's window."""
+    vegas = np.asarray(flows.vegas, dtype=bool)
+    if curve.ecn:  # a mark halves the window, also in ns-2's Vegas
+        return np.full(vegas.shape, 0.5)
+    if flows.decrease is None:
+        return np.where(vegas, 0.75, 0.5)
+    return np.asarray(flows.decrease, dtype=np.float64)
+
+
+def limited(loss: float, W_max: Floats, b: Floats, d: Floats) -> Floats:
+    """The round trips per packet of a window that grows up to ``W_max`` packets, at most.
+
+    A loss comes every 1/p packets and multiplies the window by d. The window grows from d W_max to
+    W_max in b (1 - d) W_max round trips, in which it sends b (1 - d^2) W_max^2 / 2 packets. It then
+    stays at W_max and sends the other packets. So a packet takes
+
+        1 / W_max + p b (1 - d)^2 W_max / 2
+
+    round trips. This is the window-limited form of Padhye and others, for any d. It is least at
+    W_max = sqrt(2 / (b p)) / (1 - d). From there on the limit does not matter, and the result is 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        most = np.sqrt(2.0 / (b * loss)) / (1.0 - d)
+        found = 1.0 / W_max + loss * b * (1.0 - d) ** 2 / 2.0 * W_max
+    return np.where(W_max < most, found, 0.0)
 
 
 @kinds.checked
