@@ -77,3 +77,26 @@ def test_two_queues_are_not_one() -> None:
     answer = vm.predict(HOME["rate-delay"], "minicycle")
     assert not answer.applicable
     assert "one queue" in str(answer.reason)
+
+
+def test_a_vegas_flow_that_starts_after_others_of_its_class_is_told() -> None:
+    """Three start 3 s apart, and ns-2 gives them 124, 132 and 209 packets/s, not 155 each."""
+    queue = vm.RateDelay(k=0.5, delay_buffer=0.4)
+    flows = [
+        vm.Flow("sack", "70 ms", name="r", count=2, variant="ns2"),
+        vm.Flow("vegas", "70 ms", name="d", count=3, variant="ns2", alpha=7, beta=7),
+    ]
+    case = vm.Scenario([vm.Link(618.0, buffer=82.0, queue=queue)], flows)
+
+    def row(**changes: object) -> vm.Assumption:
+        said = vm.predict(
+            case.replace({f"flow.d.{k}": v for k, v in changes.items()}), "rate-delay"
+        )
+        return next(a for a in said.assumptions if a.name == "base-rtt-is-the-rtt")
+
+    assert row().holds
+    late = {"first": "0 s", "every": "3 s"}
+    assert row(start=late).holds is False
+    assert "d[1] starts after another Vegas flow of class D" in row(start=late).detail
+    assert row(start=late, over_estimate="0 s").holds
+    assert row(start=late, count=1).holds

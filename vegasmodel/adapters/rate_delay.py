@@ -76,6 +76,7 @@ def _hypotheses(
         _fills(scenario, queue, int((~delayed).sum()), int(delayed.sum())),
         _alike(scenario),
         _one_backlog(scenario),
+        _same_start(scenario),
     ]
 
 
@@ -132,3 +133,26 @@ def _one_backlog(scenario: Scenario) -> Assumption:
             detail = "start times decide how several Vegas flows divide the rate of their class"
             return Assumption("single-threshold", False, detail)
     return Assumption("single-threshold", True)
+
+
+def _same_start(scenario: Scenario) -> Assumption:
+    """The assumption that Vegas flows of a class know their true baseRTTs.
+
+    A flow that measures its baseRTT takes the packets of earlier Vegas flows in the queue of its
+    class for propagation delay, as on a link with one queue (Boutremans and Le Boudec, section 3).
+    So it keeps more packets queued, and gets more than the earlier flows. The assumption fails if
+    such a flow starts after another Vegas flow of its class. (At times a queue runs empty because
+    the other class leaves some of its rate, and then the baseRTT is right all the same.)
+    """
+    name = "base-rtt-is-the-rtt"
+    for letter, service in (("R", "rate"), ("D", "delay")):
+        vegas = [m for m in scenario.members if m.flow.service == service and m.flow.keeps_backlog]
+        first = min((m.start for m in vegas), default=0.0)
+        late = [m for m in vegas if m.start > first and m.flow.over_estimate == "measured"]
+        if late:
+            said = (
+                f"{late[0].name} starts after another Vegas flow of class {letter}, takes the "
+                "packets that this flow keeps queued for propagation delay, and may get more"
+            )
+            return Assumption(name, False, said)
+    return Assumption(name, True)

@@ -272,6 +272,7 @@ EXPLANATIONS = MappingProxyType(
                 "alike-in-class",
                 "single-threshold",
                 *_without("fifo-queue"),
+                "base-rtt-is-the-rtt",
                 "settles-in-time",
             ),
             "podlesny (5) to (7)",
