@@ -65,3 +65,34 @@ def test_where_nothing_can_rest_stability_says_so(
     found = vm.stability(scenario(flow, buffer="20 pkt", queue=RED, loss=loss))
     assert not found.applicable
     assert why in str(found.reason)
+
+
+def shared_by_twelve(**link: float) -> vm.Scenario:
+    """12 Reno flows at a RED queue whose predicted mean is 23 packets if nothing else limits it."""
+    start = vm.scenario.Staggered(0.0, 0.7)
+    flow = vm.Flow("reno", "100 ms", count=12, variant="paper", start=start)
+    queue = vm.Red(15.0, 60.0, 0.2)
+    return vm.Scenario([vm.Link(600.0, queue=queue, **link)], [flow], run=vm.Run(300.0, 100.0))
+
+
+@pytest.mark.parametrize(("buffer", "measured"), [(23.0, 9.5), (30.0, None), (60.0, 21.9)])
+def test_a_buffer_with_little_room_beyond_the_mean_queue_is_told(
+    buffer: float, measured: float | None
+) -> None:
+    """``measured``: the mean queue in ``rounds``. Bursts find a small buffer full."""
+    said = vm.predict(shared_by_twelve(buffer=buffer), "red")
+    [row] = [a for a in said.assumptions if a.name == "buffer-holds-bursts"]
+    assert row.holds is (buffer == 60.0)
+    assert said.queue_mean is not None
+    if measured is not None:
+        near = said.queue_mean[0] == pytest.approx(measured, rel=0.1)
+        assert bool(near) is row.holds
+
+
+def test_a_window_limit_near_the_share_shortens_the_queue() -> None:
+    """In ``rounds`` the mean queue is 18.7 packets; without the limit it is 21.9."""
+    case = shared_by_twelve(buffer=200.0)
+    [free] = vm.predict(case, "red").queue_mean
+    [near] = vm.predict(case.replace({"flow.max_window": 8.0}), "red").queue_mean
+    assert free == pytest.approx(21.9, rel=0.06)
+    assert near == pytest.approx(18.7, rel=0.06)

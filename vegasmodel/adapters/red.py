@@ -12,6 +12,7 @@ import numpy as np
 
 from vegasmodel.adapters import waits
 from vegasmodel.adapters.common import (
+    LEAST_BUFFER,
     MIDDLE,
     column,
     left_out,
@@ -94,6 +95,7 @@ def answer(scenario: Scenario) -> Prediction:
         assumptions=(
             *_hypotheses(scenario, root.kind),
             _holds(scenario, flows, curve, root, queue.weight),
+            _room(scenario, root.queue),
             settles(scenario),
             waits.short(scenario, root.rates),
             *_rest(scenario),
@@ -172,6 +174,24 @@ def _holds(
     if found.stable is None:
         return Assumption(name, None, "not all of its characteristic roots were found")
     return Assumption(name, found.stable, "" if found.stable else _swing(found.period))
+
+
+def _room(scenario: Scenario, queue: float) -> Assumption:
+    """The assumption that the buffer has room for bursts of packets beyond the mean queue.
+
+    RED drops early by its mean queue, and the equations know only these drops. But the queue varies
+    about its mean, because senders send in bursts. If the buffer has little room beyond the mean
+    queue, packets also find it full. The queue is then shorter than predicted. The assumption fails
+    if there is room for fewer than ``LEAST_BUFFER`` packets, as in the models of a drop-tail queue.
+    ``queue`` is the predicted mean queue, packets.
+    """
+    room = scenario.links[0].buffer - queue
+    said = (
+        f"beyond the mean queue of {queue:.3g} packets the buffer has room for {room:.3g}; bursts "
+        "may overflow it, so that packets are lost that RED does not drop early"
+    )
+    holds = room >= LEAST_BUFFER
+    return Assumption("buffer-holds-bursts", holds, "" if holds else said)
 
 
 def _swing(period: float) -> str:

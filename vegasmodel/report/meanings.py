@@ -25,7 +25,7 @@ ASSUMPTIONS = MappingProxyType(
         "it (`over_estimate`)",
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
         "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: "
-        "it has room for 12 packets or more",
+        "it has room for 12 packets or more; `red` counts only the room beyond the mean queue",
         "defaults-of-the-papers": "ns-2 has the default settings of 1999 to 2001, the years of "
         "most papers (`ns2_defaults`)",
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
@@ -52,9 +52,9 @@ ASSUMPTIONS = MappingProxyType(
         "more or less hardly changes the rates; with the variant `paper` and alpha = beta, the "
         "windows of earlier flows move the queue up and down, by a few packets, and the closed "
         "forms count these, too; `bands` tests it only if there is one equilibrium, and `fluid` "
-        "only if all flows are Vegas flows "
-        "that lose no packets and send in the whole measured time, without random starts, and "
-        "below their `max_window`; RTTs must differ, or the variant be `paper`",
+        "only if all flows are Vegas flows that lose no packets and send in the whole measured "
+        "time, without random starts, and below their `max_window`; RTTs must differ, or the "
+        "variant be `paper`",
         "mean-field": "only one flow uses the link; with several flows the model leaves out "
         "bursts, so each flow sees only the mean queue that the others cause",
         "narrow-band": "flows that are all Vegas flows keep nearly equal backlogs; fails if the "
