@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from vegasmodel import laws
 from vegasmodel.packets import ns3_build
 
 # What compiles or lasts longest begins: two workers then seldom compile the same code at once, and
@@ -32,6 +33,13 @@ FIRST = (
     "tests/packets/test_ns3_run.py",
 )
 ENGINES = ("ns", "g++", "c++", "gcc", "cc", "qemu-system-x86_64")  # programs
+
+
+@pytest.fixture(autouse=True)
+def no_own_laws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test begins without user-defined laws, and leaves none behind."""
+    monkeypatch.setattr(laws, "_outside", {})
+    monkeypatch.setattr(laws, "_files", {})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -358,7 +358,6 @@ def test_the_page_on_laws_of_your_own_prints_what_it_shows(
 ) -> None:
     """Words must be equal, numbers within 0.03, since results change slightly with a simulator."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(laws, "_outside", {})
     page = (ROOT / "docs/write-your-own-law.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```(?:\n```text\n(.*?)```)?", page, re.DOTALL)
     assert len(blocks) == 6

@@ -5,15 +5,10 @@ from __future__ import annotations
 import pytest
 
 import vegasmodel as vm
-from vegasmodel import laws
 
 
 @pytest.fixture(autouse=True)
-def _registered(monkeypatch):
-    """Each test begins without user-defined laws."""
-    monkeypatch.setattr(laws, "_outside", {})
-    monkeypatch.setattr(laws, "_files", {})
-
+def _registered(no_own_laws):
     @vm.register_law("own-reno")
     def reno(f):
         return 1.0

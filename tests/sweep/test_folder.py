@@ -190,7 +190,6 @@ def test_a_sweep_does_not_go_on_with_an_edited_law(
     place: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    no_laws: None,
 ) -> None:
     """The sweep goes on if only a comment, or a law that it does not use, has changed."""
     monkeypatch.chdir(place)
@@ -205,7 +204,7 @@ def test_a_sweep_does_not_go_on_with_an_edited_law(
     assert "holds another sweep; give a new name: the code of a law differs, own=" in said
 
 
-def test_a_sweep_with_a_law_of_unknown_code_is_not_continued(place: Path, no_laws: None) -> None:
+def test_a_sweep_with_a_law_of_unknown_code_is_not_continued(place: Path) -> None:
     """Earlier versions did not store the digests of laws. Other sweeps go on all the same."""
     vm.register_law("own", lambda f: 1.0)
     own = vm.Scenario.from_toml(file_of().replace('law = "reno"', 'law = "own"'))
