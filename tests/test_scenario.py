@@ -257,3 +257,26 @@ def test_two_pairs_of_groups_cannot_have_ratios_of_the_same_name() -> None:
     with pytest.raises(vm.FieldError, match=r"flow 4, name: 'b/c' .* have the ratio a/b/c$"):
         vm.Scenario([vm.Link(100.0)], flows)
     assert len(vm.Scenario([vm.Link(100.0)], flows[:3]).flows) == 3
+
+
+def test_a_flow_is_long_lived_one_transfer_or_a_group_of_short_flows() -> None:
+    short = Flow("reno", 0.1, size=9.0, arrivals=Poisson(2.0))
+    for flow, lasts, ends in (
+        (Flow("reno", 0.1), True, False),
+        (Flow("reno", 0.1, size=9.0), False, True),
+        (short, False, False),
+    ):
+        assert (flow.long_lived, flow.one_transfer) == (lasts, ends)
+
+
+def test_a_flow_says_which_delay_it_reads_and_whether_it_measures_its_base_rtt() -> None:
+    vm.register_law("reads-the-rtt", lambda f: 1.0 if f.rtt < 1.0 else -1.0, delay_based=True)
+    for law, reads, keeps in (
+        ("vegas", True, True),
+        ("reno", False, False),
+        ("cubic", False, False),
+        ("reads-the-rtt", True, False),
+    ):
+        flow = Flow(law, 0.1)
+        assert (flow.delay_based, flow.keeps_backlog, flow.measures_base) == (reads, keeps, True)
+    assert not Flow("vegas", 0.1, over_estimate=0.0).measures_base
