@@ -173,6 +173,36 @@ def test_numba_says_in_one_line_what_it_cannot_compile():
     assert told.value.__suppress_context__, "Numba's own error is long"
 
 
+LATEST = 0.0
+
+
+def _stores(f) -> float:
+    global LATEST  # noqa: PLW0603  # what a user may try, and Numba does not compile
+    LATEST = f.window
+    return LATEST
+
+
+def _opens(f) -> float:
+    with open("/dev/null") as _:  # noqa: PTH123  # what a user may try, and Numba does not compile
+        pass
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (_stores, "Use of unsupported opcode (STORE_GLOBAL) found"),
+        (_opens, "The 'with (context manager) as (variable):' construct is not supported"),
+    ],
+)
+def test_the_reason_does_not_end_with_words_for_developers_of_numba(rule, said):
+    """Numba adds "Raised from None" or "Raised from FILE (LINE)", also after a full stop."""
+    vm.register_law("odd", rule)
+    reason = vm.predict(scenario("odd", "reno"), "fluid").reason
+    assert reason.startswith("law odd: drift: ")
+    assert f" cannot be compiled by Numba; {said} (test_rules.py, line " in reason
+
+
 @pytest.mark.parametrize("steps", [[1.0, 2.0], {0: 1.0}])
 @pytest.mark.parametrize("place", ["global", "closure"])
 def test_a_variable_that_no_compiled_function_can_read_is_named(steps, place, monkeypatch):

@@ -154,8 +154,9 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
 def _reason(error: Exception) -> str:
     """Why Numba cannot compile the user's code, in at most 160 characters.
 
-    It is the first line of Numba's message that concerns this code. If a variable outside the
-    function is a list, for example, Numba's message is long, and the reason is a text of ours.
+    It is the first line of Numba's message that concerns this code, without Numba's words on where
+    it found the error. If a variable outside the function is a list, for example, Numba's message
+    is long, and the reason is a text of ours.
     """
     name = re.search(r"(?:to variable '|Untyped global name '|freevar\()(\w+)", str(error))
     if name:
@@ -163,7 +164,8 @@ def _reason(error: Exception) -> str:
         return f"the variable {name[1]!r} outside the function must be {kinds}"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
-    return (telling or lines or [type(error).__name__])[0][:160]
+    said = (telling or lines or [type(error).__name__])[0]
+    return re.sub(r"\.*( Raised from .*)?$", "", said)[:160]
 
 
 def address(law: Law, name: str) -> int:
