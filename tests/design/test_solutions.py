@@ -250,3 +250,27 @@ def test_a_solution_with_phase_effects_says_so() -> None:
     plain = vm.design(vm.Scenario.from_toml(MIXED), "link.buffer", "share:vegas=0.3", verify=())
     assert plain.solutions
     assert not any("phase-effects" in each.broken for each in plain.solutions)
+
+
+def test_a_value_without_the_quantity_of_the_target_has_that_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No flow has a share of nothing: a stand-in for a model delivers no packet below 15."""
+
+    def nothing_below_15(
+        asked: points.Points, *_: object
+    ) -> tuple[points.Figures, list[vm.Prediction]]:
+        made = []
+        for value in asked.columns[0]:
+            one = vm.predict(mixed().replace({"link.buffer": float(value)}), "minicycle")
+            rates = one.throughput if value >= 15.0 else np.zeros(2)
+            made.append(dataclasses.replace(one, throughput=rates))
+        return points.collected(asked, made), made
+
+    monkeypatch.setattr(tried, "answered", nothing_below_15)
+    found = vm.design(
+        mixed(), "link.buffer", "share:vegas=0.3", "minicycle", between=(10, 40), verify=()
+    )
+    (solution,) = found.solutions
+    assert solution.value == pytest.approx(18.7, abs=0.1)
+    assert "values: its prediction has no share:vegas" in str(found.table())

@@ -117,8 +117,12 @@ def gaps(tried: Tried) -> list[str]:
 
 
 def _reason(tried: Tried) -> str:
-    """The first reason why the model has no result at a tried value."""
-    return next(iter(tried.reasons), "it does not give this figure")
+    """The first reason why the model has no result at a tried value.
+
+    A prediction without a reason has throughputs, but the target is a quantity that it lacks: for
+    example, no share is known if all throughputs are 0.
+    """
+    return next(iter(tried.reasons), f"its prediction has no {tried.aim.name}")
 
 
 def _almost(tried: Tried) -> str:
