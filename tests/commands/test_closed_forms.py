@@ -87,3 +87,14 @@ def test_a_solver_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
     document = json.loads(out, parse_constant=pytest.fail)
     assert document["rates_pps"] == [None] * 3
     assert document["status"].startswith("failed")
+
+
+def test_the_list_of_alphas_tells_how_many_flows_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It had to have two values, or the over-estimate of each flow had to be given, too."""
+    asked = ["equilibrium", "--capacity", "1200pkt/s", "--json", "--alpha"]
+    np.testing.assert_allclose(document(capsys, [*asked, "1,2,3"])["rates_pps"], [200, 400, 600])
+    np.testing.assert_allclose(document(capsys, [*asked, "2"])["rates_pps"], [600, 600])
+    assert run([*asked, "1,2,3", "--over-estimate", "0s,0s"]) == 2
+    assert "--alpha: 3 values are not allowed" in capsys.readouterr().err

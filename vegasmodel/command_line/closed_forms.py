@@ -9,7 +9,8 @@ low delay.
 
 An option with one value per flow takes a list with commas (``--alpha 3,1``). A single value of
 ``--alpha`` or ``--rtt`` holds for all flows. The command ``equilibrium`` takes the number of flows
-from the length of the list ``--over-estimate``. ``rd`` takes one alpha for all Vegas flows.
+from the length of the list ``--over-estimate`` or, without it, of the list ``--alpha``. ``rd``
+takes one alpha for all Vegas flows.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
 @inputs.alpha
 @click.option(
     "--over-estimate",
-    default="0 s,0 s",
-    help="baseRTT - rtt of each flow; the list has one value per flow.",
+    help="baseRTT - rtt of each flow; the list has one value per flow. Default: 0 s for each "
+    "alpha, or for two flows if there is one alpha.",
 )
 @click.option("--rtt", help="RTT with empty queues; variant linux needs it.")
 @inputs.variant
@@ -62,7 +63,7 @@ class Unsolved(Exception):  # noqa: N818 - an outcome, not bad input
 def equilibrium(
     capacity: str,
     alpha: str,
-    over_estimate: str,
+    over_estimate: str | None,
     rtt: str | None,
     variant: str,
     packet_size: str,
@@ -76,14 +77,20 @@ def equilibrium(
 
     Example: vegasmodel equilibrium --capacity 250pkt/s --alpha 3 --over-estimate 0ms,16.2ms
     """
+    import numpy as np
+
     from vegasmodel import equilibrium as forms
     from vegasmodel.report import console
     from vegasmodel.scenario import Flow
 
     checked.of(Flow, "variant").check(variant, "--variant")
     c, _ = parse_capacity(capacity, packet_size)
-    x = values(over_estimate, "over_estimate", "--over-estimate")
-    thresholds = spread(values(alpha, "alpha", "--alpha"), x.size, "--alpha")
+    thresholds = values(alpha, "alpha", "--alpha")
+    if over_estimate is None:
+        x = np.zeros(thresholds.size if thresholds.size > 1 else 2)
+    else:
+        x = values(over_estimate, "over_estimate", "--over-estimate")
+    thresholds = spread(thresholds, x.size, "--alpha")
     trips = None
     if rtt is not None:
         trips = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
