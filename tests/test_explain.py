@@ -238,3 +238,12 @@ def test_arrivals_says_what_is_queued_where_alpha_is_below_beta() -> None:
     assert backlog[1] == pytest.approx(1.0)
     window = 1080.0 * 0.08 + 1.0  # of the first flow alone, which keeps it unless 3 are queued
     assert backlog[0] == pytest.approx(min(3.0, window - p.throughput[0] * (0.08 + x[0])))
+
+
+def test_the_columns_of_flow_tables_and_sweeps_are_explained(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = ["baseRTT", "RTT", "loss", "ACKs", "rexmit", "delivered", "least RTT", "packet B"]
+    for name in [*names, "broken", "uncertainty"]:
+        assert run(["explain", name]) == 0
+        assert capsys.readouterr().out.startswith(f"{name}: ")

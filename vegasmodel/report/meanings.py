@@ -257,6 +257,23 @@ COLUMNS = MappingProxyType(
         "instead",
         "pkt/ACK": "of `inspect`: packets that an ACK acknowledges, the median over a flow's "
         "packets; 2 if the receiver delays its ACKs (`delayed_ack`)",
+        "baseRTT": "the RTT without queueing that a Vegas flow assumes: the least that it has "
+        "measured, unless `over_estimate` states another; ns-2, ns-3 and captures do not tell it, "
+        "so the least RTT of the flow is taken instead",
+        "RTT": "the flow's mean round-trip time, queueing included",
+        "loss": "dropped data packets, divided by the data packets sent",
+        "ACKs": "the number of packets acknowledged from warm-up to end, the mean over the runs",
+        "rexmit": "the number of packets that the flow sent again; in a table of several runs, the "
+        "mean over them",
+        "delivered": "of `inspect`: the number of packets that reached the receiver, each counted "
+        "once",
+        "least RTT": "of `inspect`: the smallest round-trip time of the flow in the trace",
+        "packet B": "of `inspect`: the size of the flow's data packets in bytes, headers included",
+        "broken": "of `sweep`: letters of the assumptions that do not hold at the point; the lines "
+        "below the table say which letter stands for which assumption",
+        "uncertainty": "of `sweep`: the largest relative uncertainty of any flow's throughput, "
+        "which is half the width of its 95 % interval, divided by its mean; the divisor is at "
+        "least a tenth of the mean throughput of all flows",
         "window": "packets that a sender may have in flight; `rounds` includes what fast recovery "
         "without SACK adds until the lost packets are repaired, one packet per duplicate ACK",
         "overflows": "of a steady state (`limit_cycle`): how often the buffer overflows in one "
