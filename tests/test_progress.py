@@ -21,12 +21,14 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel import measurement
 from vegasmodel.engines.delayed import feedback as delayed
 from vegasmodel.engines.fluid import continuous, cycle, pauses
 from vegasmodel.engines.fluid import run as fluid
 from vegasmodel.engines.rounds import answers
 from vegasmodel.engines.rounds import batch as rounds_batch
 from vegasmodel.engines.rounds import run as rounds
+from vegasmodel.packets import ns2, reading
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -489,3 +491,18 @@ def test_a_sweep_has_a_line_only_when_there_is_something_to_say(
         now = 81.0
         say(2, 10)
     assert out.getvalue().endswith("vegasmodel: 2 of 10 starts, 0.05/s, 160 s left\n")
+
+
+def test_reading_a_trace_and_running_ns_2_show_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both may take minutes, and nothing was said meanwhile."""
+    seen: list[str] = []
+
+    def look(*_: object, **__: object) -> None:
+        seen.append(progress.line(5.0))
+
+    monkeypatch.setattr(reading, "_read", look)
+    monkeypatch.setattr(ns2, "run", look)
+    reading.read("folder/run.pcap")
+    measurement.run_engine(LONG)
+    assert seen == ["reading run.pcap: 5 s", "running ns2: 5 s"]
+    assert progress.line(5.0) == ""

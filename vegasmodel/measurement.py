@@ -16,6 +16,7 @@ from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.scatter import MIN_RUNS, of_means
 from vegasmodel.scenario import Run, Scenario
+from vegasmodel.support import progress
 
 if TYPE_CHECKING:
     from vegasmodel.packets.trace import Trace
@@ -56,9 +57,10 @@ def run_engine(
 
     timeout = time_limit(scenario, timeout)
     run = ns3.run if engine == "ns3" else ns2.run
-    if brief:
-        return run(scenario, interval=scenario.run.duration, rtts=False, timeout=timeout)
-    return run(scenario, timeout=timeout)
+    with progress.series(f"running {engine}"):
+        if brief:
+            return run(scenario, interval=scenario.run.duration, rtts=False, timeout=timeout)
+        return run(scenario, timeout=timeout)
 
 
 def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None = None) -> Trace:
@@ -69,7 +71,8 @@ def record_engine(scenario: Scenario, engine: str = "ns2", timeout: float | None
     rules.Choice(ENGINES).check(engine, "engine")
     from vegasmodel.packets import ns2_trace
 
-    return ns2_trace.record(scenario, engine=engine, timeout=timeout)
+    with progress.series(f"running {engine}"):
+        return ns2_trace.record(scenario, engine=engine, timeout=timeout)
 
 
 def run_often(scenario: Scenario, runs: int | None) -> Scenario:

@@ -14,6 +14,7 @@ import click
 
 from vegasmodel.command_line import inputs
 from vegasmodel.fields.units import FieldError
+from vegasmodel.support import progress
 
 if TYPE_CHECKING:
     from vegasmodel.adapters.stability import StabilityVerdict
@@ -50,8 +51,17 @@ def stability(
     from vegasmodel.study.boundary import stability_boundary
 
     case = inputs.load(scenario, laws)
+    spans = dict(_span(text, case) for text in over)
+    if over and len(spans) != 2:
+        allowed = (
+            "two different fields, each with an option of its own: --over A=LOW:HIGH --over B=..."
+        )
+        raise FieldError("--over", " ".join(over), allowed)
     found = verdict(case)
-    traced = stability_boundary(case, dict(_span(text, case) for text in over)) if over else None
+    traced = None
+    if spans:
+        with progress.series("tracing the boundary of stability"):
+            traced = stability_boundary(case, spans)
     if json:
         more = {} if traced is None else {"boundary": traced.to_json()}
         console.print_json({**found.to_json(), **more})
@@ -81,7 +91,8 @@ def _show(traced: StabilityBoundary) -> None:
 
     columns, rows = traced.rows
     if rows:
-        title = f"Boundary of stability, {len(traced.curves)} curves"
+        many = "" if len(traced.curves) == 1 else "s"
+        title = f"Boundary of stability, {len(traced.curves)} curve{many}"
         console.console().print(console.stacked(columns, rows, title))
         console.paragraphs([SEPARATES])
     else:

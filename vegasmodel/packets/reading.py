@@ -9,11 +9,12 @@ from pathlib import Path
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.units import FieldError, printable
 from vegasmodel.packets.readers.csv import NEEDED, check_header, header
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError
 from vegasmodel.packets.trace_file import read_parquet
+from vegasmodel.support import progress
 
 __all__ = ["FORMATS", "format_of", "read"]
 
@@ -65,7 +66,8 @@ def read(path: str | Path, format: str = "auto") -> Trace:  # noqa: A002 - the o
         )
     Choice(("auto", "parquet", *FORMATS)).check(format, "format")
     try:
-        return _read(path, format)
+        with progress.series(f"reading {printable(Path(path).name)[:40]}"):
+            return _read(path, format)
     except OSError as error:  # an error while the file is being read
         reason = error.strerror or "an input or output error"
         raise TraceError.unreadable(path, reason) from None
