@@ -40,3 +40,16 @@ def test_compare_takes_a_model_as_predict_does(capsys: pytest.CaptureFixture[str
 def test_the_stored_linux_run_is_found(capsys: pytest.CaptureFixture[str]) -> None:
     doc = document(capsys, ["compare", str(LINUX), "--json"])
     assert doc["results"][-1]["model"] == "trace"
+
+
+def test_a_limit_of_the_error_may_be_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["compare", str(LINUX), "--trace", str(TRACE), "--max-error"]
+    assert run([*line, "500 %"]) == 0
+    assert run([*line, "0%"]) == 1
+    assert "no model is within --max-error 0;" in capsys.readouterr().err
+    for wrong in ("5 ms", "-1 %", "nan", ""):
+        assert run([*line, wrong]) == 2
+        said = (
+            f'--max-error: {wrong!r} is not allowed; a fraction such as 0.05 or "5 %", at least 0'
+        )
+        assert said in capsys.readouterr().err

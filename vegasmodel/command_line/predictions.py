@@ -7,7 +7,6 @@ simulator measures, and ``compare`` prints predictions beside a measurement.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -178,8 +177,8 @@ def measure(
 )
 @click.option(
     "--max-error",
-    type=inputs.NUMBER,
-    help="Exit with 1 if the best model's throughput NRMSE is larger (0.05: 5 %).",
+    metavar="FRACTION",
+    help="Exit with 1 if the best model's throughput NRMSE is larger (0.05 or 5%).",
 )
 @inputs.engine_runs
 @inputs.timeout
@@ -190,7 +189,7 @@ def compare(
     scenario: Path,
     trace: Path | None,
     model: tuple[str, ...],
-    max_error: float | None,
+    max_error: str | None,
     runs: int | None,
     timeout: str | None,
     laws: tuple[Path, ...],
@@ -212,8 +211,7 @@ def compare(
     from vegasmodel.report import console
 
     names = choose(model or ("all",))
-    if max_error is not None and not 0 <= max_error < math.inf:
-        raise FieldError("--max-error", max_error, "a finite number, at least 0")
+    limit = None if max_error is None else _limit(max_error)
     inputs.check_picture(plot)
     most = _seconds(timeout)
     inputs.register(laws)
@@ -229,11 +227,11 @@ def compare(
         result.print_table()
     if plot is not None:
         result.plot(plot)
-    if max_error is not None:
+    if limit is not None:
         worst = result.best_error()
-        if worst is None or worst > max_error:
+        if worst is None or worst > limit:
             best = "no error is known" if worst is None else f"the best errs by {worst:.2g}"
-            raise Shortfall(f"no model is within --max-error {max_error:g}; {best}")
+            raise Shortfall(f"no model is within --max-error {limit:g}; {best}")
 
 
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
@@ -296,6 +294,17 @@ def _tell_of_simulators(results: Sequence[Prediction], *, asked: bool) -> None:
         console.paragraphs([f"Closed forms only; --model all adds the simulators {simulators}."])
 
 
+def _limit(text: str) -> float:
+    """Read the option ``--max-error``: a part of 1, or percent."""
+    from vegasmodel.fields.units import parse
+
+    try:
+        return parse(text, "fraction", field="--max-error")
+    except FieldError:
+        said = 'a fraction such as 0.05 or "5 %", at least 0'
+        raise FieldError("--max-error", text, said) from None
+
+
 def _seconds(timeout: str | None) -> float | None:
     """Read the option ``--timeout``; return it in seconds, or ``None`` if it is not given."""
     from vegasmodel.fields.units import parse
@@ -338,6 +347,7 @@ def _show(
             ]
             for name, (value, sd) in each.ratios.items()
         ]
+        console.console().print()
         console.console().print(console.stacked([each.model, "ratio", "sd", "sd, %"], rows))
         said = "sd: to first order in the errors. It does not count the model's own error"
         if each.reason is not None:
