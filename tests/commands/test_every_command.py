@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.commands.scenes import RATIO, document
+from tests.helpers import MIXED
 from vegasmodel.command_line.commands import ONLY_IN_PYTHON, app, run
 
 HOSTILE = ["[exec touch x]", "$env(HOME); touch x", "a;`touch x`", '"quoted" {brace', "[bold]b[/]"]
@@ -164,3 +166,71 @@ def test_an_error_names_the_argument_as_the_help_does(
     assert out == ""
     assert err.startswith(f"vegasmodel: {said}")
     assert err.count("\n") == 1
+
+
+def test_an_unknown_command_gets_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["comparre", "s.toml"]) == 2
+    assert "No such command 'comparre'. Did you mean 'compare'?" in capsys.readouterr().err
+    assert run(["xyzzy"]) == 2
+    said = "No such command 'xyzzy'. 'vegasmodel --help' lists the commands."
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        (["inspect", ""], "TRACE"),
+        (["predict", ""], "SCENARIO.toml"),
+        (["compare", "s.toml", "--trace", ""], "--trace"),
+    ],
+)
+def test_an_empty_name_is_not_the_current_folder(
+    capsys: pytest.CaptureFixture[str], line: list[str], field: str
+) -> None:
+    assert run(line) == 2
+    assert f"{field}: '' is not allowed; the name of a file" in capsys.readouterr().err
+
+
+def test_the_advised_command_can_be_copied_into_a_shell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / ("two words " * 9 + ".toml")
+    assert run(["new", str(file)]) == 0
+    told = capsys.readouterr().out.partition("try: ")[2]
+    assert shlex.split(told) == ["vegasmodel", "predict", str(file), "--model", "all"]
+
+
+def test_a_pipe_is_refused_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for command, what in (("inspect", "trace"), ("predict", "scenario")):
+        said = f"standard input and pipes are not read: write the {what} to a file first"
+        for name in ("-", str(tmp_path / "pipe")):
+            assert run([command, name]) == 2
+            assert said in capsys.readouterr().err
+        assert run([command, str(tmp_path)]) == 2
+        assert "pipes are not read" not in capsys.readouterr().err
+
+
+def test_the_boundary_of_stability_needs_two_fields(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The message had the text of a Python dictionary."""
+    (tmp_path / "s.toml").write_text(MIXED, encoding="utf-8")
+    for more in ([], ["--over", "flow.rtt=20ms:50ms"]):
+        line = ["stability", str(tmp_path / "s.toml"), "--over", "flow.rtt=20ms:500ms", *more]
+        assert run(line) == 2
+        err = capsys.readouterr().err
+        assert "--over A=LOW:HIGH --over B=" in err
+        assert "{" not in err
+
+
+def test_a_blank_line_parts_the_uncertainty_from_the_text_before(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run([*RATIO, "--uncertain", "rtt=5%"]) == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    (table,) = (i for i, line in enumerate(lines) if line.endswith("sd, %"))
+    assert lines[table - 1] == ""
+    assert lines[table - 2] != ""

@@ -28,6 +28,7 @@ from vegasmodel.command_line import (
     sweep,
     traces,
 )
+from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.support import exits
 
@@ -59,6 +60,10 @@ class _Commands(click.Group):
         if asked in ONLY_IN_PYTHON and self.get_command(ctx, args[0]) is None:
             there = f"In Python there is vegasmodel.{asked}."
             raise click.UsageError(f"No such command {args[0]!r}. {there}")
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            hint = nearest(args[0], self.list_commands(ctx)).removeprefix("; ").capitalize()
+            listed = "'vegasmodel --help' lists the commands."
+            raise click.UsageError(f"No such command {args[0]!r}. {hint or listed}")
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:
             own = click.Context(command, parent=ctx)

@@ -19,7 +19,19 @@ __all__ = [
     "plot", "register", "runs", "scenario", "timeout", "trace_format", "uncertain", "variant",
 ]  # fmt: skip
 
-FILE = click.Path(path_type=Path)
+
+class File(click.Path):
+    """The type of an argument or option that names a file or folder; it must not be empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value as a ``Path``.  By default, click takes empty text for the current folder."""
+        if value == "":
+            name = param.make_metavar(ctx) if isinstance(param, click.Argument) and ctx else ""
+            raise FieldError(name or str(param and param.name), value, "the name of a file")
+        return super().convert(value, param, ctx)
+
+
+FILE = File(path_type=Path)
 
 
 class Number(click.types.FloatParamType):

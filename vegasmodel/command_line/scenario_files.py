@@ -6,6 +6,7 @@ an assumption or a column of a table.
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +81,14 @@ def new(
     else:
         if "no-idle-flows" in doubts:
             doubts["no-idle-flows"] += "; left out"
-        what = f"{file} is written; try: vegasmodel predict {file} --model all"
+        what = f"{file} is written; try: vegasmodel predict {shlex.quote(str(file))} --model all"
+        # no line is broken, so that the command can be copied
+        console.console().print(console.plain(what), soft_wrap=True)
         lines = [f"{key}: {said}." for key, said in doubts.items()]
         if guesses:
             told = "Guesses, because the trace does not tell them; correct them in the file: "
             lines.append(f"{told}{', '.join(guesses)}.")
-        console.paragraphs([what, *lines], first=True)
+        console.paragraphs(lines, first=True)
 
 
 def _usable(name: str, other: str) -> str:

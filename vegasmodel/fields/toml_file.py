@@ -17,6 +17,7 @@ from vegasmodel.fields.units import FieldError, printable
 __all__ = ["keys_of", "parse", "read", "write"]
 
 MAX_FILE = 4_000_000  # bytes
+PIPED = "standard input and pipes are not read: write the scenario to a file first"
 
 
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
@@ -83,13 +84,16 @@ def read(path: str | Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > MAX_FILE or not path.is_file():
             allowed = f"a scenario is a regular file of at most {MAX_FILE} bytes"
+            if not path.is_file() and not path.is_dir():
+                allowed += f"; {PIPED}"
             raise FieldError(where, name, allowed, wrong="cannot be read")
         text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except UnicodeDecodeError:
         said = "a scenario is a text file in UTF-8"
         raise FieldError(where, name, said, wrong="cannot be read as text") from None
     except FileNotFoundError:
-        raise FieldError(where, name, "there is no such file", wrong="cannot be read") from None
+        said = f"there is no such file; {PIPED}" if name == "-" else "there is no such file"
+        raise FieldError(where, name, said, wrong="cannot be read") from None
     except (OSError, ValueError) as error:
         if isinstance(error, FieldError):
             raise

@@ -10,6 +10,7 @@ from typing import NoReturn
 from vegasmodel.packets.trace import TraceError
 
 MAX_LINE = 65_536  # bytes
+PIPED = "standard input and pipes are not read: write the trace to a file first"
 BOM = b"\xef\xbb\xbf"  # the mark with which some programs begin a text in UTF-8
 MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of ours
 
@@ -33,14 +34,17 @@ class Source:
                 self.file = self.path.open("rb")
                 self.head = self._head()
         except FileNotFoundError:
-            raise TraceError.unreadable(path, "there is no such file") from None
+            piped = f"; {PIPED}" if str(path) == "-" else ""
+            raise TraceError.unreadable(path, f"there is no such file{piped}") from None
         except OSError as error:
             reason = error.strerror or "not a usable path"
             raise TraceError.unreadable(path, reason) from None
         except (ValueError, TypeError):
             raise TraceError.unreadable(path, "not a usable path") from None
         if not regular:
-            raise TraceError(path, "", "a folder or device", "a regular file")
+            folder = self.path.is_dir()
+            found, more = ("a folder", "") if folder else ("a pipe or device", f"; {PIPED}")
+            raise TraceError(path, "", found, f"a regular file{more}")
 
     def _head(self) -> bytes:
         try:
