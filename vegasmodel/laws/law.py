@@ -99,11 +99,11 @@ class Law:
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
     is_cubic: bool = False  # with ``Stack.bictcp``, ``rounds`` runs the kernel's CUBIC instead
-    # Only CUBIC has ``kernel_drift``, and only the simulator ``fluid`` uses it. ns-2 and Linux have
-    # a CUBIC of their own (``Stack.bictcp``), whose window grows differently from RFC 9438. If a
-    # flow runs one of these two, ``fluid`` calls ``kernel_drift``, and uses the returned function
-    # in place of ``drift``. The arguments of ``kernel_drift`` are the fields ``reno_windows`` and
-    # ``whole_window`` of ``Stack``, and whether all RTTs are equal.
+    # A function that returns a function. Only CUBIC has it, and only the simulator ``fluid`` calls
+    # it. The CUBIC of Linux, which ns-2 has, too, lets the window grow differently from RFC 9438.
+    # If a flow runs this CUBIC (``Stack.bictcp``), the returned function is used in place of
+    # ``drift``. The arguments are the fields ``reno_windows`` and ``whole_window`` of ``Stack``,
+    # and whether the RTTs of all flows are equal.
     kernel_drift: Callable[[float, bool, bool], Rule] | None = None
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None

@@ -35,10 +35,11 @@ HALF = 0.5  # a host stalled if fewer than this part of the link's packets left 
 
 
 def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:
-    """The throughput of all flows together, pkt/s, and where it is known: both [time].
+    """The throughput of all flows together, pkt/s, and whether it is known.
 
-    Flows of which the trace tells no throughput are left out.  The result is ``None`` if the
-    throughput is known in no interval.
+    Both arrays have a value for each interval of the trace. Flows are left out if the trace tells
+    their throughput in no interval. The sum is known in an interval if the throughputs of all other
+    flows are. The result is ``None`` if the sum is known in no interval.
     """
     delivered = trace.known("throughput")
     if delivered is None:

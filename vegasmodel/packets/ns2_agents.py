@@ -1,6 +1,7 @@
-"""Names the TCP sender of ns-2 (its "agent") that runs each congestion control of this package.
+"""Says for each congestion control of this package which TCP sender of ns-2 runs it.
 
-It also says how a flow of a scenario sets the variables of this sender.
+ns-2 calls its TCP senders agents. The module also says how a flow of a scenario sets the variables
+of its agent.
 """
 
 from __future__ import annotations

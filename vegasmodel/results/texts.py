@@ -1,7 +1,7 @@
 """Writes predictions as text: one prediction as a line or as a small table.
 
-Other functions write single parts of such texts, such as a throughput with its error. Larger tables
-use these functions, too.
+The functions for parts of such a text, such as a throughput with its error, are also used where
+larger tables are written.
 """
 
 from __future__ import annotations

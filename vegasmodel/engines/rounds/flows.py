@@ -240,13 +240,12 @@ def records(
     # array is sorted by RTT, the longest first, and flows of the same RTT by start time. Flows
     # that are equal in both are ordered as follows:
     # - If their senders do not wait for a random time before they send, their first packets arrive
-    #   at the same instant. ns-2 takes these packets in the order of the scenario file, so these
-    #   flows stay in that order.
+    #   at the same instant. ns-2 handles them in the order in which it made the flows, which is
+    #   that of the scenario file. So these flows stay in that order.
     # - If their senders wait, their packets do not arrive at the same instant. These flows are
-    #   sorted by congestion control, alpha, beta and stop time, so that the result does not depend
-    #   on their order in the scenario file.
-    # The result does depend on the order of the file's [[flow]] tables if flows arrive at random or
-    # have random sizes, because this order decides which random numbers each flow gets.
+    #   sorted by congestion control, alpha, beta and stop time, so that their order in the scenario
+    #   file does not matter. There is one exception: if flows arrive at random or have random
+    #   sizes, the order of the file's [[flow]] tables decides which random numbers each flow gets.
     waits = (flows["jitter"] > 0.0) | (flows["queue_wait"] > 0.0)
     rules = (flows["stop"], flows["beta"], flows["alpha"], np.array(places).repeat(many))
     keys = (*(np.where(waits, rule, 0.0) for rule in rules), flows["start"], -flows["rtt"])

@@ -1,10 +1,12 @@
 """Simulates what a sender does at ACKs: it measures the delay, detects losses, moves its window.
 
-Vegas decides at the end of a round trip by how much its window changes in the next one. So does a
-user's law with ``once_a_round = True``. The windows of other laws change throughout a round trip.
+A law is a congestion control. At the end of a round trip, Vegas computes how much its window will
+change in the next one. So does a law of the user with ``once_a_round = True``. All other laws
+change the window throughout a round trip.
 
-In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s. A step is
-``h`` seconds or ``g`` round trips long.
+In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s. ``h`` is the
+length of a step of the simulation in seconds, and ``g`` is the same length in round trips of the
+flow.
 """
 
 from __future__ import annotations
