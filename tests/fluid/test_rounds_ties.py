@@ -156,6 +156,24 @@ def test_sack_blocks_lengthen_acks_on_the_way_back(
     np.testing.assert_array_equal(simulation.totals(status).flows["lost"], lost)
 
 
+# start of the SACK source; packets that each source loses in ns-2 in 30 s
+@pytest.mark.parametrize(("start", "lost"), [(1.3, (115, 58)), (3.3, (104, 49))])
+def test_sack_blocks_decide_which_of_two_acks_comes_first(
+    start: float, lost: tuple[int, int]
+) -> None:
+    """8 B take 0.1 us on the receiver's access link, and ACKs often meet on the way back."""
+    flows = (
+        exact("newreno", 0.063, variant="ns2"),
+        exact("sack", 0.1, variant="ns2", start=start),
+    )
+    link = Link(800.0, buffer=5.0, delay=0.001)
+    simulation = Simulation(Scenario((link,), flows, packet_size=500.0, run=Run(30.0, 5.0)))
+    status, _ = simulation.proceed()
+    sources = simulation.totals(status).flows
+    assert np.all(sources["timeouts"] == 0)  # so the clocks of timers do not matter
+    np.testing.assert_array_equal(sources["lost"], lost)
+
+
 def test_acks_of_packets_of_several_sizes_wait_for_each_other() -> None:
     """ns-2: 40 runs.  If ACKs did not wait for each other, the rates would be 54.8, 27.4, 50.9."""
     flows = tuple(

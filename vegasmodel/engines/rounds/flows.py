@@ -122,7 +122,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     if not is_slow(scenario, group):  # otherwise the queue at the access link makes the gaps
         record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
-        record["block"] = _BLOCK / scenario.packet_size / scenario.path(group)[0].capacity
+        rates = scenario.path(group)[0].capacity, scenario.access_rate(group)
+        record["block"] = sum(_BLOCK / scenario.packet_size / rate for rate in rates)
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
     record["overdue_factor"] = 1.0
     # Vegas (ns-2, paper) takes over a given baseRTT at the end of a round trip (``laws.vegas``)
@@ -277,6 +278,8 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     meets = ~data & (mixed | bool(links_where_acks_wait(scenario)))
     found = np.zeros(len(flows), RECEIVER)
     found["block"] = np.where(flows["block"] > 0.0, _BLOCK / scenario.packet_size, 0.0)
+    access = np.array([scenario.access_rate(member.flow) for member in scenario.members])
+    found["block_time"] = found["block"] / access[flows["member"]]
     delayed = np.isin(np.arange(len(flows)), hops["flow"][meets])
     found["delayed_ack"] = flows["delayed_ack"] & delayed
     found["quick_acks_left"], found["heard_at"] = flows["quick_acks_left"], NEVER

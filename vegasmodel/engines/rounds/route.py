@@ -251,7 +251,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     links["shift"] = shift
     stores = class_stores(links, hops)
     hops = np.concatenate([stores, hops])
-    hops["idle"], hops["ends_parcel"] = 1, -1
+    hops["idle"], hops["ends_parcel"], hops["blocks"] = 1, -1, -1.0
     hops["early"] = hops["lead"] * INSTANT / links["capacity"][hops["link"]]
     shares = share_changes(scenario, queues, links)
     return Routes(tuple(queues), links, hops, starts + len(stores), shares, span)

@@ -135,7 +135,7 @@ LEFT_OUT = {
     ),
     "hop": _words(
         "flow stores link data last work precedes wire lead early to_next ring places most latest "
-        "head idle burst_at burst_noise"
+        "head idle burst_at burst_noise blocks"
     ),
     "link": _words(
         "capacity buffer discipline loss_hazard min_threshold max_threshold max_probability weight "
@@ -148,7 +148,8 @@ LEFT_OUT = {
     "parcel": (),
     # which packets have arrived follows from the sender's record and the packets on their way
     "receiver": _words(
-        "received received_at acked first_hole holes missing overdue_checks block delayed_ack"
+        "received received_at acked first_hole holes missing overdue_checks block block_time "
+        "delayed_ack"
     ),
 }
 

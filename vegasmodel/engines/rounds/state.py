@@ -58,7 +58,7 @@ class Sender(Mechanisms):
     # the flow's own parameters
     rtt: float  # round-trip time in the empty network, T
     gap: float  # seconds between packets of a burst where it enters the first queue
-    block: float  # seconds by which one SACK block lengthens an ACK's transmission
+    block: float  # seconds by which a SACK block lengthens an ACK's way from the link to the sender
     alpha: float
     beta: float
     gamma: float
@@ -247,6 +247,7 @@ class Receiver:
     missing: float
     overdue_checks: bool
     block: float  # size of one SACK block, in packets of the scenario; 0: no SACK
+    block_time: float  # seconds that the receiver's access link takes to send one SACK block
     delayed_ack: bool  # it acknowledges every second packet
     held: float  # number of packets, 0 or 1, whose ACK is being delayed
     held_until: float  # time at which this ACK is sent at the latest, by the queue's clock
@@ -317,6 +318,7 @@ class Hop:
     marked: int
     sent_at: float
     ends_parcel: int  # 1: the interval is the rest of its parcel; -1: nothing is coming
+    blocks: float  # SACK blocks in the ACK at its end; -1: not known yet (``travel._ask_receiver``)
 
 
 class Queue:

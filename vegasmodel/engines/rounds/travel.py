@@ -370,13 +370,12 @@ def _next_interval(net: Net, e: int, now: float) -> None:
 
 @jit
 def _report(net: Net, e: int) -> float:
-    """Tell the receiver which packets have arrived; returns the size of the SACK blocks in its ACK.
+    """Tell the receiver which packets have arrived; returns the number of SACK blocks in its ACK.
 
-    The size is that of the SACK blocks in bytes, divided by the scenario's packet size. The packets
-    that have arrived are those whose ACKs reach hop ``e``, a queue on the flow's path, in the
-    interval that ends now. If packets directly behind them were lost, the SACK blocks do not show
-    this loss yet. The function returns 0 and tells the receiver nothing unless hop ``e`` is the
-    first queue on the way of the ACKs, and the receiver's ACKs have SACK blocks or are delayed.
+    The packets that have arrived are those whose ACKs reach hop ``e``, a queue on the flow's path,
+    in the interval that ends now. If packets directly behind them were lost, the SACK blocks do not
+    show this loss yet. The function returns 0 and tells the receiver nothing unless hop ``e`` is
+    the first queue on the way of the ACKs, and the receiver's ACKs have SACK blocks or are delayed.
     """
     h = net.hops[e]
     if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
@@ -387,10 +386,30 @@ def _report(net: Net, e: int) -> float:
     count = h.spread + h.burst
     if count > 0.0:
         fill_holes(r, holes, h.first, count, 0.0)
-    more = r.block * blocks(r, holes)
+    found = blocks(r, holes) if r.block > 0.0 else 0.0
     if h.lost > 0.0:
         add_hole(r, holes, h.first + count, h.lost, 0.0)
-    return more
+    return found
+
+
+@jit
+def _ask_receiver(net: Net, e: int) -> bool:
+    """Find out which SACK blocks the arriving ACK has; returns True if they make it arrive later.
+
+    A hop is one queue on the path of a flow. If hop ``e`` is the first queue on the way of the
+    ACKs, the ACK has crossed the receiver's access link, which takes longer to send an ACK with
+    SACK blocks. This time is very short, but ACKs of two flows often meet at the queue, and it then
+    decides which of them comes first.
+    """
+    h = net.hops[e]
+    if h.blocks >= 0.0 or h.ends_parcel < 0:
+        return False
+    h.blocks = _report(net, e)
+    if h.blocks == 0.0 or h.burst == 0.0 or h.spread > 0.0:
+        return False
+    h.time += h.blocks * net.receivers[h.flow].block_time
+    schedule(net, e, h.time)
+    return True
 
 
 @jit
@@ -401,6 +420,8 @@ def hop(net: Net, e: int) -> bool:
     begins the next interval. Returns False if the memory for packets in flight is full; the run
     then fails.
     """
+    if _ask_receiver(net, e):
+        return True
     h = net.hops[e]
     now, fits = h.time, True
     link = net.links[h.link]
@@ -409,7 +430,6 @@ def hop(net: Net, e: int) -> bool:
         end_arrivals(link, h.rate, h.work)
         h.rate = 0.0
     if h.ends_parcel >= 0:
-        plain, more = h.work, _report(net, e)
         if h.spread > 0.0:
             fits = arrive_evenly(
                 net,
@@ -429,7 +449,9 @@ def hop(net: Net, e: int) -> bool:
         elif h.burst > 0.0:
             fits = _pass_silent(net, e, now) if h.silent > 0.0 else True
             if h.burst > 0.0:
-                h.work += more
+                plain = h.work
+                if h.blocks > 0.0:
+                    h.work += h.blocks * net.receivers[h.flow].block
                 go = arrive_at_once(
                     net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
                 )
@@ -437,6 +459,6 @@ def hop(net: Net, e: int) -> bool:
         else:
             fits = pass_no_packets(net, e, now, h.first, h.lost, h.sent_at)
         net.flows[h.flow].transit -= h.ends_parcel
-        h.ends_parcel = -1  # nothing is coming
+        h.ends_parcel, h.blocks = -1, -1.0  # nothing is coming
     _next_interval(net, e, now)
     return fits
