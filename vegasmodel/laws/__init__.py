@@ -10,6 +10,7 @@ installed package may also offer a law. That law is loaded when its name is firs
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -158,20 +159,20 @@ def register_law(
         raise FieldError(f"law {name}: decrease", decrease, said)
 
     usual_end: SlowStart = "gamma" if delay_based is True else "until loss"
+    law = Law(  # checks the properties at once, before the decorator gets its function
+        name,
+        lambda _: 0.0,
+        decrease=0.5 if decrease is None else decrease,
+        cut=cut,
+        remember=remember,
+        once_a_round=once_a_round,
+        delay_based=delay_based,
+        slow_start=usual_end if slow_start is None else slow_start,
+        recovery=recovery,
+    )
 
     def added(rule: Rule) -> Rule:
-        law = Law(
-            name,
-            rule,
-            decrease=0.5 if decrease is None else decrease,
-            cut=cut,
-            remember=remember,
-            once_a_round=once_a_round,
-            delay_based=delay_based,
-            slow_start=usual_end if slow_start is None else slow_start,
-            recovery=recovery,
-        )
-        add(law)
+        add(dataclasses.replace(law, drift=rule))
         return rule
 
     if drift is not None:

@@ -136,10 +136,10 @@ class Law:
             ("slow_start", SlowStart),
             ("per_ack", PerAck),
         ):
-            given = getattr(self, name)
-            if not (isinstance(given, str) and given in get_args(choices)):
+            value: Any = getattr(self, name)
+            if not isinstance(value, str) or value not in get_args(choices):
                 allowed = f"one of {', '.join(get_args(choices))}"
-                raise FieldError(f"{where}: {name}", getattr(self, name), allowed)
+                raise FieldError(f"{where}: {name}", value, allowed)
 
 
 def place(rule: Any, error: Exception | None = None) -> str:
