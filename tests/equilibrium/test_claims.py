@@ -100,6 +100,16 @@ def test_a_late_flow_that_finds_only_a_few_packets_is_told():
         assert broken(together, "equilibrium") == set()  # no flow finds a queue
 
 
+@pytest.mark.parametrize("capacity", ["49 pkt/s", "100 pkt/s"])
+def test_one_packet_less_is_told_in_words(capacity):
+    """49 times 1/49 is less than 1 in floats, and the message had "up to 1 packets less"."""
+    run = {"duration": "900 s", "warmup": "400 s"}
+    group = {**VEGAS, "alpha": 2, "beta": 2, "variant": "ns2", "count": 3}
+    s = scenario(group | {"start": {"every": "60 s"}}, capacity=capacity, run=run)
+    found = {a.name: a for a in vm.predict(s, "equilibrium").assumptions}["many-packets-queued"]
+    assert found.detail.startswith("with one packet less in the queue")
+
+
 def test_waves_of_earlier_windows_are_told_where_a_late_flow_finds_their_trough():
     """Five flows, 150 s apart: in ``rounds`` the last gets 791 packets/s, by the closed forms 981.
 

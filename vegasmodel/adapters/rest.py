@@ -223,7 +223,7 @@ def many_packets(
     worst = int(np.argmax(change))
     holds = bool(change[worst] <= NOTABLE)
     most = float((change_of_delay * c).max())
-    packets = "one packet less" if most == 1.0 else f"up to {most:.2g} packets less"
+    packets = f"up to {most:.2g} packets less" if np.any(waves) else "one packet less"
     detail = (
         f"with {packets} in the queue that each late flow finds, "
         f"{scenario.members[worst].name} would get {other[worst]:.4g} pkt/s, not {rates[worst]:.4g}"
