@@ -21,7 +21,12 @@ from vegasmodel.metrics import Floats, percent
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
-from vegasmodel.scenario.placement import left_out_access, links_where_acks_wait, stack
+from vegasmodel.scenario.placement import (
+    NOTABLE_WAIT,
+    left_out_access,
+    links_where_acks_wait,
+    stack,
+)
 from vegasmodel.stacks import dead_zone
 
 LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
@@ -150,7 +155,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
         ),
         (
             "no-queueing-of-acks",
-            not links_where_acks_wait(scenario),
+            not links_where_acks_wait(scenario, NOTABLE_WAIT),
             "ACKs (ack_size) may wait at a link: they come faster than it sends, or meet there",
         ),
         (

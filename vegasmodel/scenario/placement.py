@@ -35,7 +35,9 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Scenario
 from vegasmodel.stacks import Stack
 
-SHORT_WAIT = 0.01  # transmission times of a data packet: a shorter mean wait of ACKs is neglected
+# mean waits of ACKs, in transmission times of a data packet: a shorter one is neglected
+SHORT_WAIT = 0.01  # by ``rounds``, which can simulate the queue of ACKs
+NOTABLE_WAIT = 0.1  # by other models. To Vegas such a wait is a tenth of a queued packet
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:
@@ -136,23 +138,26 @@ def links_slow_for_acks(scenario: Scenario) -> list[tuple[Link, str]]:
     return [(x, way) for x in scenario.links for way in ways if _slow_for_acks(scenario, x, way)]
 
 
-def links_where_acks_wait(scenario: Scenario) -> list[tuple[Link, str]]:
+def links_where_acks_wait(
+    scenario: Scenario, neglected: float = SHORT_WAIT
+) -> list[tuple[Link, str]]:
     """The links at which ACKs may wait so long that it matters.
 
     Each comes with the direction of the data that these ACKs acknowledge.  ACKs wait if they may
     reach the link faster than it can send them (``_slow_for_acks``), or if large ACKs of different
-    flows meet there (``_large_acks_meet``).
+    flows meet there (``_large_acks_meet``).  Of the latter waits, those up to ``neglected`` on
+    average, in transmission times of a data packet, do not count.
     """
     ways = ("forward", "reverse")
     pairs = [(link, way) for link in scenario.links for way in ways]
     return [
         pair
         for pair in pairs
-        if _slow_for_acks(scenario, *pair) or _large_acks_meet(scenario, *pair)
+        if _slow_for_acks(scenario, *pair) or _large_acks_meet(scenario, *pair, neglected)
     ]
 
 
-def _large_acks_meet(scenario: Scenario, link: Link, direction: str) -> bool:
+def _large_acks_meet(scenario: Scenario, link: Link, direction: str, neglected: float) -> bool:
     """Whether large ACKs of different flows meet at a link, so that some of them have to wait.
 
     These are the ACKs of data that cross the link in ``direction``.  The data packets leave the
@@ -164,7 +169,7 @@ def _large_acks_meet(scenario: Scenario, link: Link, direction: str) -> bool:
     each packet, ACKs occupy a busy link for the fraction r of the time.  An ACK that arrives at a
     random time finds the link occupied with probability r, and then waits for half an ACK's
     transmission time on average.  So its mean wait is r^2/2 transmission times of a data packet.
-    ACKs are large if this is above ``SHORT_WAIT``.
+    ACKs are large if this is above ``neglected``.
     """
     members = [m for m in scenario.members if m.flow.direction == direction]
     members = [m for m in members if link in scenario.path(m.flow)]
@@ -176,7 +181,7 @@ def _large_acks_meet(scenario: Scenario, link: Link, direction: str) -> bool:
         return False
     occupied = [scenario.ack_size / scenario.size_of(m.flow) for m in members]
     sent = [0.5 if m.flow.delayed_ack else 1.0 for m in members]  # ACKs for each packet
-    return max(0.5 * r * r * n for r, n in zip(occupied, sent, strict=True)) > SHORT_WAIT
+    return max(0.5 * r * r * n for r, n in zip(occupied, sent, strict=True)) > neglected
 
 
 def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
