@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["places", "rows", "write_csv"]
 
+# the variables of a sweep's results that a row shows
+READ = (
+    "status", "reason", "share", "throughput", "throughput_mbps", "jain", "uncertainty",
+    "queueing_delay", "utilization", "broken",
+)  # fmt: skip
+
 
 def places(data: xr.Dataset, scenario: Scenario) -> list[list[int]]:
     """For each group of the scenario, the places of its flows in the results ``data``.
@@ -42,36 +48,46 @@ def rows(data: xr.Dataset, fields: Sequence[str], scenario: Scenario) -> list[di
     groups = list(
         zip([group.name for group in scenario.flows], places(data, scenario), strict=True)
     )
+    known = {name: _values(data, name) for name in (*fields, *READ)}  # one read of each from disk
     found = []
     for place in np.ndindex(data["status"].shape):
-        point = data.isel(dict(zip(data["status"].dims, place, strict=True)))
-        code = int(point["status"].item())
+        point = {name: values[place] for name, values in known.items()}
+        code = int(point["status"])
         found.append(
             {
-                "fields": {name: point[name].item() for name in fields},
+                "fields": {name: np.asarray(point[name]).item() for name in fields},
                 "status": STATUS[code] if code >= 0 else "not computed",
-                "reason": point["reason"].item() or None,
+                "reason": str(point["reason"]) or None,
                 "groups": {name: _group(point, where) for name, where in groups},
-                "jain": finite(point["jain"].item()),
-                "uncertainty": finite(point["uncertainty"].item()),
+                "jain": finite(point["jain"]),
+                "uncertainty": finite(point["uncertainty"]),
                 "links": {
                     str(name): {
-                        "queueing_delay_s": finite(point["queueing_delay"].values[i]),
-                        "utilization": finite(point["utilization"].values[i]),
+                        "queueing_delay_s": finite(point["queueing_delay"][i]),
+                        "utilization": finite(point["utilization"][i]),
                     }
                     for i, name in enumerate(data["link"].values)
                 },
-                "broken": point["broken"].item().split(),
+                "broken": str(point["broken"]).split(),
             }
         )
     return found
 
 
-def _group(point: xr.Dataset, where: list[int]) -> dict[str, float | None]:
+def _values(data: xr.Dataset, name: str) -> Any:
+    """The values of a variable or a coordinate; the dimensions of the grid are the first axes."""
+    grid = data["status"].dims
+    values = data[name]
+    if not set(grid) <= set(values.dims):  # the coordinate of a field
+        values = values.broadcast_like(data["status"])
+    return values.transpose(*grid, ...).values
+
+
+def _group(point: dict[str, Any], where: list[int]) -> dict[str, float | None]:
     return {
-        "share": finite(point["share"].values[where].sum()),
-        "throughput_pps": finite(point["throughput"].values[where].mean()),
-        "throughput_mbps": finite(point["throughput_mbps"].values[where].mean()),
+        "share": finite(point["share"][where].sum()),
+        "throughput_pps": finite(point["throughput"][where].mean()),
+        "throughput_mbps": finite(point["throughput_mbps"][where].mean()),
     }
 
 
