@@ -275,7 +275,8 @@ def _alphas(
 
     The window of a Vegas source at rest varies by about two packets to either side
     (``engines/fluid/late_decisions.py``).  If the lower and the upper quartile of the backlog
-    differ by more than ``MOST_VARIED``, the text ``how`` doubts that the source is one.
+    differ by more than ``MOST_VARIED``, the text ``how`` doubts that the source is one.  The source
+    may be one all the same, if loss-based flows fill the queue and empty it again.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:
@@ -301,7 +302,7 @@ def _alphas(
         if high - low > MOST_VARIED:
             how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
             how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
-            how += "another law"
+            how += "another law, or other flows fill and empty the queue"
         if "minrtt" in trace.provenance.get("base_rtt", ""):  # not Vegas's own baseRTT
             how += "; up to a packet too high if minrtt is the RTT of the SYN, which is small"
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
