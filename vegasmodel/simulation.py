@@ -307,7 +307,7 @@ def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
 
 
 def _delay_based(scenario: Scenario) -> Any:
-    return np.array([find(member.flow.law).delay_based for member in scenario.members])
+    return np.array([member.flow.delay_based for member in scenario.members])
 
 
 def limit_cycle(

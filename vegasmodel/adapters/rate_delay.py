@@ -148,7 +148,7 @@ def _same_start(scenario: Scenario) -> Assumption:
     for letter, service in (("R", "rate"), ("D", "delay")):
         vegas = [m for m in scenario.members if m.flow.service == service and m.flow.keeps_backlog]
         first = min((m.start for m in vegas), default=0.0)
-        late = [m for m in vegas if m.start > first and m.flow.over_estimate == "measured"]
+        late = [m for m in vegas if m.start > first and m.flow.measures_base]
         if late:
             said = (
                 f"{late[0].name} starts after another Vegas flow of class {letter}, takes the "
