@@ -261,7 +261,8 @@ COLUMNS = MappingProxyType(
         "measured, unless `over_estimate` states another; ns-2, ns-3 and captures do not tell it, "
         "so the least RTT of the flow is taken instead",
         "RTT": "the flow's mean round-trip time, queueing included",
-        "loss": "dropped data packets, divided by the data packets sent",
+        "loss": "dropped data packets, divided by the data packets sent; if a trace does not "
+        "record drops, retransmissions count instead",
         "ACKs": "the number of packets acknowledged from warm-up to end, the mean over the runs",
         "rexmit": "the number of packets that the flow sent again; in a table of several runs, the "
         "mean over them",
