@@ -120,6 +120,26 @@ def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_si
     assert 990.0 < found.links[0].capacity <= 1000.0
 
 
+@pytest.mark.parametrize("sizes", [("1500 B", "1500 B"), ("1500 B", "100 B")])
+def test_throughputs_of_two_directions_are_no_capacity(sizes: tuple[str, str]) -> None:
+    """The sum was told as the capacity of the link, up to twice as much as it carries."""
+    from vegasmodel.packets.completion import complete
+
+    seen = make(
+        "pcap", np.arange(1.0, 21.0), ["there", "back"], {"throughput": np.full((20, 2), 90)}
+    )
+    rows = zip(("there", "back"), ("forward", "reverse"), sizes, strict=True)
+    flows = [
+        {"law": "reno", "name": name, "rtt": "50 ms", "direction": way, "packet_size": size}
+        for name, way, size in rows
+    ]
+    table = {"packet_size": "1500 B", "link": [{"buffer": "20 pkt"}], "flow": flows}
+    with pytest.raises(FieldError, match=r"capacity.*required: the trace cannot tell it"):
+        complete(table, seen)
+    table["flow"] = [flow | {"direction": "forward", "packet_size": "1500 B"} for flow in flows]
+    assert complete(table, seen)[0].links[0].capacity == pytest.approx(180.0)
+
+
 def test_a_lower_bound_counts_large_packets_by_their_bytes():
     """Of 500 pkt/s nearly all have 1500 B: the link carries at least these bytes."""
     rates = np.tile([1.0, 499.0], (20, 1))

@@ -38,6 +38,7 @@ from vegasmodel.fields.units import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
+from vegasmodel.packets.capacity import capacity_of
 from vegasmodel.packets.estimate import Estimates, estimate
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.filled import Filled
@@ -111,7 +112,24 @@ def _estimates(
     if len(draft.links) == 1 and capacity_stated:
         stated = draft.links[0].capacity / (_mean_size(trace, order, draft) or 1.0)
     known = estimate(trace, over_base, stated)
+    if len({member.flow.direction for member in draft.members}) > 1:
+        known = dataclasses.replace(known, capacity=_of_one_way(trace, draft))
     return dataclasses.replace(known, capacity=_by_bytes(known.capacity, trace, order, draft))
+
+
+def _of_one_way(trace: Trace, draft: Scenario) -> Estimate | None:
+    """The capacity of the only link if flows send in both directions; ``None`` if it is not known.
+
+    The throughputs of all flows then add up to what the link carries in both directions, so only
+    the packets sent into the link count. If packets differ in size, it is not known which of them
+    these are. ``draft`` is the file's scenario.
+    """
+    sizes = {draft.size_of(member.flow) for member in draft.members}
+    if sizes != {draft.packet_size}:
+        return None
+    return capacity_of(
+        dataclasses.replace(trace, data=trace.data.drop_vars("throughput", errors="ignore"))
+    )
 
 
 def _of_flows(
