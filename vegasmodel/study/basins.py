@@ -12,7 +12,7 @@ throughputs cover a range without gaps have one outcome.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,12 +133,9 @@ class Basins(Shown):
 
     @property
     def _shown(self) -> Table:
-        names = [member.name for member in self.scenario.members][:SHOWN]
-        many = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
-        if not self.outcomes:
-            return Table(f"{many}; {next(iter(self.reasons), 'no throughput')}", [], [])
-        title = f"{many}; pkt/s: mean (least..greatest)"
-        return Table(title, [*HEADS, *names], [each.cells(SHOWN) for each in self.outcomes])
+        told = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
+        rows = [each.cells(SHOWN) for each in self.outcomes]
+        return outcome_table(self.scenario, told, HEADS, rows, self.reasons)
 
     def to_json(self) -> dict[str, Any]:
         """Most of the JSON document of the command ``basins``.
@@ -249,6 +246,24 @@ def check_tolerance(tolerance: float) -> None:
         raise FieldError(
             "tolerance", tolerance, 'a fraction above 0 and below 1, or a percentage such as "5 %"'
         )
+
+
+def outcome_table(
+    scenario: Scenario,
+    told: str,
+    heads: Sequence[str],
+    rows: list[list[str]],
+    reasons: Sequence[str],
+) -> Table:
+    """A table with a row for each outcome, and columns for up to ``SHOWN`` flows after ``heads``.
+
+    ``told``, the title, says which starts have an answer. Without outcomes there are no rows, and
+    the title also has the first of ``reasons``, which say why there is no answer.
+    """
+    if not rows:
+        return Table(f"{told}; {next(iter(reasons), 'no throughput')}", [], [])
+    names = [member.name for member in scenario.members][:SHOWN]
+    return Table(f"{told}; pkt/s: mean (least..greatest)", [*heads, *names], rows)
 
 
 def _begun(start: Start, scenario: Scenario) -> Scenario | str:

@@ -28,6 +28,7 @@ from vegasmodel.study.basins import (
     Outcome,
     check_tolerance,
     linked,
+    outcome_table,
     outcomes,
 )
 from vegasmodel.study.starts import Start
@@ -85,17 +86,13 @@ class LimitCycles(Shown):
 
     @property
     def _shown(self) -> Table:
-        names = [member.name for member in self.scenario.members][:SHOWN]
-        many = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
-        if not self.outcomes:
-            return Table(f"{many}; {next(iter(self.reasons), 'no throughput')}", [], [])
+        told = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
         rows = []
         for cycle, each in zip(self.distinct, self.outcomes, strict=True):
             share, interval, *rates = each.cells(SHOWN)
             period = format_time(cycle.period) if cycle.kind == "periodic" else "-"
             rows.append([share, interval, cycle.kind, period, *rates])
-        title = f"{many}; pkt/s: mean (least..greatest)"
-        return Table(title, [*HEADS, "kind", "period", *names], rows)
+        return outcome_table(self.scenario, told, [*HEADS, "kind", "period"], rows, self.reasons)
 
     def to_json(self) -> dict[str, Any]:
         """The steady states as plain data, each with the share of the starts that lead to it.
