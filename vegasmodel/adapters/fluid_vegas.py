@@ -1,0 +1,169 @@
+"""Checks the assumptions of the simulator ``fluid`` about Vegas's backlog and baseRTT.
+
+Vegas keeps a backlog, a number of packets in the queue. It computes this number from its baseRTT,
+the least RTT that it has measured. ``fluid`` has no packets, and so it sometimes errs about both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from vegasmodel.adapters import only_vegas
+from vegasmodel.adapters.common import rtts
+from vegasmodel.engines.fluid.continuous import ContinuousRun
+from vegasmodel.engines.fluid.late_decisions import resting_range
+from vegasmodel.engines.fluid.methods import all_continuous, papers_only
+from vegasmodel.results.assumption import Assumption
+from vegasmodel.scenario import DropTail, Red, Scenario
+from vegasmodel.scenario.active_time import active_part
+from vegasmodel.scenario.placement import stack
+
+WIDEST_BAND = 2.0  # greatest over least backlog of a window at rest; from this ratio on, rates err
+NEAR_LIMIT = 0.9  # of ``max_window``; above it, the limit may hold a window down at times
+
+
+def narrow_band(scenario: Scenario) -> Assumption:
+    """The assumption that Vegas flows that share a link keep nearly equal backlogs.
+
+    It is tested if all flows are Vegas flows. Vegas keeps its window at any backlog from alpha to
+    beta. ns-2's Vegas rounds its backlog to whole packets, so its range is wider: with alpha = beta
+    = 1 from 0.5 to 1.5 packets, a factor of 3. In the equations a backlog stays where it first
+    reaches this range. The packets of a real flow follow one another closely, as a train. So the
+    queue varies, and backlogs may move on within the range.
+
+    If ACKs are delayed, ns-2's Vegas computes a backlog that is too small by one packet if its
+    window is even. If its window is odd, the backlog is right within a fraction of a packet
+    (``sampled.law.source_at``). So the range then ends at beta + 3/2 packets.
+
+    If all RTTs are equal, trains do not meet, and the backlogs depend on the flows' starts. If
+    starts are random, the assumption ``insensitive-to-starts`` says whether they matter. So for
+    equal RTTs this assumption can fail only if starts are not random.
+
+    The Vegas of the papers (variant ``paper``) does not round its backlog, but decides late. So its
+    windows come to rest only in a part of the range from alpha to beta, which
+    ``late_decisions.py`` computes. If flows start one after another, ``fluid`` is so close to
+    ``rounds`` that most alarms would be false. If some start at the same time, the order of their
+    first packets decides where in this part they rest. So at drop-tail links without random loss,
+    the assumption is tested for this part, and only if flows start together.
+
+    The wider the range, the larger is the error. The assumption fails from a factor of 2
+    (``WIDEST_BAND``) on. ``fluid`` and ``rounds`` then differ by over 10 % of the mean throughput
+    for some flow in most random networks of such flows.
+    """
+    flows = scenario.flows
+    alike = len({m.rtt for m in scenario.members}) == 1
+    alone = all(g.keeps_backlog for g in flows) and len(scenario.members) > 1
+    alone = alone and not (alike and scenario.run.start_jitter > 0.0)
+    if alone and all_continuous(scenario):
+        return _narrow_rests(scenario)
+    wide = []
+    for g in flows if alone else ():
+        runs = stack(scenario, g)
+        low, high = runs.dead_zone(g.alpha, g.beta)
+        high += g.delayed_ack and not (runs.real_numbers or runs.decides_late)
+        if high >= WIDEST_BAND * low:
+            wide.append(f"{g.name} rests at a backlog of {low:g} to {high:g} packets")
+    said = "; which of them it keeps depends on trains of packets, which the equations lack"
+    if alike:
+        said = "; which of them it keeps depends on the starts (try `start_jitter`) and on single "
+        said += "packets, which the equations lack"
+    return Assumption("narrow-band", not wide, wide[0] + said if wide else "")
+
+
+def _narrow_rests(scenario: Scenario) -> Assumption:
+    """The assumption ``narrow-band`` for the Vegas of the papers, alone at a drop-tail link."""
+    members, link = scenario.members, scenario.links[0]
+    lower, upper = np.array([(m.flow.alpha, m.flow.beta) for m in members]).T
+    low, high = resting_range(lower, upper, rtts(scenario), link.capacity)
+    together = len({m.start for m in members}) < len(members) and scenario.run.start_jitter == 0.0
+    wide = np.flatnonzero(high >= WIDEST_BAND * low)
+    if not together or wide.size == 0:
+        return Assumption("narrow-band", True)
+    i = wide[0]
+    return Assumption(
+        "narrow-band",
+        False,
+        f"{members[i].flow.name} rests at a backlog of {low[i]:.2g} to {high[i]:.2g} packets; "
+        "flows start at the same time, and the order of their first packets decides which of them "
+        "it keeps (try `start_jitter`)",
+    )
+
+
+def many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that the rates hardly change if late flows find one packet less in the queue.
+
+    It is tested if all flows are Vegas flows that lose no packets, all flows send in the whole
+    measured time, no ``max_window`` limits them, and starts are not random. If all RTTs are equal,
+    trains do not meet, so it is tested only for the variant ``paper``, whose windows move the queue
+    up and down.
+
+    A flow that starts late counts the least queueing delay that it finds as propagation delay. The
+    packets of a flow follow one another closely, as a train. If RTTs differ, the trains of
+    different flows meet at some times and not at others, so the queue varies. The flow's baseRTT is
+    then that of the shortest queue. The equations have only the trains of slow start and the waves
+    of the windows, and these only for the variant ``paper`` (``slow_start.py``,
+    ``late_decisions.py``). So they may take too long or too short a queue.
+    ``only_vegas.many_packets`` tests whether one packet matters.
+    """
+    members, delay = scenario.members, float(run.queue_mean[0]) / scenario.links[0].capacity
+    windows = run.throughput * (rtts(scenario) + delay)
+    tested = (
+        all(g.keeps_backlog for g in scenario.flows)
+        and (len({m.rtt for m in members}) > 1 or all_continuous(scenario))
+        and only_vegas.reason_against(scenario) is None
+        and not bool(run.losses.any())
+        and bool(np.all(active_part(scenario) == 1.0))
+        and scenario.run.start_jitter == 0.0
+        and bool(np.all(windows < NEAR_LIMIT * np.array([m.flow.max_window for m in members])))
+    )
+    if not tested:
+        return Assumption("many-packets-queued", True)
+    over = run.base_rtt - rtts(scenario)
+    return only_vegas.many_packets(scenario, over, run.throughput, delay, simulated=True)
+
+
+def vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that no Vegas flow with delayed ACKs shares a full queue with other flows.
+
+    The other flows are loss-based flows without delayed ACKs. The assumption fails if such a flow
+    loses packets beside a Vegas flow with delayed ACKs, all RTTs are equal, and the queue is
+    drop-tail. With equal RTTs, a flow whose receiver holds back an ACK loses a packet at a full
+    queue (``engines/fluid/sampled/queue.py``). The receiver holds one back if the window is odd.
+    Vegas changes its window just before the queue is full, so the equations err about when its
+    window is odd. At a RED queue this matters less, because RED drops packets also while the queue
+    is not full.
+    """
+    late = [g.name for g in scenario.flows if g.delayed_ack and g.delay_based]
+    prompt = [
+        member.name
+        for member, losses in zip(scenario.members, run.losses, strict=True)
+        if losses > 0.0 and not (member.flow.delayed_ack or member.flow.delay_based)
+    ]
+    alike = len({member.rtt for member in scenario.members}) == 1
+    fills = isinstance(scenario.links[0].queue, DropTail)
+    holds = papers_only(scenario) or not (late and prompt and alike and fills)
+    said = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
+    said += "; how often Vegas then loses packets is known only roughly" if said else ""
+    return Assumption("vegas-acks-undelayed", holds, said)
+
+
+def base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that no Vegas flow's baseRTT falls below the RTT of the empty path.
+
+    Only ns-2's Vegas can measure so small a baseRTT, after a timeout (``docs/ns2.md``). The
+    assumption fails if a flow with this Vegas lost several packets and then had a timeout. If there
+    was none, but such a flow lost packets at a RED queue, the result is ``None`` (not known).
+    """
+    flows = [member.flow for member in scenario.members]
+    vegas = np.array([f.keeps_backlog and stack(scenario, f).resets_base for f in flows])
+    timeouts = np.zeros(vegas.size) if run.timeouts is None else run.timeouts
+    waited = vegas & (timeouts > 0.0)
+    unsure = vegas & (run.losses > 0.0) & isinstance(scenario.links[0].queue, Red)
+    named = [m.name for m, which in zip(scenario.members, waited | unsure, strict=True) if which]
+    if not named:
+        return Assumption("base-rtt-above-propagation", True)
+    detail = (
+        f"{named[0]}{' and others' if len(named) > 1 else ''}: the equations cannot always tell "
+        "when ns-2's Vegas measures a far too small baseRTT after a timeout"
+    )
+    return Assumption("base-rtt-above-propagation", False if waited.any() else None, detail)
