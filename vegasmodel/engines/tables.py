@@ -57,8 +57,8 @@ def jit(
     - ``rare``: nothing is inlined, neither the function in its callers nor the functions that it
       calls. So it takes less time to compile.
     - ``apart``: the function is not inlined in its callers; functions that it calls may be.
-    - ``quick``: LLVM optimises less, so it takes less time to compile. The code is as fast as
-      otherwise, except in ``rounds``.
+    - ``quick``: LLVM optimises less, so it takes less time to compile. This makes only the code of
+      ``engines/rounds`` slower.
     - ``distinct``: the code is faster, but arrays that Python passes may not share memory.
     """
     options: dict[str, Any] = {"error_model": "numpy", "nogil": True, "_nrt": False}
@@ -73,11 +73,11 @@ rare = functools.partial(jit, rare=True)  # for a function that its callers seld
 def direct(function: _Function) -> _Function:
     """The machine code of a function that has been compiled for arguments of one set of types.
 
-    A usual call begins with a look at the types of all arguments. For a short function this takes
-    longer than the function itself. A call of the result does not look at the types. So its
-    arguments must have the types for which the function was compiled. ``function`` is returned as
-    it is if it has not been compiled, if it has been compiled for several sets of types, or if it
-    is machine code already.
+    Before a compiled function runs, Numba usually looks at the types of all arguments. For a short
+    function this takes longer than the function itself. A call of the result does not look at the
+    types. So its arguments must have the types for which the function was compiled. ``function`` is
+    returned unchanged if it has not been compiled, if it has been compiled for several sets of
+    types, or if it is machine code already.
     """
     made = list(getattr(function, "overloads", {}).values())
     return cast("_Function", made[0].entry_point) if len(made) == 1 else function

@@ -168,11 +168,12 @@ def waiting_now(link: Queue) -> float:
 
 @jit
 def _send_on(link: Queue, now: float) -> None:
-    """Simulate one class of a Rate-Delay link from its last event to the time ``now``.
+    """Simulate one queue of a Rate-Delay link from its last event to the time ``now``.
 
-    ``link`` is the queue of this class. If one of its packets is in transmission, the function
-    subtracts the part that the link sends until ``now``. All other packets of the class wait,
-    because transmissions begin only at events (``turns.py``).
+    Such a link has a queue for each of its two classes of flows, and ``link`` is one of them. If a
+    packet of this queue is in transmission, the function subtracts the part that the link sends
+    until ``now``. All other packets of the queue wait: no transmission begins in this time, because
+    transmissions begin only at events (``turns.py``).
     """
     span = now - link.now
     if span <= 0.0:
@@ -200,12 +201,17 @@ def share_capacity(rate: Queue, delay: Queue, part: float) -> None:
 
 @rare
 def share_by_flows(links: Table[Queue], k: int) -> None:
-    """Set the guaranteed shares of the classes of a Rate-Delay link: S_R : S_D = k n_R : n_D.
+    """Divide the capacity of a Rate-Delay link between its classes by their numbers of flows.
 
-    This is equation (5) of Podlesny and Williamson. S_R and S_D are the shares of the capacity that
-    are guaranteed to the classes R and D. The classes have n_R and n_D active flows. An R flow is
-    to get k times the rate of a D flow. If a class has no active flow, the other class may use the
-    whole capacity. The shares then do not matter, and stay as they are.
+    ``k`` is the index of the queue of either class. Class R has n_R active flows and class D n_D.
+    Equation (5) of Podlesny and Williamson gives the guaranteed shares of the capacity, S_R and
+    S_D:
+
+        S_R : S_D = w n_R : n_D.
+
+    An R flow is to get w times the rate of a D flow; w is the paper's k (``class_weight``). If a
+    class has no active flow, the other class may use the whole capacity. The shares then do not
+    matter, and stay as they are.
     """
     one, two = links[k], links[links[k].partner]
     rate, delay = (one, two) if one.store < two.store else (two, one)
@@ -216,12 +222,13 @@ def share_by_flows(links: Table[Queue], k: int) -> None:
 
 @jit
 def departure_due(link: Queue, found: float, tolerance: float) -> bool:
-    """Whether the link ends the transmission of a packet at this very instant.
+    """Whether one packet leaves the link at this very instant, and another one follows it.
 
     ``found`` is the number of packets at the link. Of the packet in transmission it counts only the
-    unsent part. So a transmission ends when ``found`` is a whole number and at least 1. An error of
-    at most ``tolerance`` packets is allowed. If packets differ in size, the number of packets of
-    equal size at the front of the queue must be a whole number instead of ``found``.
+    unsent part. So at the end of a transmission ``found`` is a whole number, and it is at least 1
+    if another packet waits. An error of at most ``tolerance`` packets is allowed. If packets differ
+    in size, the number of packets of equal size at the front of the queue takes the place of
+    ``found``.
     """
     if link.mixed:
         left = front_packets(link)
@@ -233,11 +240,11 @@ def departure_due(link: Queue, found: float, tolerance: float) -> bool:
 def arrives_first(h: Hop, link: Queue) -> int:
     """1 if an arrival at the queue of hop ``h`` comes before a departure of the same instant.
 
-    A hop is one queue on the path of one flow. If flows keep a queue busy, their packets often
-    arrive at the very instant at which another packet leaves. The order matters: an arrival before
-    the departure finds a full buffer still full. In ns-2 the event that was scheduled first comes
-    first. ns-2 schedules an arrival when the packet enters the last wire before the link, and a
-    departure when the transmission begins.
+    A hop is one queue on the path of one flow. If flows keep a queue busy, ACKs come at the pace of
+    departures. So packets often arrive at the very instant at which another packet leaves. The
+    order of the two matters if the buffer is full: only an arrival after the departure finds room.
+    In ns-2 the event that was scheduled first comes first. ns-2 schedules an arrival when the
+    packet enters the last wire before the link, and a departure when the transmission begins.
     """
     if not link.mixed:
         return h.precedes
@@ -345,12 +352,15 @@ def never_full(link: Queue) -> bool:
 def intervals(link: Queue, packets: float, calm: float, parts: float) -> float:
     """The number of intervals into which the simulator divides a flow's round trip.
 
-    It simulates the packets that the flow sends in an interval as one event. ``packets`` is the
-    number of packets that the flow sends in the round trip. The less room the buffer has, the
-    shorter the intervals are. In one interval the flow sends at most three times as many packets as
-    the buffer has room for. But the number of intervals stays between ``calm`` and ``parts``. It is
-    ``calm`` if more than half the buffer is free. It is ``parts`` if the buffer has room for at
-    most ``NEAR`` packets.
+    The simulator handles the packets that the flow sends in one interval as one event. ``packets``
+    is the number of packets that the flow sends in the round trip. The result depends on the room
+    in the buffer:
+
+    - If more than half of the buffer is free, it is ``calm``.
+    - If there is room for at most ``NEAR`` packets, it is ``parts``.
+    - Otherwise intervals are so short that the flow sends at most three times as many packets in
+      one interval as the buffer has room for. But there are at least ``calm`` and at most ``parts``
+      intervals.
     """
     room = link.buffer - link.queue * link.packets_per_work
     if room > 0.5 * link.buffer:

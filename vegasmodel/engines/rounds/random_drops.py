@@ -102,9 +102,9 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
 def random_drops(
     link: Queue, packets: float, before: float, data: int, precedes: int, capable: int
 ) -> tuple[float, float]:
-    """Returns how many of ``packets`` arriving packets are dropped at random, and how many marked.
+    """Decide by chance how many of ``packets`` arriving packets are dropped, and how many marked.
 
-    Random loss drops packets; RED drops or marks them.
+    Returns these two numbers. Random loss drops packets; RED drops or marks them.
 
     ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
     packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if ns-2 handles

@@ -27,11 +27,15 @@ from vegasmodel.metrics import Floats
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
     """Send up to ``free`` packets in recovery with SACK: first lost ones, then new ones.
 
-    One call sends at most one single packet, and then one range of consecutive packets. So if the
-    lost packets lie in more ranges, it sends fewer than ``free`` packets. ``acks`` is the number of
-    ACKs that are processed together. If it is more than one, the packets of the range leave evenly
-    over the time in which these ACKs arrive. ns-2's CUBIC also sends packets again that have
-    arrived, if it has forgotten that they have arrived (``scoreboard.forget``).
+    The record ``f`` has room for one single packet, and then one range of consecutive packets. One
+    call sends no more than these. So if the lost packets lie in more ranges, it sends fewer than
+    ``free`` packets.
+
+    ``acks`` is the number of ACKs that are processed together. If it is more than one, the packets
+    of the range leave evenly over the time in which these ACKs arrive.
+
+    ns-2's CUBIC may have forgotten that some packets have arrived (``scoreboard.forget``). It sends
+    these packets again, too.
     """
     free = np.floor(free + 1e-9)
     if free > 0.0 and f.pipe <= 0.0:
@@ -62,14 +66,15 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
 
 @jit
 def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: float) -> None:
-    """Send packets in recovery with SACK (``send_in_recovery``), or begin a random wait first.
+    """Send up to ``free`` packets in recovery with SACK, unless the sender first waits.
 
-    If the sender waits, nothing is sent here, and ``sender.plan`` begins the wait. Linux does not
-    wait in recovery. ``end`` is the time at which the last of ``acks`` ACKs arrives.
+    Some senders wait for a random time before they send (``overhead_`` in ns-2). Then this function
+    sends nothing, and ``sender.plan`` begins the wait. Linux does not wait in recovery. ``end`` is
+    the time at which the last of ``acks`` ACKs arrives.
 
-    If the lost packets lie in several ranges, ``send_in_recovery`` may send fewer than ``free``
-    packets. At a single ACK, this function then sets the time at which the rest follows: when the
-    access link has sent the packets of this call.
+    If the lost packets lie in several ranges, one call of ``send_in_recovery`` may send fewer than
+    ``free`` packets. If ``acks`` is 1, this function then sets the time at which the rest follows:
+    when the access link has sent the packets of this call.
     """
     if f.paced_recovery or not waits_first(f, acks):
         before = f.pipe
@@ -183,8 +188,8 @@ def reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
 
     A Linux sender does so if packets that it sent during the old recovery are known to be lost
     (``more_known_lost``). ``holes`` has a row for each range of missing packets. ``acks`` is the
-    number of ACKs that are processed together; the last of them ends the old recovery. As at the
-    beginning of each recovery, at least one packet is sent.
+    number of ACKs that are processed together; the last of them ends the old recovery. At least one
+    packet is sent, as at the beginning of each recovery.
     """
     pipe = f.pipe - acks
     cut(f)

@@ -120,10 +120,10 @@ def held_packets(scenario: Scenario) -> tuple[float, float]:
 
 
 def unlimited_window(scenario: Scenario) -> float:
-    """The largest ``max_window``, in packets, of the flows whose window no loss limits.
+    """The largest ``max_window``, in packets, of the flows whose windows only this limit stops.
 
-    No loss limits a flow's window if its congestion control is not delay-based and a link on its
-    path has an infinite buffer. The result is 0 if there are no such flows.
+    The window of a flow grows up to its ``max_window`` if its congestion control is not delay-based
+    and a link on its path has an infinite buffer. The result is 0 if there are no such flows.
     """
     return max(
         (
@@ -136,7 +136,7 @@ def unlimited_window(scenario: Scenario) -> float:
 
 
 def is_coarse(scenario: Scenario) -> bool:
-    """Whether a round trip near losses has too many packets to simulate each by itself.
+    """Whether a round trip has too many packets to simulate each by itself, even near losses.
 
     The result is False if all buffers are infinite.
     """

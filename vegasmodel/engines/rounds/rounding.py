@@ -21,15 +21,16 @@ OWN = 8.0  # units of the clock: this simulator's own rounding errors are smalle
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
-    """A table of the capacities and the delays as ns-2 rounds them, for each period of time.
+    """A table of capacities and delays, changed so that times have rounding errors as in ns-2.
 
     ns-2 stores times as floating-point numbers. So it rounds times to a unit, and the unit doubles
     when the time passes 1, 2, 4 ... seconds. If an RTT is a whole number of transmission times,
     packets arrive exactly at the instants of departures. The rounding errors then decide whether
     the arrival or the departure comes first, and so whose packet finds the buffer full.
 
-    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. A hop is
-    one queue on one flow's path. The row contains, in this order:
+    Row k is for times between 2^(b-1) and 2^b seconds, where b is k + ``FIRST_BINADE``. In these
+    periods the unit is constant. A hop is one queue on one flow's path. The row contains, in this
+    order:
 
     - the capacity of each queue, in packets/s;
     - ``Queue.instant`` of each queue, in packets: two moments count as one instant if the link can

@@ -96,7 +96,7 @@ def _back(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
 
     If data packets of other flows cross the link in this direction, the ACKs join their queue. (On
     a link with Rate-Delay services this is the queue of the flow's class.) Otherwise there may be a
-    queue for ACKs alone. Such a queue has no class, so the third part of its key is empty.
+    queue for ACKs alone. Such a queue has no class, so the class in its key is empty.
     """
     way = other(group.direction)
     return queues.get(_key(link, way, group), queues.get((link.name, way, "")))

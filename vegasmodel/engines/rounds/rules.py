@@ -51,7 +51,7 @@ def rule(function: _Function) -> Any:
 
 
 def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
-    """Compile a function that calls ``own`` for senders with the set of rules number ``k``.
+    """Compile a function that calls ``own`` for senders whose set of rules has the number ``k``.
 
     For all other senders it calls ``rest``, which tests for another number (``choice``). Both
     functions take the sender's record. If ``arguments`` is 2, they take one more argument.
@@ -64,9 +64,9 @@ def _link(k: int, own: Any, rest: Any, arguments: int) -> Any:
 def choice(name: str, by_address: _Function) -> Any:
     """A compiled function that takes a sender and calls the rule ``name`` of the sender's law.
 
-    A rule is a function that moves the window, for example at an ACK. Each congestion control law
-    has a set of rules, which is found by the number in ``Sender.rules``. If this number is 0, the
-    law has no such set. Then ``by_address`` is called instead.
+    A rule is a function that moves the window, for example at an ACK. Most laws of the package have
+    a set of rules, and ``Sender.rules`` is the number of this set. If the number is 0, the law has
+    no such set. The compiled function then calls ``by_address``.
     """
     asked: Sequence[Any] = [getattr(rules, name) for rules in RULES.values()]
     chain: Any = by_address

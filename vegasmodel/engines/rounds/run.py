@@ -91,9 +91,10 @@ class Totals:
     def of_links(self, values: Floats, names: Sequence[str]) -> Floats:
         """For each link, the sum of ``values`` over the link's queues in the forward direction.
 
-        A link with Rate-Delay services has two such queues, any other link at most one. ``values``
-        has the shape [..., queue], the result [..., n_links]. ``names`` are the names of the links.
-        The sum is 0 if no data packets cross the link in this direction.
+        If a link divides its flows into two classes (Rate-Delay services), it has a queue for each
+        class. Any other link has at most one such queue. ``values`` has the shape [..., queue], the
+        result [..., n_links]. ``names`` are the names of the links. The sum is 0 if no data packets
+        cross the link in this direction.
         """
         out = np.zeros((*values.shape[:-1], len(names)))
         for k, (name, direction, _) in enumerate(self.routes.keys):
@@ -127,11 +128,11 @@ def _rings(way: Routes, sizes: Floats, parts: int, at_once: float, held: float) 
     packets, and each change begins a new group.
 
     When a ring buffer is full, the simulator copies it to a new place with room for twice as many
-    groups, but at most for ``Hop.most`` groups, and no longer uses the old place. All old places of
-    a ring buffer together have room for less than 2 ``most`` groups. So the function makes room for
-    3 ``most`` groups per ring buffer. If there are many ring buffers, they are not all full at
-    once; then it makes room for ``3 * _PARCELS`` groups in all. ``numpy.empty`` only reserves this
-    memory: parts that are never used take up no space and no time.
+    groups, but for at most ``Hop.most``. It does not use the old place again. All old places of a
+    ring buffer together have room for less than 2 ``most`` groups. So the function makes room for
+    3 ``most`` groups per ring buffer, but for at most ``3 * _PARCELS`` groups in all: if there are
+    many ring buffers, they are not all full at once. ``numpy.empty`` only reserves this memory:
+    parts that are never used take up no space and no time.
     """
     share = _PARCELS // len(way.hops)
     spare = share if math.isfinite(way.longest) else 0

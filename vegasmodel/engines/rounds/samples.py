@@ -62,9 +62,10 @@ def _end_warmup(net: Net, k: int) -> None:
 
 @rare
 def _copy(net: Net, k: int, time: float) -> None:
-    """Set the copy of queue ``k`` to what the queue will be at ``time``, if no event comes before.
+    """Write into ``net.copies`` what queue ``k`` will be at ``time``, if no event comes before.
 
-    A link with Rate-Delay services has two queues. Both of its copies are set.
+    A sample needs this state, but must not change the queue itself. If the link has two queues, one
+    for each class of flows (Rate-Delay services), both are copied.
     """
     other = net.links[k].partner
     net.copies[k] = net.links[k]
@@ -117,10 +118,11 @@ def take_due_samples(
 ) -> float:
     """Take the samples that are due at ``now``; returns when this function must be called again.
 
-    Both times are in seconds, by the simulation's clock. The clock of a queue is ``link.shift``
-    seconds behind it (``travel.py`` says why). Each queue is sampled when its own clock reaches one
-    of the instants ``times``. ``_take_sample`` says what is stored in ``out_flow`` and
-    ``out_queue``. When the queue's clock reaches ``warmup``, its warm-up ends.
+    Both times are in seconds, by the simulation's clock. Each queue has a clock of its own, which
+    is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says why). A queue is
+    sampled when its own clock reaches one of the instants ``times``. ``_take_sample`` says what is
+    stored in ``out_flow`` and ``out_queue``. When a queue's clock reaches ``warmup``, the function
+    stores the totals of the queue (``_end_warmup``).
     """
     due = NEVER
     for k in range(net.links.shape[0]):

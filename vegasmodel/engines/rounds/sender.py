@@ -91,9 +91,9 @@ from vegasmodel.metrics import Floats
 def _before_new_data(f: Sender) -> None:
     """Do what a sender does first when an ACK of new data arrives.
 
-    - Vegas (ns-2, paper) takes back what duplicate ACKs have added to its window. In ns-2 2.35
-      its window is one packet until its second packet, packet 1, is acknowledged
-      (``second_packet_first``). Then the window becomes ``first_window``.
+    - Vegas with the variant ``ns2`` or ``paper`` takes back what duplicate ACKs have added to its
+      window. In ns-2 2.35 this window is one packet until the second packet, packet 1, is
+      acknowledged (``second_packet_first``). Then the window becomes ``first_window``.
     - If packet 0 was a SYN, it does not count as delivered.
     - If the ACK reports a congestion mark (ECN), the sender cuts its window.
     """
@@ -115,7 +115,7 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
     """How many of the next ``acks`` ACKs of new data the simulator processes in one step.
 
     To process several ACKs in one step saves time, but it is exact only if all have the same
-    effect. So a step ends at the latest at the first of these ACKs:
+    effect. So a step ends at the latest with one of these ACKs, whichever comes first:
 
     - The ACK at which the window reaches its next whole number of packets.
     - The ACK before the one that ends the round trip.
@@ -187,8 +187,8 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
 def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     """Process the ACK of a single packet; returns the time at which this ACK arrives.
 
-    The receiver has delayed the ACK by ``delay`` seconds. The result is ``at``, or later if SACK
-    blocks make the ACK longer.
+    The receiver has delayed the ACK by ``delay`` seconds. The ACK arrives at the time ``at``, or
+    later if SACK blocks make it longer.
     """
     if f.holes > 0 and holes[f.first_hole, 0] == f.acked:
         return fill(f, holes, 1.0, 1.0, f.latest, at, at)

@@ -157,7 +157,7 @@ LEFT_OUT = {
 class Snapshot(NamedTuple):
     """The state of the simulator at one time, and the totals up to this time.
 
-    The state is compared with the states at other times.
+    A state is compared with later ones: if it recurs, the motion of the windows is periodic.
     """
 
     time: float  # seconds

@@ -51,8 +51,9 @@ COLUMNS = 6  # numbers in a row that describes a range of missing packets (``ack
 class Sender(Mechanisms):
     """The record of one flow: its parameters and the present state of its sender and receiver.
 
-    It also says which packets the flow sends next, and when. A parcel is a group of packets that
-    travel together (``Parcel``). A hop is one queue on the flow's path (``Hop``).
+    The record also says which packets the flow sends next, and when. Two words in the comments on
+    its fields: a parcel is a group of packets that travel together (``Parcel``), and a hop is one
+    queue on the flow's path (``Hop``).
     """
 
     # the flow's own parameters

@@ -53,9 +53,9 @@ def _update(link: Queue, row: int, work: float) -> None:
 def _remove(link: Queue, row: int) -> None:
     """Update the counts of ``link`` for the removal of a row of the table ``link.stock``.
 
-    A row describes neighbouring packets of one size. The row is the first or the last. The counts
-    are ``whole``, ``fluid_rows`` and ``rows``. If it is the first row, the caller also moves
-    ``link.oldest`` to the next row.
+    A row describes neighbouring packets of one size. Only the first or the last row is removed. The
+    counts are ``whole``, ``fluid_rows`` and ``rows``. If the first row is removed, the caller also
+    moves ``link.oldest`` to the next row.
     """
     link.whole -= _whole(link, row)
     link.fluid_rows -= int(link.stock[row, DISCRETE] == 0.0)

@@ -162,10 +162,13 @@ def arm_reordering_timer(f: Sender, now: float, left: float) -> None:
 def back_off(f: Sender) -> None:
     """Double the retransmission timeout after it has expired.
 
-    The function is also called when Vegas (ns-2, paper) retransmits a packet before the timeout
-    (``laws.cut_overdue``). The backoff, a factor on the timeout, doubles until it is 64. With
-    ``floor_before_backoff`` it doubles further, until the timeout is ``longest_rto`` seconds. When
-    the backoff has reached 16, the sender discards its smoothed RTT (``srtt``), as in BSD.
+    The function is also called when Vegas with the variant ``ns2`` or ``paper`` retransmits a
+    packet before the timeout (``laws.cut_overdue``).
+
+    The timeout is multiplied by a factor, the backoff. Each call doubles the backoff until it is
+    64. With ``floor_before_backoff`` it doubles further, until the timeout is ``longest_rto``
+    seconds. When the backoff has reached 16, the sender discards its smoothed RTT (``srtt``), as in
+    BSD.
     """
     if f.backoff < 64.0 or (f.floor_before_backoff and timeout(f) < f.longest_rto):
         f.backoff *= 2.0
@@ -251,8 +254,10 @@ def begin_mean(f: Sender, rtt: float) -> None:
 def keeps_mean(f: Sender) -> bool:
     """Whether the sender keeps its smoothed RTT in seconds, and updates it with each RTT sample.
 
-    Senders of Linux and Vegas (ns-2, paper) keep it (``mean_rtt``). A BSD sender measures the RTT
-    of one packet at a time, in clock ticks (``update_ticks``).
+    Two kinds of senders keep it (``mean_rtt``): those of Linux, and Vegas with the variant ``ns2``
+    or ``paper``. All others measure the RTT of one packet at a time, in clock ticks, as BSD does
+    (``update_ticks``). A run may switch these ticks off (``WITHOUT_TICKS``); all senders then keep
+    the smoothed RTT in seconds.
     """
     return f.overdue_checks or f.timestamps or (f.without & WITHOUT_TICKS) != 0
 
@@ -281,9 +286,9 @@ def overdue(f: Sender, elapsed: float) -> bool:
     """Whether a packet sent ``elapsed`` seconds ago is overdue, so that Vegas resends it.
 
     Only Vegas with the variant ``ns2`` or ``paper`` does so. A packet is overdue if ``elapsed`` is
-    at least the fine timeout. Let S be the smoothed RTT plus two mean deviations. The fine timeout
-    is 17/16 S times a factor (``overdue_factor``), which is 1 after an RTT sample and grows with
-    each retransmission before a timeout.
+    at least the fine timeout: 17/16 times a factor (``overdue_factor``) times the sum of the
+    smoothed RTT and two mean deviations. The factor is 1 after an RTT sample. It grows with each
+    retransmission that no timeout causes.
     """
     if not f.overdue_checks or f.mean_rtt == 0.0:
         return False

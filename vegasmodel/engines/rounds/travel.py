@@ -52,9 +52,9 @@ def _note_lateness(link: Queue, time: float) -> None:
     ``time``. This must not happen, so tests check that ``lateness`` is 0, apart from rounding
     errors.
 
-    There is one exception. One event may simulate a whole burst, and so the queue up to the arrival
-    of the burst's last packet, at ``link.foreseen``. Packets that arrive before ``link.foreseen``
-    then count as too late only if the queue has been simulated even beyond it.
+    There is one exception. One event may simulate the queue during a whole burst, up to the arrival
+    of the burst's last packet at the time ``link.foreseen``. So a packet that arrives earlier than
+    that counts as too late only if the queue has been simulated beyond ``link.foreseen``.
     """
     link.lateness = max(link.lateness, link.now - max(time, link.foreseen))
 
@@ -242,8 +242,9 @@ def begin_arrivals(link: Queue, packets: float, work: float, now: float, end: fl
 
     They arrive from ``now`` on, and each has the size ``work``. Their rate, in packets/s, is added
     to the queue's arrival rate. There are three exceptions: there is at most one packet, the
-    interval is too short, or the link has Rate-Delay services. Then nothing is added and the result
-    is 0, because the packets arrive together at ``end``.
+    interval is too short, or the link has a queue for each of two classes of flows (Rate-Delay
+    services). Then nothing is added and the result is 0, because the packets arrive together at
+    ``end``.
     """
     span = end - max(now, link.now)
     if packets <= 1.0 or span < INSTANT or link.partner >= 0:  # one packet is no fluid
@@ -271,10 +272,10 @@ def end_arrivals(link: Queue, rate: float, work: float) -> None:
 def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
     """How many of the next ``packets`` packets of ``p`` have no ACK of their own.
 
-    ``p`` is a group of packets that travel together, and then of their ACKs. If the receiver delays
-    ACKs, it sends no ACK for some of the packets. Hop ``e`` is a queue on the way of the flow's
-    ACKs. At the first such queue the number is computed from what the receiver knows. At the others
-    ``p.silent`` has it.
+    ``p`` is a group of packets that have travelled together; on the way back it stands for their
+    ACKs. If the receiver delays ACKs, it sends no ACK for some of the packets. Hop ``e`` is a queue
+    on the way of the flow's ACKs. At the first such queue, the number of packets without an ACK is
+    computed from what the receiver knows. At all later queues, ``p.silent`` is this number.
     """
     h = net.hops[e]
     if not net.hops[e - 1].data:
@@ -289,8 +290,8 @@ def _mark_silent(net: Net, e: int) -> None:
 
     A hop is one queue on the path of a flow; hop ``e`` is on the way of the flow's ACKs. If the
     receiver delays ACKs, it sends none for some packets. Their number is added to ``silent`` of the
-    last group of packets on its way to the next hop. After the flow's last hop comes no queue that
-    needs the number, so nothing is done there.
+    last group of packets on its way to the next hop. At the flow's last hop nothing is done,
+    because no later queue needs the number.
     """
     h, after = net.hops[e], net.hops[e + 1]
     if not h.last:

@@ -74,9 +74,11 @@ def join(
 
 @jit
 def begin_shares(net: Net) -> None:
-    """For each Rate-Delay link, schedule the first time at which ns-2's script changes the shares.
+    """For each Rate-Delay link, schedule the first time at which the classes' shares change.
 
-    The shares are the parts of the link's capacity that its two classes of flows get.
+    The shares are the parts of the link's capacity that its two classes of flows get. In ns-2 the
+    script of the run changes them at given times. If the links do not behave as in ns-2, no change
+    is scheduled.
     """
     for e in range(net.flows[0].hop):
         _schedule_shares(net, e)
@@ -84,11 +86,11 @@ def begin_shares(net: Net) -> None:
 
 @jit
 def _schedule_shares(net: Net, e: int) -> None:
-    """Schedule the next time at which ns-2's script changes the shares of a Rate-Delay link.
+    """Schedule the next time at which the script of an ns-2 run changes a Rate-Delay link's shares.
 
     The shares are the parts of the capacity that the link's two classes of flows get: R (high rate)
     and D (low delay). ``e`` is the index of the record (``state.Hop``) that holds the waiting
-    packets of class D.
+    packets of class D. Nothing happens if ``e`` belongs to class R.
     """
     h = net.hops[e]
     row = net.links[h.link].change
@@ -180,7 +182,10 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
 
 @jit
 def _send_first(net: Net, link: Queue, now: float) -> bool:
-    """Begin to transmit the first packet of the queue ``link``; returns False if memory is full."""
+    """Begin to transmit the first packet of the queue ``link``.
+
+    Returns False if the memory for packets in flight is full.
+    """
     store = net.hops[link.store]
     p = net.rings[store.ring + store.head]
     part = min(p.count, 1.0)
@@ -327,8 +332,8 @@ def _permitted(one: Queue, two: Queue, rate: Queue, now: float) -> bool:
 def _hold_back(link: Queue, now: float) -> None:
     """Record that a class has a packet waiting but must not send now (``delayed`` in cbq.cc).
 
-    If the class has sent more than its share, it then counts as over its limit for a shorter time
-    (until ``over_until``). The time is shortened only once while the class is over its limit.
+    A class that has sent more than its share counts as over its limit until ``over_until``. The
+    function moves this time to an earlier one, but only once while the class is over its limit.
     """
     if link.over_until > now + link.instant / link.capacity and not link.held_back:
         link.over_until += (MEMORY - 1.0) * link.mean_idle
