@@ -141,7 +141,7 @@ def some_flow(**arrays: Any) -> None:
 
 
 def rtt_of(variant: str, rtt: Any) -> None:
-    """Raise ``FieldError`` if ``rtt`` is missing although the equations of ``variant`` need it."""
+    """Raise ``FieldError`` if ``rtt`` is None, but ``variant``'s steady state depends on it."""
     if rtt is None and find(variant).backlog_over_base:
         allowed = f"the variant {variant} needs it: its steady state depends on the RTT"
         raise FieldError("rtt", rtt, allowed, wrong=MISSING)

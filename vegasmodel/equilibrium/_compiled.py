@@ -65,7 +65,7 @@ def _remainder(a: float, q: float, s: float) -> float:
 
 
 def _source() -> dict[str, Any]:
-    """The global names that the functions to be compiled use, each with its function or value.
+    """The global names in the code that is to be compiled, each with its function or value.
 
     They come from ``_secular_kernel`` and ``_secular_lanes``, which find steady states of links.
     Only ``remainder`` is replaced, by a function that uses the processor's fused multiply-add.
@@ -85,9 +85,8 @@ def _compile(
 
     ``scope`` holds the global names that the functions use, each with its function or value. A
     function that is compiled later calls the compiled functions in the copy. With ``threads``,
-    several threads share a loop over ``prange``. ``suffix`` is added to the names of a function's
-    files on disk. A function that is compiled twice needs two suffixes, so that its files differ
-    in name.
+    several threads share a loop over ``prange``. Files on disk keep the machine code. They have the
+    function's name with ``suffix``, so a function that is compiled twice needs two suffixes.
     """
     options: dict[str, Any] = {"parallel": threads, "inline": inline}
     options |= {"error_model": "numpy", "nogil": True}

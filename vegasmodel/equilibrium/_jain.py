@@ -259,7 +259,7 @@ def _paths(boxes: _Boxes) -> tuple[Bools, NDArray[np.intp]]:
     upper edge are the first ones of this order. Proof: let flow i come before flow k, with
     r_i < u_i and r_k > l_k. If r_i >= r_k, moving some rate from k to i raises the sum of squares.
     If r_i < r_k, the two flows can first swap their rates. So these rates do not have the greatest
-    sum.
+    sum of squares.
 
     Without such an order every set of flows at the upper edge is tried. Since there are 2^n sets,
     more than ``MAX_FLOWS`` flows then raise ``ValueError``. The problem is NP-hard: if all

@@ -100,9 +100,10 @@ class Chain:
         return float(self.weight @ each)
 
     def waits(self, source: Source) -> float:
-        """The sum of the RTTs of all packets from one loss to the next, s; the mean over losses.
+        """The sum of the RTTs of all packets delivered from one loss to the next, s, on average.
 
-        Its terms are those of ``packets``, each times the RTT at the window of its packets.
+        The terms of this sum are those of ``packets``, the number of these packets. Each term is
+        multiplied by the RTT at the window of its packets.
         """
         rtt = functools.partial(_rtt, source)
         growth = self.alive @ (self.sent * rtt(self.middle))

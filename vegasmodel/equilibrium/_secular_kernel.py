@@ -188,9 +188,11 @@ def precise(
     The gap g is the queueing delay minus the largest over-estimate of baseRTT. Returns five
     numbers:
 
-    - the three numbers that ``rough`` returns: R, -R' and R''/2. For Vegas as in the papers the sum
-      R leaves out the flows with the largest over-estimate. The derivatives are with respect to g.
-    - the sum of the rates of all these flows as two floats: the rounded sum and its error.
+    - the three numbers that ``rough`` returns: a sum R of rates, and its derivatives with respect
+      to g in the form -R' and R''/2. For Vegas as in the papers, R leaves out the flows with the
+      largest over-estimate.
+    - the sum of the rates of all flows ``low`` to ``high`` - 1 as two floats: the rounded sum and
+      its error.
     """
     total, slope, bend, sum_high, sum_low = 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(low, high):

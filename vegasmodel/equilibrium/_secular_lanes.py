@@ -118,9 +118,10 @@ def precise_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
     """Compute the sum of all rates for each link, as two floats.
 
     The two floats are the rounded sum and its error; together they have about twice the digits of
-    one float. The function also computes what ``rough_lanes`` does: the sum without the flows with
-    the largest over-estimate, and its derivatives, with one float each. All results go to the table
-    ``t``, which has one column per link. ``_secular_kernel.precise`` does this for one link.
+    one float. The function also computes what ``rough_lanes`` does: the sum of the rates without
+    the flows with the largest over-estimate of baseRTT, and the derivatives of this sum, with one
+    float each. All results go to the table ``t``, which has one column per link.
+    ``_secular_kernel.precise`` does this for one link.
     """
     for k in range(width):
         t[TOTAL, k], t[SLOPE, k], t[BEND, k] = 0.0, 0.0, 0.0
@@ -143,9 +144,10 @@ def spread_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
 
     ``a[i, k]`` holds Vegas's threshold alpha of flow i on link k, and ``v[i, k]`` its over-estimate
     of baseRTT. The rate of the flow replaces alpha in ``a[i, k]``. The table ``t`` has one column
-    per link. In it the function reads the gap, and writes the sum of the rates as two floats:
-    ``HIGH`` is the rounded sum, and ``LOW`` its rounding error. ``_secular_kernel.spread`` does
-    this for one link.
+    per link. The function reads from it the gap: the queueing delay minus the largest over-estimate
+    of the link's flows. It writes into ``t`` the sum of the rates as two floats: row ``HIGH`` gets
+    the rounded sum, and row ``LOW`` the rounding error. ``_secular_kernel.spread`` does this for
+    one link.
     """
     for k in range(width):
         t[HIGH, k], t[LOW, k] = 0.0, 0.0

@@ -280,8 +280,8 @@ class Band:
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """Over-estimates of baseRTT, propagation delays, and their sums, as columns and as rows.
 
-        ``_turns`` combines a column [n, 1] with a row [1, n] to an array [n, n] of pairs of flows.
-        The first axis of this array is flow i, the second axis is flow j.
+        ``_turns`` combines a column [n, 1] and a row [1, n] into an array [n, n] of pairs of flows.
+        The first index of this array is flow i, the second index is flow j.
         """
         x, d, z = ([v[:, None], v[None, :]] for v in (self.x, self.rtt, base))
         return x, d, z
@@ -341,9 +341,10 @@ class Band:
         return y * (1.0 + y / (self.rtt + self.x)) if over_base else y
 
     def _wait(self, backlog_over_rate: Floats) -> Floats:
-        """y, the queueing delay minus a flow's over-estimate of baseRTT, in s.
+        """The queueing delay minus a flow's over-estimate of baseRTT, in s.
 
-        y follows from the flow's backlog divided by its rate (``_backlog_over_rate``).
+        It is computed from the flow's backlog divided by its rate: the inverse of
+        ``_backlog_over_rate``.
         """
         if not find(self.variant).backlog_over_base:
             return backlog_over_rate

@@ -179,9 +179,10 @@ def about_red(
     ``weight`` is the weight of the newest queue length in RED's average. Each window is the flow's
     sending rate at ``root`` times the RTT. If losses limit a window, it grows between losses: in
     Vegas by 1 packet per round trip, in all other laws by 1/``ack_every`` packets. This growth is
-    assumed to balance the cuts at the loss probability of ``root``. A window that ``max_window``
-    keeps below the peaks that losses allow (``red.limited``) grows only at times: on average by as
-    much as the cuts take away. The equations leave timeouts out.
+    assumed to balance the cuts at the loss probability of ``root``. But ``max_window`` may keep a
+    window below the peaks that losses allow (``red.limited``). Such a window grows only between a
+    cut and the time at which it is back at ``max_window``. On average it then grows by as much as
+    the cuts take away. The equations leave timeouts out.
 
     Raises ``FieldError`` for a weight out of range.
     """
@@ -261,7 +262,8 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
 
     Both are in packets. At the first window the backlog equals the threshold ``edge``, if the
     queueing delay is ``s`` (in s). At the second, growth and cuts balance, if the loss probability
-    is ``p``. The first is infinite if s does not exceed the over-estimate, the second if p is 0.
+    is ``p``. The first is infinite if s does not exceed the flow's over-estimate of its propagation
+    delay. The second is infinite if p is 0.
     """
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -36,13 +36,15 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
     the sum of W/R over all flows exceeds the capacity. If the result is below 1, the buffer seldom
     overflows, because the random losses alone keep the windows small enough.
 
-    The peak is the mean of the sum plus ``DEVIATIONS`` standard deviations. The mean is that of
-    ``random_loss.throughput`` without a limit of buffer or capacity. The variance of the sum is the
-    sum of the flows' variances, because each flow has its own losses.
+    The highest likely sum is its mean plus ``DEVIATIONS`` standard deviations. The mean is computed
+    by ``random_loss.throughput``, without a limit of buffer or capacity. The variance of the sum is
+    the sum of the flows' variances, because each flow has its own losses.
 
-    The variance of one window follows from its balance. A window grows by 1/b packets in a round
-    trip, where b is the flow's ``counted_every``. In the same time p W packets are lost, and each
-    loss takes (1 - d) W from the window, where d is the flow's ``decrease``. So on average
+    The variance of one window follows from the balance of growth and cuts. In a round trip a window
+    grows by 1/b packets, where b is the number of packets per ACK (1 if the window grows by
+    acknowledged packets, as in Linux). In the same time p W packets are lost on average, and each
+    loss takes (1 - d) W from the window, where d is the flow's ``decrease``. So in the mean over
+    time
 
         p (1 - d) E[W^2] = 1/b.
 
@@ -54,7 +56,7 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
     For d = 1/2, v is 0.41. A window cannot exceed the flow's ``max_window`` or, for Vegas,
     ``random_loss.hold_window``. So a flow's rate cannot exceed the rate at this limit. If this rate
     is less than ``DEVIATIONS`` standard deviations above the flow's mean rate, the difference of
-    the two rates takes the place of these standard deviations.
+    the two rates takes the place of the flow's ``DEVIATIONS`` standard deviations.
 
     Raises ``FieldError`` if ``flows`` is empty, or unless 0 < p <= 1, the capacity is positive and
     the buffer is at least 0. The buffer may be infinite; the result is then 0.
@@ -73,7 +75,7 @@ def load(flows: Sequence[Sender], p: float, capacity: float, buffer: float) -> f
 
 
 def _variation(flow: Sender) -> float:
-    """The coefficient of variation of the flow's window over time (see ``load``)."""
+    """The coefficient of variation of the flow's window over time: v in ``load``."""
     d = LAWS[flow.law].decrease if flow.decrease is None else flow.decrease
     if d == 1.0:
         return math.inf

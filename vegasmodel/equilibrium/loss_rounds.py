@@ -51,7 +51,7 @@ def goodput(source: Source, law: Recovery) -> float:
 
 @kinds.checked
 def mean_rtt(source: Source, law: Recovery) -> float:
-    """The mean RTT of the source's packets, s, with the delay behind the source's own packets.
+    """The mean RTT of the source's packets, s; packets may wait behind others of the source.
 
     A packet of a window W has the RTT ``source.rtt``, or W/``source.capacity`` if that is longer.
     The mean is over the packets of the same chain as in ``goodput``. The result is NaN if no packet

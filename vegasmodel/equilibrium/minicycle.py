@@ -385,13 +385,14 @@ def hypotheses(
     The paper also assumes that alpha equals beta ("single-threshold"). The form "derived" of the
     model needs neither this nor hypotheses 2 and 4.
 
-    We add the hypothesis "one-cycle": there is no second steady cycle. A second one is possible
-    only if Vegas grows and loses packets at every overflow of the first. Suppose that one overflow
-    then does not cut Vegas's window. The window grows on, and the backlog may reach alpha before
-    the next overflow. From then on Vegas loses no packet. The backlog can reach alpha in time only
-    if alpha is small enough. The test is this: let the queue be B + 1 packets, and let each Vegas
-    flow have a backlog of alpha. Then the sum of the Vegas windows must be less than mu T + B + 1,
-    the sum of all windows at an overflow.
+    We add the hypothesis "one-cycle": there is no second steady cycle, in which Vegas loses no
+    packet. A second cycle is possible only if in the first one Vegas grows and loses packets at
+    every overflow. Suppose that one of these overflows does not cut Vegas's window. The window
+    grows on, and the backlog may reach alpha before the next overflow. From then on Vegas loses no
+    packet. The backlog can reach alpha in time only if alpha is small enough. So "one-cycle" does
+    not hold if the following is true: when the queue is B + 1 packets and each Vegas flow has a
+    backlog of alpha, the sum of the Vegas windows is less than mu T + B + 1, the sum of all windows
+    at an overflow.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments and the errors are those of `solve`.

@@ -30,7 +30,7 @@ class Cycle:
 
     ``residual`` is the larger of two relative errors. The first is the difference between the sums
     of the Vegas windows at the two losses, which should be equal. The second is the difference
-    between the sum of the phases' lengths and N - 1.
+    between the sum of the phases' lengths and N - 1, where N is the number of mini-cycles.
     """
 
     vegas: Floats  # throughput of one Vegas flow, pkt/s

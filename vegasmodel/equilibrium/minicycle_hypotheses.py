@@ -22,7 +22,7 @@ DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 
 
 class Setting(NamedTuple):
-    """The link and the flows for which ``held`` tests the hypotheses of the mini-cycle model.
+    """The link and the flows for which ``held`` tests De Vendictis and Baiocchi's hypotheses.
 
     The arrays broadcast with the fields of the ``Cycle`` that is tested.
     """
@@ -39,7 +39,7 @@ class Setting(NamedTuple):
 
 
 def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
-    """Whether each hypothesis of the mini-cycle model holds, as a map from names to truth values.
+    """Whether each hypothesis of De Vendictis and Baiocchi's model holds, by the hypothesis's name.
 
     ``minicycle.hypotheses`` explains the hypotheses. The arrays have one entry for each cycle.
     """

@@ -228,8 +228,8 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
 
     - the rate that losses allow, by ``simple_pftk``. If RED marks packets (ECN), a mark halves the
       window and there are no timeouts. If ``max_window`` keeps the window below the peaks that
-      losses allow, the first term of the denominator is that of such a window (``limited``). At
-      p = 0 the rate is max_window / RTT.
+      losses allow, the first term of the denominator in ``simple_pftk`` is replaced by RTT times
+      ``limited``. At p = 0 the rate is max_window / RTT.
     - for Vegas only, alpha / (q/c - x). Here q/c is the queueing delay, and x is the flow's
       over-estimate of baseRTT. This limit applies only if q/c exceeds x.
 
@@ -244,9 +244,10 @@ def demand(flows: Flows, curve: Curve, queue: float, loss: float, capacity: floa
 
 
 def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, float], Floats]:
-    """``demand`` as a function of the queue and the loss only, whose range it does not check.
+    """Make a function of the queue and the loss that returns what ``demand`` returns.
 
-    A search for the equilibrium calls it some seventy times.
+    A search for the equilibrium calls this function some seventy times. So it does not check its
+    arguments, and everything that does not depend on them is computed only once.
     """
     vegas, T, alpha, x, W_max, b = np.broadcast_arrays(
         np.asarray(flows.vegas, dtype=bool),
@@ -292,16 +293,18 @@ def cuts(flows: Flows, curve: Curve) -> Floats:
 
 
 def limited(loss: float, W_max: Floats, b: Floats, d: Floats) -> Floats:
-    """The round trips per packet of a window that grows up to ``W_max`` packets, at most.
+    """The number of round trips per packet if ``W_max`` packets limit the window.
 
-    A loss comes every 1/p packets and multiplies the window by d. The window grows from d W_max to
-    W_max in b (1 - d) W_max round trips, in which it sends b (1 - d^2) W_max^2 / 2 packets. It then
-    stays at W_max and sends the other packets. So a packet takes
+    p is the loss probability ``loss``, and one ACK acknowledges b packets. A loss comes every 1/p
+    packets and multiplies the window by d. The window grows from d W_max to W_max in
+    b (1 - d) W_max round trips, in which the flow sends b (1 - d^2) W_max^2 / 2 packets. The window
+    then stays at W_max while the flow sends the rest of the 1/p packets. So a packet takes
 
         1 / W_max + p b (1 - d)^2 W_max / 2
 
     round trips. This is the window-limited form of Padhye and others, for any d. It is least at
-    W_max = sqrt(2 / (b p)) / (1 - d). From there on the limit does not matter, and the result is 0.
+    W_max = sqrt(2 / (b p)) / (1 - d). At this W_max and above it the limit does not matter, and the
+    result is 0.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         most = np.sqrt(2.0 / (b * loss)) / (1.0 - d)

@@ -89,13 +89,13 @@ def slow_start_overflows(buffer: float, decrease: float) -> float:
     """The greatest window, packets, after a buffer overflow that ends slow start.
 
     Each ACK of slow start releases two packets. So if a window grows from w to w + n packets within
-    a round trip, n packets have to wait in the queue, which has room for ``buffer`` packets, b. In
-    the round trips before the overflow the window has grown to at most 2 b. In the next round trip
-    the buffer overflows when the window has grown by b, to at most 3 b. The sender learns of
-    the loss a round trip later. Until then its window may double. The sender then multiplies the
-    window by ``decrease``, d. So the result is 6 d b.
+    a round trip, n packets have to wait in the queue, which has room for ``buffer`` packets, b. A
+    whole round trip doubles the window. In a round trip without overflow it grows by at most b, so
+    it ends at 2 b or less. In the next round trip the buffer overflows when the window has grown by
+    b, to at most 3 b. The sender learns of the loss a round trip later. Until then its window may
+    double. The sender then multiplies the window by ``decrease``, d. So the result is 6 d b.
 
-    The result is valid only if the window does not fill the link before. ``buffer`` may be
+    This is valid only if the buffer overflows before the window fills the link. ``buffer`` may be
     infinite.
     """
     b = float(numbers("buffer", buffer, infinite=True))
@@ -288,8 +288,9 @@ def _growth(
 def _seen(delay: Floats, x: Floats, rtt: Floats) -> Floats:
     """The queueing delay in s that each flow measures: ``delay`` less its over-estimate ``x``.
 
-    If the difference is 0 or less, it is replaced by a tiny time. The backlog that follows from so
-    short a time is always too small to make Vegas reduce its window. The time is long enough that a
-    division by its square does not overflow.
+    ``x`` is the time by which the flow over-estimates baseRTT. If the difference is 0 or less, it
+    is replaced by a tiny time. The backlog that follows from so short a time is always too small to
+    make Vegas reduce its window. The time is long enough that a division by its square does not
+    overflow.
     """
     return np.maximum(delay - x, 1e-30 * (rtt + delay))

@@ -279,9 +279,9 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     - ``left``: the left side is at -``left``, or slightly to the left of it. By default the
       rectangle grows to the left until it holds a root. It stops growing at the latest where
       disturbances shrink to e^-6 or less within the longest RTT.
-    - ``top``: the rectangle reaches from -``top`` to ``top``, or slightly further. The default is
-      4 pi/R or more, where R is the shortest RTT. Beyond it, losses have little influence on the
-      roots.
+    - ``top``: the imaginary parts lie between -``top`` and ``top``, or slightly beyond. The default
+      is 4 pi/R or more, where R is the shortest RTT. Above this frequency, losses have little
+      influence on the roots.
 
     Raises ``FieldError`` unless ``left`` and ``top`` are positive.
     """
