@@ -28,8 +28,8 @@ OVERLOAD = 1.05  # load / capacity; a trace with a greater value is of another s
 class MeasurementError(FieldError):
     """Raised if ``compare`` has no trace, and ns-2 lacks a feature of the scenario.
 
-    ``lacks`` is ns-2's error. The message also advises to give a trace. In it, ``trace`` shows how:
-    ``trace=FILE``, the default, is how one gives it in Python.
+    ``lacks`` is the error that says what ns-2 lacks. The message also advises to give a trace, and
+    quotes ``trace`` to show how: by default ``trace=FILE``, as one writes it in Python.
     """
 
     def __init__(self, lacks: FieldError, trace: str = "trace=FILE") -> None:

@@ -389,9 +389,10 @@ class Shown(Checked):
 
 
 def keep_texts(settled: Checked, given: Checked) -> None:
-    """Let the ``repr`` of ``settled`` show numbers as the texts of ``given`` from which they come.
+    """Let the ``repr`` of ``settled`` show converted numbers as the texts that a user wrote.
 
-    ``given`` is the same part of a scenario before its texts became numbers.
+    ``settled`` is a part of a scenario in which texts such as ``"1 BDP"`` were converted to
+    numbers. ``given`` is the same part before this, so it has the texts.
     """
     texts = {}
     for name in _fields(cast("Any", type(given))):

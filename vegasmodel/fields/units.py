@@ -390,12 +390,14 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
 
 
 def _readable_for_pint(text: str) -> bool:
-    """Whether pint reads the text as people do.
+    """Whether the library pint reads a quantity such as ``"2 * 10 ms"`` as people do.
 
-    It must consist of numbers, names of units, and the operators ``+ - * /`` and parentheses.
-    After the first number, a number or a parenthesis must follow an operator; the 1 of ``"50 1/s"``
-    need not. Otherwise pint would multiply, and leave out signs that it does not know: it reads
-    ``"1:30 min"`` as 30 minutes, and ``"5 < 6"`` as 30.
+    pint leaves out signs that it does not know, and multiplies what stands side by side. So it
+    reads ``"1:30 min"`` as 30 minutes, and ``"5 < 6"`` as 30. Therefore two conditions must hold:
+
+    - The text consists of numbers, names of units, the operators ``+ - * /`` and parentheses only.
+    - Each number and each ``(`` is the first part of the text, or follows an operator. The 1 of
+      ``"50 1/s"`` is an exception.
     """
     before = ""
     for part in _PARTS.finditer(text):

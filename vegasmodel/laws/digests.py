@@ -39,8 +39,9 @@ def of(*values: Any) -> str:
 
 
 def _told(value: Any, seen: list[FunctionType]) -> str:
-    """A text on a value, to be hashed: equal in every process, and different for another value.
+    """A text that describes a value, for ``of`` to hash.
 
+    Equal values have the same text in every process; different values have different texts.
     ``seen`` has the functions that the text contains so far. Each is described once only.
     """
     value = getattr(value, "py_func", value)  # the Python function of one that Numba has compiled
@@ -65,7 +66,7 @@ def _told(value: Any, seen: list[FunctionType]) -> str:
 
 
 def _code(code: CodeType, doc: str | None, seen: list[FunctionType]) -> str:
-    """A text on a function's code, to be hashed; it leaves out the docstring ``doc``."""
+    """A text that describes a function's code without its docstring ``doc``, for ``of`` to hash."""
     constants = code.co_consts[1:] if doc and code.co_consts[0] == doc else code.co_consts
     parts = (code.co_code, code.co_exceptiontable, code.co_names, code.co_freevars, constants)
     return _told(parts, seen)

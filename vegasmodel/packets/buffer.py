@@ -155,7 +155,8 @@ def _overflowed(longest: NDArray[np.bool_], drops: Floats, packets: Floats) -> b
 def loss_of(trace: Trace, losses: int) -> Estimate | None:
     """The probability that a packet is lost at random, if ``losses`` packets were lost in this way.
 
-    The range extends two standard deviations to either side, as for independent losses.
+    The range of the estimate extends two standard deviations to either side of the value, as for
+    independent losses.
     """
     delivered = packets_in_all(trace)
     packets = 0.0 if delivered is None else float(np.nansum(delivered))

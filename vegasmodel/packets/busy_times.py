@@ -37,9 +37,9 @@ HALF = 0.5  # a host stalled if fewer than this part of the link's packets left 
 def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:
     """The throughput of all flows together, pkt/s, and whether it is known.
 
-    Both arrays have a value for each interval of the trace. Flows are left out if the trace tells
-    their throughput in no interval. The sum is known in an interval if the throughputs of all other
-    flows are. The result is ``None`` if the sum is known in no interval.
+    Both arrays have a value for each interval of the trace. A flow is left out of the sum if the
+    trace tells its throughput in no interval. In an interval the sum is known if the throughput of
+    each flow in the sum is known. The result is ``None`` if the sum is known in no interval.
     """
     delivered = trace.known("throughput")
     if delivered is None:
@@ -50,14 +50,14 @@ def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:
 
 
 def carried(trace: Trace, waits: Floats, capacity: float) -> Floats:
-    """``waits``, with NaN in place of delays that cannot be those of a queue at the link.
+    """Replace delays that no queue at the link can have caused by NaN; return the result.
 
     ``waits`` has the delays beyond the RTT without queueing, s: [time, flow]. While a packet waits
     in the queue, the link sends ``capacity`` packets per second, and these are delivered during the
-    wait. If less than half as many are delivered, the delay is not that of a queue: a host or a
-    radio link stalled. All packets that it held back arrive at once after the stall. So that they
-    do not count as sent during the wait, the deliveries of each interval are limited to what the
-    link can send in it.
+    wait. If less than half as many are delivered, no queue caused the delay: a host or a radio link
+    stalled. All packets that it held back arrive at once after the stall. They must not count as
+    sent during the wait. So the deliveries of each interval are limited to what the link can send
+    in this interval.
     """
     known = delivered_by_all(trace)
     if known is None:
@@ -123,16 +123,17 @@ def tells_recoveries(trace: Trace, flows: Collection[str]) -> bool:
 def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
     """Whether a flow may lack a packet that was lost, in each interval of the trace: [time].
 
-    While a flow lacks a packet, its ACK number stands still; then it leaps. So throughputs are too
-    low, then too high. There is such a time around each retransmission:
+    While a flow lacks a packet, its ACK number stands still. When the packet has arrived, the ACK
+    number leaps. So the throughput seen in ACKs is too low at first, and then too high. The flow is
+    taken to lack a packet for a time around each retransmission:
 
-    - It begins after the last delivery before the retransmission, but at most ``PAUSE`` seconds
-      before the retransmission.
-    - It lasts up to the flow's next RTT. If no RTT follows, it lasts up to the flow's last
+    - This time begins after the last delivery before the retransmission, but at most ``PAUSE``
+      seconds before the retransmission.
+    - It lasts up to the flow's next RTT sample. If none follows, it lasts up to the flow's last
       delivery.
-    - The next RTT may be late only because the flow has nothing to send after the recovery. This is
-      assumed if the RTT comes more than ``PAUSE`` seconds after the delivery before it, and nothing
-      is sent again after this delivery. The time then lasts up to this delivery.
+    - The next RTT sample may be late only because the flow has nothing to send after the recovery.
+      This is assumed if the sample comes more than ``PAUSE`` seconds after the last delivery before
+      it, and nothing is sent again after that delivery. The time then lasts up to that delivery.
 
     ``waits`` has queueing delays, which are known where RTTs are: [time, flow]. Flows without any
     RTT are left out.

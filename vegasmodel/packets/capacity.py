@@ -150,8 +150,8 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
 
     The result is only a lower bound (``_at_least``) in two cases:
 
-    - RTTs show that packets wait, but for too short times.
-    - The throughput at these times is less than usual. Then RTTs vary for another reason than a
+    - In the times in which RTTs surely show waiting packets, the link sends too few packets.
+    - The throughput in these times is less than usual. Then RTTs vary for another reason than a
       queue, as on a radio link.
 
     RTTs do not tell when packets wait if they do not follow the queue (``follows_the_queue``), or

@@ -120,9 +120,10 @@ def _estimates(
 def _of_one_way(trace: Trace, draft: Scenario) -> Estimate | None:
     """The capacity of the only link if flows send in both directions; ``None`` if it is not known.
 
-    The throughputs of all flows then add up to what the link carries in both directions, so only
-    the packets sent into the link count. If packets differ in size, it is not known which of them
-    these are. ``draft`` is the file's scenario.
+    The throughputs of all flows then add up to what the link carries in both directions. So they
+    are not used, but the packets that the trace shows sent into the link. If packets differ in
+    size, the sizes of these packets are not known, and neither is the capacity. ``draft`` is the
+    file's scenario.
     """
     sizes = {draft.size_of(member.flow) for member in draft.members}
     if sizes != {draft.packet_size}:
@@ -329,11 +330,13 @@ def _rtt(g: int, names: list[str], known: Estimates) -> Filled:
 def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[Filled]:
     """Estimates of alpha and, if ``both`` is set, of beta for ``[[flow]]`` table number ``g``.
 
-    ``found`` are the measured backlogs of the flows that have these thresholds. Vegas keeps its
-    window constant while the backlog is at least alpha and at most beta. If one value agrees with
-    all backlogs, it is the estimate of both alpha and beta. Otherwise alpha is the smallest
-    backlog, and beta the largest. Some TCP implementations compare only the whole number of packets
-    in the backlog with the thresholds; then the backlogs are rounded in the same way.
+    ``found`` are the measured backlogs of the flows that have these thresholds: the flows of this
+    table, or of several tables if a host has one alpha and one beta for all its flows, as in Linux.
+    Vegas keeps its window constant while the backlog is at least alpha and at most beta. If one
+    value agrees with all backlogs, it is the estimate of both alpha and beta. Otherwise alpha is
+    the smallest backlog, and beta the largest. Some TCP implementations compare only the whole
+    number of packets in the backlog with the thresholds; then the backlogs are rounded in the same
+    way.
 
     If the trace has no backlogs, the result says that alpha has its default.
     """

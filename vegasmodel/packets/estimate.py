@@ -168,13 +168,14 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
     the queueing delay, which is the same for all flows.  So the difference between the RTTs of two
     flows at the same time is the difference between their d_i.
 
-    If a flow never meets an empty queue, its smallest RTT (``bases``) is longer than d_i.  For the
-    flow that met the shortest queue, the smallest RTT is taken as d_i.  The d_i of another flow is
-    this d_i plus the median difference between the RTTs of the two flows.
+    If a flow never meets an empty queue, its smallest RTT (``bases``) is longer than d_i.  Let flow
+    k be the one that met the shortest queue.  Its smallest RTT is taken as d_k.  For any other flow
+    i, d_k plus the median difference between the RTTs of the flows i and k is an estimate of d_i.
 
-    Such a d_i replaces the flow's smallest RTT only if it is clearly shorter: by more than ``near``
-    seconds, and by more than half the distance between the quartiles of the differences. A smaller
-    gap means little, because two flows in one burst may meet queues that differ by a packet or two.
+    This estimate replaces the smallest RTT of flow i only if it is clearly shorter: by more than
+    ``near`` seconds, and by more than half the distance between the quartiles of the differences.
+    A smaller gap means little, because two flows in one burst may meet queues that differ by a
+    packet or two.
     """
     least_rtt = trace.known("rtt_min")
     rtt = trace.known("rtt") if least_rtt is None else least_rtt
@@ -275,8 +276,8 @@ def _alphas(
 
     The window of a Vegas source at rest varies by about two packets to either side
     (``engines/fluid/late_decisions.py``).  If the lower and the upper quartile of the backlog
-    differ by more than ``MOST_VARIED``, the text ``how`` doubts that the source is one.  The source
-    may be one all the same, if loss-based flows fill the queue and empty it again.
+    differ by more than ``MOST_VARIED``, the source may not be Vegas, and the text ``how`` says so.
+    But it may still be Vegas, if loss-based flows fill the queue and empty it again.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:
