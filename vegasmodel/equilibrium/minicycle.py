@@ -231,7 +231,7 @@ def _inputs(
     n_reno: npt.ArrayLike = 1,
     response: npt.ArrayLike = 0.0,
 ) -> list[Floats]:
-    """Check these arguments of ``solve``; returns them in this order, as arrays of one shape."""
+    """Check arguments of ``solve``; returns them in the order given, as arrays of one shape."""
     beta = alpha if beta is None else beta
     arrays = np.broadcast_arrays(
         positive("capacity", capacity),

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @functools.cache
 def _fields(cls: type[Any]) -> Mapping[str, dataclasses.Field[Any]]:
-    """The fields of a dataclass by their names; ``dataclasses.fields`` makes its list each time."""
+    """The fields of a dataclass by their names, found only once for each dataclass."""
     return {field.name: field for field in dataclasses.fields(cls)}
 
 

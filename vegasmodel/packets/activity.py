@@ -65,7 +65,7 @@ def ends_early(trace: Trace) -> dict[str, float]:
 
     A flow ends before the trace if the time from its last packet to the end of the trace is longer
     than a second (``SAME_TIME``), and longer than every pause between its packets. A flow is left
-    out if the trace does not tell its throughput or its last packet.
+    out if the trace does not tell its last packet, or its throughput in every interval.
 
     In a trace of the kernel's counters the time of the last packet may be much too late: samples go
     on while a connection is open, even if it sends nothing. So if the trace counts retransmissions,

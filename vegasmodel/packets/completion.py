@@ -249,10 +249,10 @@ def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float | N
 
 
 def _delivered(trace: Trace, order: Sequence[int], draft: Scenario) -> tuple[Floats, Floats]:
-    """The number of packets that each flow delivers, and their size by ``packet_size``: [flow].
+    """Each flow's delivered packets, and their size divided by ``packet_size``: two arrays [flow].
 
-    The numbers are 0 where the trace does not tell them. For each flow of the scenario, ``order``
-    has its index in the trace.
+    The numbers of packets are 0 where the trace does not tell them. For each flow of the scenario,
+    ``order`` has its index in the trace.
     """
     sizes = np.array([draft.size_of(member.flow) for member in draft.members], dtype=float)
     packets = packets_in_all(trace)

@@ -63,15 +63,15 @@ def estimate(
     - ``base_rtt`` is the flow's smallest RTT in the trace.  A Vegas source does not know ``rtt``
       and uses its own smallest RTT instead.
     - ``alpha`` is the backlog that the flow keeps in the second half of its life, in packets.
-    - ``loss`` is the part of all packets that was lost.  It is estimated only if most of them were
-      lost while the queue was not full, as RTTs (``full_queue``) or lengths of the queue show.
+    - ``loss`` is the part of all packets that was lost.  It is estimated only if at most of the
+      losses the queue was not full, as RTTs (``full_queue``) or lengths of the queue show.
 
     The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  For the flows that
     ``over_base`` names, it is W (RTT - baseRTT) / baseRTT, as in the Vegas of Linux.  By default
     ``over_base`` has all flows if the trace's engine is ``linux``, and none otherwise.
 
-    If the bottleneck's capacity is known, ``capacity_pps`` is it, in pkt/s.  It is then used where
-    a delay is converted to packets.
+    ``capacity_pps`` is the bottleneck's capacity in pkt/s, if it is known.  It is then used, in
+    place of an estimate, where a delay is converted to packets.
 
     Flows whose RTTs the trace cannot tell apart have one and the same ``rtt`` (``_as_one``).
 

@@ -38,7 +38,7 @@ class _Loss(NamedTuple):
     """What happened from one loss of a flow to the next one.
 
     - ``top``: the largest queueing delay, s.
-    - ``last``: the queueing delay last measured before the loss, s.
+    - ``last``: the last queueing delay measured before the next loss, s.
     - ``rank``: the part of all delays of the flow, from 0 to 1, that are shorter than ``last``.
     - ``full``: the queueing delay, s, that the flow seldom exceeds.
     - ``seconds``: the time between the two losses, s.

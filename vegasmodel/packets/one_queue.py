@@ -29,7 +29,8 @@ def apart(trace: Trace, idle: Collection[str]) -> str:
     Two flows do not share a queue if the RTTs of both vary by several packets, but hardly
     correlate. Flows with little to send (``idle``) are left out. Of the others, only the first
     ``MOST_FLOWS`` are compared. The text is empty for traces that are not captures, because their
-    RTTs may contain the waits of delayed ACKs.
+    RTTs may contain the waits of delayed ACKs. It is also empty if the trace's intervals are too
+    long for RTTs to follow the queue (``follows_the_queue``).
     """
     rtt, known = trace.known("rtt"), delivered_by_all(trace)
     capture = "none across retransmissions" in trace.provenance.get("rtt", "")

@@ -49,7 +49,8 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     window or delayed ACKs cause. If a round trip has too many packets for ``MOST_SINGLE`` events
     (``is_coarse``), the first limit is ``CONTENDED``. If access links are slow, a window may become
     much larger than what the links and their buffers hold, because its packets wait at the access
-    link. The limit is then lower (``ENDLESS``), so that there is memory for all packets.
+    link. So that there is memory for all packets, the first limit is then at most ``ENDLESS``, or
+    ``SINGLE`` times the number of packets that the path and the buffer hold if that is more.
 
     The second limit holds far from losses: in congestion avoidance without missing packets, while
     more than half of the buffer is free. (As the buffer fills, the limit rises to the first one, as

@@ -81,7 +81,7 @@ def _lost_below(f: Sender, holes: Floats) -> float:
 
 @jit
 def count_flight(f: Sender, holes: Floats) -> None:
-    """Count the packets that ns-2's CUBIC takes to be in flight, and store them in ``pipe``.
+    """Count the packets that ns-2's CUBIC takes to be in flight, and store the number in ``pipe``.
 
     These are all unacknowledged packets except two kinds: those that SACK has reported as arrived,
     and lost packets that were not sent again (``packets_in_flight`` in scoreboard1.h). For other
