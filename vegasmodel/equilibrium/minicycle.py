@@ -389,10 +389,10 @@ def hypotheses(
     packet. A second cycle is possible only if in the first one Vegas grows and loses packets at
     every overflow. Suppose that one of these overflows does not cut Vegas's window. The window
     grows on, and the backlog may reach alpha before the next overflow. From then on Vegas loses no
-    packet. The backlog can reach alpha in time only if alpha is small enough. So "one-cycle" does
-    not hold if the following is true: when the queue is B + 1 packets and each Vegas flow has a
-    backlog of alpha, the sum of the Vegas windows is less than mu T + B + 1, the sum of all windows
-    at an overflow.
+    packet. The backlog can reach alpha in time only if alpha is small enough. The test is this: let
+    the queue be B + 1 packets, and each Vegas flow's backlog alpha. Let V be the sum of the Vegas
+    windows then. At an overflow all windows add up to mu T + B + 1. So a second cycle is possible,
+    and "one-cycle" does not hold, if V is less than this.
 
     All hypotheses are tested for one set of arguments. ``max_window`` is in packets; the other
     arguments and the errors are those of `solve`.

@@ -61,8 +61,8 @@ def to_prediction(
       ``extra["base_rtt"]`` says which of the two it is.
     - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
       retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.  If
-      the trace does not record sent packets, their number is taken to be that of the delivered plus
-      that of the dropped or retransmitted packets.
+      the trace does not record sent packets, their number is taken to be the sum of the delivered
+      packets and the dropped or retransmitted packets.
     - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
       ``duration``.
 

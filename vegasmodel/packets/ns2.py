@@ -87,8 +87,8 @@ def run(
     - ``throughput_runs`` [runs, flows]: the throughputs in each run;
     - ``queue_runs`` [runs, links]: the mean numbers of waiting packets in each run;
     - ``drops_links`` [links]: the mean number of packets dropped;
-    - ``busy_links`` [links]: the part of the time in which each link transmits forward; beside the
-      delivered data it transmits retransmissions and the ACKs of reverse flows;
+    - ``busy_links`` [links]: the part of the time in which each link transmits in the forward
+      direction, retransmissions and the ACKs of reverse flows included;
     - ``time`` [samples], ``window`` [samples, flows] and ``queue`` [samples, links]: samples from
       the first run.
 
