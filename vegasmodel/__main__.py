@@ -13,8 +13,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: os._exit(128 + number))
-    # When NumPy is imported, OpenBLAS starts a thread for each core, and each thread first waits in
-    # a busy loop.  Our matrices have a few rows, for which one thread is faster.
+    # When NumPy is imported, OpenBLAS starts a thread for each core. Until a thread gets work, it
+    # waits in a busy loop, which costs CPU time. The matrices of this package have only a few rows,
+    # and for such small matrices one thread is faster. So OpenBLAS gets one thread, unless the user
+    # has set another number.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from vegasmodel.command_line.commands import main as command
 

@@ -31,9 +31,10 @@ from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "plain"]
 
-# The comments that ``new`` writes into a scenario file, by the place of the key to which each
-# belongs. A place has three parts: the kind of table ("link", "flow", or "" for the top of the
-# file), the number of the table, and the name of the key.
+# The type of a dictionary with the comments that the command ``new`` writes into a scenario file.
+# Each comment stands behind a line that sets a key. The dictionary has the comment under the place
+# of this line: the kind of table ("link", "flow", or "" for the top of the file), the number of the
+# table, and the name of the key.
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
@@ -43,8 +44,8 @@ TOO_SHORT = "a guess: the trace's RTT is too short for this link"
 AT_RECEIVER = "; a capture at the receiver shows only a part of it"
 HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
-# A trace does not show the right values of the following keys. So this file does not set them, and
-# their defaults apply. Check whether these defaults are right for your network:
+# A trace does not show the right values of the keys below. So this file does not set these keys,
+# and each has its default value. Check whether the defaults are right for your network.
 """
 UNTOLD = {  # keys whose defaults are guesses
     "variant": """\
@@ -53,12 +54,12 @@ UNTOLD = {  # keys whose defaults are guesses
 """,
     "queue": """\
 # - queue, under [[link]]: the queue discipline. The default is drop-tail. If your link has RED,
-#   correct the key buffer, too. Its estimate is too small, because RED drops packets before the
-#   buffer is full.
+#   correct the key buffer, too. Its value in this file is then too small, because RED drops packets
+#   before the buffer is full.
 """,
     "delayed_ack": """\
-# - delayed_ack, under each [[flow]]: by default the receiver sends an ACK for every packet. Most
-#   real receivers delay their ACKs; for these write delayed_ack = true.
+# - delayed_ack, under each [[flow]]: by default the receiver sends an ACK for every packet. But
+#   most real receivers delay their ACKs. For such a receiver write delayed_ack = true.
 """,
     "send_jitter": """\
 # - send_jitter, under each [[flow]]: by default the sender waits for a random time before it sends

@@ -43,14 +43,15 @@ CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not d
 WIDTH = 6  # greatest number of partial sums of a chunk
 LIMIT = 220  # most passes; in the worst case many of them only halve the range of exponents
 ROUGH_LIMIT = 60
-# `find_gap` computes the gap g of the docstring above by iteration, in two stages: a rough stage in
-# float64, and a last stage with twice as many digits. A stage ends after a step that changes g by
-# at most a certain fraction of g. The rough stage also ends after ROUGH_LIMIT steps. The fraction
-# depends on the method of the step. So each stage has a pair of fractions: ROUGH_STEP for the rough
-# stage, LAST_STEP for the last. The first of a pair applies after a step by `newton` or `one_pole`.
-# These converge quadratically: the relative error of g after the step is about the square of the
-# fraction. The second applies after a step by `two_poles`. This method converges cubically: the
-# relative error is about the cube of the fraction, so the fraction may be larger.
+# `find_gap` finds the gap g (see the docstring above) by iteration, in two stages. The rough stage
+# computes in float64, the last stage with twice as many digits. A stage ends after a step that
+# changes g by at most a certain fraction of g: ROUGH_STEP in the rough stage, LAST_STEP in the last
+# stage. (The rough stage also ends after ROUGH_LIMIT steps.) ROUGH_STEP and LAST_STEP are pairs of
+# fractions, because the fraction depends on the method of the step:
+# - The first fraction is for steps by `newton` and `one_pole`. These methods converge
+#   quadratically: the relative error of g after the step is about the square of the fraction.
+# - The second fraction is for steps by `two_poles`. This method converges cubically: the relative
+#   error of g after the step is about the cube of the fraction. So the fraction may be larger.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
 UNIT = 2.0**-53
@@ -448,13 +449,14 @@ def first_gap(
     if linux:
         g = max(least, reach - top)
     else:
-        # The iteration starts at a lower bound of the gap G. G solves pole/G + R(G) = c, where c
-        # is the capacity. ``pole`` is the sum of alpha over the flows with the largest
-        # over-estimate, ``top``. R(G) is the sum of alpha/(G + top - x) over the other flows, where
-        # x is a flow's over-estimate. Let ``others`` be the sum of their alphas, and ``mean`` the
-        # mean of top - x, weighted by alpha. By Jensen's inequality R(G) >= others/(G + mean). So
-        # pole/G + others/(G + mean) <= c. The left side falls as G grows. So G is at least the root
-        # g of pole/g + others/(g + mean) = c. The iteration starts at this root.
+        # The gap G solves pole/G + R(G) = c, where c is the capacity. Let x be a flow's
+        # over-estimate, and ``top`` the largest x. ``pole`` is the sum of alpha over the flows with
+        # x = top. R(G) is the sum of alpha/(G + top - x) over the other flows. The iteration starts
+        # at a lower bound of G, which is found as follows. For the other flows let ``others`` be
+        # the sum of alpha, and ``mean`` the mean of top - x, weighted by alpha. By Jensen's
+        # inequality R(G) >= others/(G + mean). So pole/G + others/(G + mean) <= c. The left side
+        # falls as G grows. So G is at least the root g of pole/g + others/(g + mean) = c. This root
+        # is the lower bound.
         least, others = pole / c, total - pole
         g = least
         if others > 0.0:
@@ -494,13 +496,14 @@ def advance(
         order = 0
     size = abs(move)
     if exact and size <= LAST_STEP[order] * g:
-        # This tests whether all digits of the gap g are valid. ``doubt`` estimates the rounding
-        # error of the sum of all rates, in packets per second. UNIT is the relative rounding error
-        # of float64, so UNIT^2 is that of two floats per number. If g grows by dg, the sum of the
-        # rates falls by (head/g + slope) dg. The first term is for the flows with the largest
-        # over-estimate: their rates add up to ``head`` and are proportional to 1/g. The second term
-        # is for the other flows. So the rounding error makes g uncertain by doubt/(head/g + slope).
-        # If this is more than UNIT g, some digits of g as a float64 are wrong.
+        # Are all digits of the gap g valid? ``doubt`` estimates the rounding error of the sum of
+        # all rates, in packets per second. (UNIT is the relative rounding error of float64. With
+        # two floats per number it is UNIT^2.) If g grows by dg, the sum of the rates falls by
+        # (head/g + slope) dg. The term head/g is for the flows with the largest over-estimate:
+        # their rates add up to ``head``, and are proportional to 1/g. The term ``slope`` is for the
+        # other flows. So the rounding error of the sum makes g uncertain by
+        # doubt/(head/g + slope). If this uncertainty is more than UNIT g, not all digits of g are
+        # valid in float64.
         doubt = (8.0 + min(n, CHUNK)) * UNIT * UNIT * c
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED

@@ -30,14 +30,14 @@ def remember(f: Source) -> float:
 
 # After a loss CUBIC's window is the larger of two functions of time (RFC 9438). The time t counts
 # from the end of the recovery. W_epoch is the window at t = 0.
-# The cubic function is C (t - K)^3 + W_max (equations (1) and (2)). W_max is the window at the
-# loss, or less after fast convergence (`remember`). With K = cbrt((W_max - W_epoch)/C) the function
-# is W_epoch at t = 0, and W_max at t = K.
-# The second function estimates the window of a Reno flow (section 4.3). It also begins at W_epoch.
-# By RFC 9438 it grows by ALPHA = 0.53 packets per RTT up to the window at the loss, then by 1. In
-# Linux it always grows by 0.53 packets per RTT, and in ns-2 always by 0.35. The field
-# ``reno_windows`` of a TCP implementation (``stacks/``) is the number of RTTs in which the second
-# function grows by one packet.
+# - The cubic function is C (t - K)^3 + W_max (equations (1) and (2)), where
+#   K = cbrt((W_max - W_epoch)/C). So it is W_epoch at t = 0, and W_max at t = K. W_max is the
+#   window just before the loss, or a smaller value after fast convergence (`remember`).
+# - The second function estimates the window of a Reno flow (section 4.3). It is also W_epoch at
+#   t = 0. By RFC 9438 it grows by ALPHA = 0.53 packets per RTT until it reaches the window before
+#   the loss, and then by 1 packet per RTT. In Linux it always grows by 0.53 packets per RTT, and in
+#   ns-2 always by 0.35. It grows by one packet in ``Stack.reno_windows`` RTTs, where a ``Stack``
+#   describes a TCP implementation (``stacks/``).
 def _at_loss(f: Source) -> float:
     """The window at the last loss, before the cut."""
     highest = abs(f.memory)

@@ -55,7 +55,7 @@ class Source(NamedTuple):
     round_trips: float = 0.0  # since its last loss (since its start, if there was none)
 
 
-# If a function of a law returns a number whose magnitude is larger than this, the number counts as
+# If a function of a law returns a number whose magnitude is larger than ``LARGEST_ANSWER``, this is
 # an error. Windows are never so large: even a link of 1 Tbit/s with an RTT of 1 s holds only about
 # 1e8 packets.
 LARGEST_ANSWER = 1e9
@@ -86,11 +86,13 @@ class Law:
     decrease: float = 0.5  # factor on the window at a loss; Vegas has ``Stack.decrease`` instead
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
     remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
-    # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance. With
-    # "drift" each ACK adds drift/W packets to W, where `drift` is the law's function. With
-    # "one a window" W grows by one packet per W ACKs, as in Reno: each ACK adds 1/W packets. (A
-    # Linux sender instead counts W ACKs, and then adds a whole packet.) With "thresholds" the
-    # sender compares the backlog with alpha and beta once per round trip, as Vegas does.
+    # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance:
+    # - "drift": each ACK adds drift/W packets to W. Here drift is the result of the law's function
+    #   ``drift``.
+    # - "one a window": W grows by one packet per W ACKs, as in Reno. Each ACK adds 1/W packets, but
+    #   in Linux the sender counts W ACKs, and then adds a whole packet.
+    # - "thresholds": once per round trip the sender compares the backlog with alpha and beta, as
+    #   Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"
     once_a_round: bool = False  # it decides once per round trip, by what it measured in this time
@@ -99,11 +101,11 @@ class Law:
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
     is_cubic: bool = False  # with ``Stack.bictcp``, ``rounds`` runs the kernel's CUBIC instead
-    # A function that returns a function. Only CUBIC has it, and only the simulator ``fluid`` calls
-    # it. The CUBIC of Linux, which ns-2 has, too, lets the window grow differently from RFC 9438.
-    # If a flow runs this CUBIC (``Stack.bictcp``), the returned function is used in place of
-    # ``drift``. The arguments are the fields ``reno_windows`` and ``whole_window`` of ``Stack``,
-    # and whether the RTTs of all flows are equal.
+    # ``kernel_drift`` is set for CUBIC only. The CUBIC of Linux, which ns-2 also contains, lets the
+    # window grow differently from RFC 9438. If a flow runs this CUBIC (``Stack.bictcp``), the
+    # simulator ``fluid`` calls ``kernel_drift``. The result is a function, which ``fluid`` then
+    # uses in place of ``drift``. The arguments of ``kernel_drift`` are the fields ``reno_windows``
+    # and ``whole_window`` of ``Stack``, and whether the RTTs of all flows are equal.
     kernel_drift: Callable[[float, bool, bool], Rule] | None = None
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None

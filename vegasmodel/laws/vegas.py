@@ -20,10 +20,10 @@ LEAST = 2.0  # packets, the least window after a reduction
 SUMMED_SINGLY = 32.0  # greatest number of ACKs whose increments are added one by one
 
 
-# Vegas's rule for its window W (Boutremans and Le Boudec, equation (1)): W grows by one packet per
-# RTT while Diff < alpha, and shrinks by one packet per RTT while Diff > beta. Otherwise W does not
-# change. Diff is Vegas's estimate of its backlog, the number of its own packets in the queue:
-# Diff = W (RTT - baseRTT)/RTT. Linux divides by baseRTT, not by RTT.
+# Vegas's rule for its window W (Boutremans and Le Boudec, equation (1)) is: W grows by one packet
+# per RTT while Diff < alpha, and shrinks by one packet per RTT while Diff > beta. Otherwise W does
+# not change. Diff = W (RTT - baseRTT)/RTT is Vegas's estimate of its backlog, the number of its own
+# packets in the queue. (Linux divides by baseRTT, not by RTT.)
 def drift(f: Source) -> float:
     """Change of the window in congestion avoidance, in packets per round trip: 1, 0 or -1.
 
@@ -170,9 +170,9 @@ def decide_whole(f: Window, acked: float) -> None:
         if f.cwnd >= f.ssthresh:
             count_acked(f, packets, acked)
         return
-    # Linux rounds each RTT down to whole microseconds and adds 1 us, so that no RTT is 0. This
-    # matters: in the steady state the backlog is often nearly a whole number, and then the rounding
-    # of the RTTs decides on which side of a threshold the backlog is.
+    # Linux rounds each RTT down to whole microseconds and adds 1 us, so that no RTT is 0. We do the
+    # same, because in the steady state the backlog is often nearly a whole number. Then the
+    # rounding of the RTTs decides whether the backlog is above or below a threshold.
     rtt, base = np.floor(f.rtt_min * 1e6 + SLACK) + 1.0, np.floor(f.base * 1e6 + SLACK) + 1.0
     diff = np.floor(packets * (rtt - base) / base)
     if f.cwnd < f.ssthresh:

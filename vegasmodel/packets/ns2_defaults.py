@@ -52,16 +52,16 @@ _PAPERS = (
 )
 
 # ``UNSPACED`` sets the parameter wait_ of ns-2's RED to false. RED computes a probability p from
-# its average queue. If wait_ is true, as by default, a random drop comes 1/p to 2/p packets after
-# the drop before. If wait_ is false, it comes at most 1/p packets after the drop before, and RED
-# may drop two packets in a row, as in the RED that Floyd and Jacobson published in 1993.
+# its average queue. If wait_ is true, the default of ns-2, there are 1/p to 2/p packets from one
+# random drop to the next. If wait_ is false, there are at most 1/p packets, and RED may drop two
+# packets in a row. The RED that Floyd and Jacobson published in 1993 behaves as with wait_ false.
 UNSPACED = Setting(
     "Queue/RED", "wait_", "false", "drops by p/(1 - count p) from the first packet on"
 )
 
-# Each set in ``SETS`` lists parameters of ns-2 that get other values than ns-2's defaults. The set
-# "2.35" is empty: all parameters keep the defaults of ns-2 2.35. With these defaults, a data packet
-# of a loss-based flow has packetSize_ bytes plus 40 bytes of headers, and its connection begins
-# with a SYN. A data packet of ns-2's Vegas has only packetSize_ bytes, and its connection has no
-# SYN.
+# Each set in ``SETS`` lists the parameters to which vegasmodel gives other values than the defaults
+# of ns-2 2.35. The set "papers" lists the older defaults above. The set "2.35" is empty, so all
+# parameters keep their defaults. With these, a data packet of a loss-based flow has packetSize_
+# bytes plus 40 bytes of headers, and the connection of such a flow begins with a SYN. A data packet
+# of ns-2's Vegas has only packetSize_ bytes, and a Vegas connection has no SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -29,8 +29,8 @@ __all__ = ["read_parquet", "scenario_of"]
 BATCH = 1_000_000  # values read at a time
 # ``LIMITS`` bounds the memory that pyarrow allocates for the metadata of a Parquet file. A
 # malicious file of a few bytes can claim that its metadata has a list of a million entries. Without
-# limits, pyarrow would allocate memory for all entries, and only then notice that the file is too
-# short.
+# limits, pyarrow would allocate memory for all these entries before it notices that the file is too
+# short to contain them.
 LIMITS = {"thrift_container_size_limit": 10_000, "thrift_string_size_limit": 4 * MAX_METADATA}
 
 

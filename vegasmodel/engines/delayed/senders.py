@@ -117,12 +117,12 @@ def move(p: Flows, y: Senders, i: int, acks: float, g0: float, g1: float, tossed
     W, cap, floor = y.window[i], p.max_window[i], p.min_window[i]
     # `tossed` is the expected number of drops by random loss and RED that the sender detects in
     # this step. In TCP one drop multiplies the window W by `decrease`. In slow start this model
-    # adds up `tossed`, and multiplies W by `decrease` when the sum reaches 1. Slow start then ends.
-    # Outside slow start the drops reduce W smoothly, by the factor exp(-(1 - decrease) tossed)
-    # (Misra, Gong and Towsley 2000). ACKs change W in the same step, but the code computes the two
-    # changes one after the other. To keep the error small, it makes the change by drops in two
-    # halves, one before the change by ACKs and one after it (Strang splitting). Each half
-    # multiplies W by `yields`, the square root of the exponential factor.
+    # adds up `tossed` over the steps. When the sum reaches 1, W is multiplied by `decrease` once,
+    # and slow start ends. Outside slow start the drops reduce W smoothly: in each step W is
+    # multiplied by exp(-(1 - decrease) tossed) (Misra, Gong and Towsley 2000). ACKs change W in the
+    # same step, but the code computes one change after the other. To keep the error small, it makes
+    # one half of the change by drops before the change by ACKs, and the other half after it (Strang
+    # splitting). Each half multiplies W by `yields`, the square root of the factor above.
     yields = np.exp(-0.5 * (1.0 - p.decrease[i]) * tossed)
     if y.in_slow_start[i]:
         y.expected[i] += tossed

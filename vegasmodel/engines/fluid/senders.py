@@ -48,13 +48,16 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     flows = np.zeros(len(scenario.members), FLOW)
     smooth = papers_only(scenario)
-    # Some senders, such as ns-2's Vegas, decide once per round trip, by the mean queueing delay in
-    # this round trip. If `samples_train` is False, the simulator takes the mean over the whole
-    # round trip. If it is True, the mean is over the time in which the sender's packets pass the
-    # queue. This is better if all RTTs are equal, because the packets of a sender then stay
-    # together as a train. But it needs short steps of time, which the simulator makes only while
-    # the buffer is nearly full. If all flows are delay-based, the buffer seldom fills (`fills` is
-    # False). So `samples_train` is True only if all RTTs are equal and some flow is loss-based. In
+    # Once per round trip ns-2's Vegas decides how to change its window. It uses the mean queueing
+    # delay that its packets met in this round trip. The simulator computes this mean in one of two
+    # ways:
+    # - If `samples_train` is False, it takes the mean over the whole round trip.
+    # - If `samples_train` is True, it takes the mean over the time in which the sender's packets
+    #   pass the queue. This is better if all RTTs are equal, because the packets of a sender then
+    #   stay together as a train. But it needs short time steps. The simulator makes short steps
+    #   only while the buffer is nearly full, and the buffer seldom fills if all flows are
+    #   delay-based (`fills` is False).
+    # So `samples_train` is True only if all RTTs are equal and some flow is loss-based. In
     # addition, windows must be whole packets (`smooth` is False).
     fills = not all(group.delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]

@@ -16,8 +16,9 @@ from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.scenario.placement import access_ratio
 
 ENDS = SENDER, RECEIVER = "sender", "receiver"  # in place of a direction in the key of a queue
-# an access link needs no queue if it is this many times as fast as the slowest link of the path,
-# without and with random waits of the sender
+# An access link needs no queue if it is at least ``STEADY`` times as fast as the slowest link on
+# the flow's path. If the sender waits for random times before it sends, the access link must be at
+# least ``RANDOM`` times as fast.
 STEADY, RANDOM = 2.0, 10.0
 
 

@@ -234,19 +234,20 @@ def records(
     flows["start"] += np.concatenate(times)
     flows["since"] = flows["trips_at"] = flows["start"]
     flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]
-    # Packets of two flows may reach a queue at the same instant. ns-2 then handles first the packet
-    # that entered its own access link first. If the two flows cross the same links after their
-    # access links, this is the packet of the flow with the longer RTT, whose access link has the
-    # longer delay. This simulator handles such packets in the order of the array `flows`. So the
-    # array is sorted by RTT, the longest first, and flows of the same RTT by start time. Flows
-    # that are equal in both are ordered as follows:
-    # - If their senders do not wait for a random time before they send, their first packets arrive
-    #   at the same instant. ns-2 handles them in the order in which it made the flows, which is
-    #   that of the scenario file. So these flows stay in that order.
-    # - If their senders wait, their packets do not arrive at the same instant. These flows are
-    #   sorted by congestion control, alpha, beta and stop time, so that their order in the scenario
-    #   file does not matter. There is one exception: if flows arrive at random or have random
-    #   sizes, the order of the file's [[flow]] tables decides which random numbers each flow gets.
+    # Two packets of different flows may reach a queue at the same instant. ns-2 first handles the
+    # one that entered its flow's access link first. If the two flows cross the same links after
+    # their access links, this is the packet of the flow with the longer RTT, because the access
+    # link of that flow has the longer delay. This simulator handles the two packets in the order in
+    # which their flows stand in the array `flows`. So the array is sorted by RTT, the longest
+    # first. Flows with the same RTT are sorted by start time. Flows that also have the same start
+    # time are sorted as follows:
+    # - If their senders do not wait for a random time before they send, the first packets of these
+    #   flows arrive at the same instant. ns-2 handles the packets in the order in which the
+    #   scenario file lists the flows. So these flows keep the order of the file.
+    # - If their senders wait, packets of these flows do not arrive at the same instant. To make the
+    #   results independent of the order of the file, these flows are sorted by congestion control,
+    #   alpha, beta and stop time. (One dependence remains: if flows arrive at random or have random
+    #   sizes, the order of the file's [[flow]] tables decides which random numbers each flow gets.)
     waits = (flows["jitter"] > 0.0) | (flows["queue_wait"] > 0.0)
     rules = (flows["stop"], flows["beta"], flows["alpha"], np.array(places).repeat(many))
     keys = (*(np.where(waits, rule, 0.0) for rule in rules), flows["start"], -flows["rtt"])

@@ -134,18 +134,17 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         advance(net.links, h.link, at)
         # A packet's RTT counts from its timestamp, ``sent_at``.
         #
-        # In ns-2 all packets of a burst have the same timestamp, the time ``left_at`` at which the
-        # burst begins. They leave one by one, at the rate of the access link. So the RTT of a later
-        # packet includes its wait for the earlier ones.
+        # In ns-2 all packets of a burst have the same timestamp: the time at which the burst begins
+        # (``left_at``). The packets then leave one by one, at the rate of the access link. So the
+        # RTT of a later packet includes the time that it waits for the earlier packets to leave.
         #
-        # In Linux all packets of a burst have the same timestamp, too (tcp_transmit_skb). But in
-        # our measurements the sender's link has no rate limit (``docs/linux.md``). So the whole
-        # burst enters the bottleneck's queue at the time of this timestamp, and no packet waits for
-        # earlier ones before it enters the queue. This simulator lets the packets of a Linux burst
-        # reach the queue one after another, at the rate of the access link. This delays the later
-        # packets, and the RTT of a real packet does not contain this delay. To keep it out of the
-        # RTT here, each packet of a Linux sender gets as its timestamp the time at which it enters
-        # the queue (``stamps_departure``).
+        # In Linux, too, all packets of a burst have the same timestamp (tcp_transmit_skb). But the
+        # sender's link has no rate limit in our measurements (``docs/linux.md``). So the whole
+        # burst enters the bottleneck's queue at the time of the timestamp, and no RTT includes a
+        # wait before the queue. In this simulator the packets of a Linux burst enter the queue one
+        # after another, at the rate of the access link. So each packet gets its own timestamp: the
+        # time at which it enters the queue (``stamps_departure``). Then the simulated RTT does not
+        # include a wait before the queue either.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
         fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)

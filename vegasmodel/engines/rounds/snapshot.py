@@ -50,10 +50,10 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-# The fields of the records (sender, receiver, link and so on) that are part of a state. They are
-# grouped by how a state contains them, for example as instants or as spans of time (``Kinds``).
-# ``SENDER`` has the fields of every sender. ``ROUND`` and ``CUBIC`` have those that a state
-# contains only for some senders.
+# The constants below name the fields of each record (sender, receiver, link and so on) that are
+# part of a stored state. Each constant groups its fields by the way in which they are stored, for
+# example as instants or as spans of time (``Kinds``). The fields in ``SENDER`` are stored for every
+# sender, those in ``ROUND`` and ``CUBIC`` only for some senders.
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
     _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),

@@ -300,9 +300,9 @@ class Hop:
     latest: float  # when its last parcel arrives at the next stop
     burst_at: float  # noise: when the last burst set out, seconds
     burst_noise: float  # noise: random delay that all packets of this burst but the first have
-    # The fields below describe the flow's packets that arrive at this queue. They are not used if
-    # the queue is the first on the flow's path: the record `Sender` describes the packets that
-    # enter the first queue.
+    # The fields below describe the flow's packets that arrive at this queue. At the first queue of
+    # the flow's path the fields are not used. There the flow's record `Sender` describes the
+    # packets that arrive.
     head: int  # index of the first parcel in the ring buffer of parcels on their way here
     count: int  # number of parcels in it
     idle: int  # 1: nothing is on its way here

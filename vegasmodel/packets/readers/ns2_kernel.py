@@ -225,10 +225,11 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     elif kind == 114:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
-        # A packet counts as delivered when it arrives at the flow's sink. If packets of the flow
-        # arrive at the node with the flow's destination address, this node is the sink. Otherwise
-        # the sink is the last node that the flow's first packet reaches. When a later line of the
-        # trace shows that the sink is another node, the deliveries counted so far are discarded.
+        # A packet counts as delivered when it arrives at the flow's sink. The sink is the node with
+        # the flow's destination address, if packets of the flow arrive at this node. If none does,
+        # the sink is the last node that the flow's first packet reaches. So a later line of the
+        # trace may show that the sink is another node than was assumed so far. The deliveries
+        # counted so far are then discarded.
         moved = (
             uid == s.flow[f, FIRST_UID]
             and s.flow[f, SINK] != s.flow[f, DST]

@@ -16,10 +16,10 @@ from vegasmodel.packets.trace import Trace
 
 matches = capture.matches
 
-# These tables say where the IP header begins in a captured frame. They map link types (the numbers
-# of pcap's LINKTYPE) to offsets in bytes. A frame with an EtherType has it at the offset in
-# ``_ETHERTYPE``, and the IP header at the offset in ``_AFTER``. A frame without an EtherType has
-# the IP header at the offset in ``_BARE``.
+# These tables map link types (the numbers of pcap's LINKTYPE) to offsets in a captured frame, in
+# bytes. If the frames of a link type contain an EtherType, it is at the offset in ``_ETHERTYPE``,
+# and the IP header is at the offset in ``_AFTER``. In frames of the other link types the IP header
+# is at the offset in ``_BARE``.
 _ETHERTYPE = {1: 12, 113: 14, 276: 0}
 _BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
 _AFTER = {1: 14, 113: 16, 276: 20}

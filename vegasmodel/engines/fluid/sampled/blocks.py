@@ -33,10 +33,11 @@ from __future__ import annotations
 from vegasmodel.engines.fluid.sampled.records import NEVER, LinkState, Sender, moving
 from vegasmodel.engines.tables import Table, rare
 
-# ``ROUND_TRIPS`` is the number of round trips after a burst in which packets arrive in blocks. In
-# the first round trip, the burst and the other flow's block arrive. Their ACKs release two new
-# blocks, which arrive in the second round trip. In the third, the senders learn which packets of
-# the new blocks were lost. After that they no longer send blocks.
+# After a burst, packets arrive in blocks for ``ROUND_TRIPS`` round trips. A block is all packets
+# that a flow has in flight. In the first round trip, the burst and a block of the other flow
+# arrive. Their ACKs release two new blocks, which arrive in the second round trip. In the third,
+# the senders learn which packets of the new blocks were lost. After the third round trip this
+# simulator no longer lets packets arrive in blocks.
 ROUND_TRIPS = 3.0
 
 

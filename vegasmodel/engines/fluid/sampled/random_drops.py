@@ -30,11 +30,12 @@ from vegasmodel.engines.fluid.sampled.recovery import FRESH, needed, sends_again
 from vegasmodel.engines.fluid.sampled.short_round import note
 from vegasmodel.engines.tables import Table, jit, rare
 
-# NewReno repairs one loss per round trip, and sends many new packets in the first two round trips
-# of a recovery (``growth.recovering``). The ACK that ends the recovery releases a burst. If fewer
-# than ``ALONE`` packets were lost, the recovery is so short that some of these new packets are
-# still in flight when the burst is sent. Then the burst does not count as a block (``blocks.py``),
-# because a block consists of all packets that a flow has in flight.
+# The ACK that ends a recovery of NewReno releases a burst. The burst counts as a block
+# (``blocks.py``) only if it consists of all packets that the flow then has in flight. During the
+# recovery NewReno repairs one loss per round trip. It also sends many new packets, but only in the
+# first two round trips (``growth.recovering``). If fewer than ``ALONE`` packets were lost, the
+# recovery is so short that some of the new packets are still in flight at its end. Then the burst
+# does not count as a block.
 ALONE = 3.0
 
 

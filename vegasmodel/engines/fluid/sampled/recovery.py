@@ -240,11 +240,12 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.heard = flow.heard or before > lost
         if flow.loses_base and now.time < now.ordered_until:
             lose_base(flow, c, before, before - lost, fast)
-        # A fast retransmit and an ACK of new data restart the retransmission timer; a duplicate ACK
-        # does not. The present time is that at which the ACK of the first lost packet was due. A
-        # fast retransmit happens now, and restarts the timer now. Without one, the last ACK that
-        # restarted the timer is that of the packet just ahead of the lost one. The ACKs of `before`
-        # packets are spread over a round trip, so that ACK came 1/`before` round trips ago.
+        # How many round trips ago was the retransmission timer restarted? A fast retransmit or an
+        # ACK of new data restarts it, a duplicate ACK does not. The ACK of the first lost packet
+        # would have come now. If there is a fast retransmit, it happens now, so the answer is 0.
+        # Otherwise the ACK of the packet just ahead of the lost one restarted the timer. The ACKs
+        # of `before` packets arrive evenly over a round trip. So the ACK of the packet ahead came
+        # 1/`before` round trips ago.
         await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
         return
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
