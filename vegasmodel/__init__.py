@@ -1,7 +1,7 @@
-"""Predicts how TCP Vegas and its rivals share a bottleneck; compares predictions with measurements.
+"""Predicts how TCP Vegas and other TCPs share a bottleneck; compares this with measurements.
 
-The documentation writes ``import vegasmodel as vm``.  This import is fast, because each module is
-loaded only when one of its names is first used.
+In the documentation this package has the short name ``vm`` (``import vegasmodel as vm``). The
+import is fast, because each module is loaded only when one of its names is first used.
 """
 
 from vegasmodel.support import lazy

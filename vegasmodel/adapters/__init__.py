@@ -1,7 +1,8 @@
-"""Evaluates models (closed forms, simulators) for a scenario; most modules evaluate one model.
+"""Evaluates models (closed forms and simulators) for a scenario.
 
 A scenario describes links, flows and the length of a run. The result is a ``Prediction`` with the
-flows' throughputs. It also says which assumptions of the model hold in this scenario.
+flows' throughputs. The ``Prediction`` also says which assumptions of the model hold in this
+scenario. Most modules of this folder evaluate one model each.
 """
 
 __all__: list[str] = []

@@ -2,9 +2,11 @@
 
 A flow that arrives later finds packets in the queue. So its baseRTT, the least RTT that it
 measures, contains a queueing delay. The flow over-estimates its propagation delay by this queueing
-delay. The model ``arrivals`` computes these over-estimates, one flow after another, from the steady
-state of the earlier flows. (If the scenario states the over-estimates, the model uses the stated
-ones.) The model ``arrivals-bonald`` is Bonald's closed form for flows that all have the same alpha.
+delay. Two models compute the flows' rates:
+
+- ``arrivals`` computes the over-estimates, one flow after another, from the steady state of the
+  earlier flows. (If the scenario states the over-estimates, the model uses the stated ones.)
+- ``arrivals-bonald`` is Bonald's closed form for flows that all have the same alpha.
 """
 
 from __future__ import annotations

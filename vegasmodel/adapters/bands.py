@@ -3,7 +3,7 @@
 The model is for scenarios in which all flows are Vegas and share a single link. Vegas leaves its
 window unchanged while its backlog is in a certain range: from alpha to beta, or a wider range if
 the TCP implementation rounds the backlog. So there are many equilibria. The model gives the least
-and the greatest rate that each flow has in any of them.
+and the greatest rate that each flow has in any of these equilibria.
 """
 
 from __future__ import annotations

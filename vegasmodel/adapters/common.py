@@ -2,9 +2,9 @@
 
 An adapter is a module of this folder that evaluates a model for a scenario and returns a
 ``Prediction``. The prediction's field ``assumptions`` says whether the scenario meets each
-assumption of the model. A prediction has throughputs even if an assumption does not hold. It lacks
-throughputs only if the model's equations cannot be evaluated for the scenario; then it gives the
-reason.
+assumption of the model. A prediction has throughputs even if an assumption does not hold. If the
+model's equations cannot be evaluated for the scenario, the prediction has no throughputs, but gives
+the reason.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Checks the assumptions of the simulator ``fluid`` about Vegas's backlog and baseRTT.
 
 Vegas keeps a backlog, a number of packets in the queue. It computes this number from its baseRTT,
-the least RTT that it has measured. ``fluid`` has no packets, and so it sometimes errs about both.
+the least RTT that it has measured. ``fluid`` solves equations and does not simulate single packets.
+So backlog and baseRTT in ``fluid`` sometimes differ from those of a real Vegas sender.
 """
 
 from __future__ import annotations

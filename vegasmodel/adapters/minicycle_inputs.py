@@ -1,4 +1,4 @@
-"""Reads from a scenario the arguments of the mini-cycle model, such as capacity, buffer and RTT.
+"""Takes the arguments of the mini-cycle model from a scenario, such as capacity, buffer and RTT.
 
 The model predicts how Vegas and Reno share a drop-tail buffer. One of its arguments says which of
 the flows lose packets when the buffer overflows.

@@ -3,9 +3,9 @@
 The equilibrium of this model maximises a sum of utilities of the flows' rates. A result is returned
 only if it satisfies the conditions of optimality within a small tolerance.
 
-In the functions, ``routing`` [queue, flow] is 1 where the flow crosses the queue, else 0.
-``capacity`` [queue] is in pkt/s. ``x`` [flow] is by how many seconds the flow over-estimates its
-propagation delay.
+Several functions take the following arrays. ``routing`` [queue, flow] is 1 where the flow crosses
+the queue, else 0. ``capacity`` [queue] has the capacities in pkt/s. ``x`` [flow] has the number of
+seconds by which each flow over-estimates its propagation delay.
 """
 
 from __future__ import annotations

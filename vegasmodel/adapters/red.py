@@ -1,4 +1,4 @@
-"""Evaluates the RED model for a scenario: Vegas and loss-based flows share a RED queue.
+"""Evaluates the RED model for a scenario in which Vegas and loss-based flows share a RED queue.
 
 The model finds the mean queue at which the rates of the flows add up to the capacity.
 """

@@ -1,8 +1,8 @@
 """Computes by how much baseRTTs exceed propagation delays if Vegas flows start one after another.
 
-A flow that measures its baseRTT takes the queueing delay at its start for a part of its propagation
-delay. The function ``follow`` computes this queueing delay from the steady state of the earlier
-flows.
+At the start of a flow there is a queueing delay. A flow that measures its baseRTT counts this delay
+as a part of its propagation delay. The function ``follow`` computes the delay from the steady state
+of the flows that started earlier.
 
 Other functions test the assumptions that ``follow`` makes. For example, ``settled`` tests whether
 the earlier flows have enough time to reach their steady state before the next flow starts.

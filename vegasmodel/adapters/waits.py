@@ -1,4 +1,7 @@
-"""The assumption that random waits of senders (``send_jitter``) are too short to matter."""
+"""Tests the assumption that random waits of senders are too short to change the throughputs.
+
+With the scenario key ``send_jitter``, each sender waits for a random time before it sends.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Runs the command ``basins``, which finds the different outcomes that a scenario may have.
 
-The command simulates the scenario from many random starts, with different start times and first
-windows. Starts that lead to nearly the same throughputs have the same outcome. The command prints
-which share of the starts leads to each outcome.
+The command simulates the scenario many times, each time with other start times and first windows,
+drawn at random. If two of these simulations have nearly the same throughputs, they have the same
+outcome. The command prints which share of the simulations has each outcome.
 """
 
 from __future__ import annotations

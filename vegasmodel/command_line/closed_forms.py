@@ -1,16 +1,18 @@
 """Runs the commands ``equilibrium``, ``arrivals`` and ``rd``, which compute the rates of flows.
 
-They need no scenario file: options give the capacity and the properties of the flows.
-``equilibrium`` and ``arrivals`` are for a link that only Vegas flows use. For ``equilibrium`` an
-option gives by how much each flow over-estimates its propagation delay. ``arrivals`` is for flows
-that start one after another, and computes their over-estimates. ``rd`` is for a link with
-Rate-Delay services (Podlesny and Williamson), which has a queue for a high rate and another for a
-low delay.
+They need no scenario file, because options give the capacity and the properties of the flows:
+
+- ``equilibrium`` is for a link that only Vegas flows use. The option ``--over-estimate`` gives
+  by how much each flow over-estimates its propagation delay.
+- ``arrivals`` is for a link on which Vegas flows start one after another. It computes by how much
+  each flow over-estimates its propagation delay.
+- ``rd`` is for a link with Rate-Delay services (Podlesny and Williamson), which has a queue for a
+  high rate and another for a low delay.
 
 An option with one value per flow takes a list with commas (``--alpha 3,1``). A single value of
 ``--alpha`` or ``--rtt`` holds for all flows. The command ``equilibrium`` takes the number of flows
-from the length of the list ``--over-estimate`` or, without it, of the list ``--alpha``. ``rd``
-takes one alpha for all Vegas flows.
+from the length of the list ``--over-estimate``, or from that of ``--alpha`` if the option
+``--over-estimate`` is not given. ``rd`` takes one alpha for all Vegas flows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs the command ``paper``: prints a paper's numbers beside the same numbers from our models."""
+"""Runs the command ``paper``, which prints a paper's numbers beside those of our models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """Runs the commands ``ratio``, ``predict``, ``measure`` and ``compare``.
 
-``ratio`` and ``predict`` print predictions of the models, ``measure`` prints what a packet-level
-simulator measures, and ``compare`` prints predictions beside a measurement.
+- ``ratio`` prints ratios of throughputs that the models predict. It needs no scenario file.
+- ``predict`` prints the models' predictions for a scenario file.
+- ``measure`` prints what a packet-level simulator measures.
+- ``compare`` prints predictions beside a measurement.
 """
 
 from __future__ import annotations

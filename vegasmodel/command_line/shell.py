@@ -1,4 +1,7 @@
-"""Runs the command ``completion``: prints a script that lets the tab key complete commands."""
+"""Runs the command ``completion``, which prints a script for completion in the shell.
+
+With this script, the tab key completes the commands and options of ``vegasmodel``.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs the command ``stability``, which tells whether a scenario's equilibrium is stable.
 
-It can also trace for which values of two fields of the scenario, such as two RTTs, the equilibrium
-turns unstable.
+The command can also vary two fields of the scenario, such as two RTTs. It then prints at which
+values of these fields the equilibrium becomes unstable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs the command ``sweep``: predictions for many values of one or more keys of a scenario."""
+"""Runs the command ``sweep``: it prints predictions for many values of a scenario's keys."""
 
 from __future__ import annotations
 

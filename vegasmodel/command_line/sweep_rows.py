@@ -1,4 +1,4 @@
-"""Makes rows of the results of a sweep: a row for each point, for JSON and for CSV tables."""
+"""Turns the results of a sweep into rows, one for each point, for JSON and for CSV tables."""
 
 from __future__ import annotations
 
