@@ -26,33 +26,35 @@ the sender waits for ACKs. So A_i is the largest value that N_i + W_i has had:
 In the first round trip of a flow no ACKs arrive. The flow then sends its initial window at a
 constant rate.
 
-In congestion avoidance each ACK moves the window by m_i/W_i packets, so the window moves by m_i
-packets per round trip:
+In congestion avoidance each ACK moves the window by m_i/W_i packets. So the window moves by m_i
+packets per round trip, where m_i depends on the flow's backlog Diff_i:
 
     W_i dW_i = m_i dN_i,   m_i in Sgn_i(Diff_i),   Diff_i = W_i (s_i - x_i)/(T_i + s_i) (D4)
 
-Here s_i = s(u_i) is the queueing delay that the ACK reports. Diff_i is the flow's backlog as the
-sender computes it from s_i. (Linux divides by its baseRTT, T_i + x_i, not by the RTT, T_i + s_i.)
+Here s_i = s(u_i) is the queueing delay that the ACK reports. Diff_i is the backlog as the sender
+computes it from s_i. (Linux divides by its baseRTT, T_i + x_i, not by the RTT, T_i + s_i.)
 Sgn_i(Diff_i) is the set of values that m_i may have. For Reno m_i is always 1 (1/2 if the receiver
 delays ACKs). For Vegas m_i is 1 if Diff_i is below the threshold alpha, -1 if Diff_i is above the
-threshold beta, and 0 in between. At a threshold m_i may have any value between its values just
-below and just above the threshold.
+threshold beta, and 0 in between. If Diff_i equals alpha, m_i may have any value from 0 to 1. If
+Diff_i equals beta, m_i may have any value from -1 to 0. (If alpha = beta, the values are those from
+-1 to 1.)
 
 In slow start the window grows by the factor e^g per round trip: dW_i = (e^g - 1) dN_i, where the
 constant g depends on the flow's law. A loss ends slow start. Vegas also ends it when Diff_i reaches
 the threshold gamma.
 
 After a loss at the full buffer a sender cuts its window once, however many packets of that window
-were lost. One cut multiplies the window by the factor ``decrease``. After it the window stays
+were lost. The cut multiplies the window by the factor ``decrease``. After the cut the window stays
 constant while the sender recovers from the loss. Random loss and RED reduce the window smoothly, by
 the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i. In slow start the window is not
 reduced in this way. Instead, slow start ends with one cut as soon as the expected number of drops
 reaches 1.
 
 RED computes its drop probability from its average queue v. The present queue has c s packets. Each
-packet that reaches the queue moves v towards c s, by the fraction w of the difference. Here w is
+packet that reaches the queue moves v towards c s, by the fraction w of the difference, where w is
 RED's weight. While the queue is empty, the link could send more packets than arrive. For each
-packet that it could have sent in addition, v falls as if this packet had found the queue empty.
+packet that the link could have sent in addition, v falls as if such a packet had arrived and found
+the queue empty.
 
 Sources:
 

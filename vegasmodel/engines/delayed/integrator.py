@@ -3,11 +3,11 @@
     y'(t) = f(t, y(t), z),   z_k = y(t - tau_k(t, y(t))),   y(t) = phi(t) for t <= t_0
 
 Here y is the state, tau_k is the k-th delay, and phi is the given past before the start t_0. The
-method is the Runge-Kutta pair 5(4) of Dormand and Prince. It also yields a polynomial for each
-step, the dense output, which gives the solution at any time in the step. The past values z_k come
-from these polynomials.
+method is the Runge-Kutta pair 5(4) of Dormand and Prince. For each step it also yields a polynomial
+(the dense output), which gives the solution at any time in the step. The past values z_k are
+computed from these polynomials.
 
-Because of delays and events, the integrator adds four things to this method:
+The method was made for equations without delays and events. So the integrator adds four things:
 
 * Breaks: a break of order n is a time at which the n-th derivative of the solution jumps. At a
   break of order 0 the solution itself jumps. The start is a break, and so is each event. If the

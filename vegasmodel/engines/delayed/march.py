@@ -1,14 +1,14 @@
 """Runs the main loop of the simulator ``delayed``, whose equations are in ``feedback.py``.
 
-In each step of time the loop advances the queue and the senders. Within a step the numbers of
-packets sent, arrived and lost are linear functions of time. A step is no longer than the shortest
-delay between a sender and the queue. So the packets that arrive in a step were sent in earlier
-steps. A step ends early if the queue becomes empty or the buffer becomes full. It also ends early
-when a flow starts or stops, or when its sender detects a loss.
+In each time step the loop advances the queue and the senders. Within a step the numbers of packets
+sent, arrived and lost are linear functions of time. A step is no longer than the shortest delay
+between a sender and the queue. So the packets that arrive in a step were sent in earlier steps. A
+step ends early if the queue becomes empty, if the buffer becomes full, if a flow starts or stops,
+or if a sender detects a loss.
 
-In the functions, ``p`` has the properties of the flows (``Flows``), ``y`` the state of the senders,
-and ``past`` the history of queue and flows. ``last`` is the index of the latest entry of the
-history, and ``c`` the capacity in pkt/s.
+The functions share the names of some arguments. ``p`` holds the properties of the flows
+(``Flows``), ``y`` holds the state of the senders, and ``past`` is the history of queue and flows.
+``last`` is the index of the latest entry of the history. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Simulates the queue of ``delayed``: how packets arrive, and which flows lose packets.
 
-In the functions, ``p`` has the properties of the flows (``Flows``), ``y`` the state of the senders,
-and ``past`` the history of queue and flows. ``last`` is the index of the latest entry of the
-history. ``chance`` has the parameters of random loss and RED.
+The functions share the names of some arguments. ``p`` holds the properties of the flows
+(``Flows``), ``y`` holds the state of the senders, and ``past`` is the history of queue and flows.
+``last`` is the index of the latest entry of the history. ``chance`` holds the parameters of random
+loss and RED.
 """
 
 from __future__ import annotations

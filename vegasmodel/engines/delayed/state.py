@@ -1,6 +1,7 @@
-"""Defines the state of the simulator ``delayed``: the past of queue and flows, senders, totals.
+"""Defines the state of the simulator ``delayed``.
 
-The totals are sums and time integrals, from which averages are computed.
+The state consists of the present state of the senders, the past of the queue and the flows, and
+totals. The totals are sums and time integrals, from which averages are computed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Simulates thousands of scenarios at once with differential equations; it returns averages only.
 
-Scenarios whose windows change continuously are put into arrays and solved together. In these
+Scenarios in which windows change continuously are put into arrays and solved together. In these
 scenarios every flow has ``variant = "paper"`` (TCP as the papers describe it) and a congestion
 control law of this package other than CUBIC. The link is drop-tail without random loss, and no
 start time is random. The argument ``engine`` chooses how these scenarios are solved:
@@ -10,8 +10,8 @@ start time is random. The argument ``engine`` chooses how these scenarios are so
 * ``jax`` advances all scenarios at the same time with JAX. This is meant for a GPU; on a CPU it is
   slower than ``threads``.
 
-Windows may move in cycles, from one overflow of the buffer to the next. When a scenario's cycles
-repeat, both engines skip whole cycles.
+Windows may move in cycles, from one overflow of the buffer to the next. To save time, both engines
+skip whole cycles of a scenario when these cycles have become equal.
 
 The engine ``threads`` simulates all other scenarios, for example those with the TCP of ns-2 or
 Linux, in separate runs. The engine ``jax`` refuses them.

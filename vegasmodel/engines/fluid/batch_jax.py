@@ -1,9 +1,9 @@
 """The engine ``jax`` of ``batch.py``: it simulates many scenarios at the same time with JAX.
 
-The model is that of ``windows.py``: the windows of senders that share one link, without feedback
-delay. Each pass of a loop advances all scenarios by one step. The queueing delay at the end of a
-step is the one at which the rates of the flows add up to the capacity. It is found by a fixed
-number of Newton iterations.
+``windows.py`` has the equations. They describe the windows of senders that share one link, without
+feedback delay. Each pass of a loop advances all scenarios by one step. The queueing delay at the
+end of a step is the one at which the rates of the flows add up to the capacity. A fixed number of
+Newton iterations finds this queueing delay.
 
 Usually a step is a fraction of the scenario's shortest round trip. While the queueing delay changes
 slowly, a step may be longer. Such a long step ends, at the latest, when the backlog of a Vegas flow
@@ -17,8 +17,8 @@ happens within a step, the next pass repeats the step, so that it ends at the ev
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 
-In the functions, ``p`` has the properties of the flows of one scenario (``records.Flows``), and
-``y`` is the scenario's state. ``c`` is the capacity in pkt/s.
+The functions share the names of some arguments. ``p`` holds the properties of the flows of one
+scenario (``records.Flows``), and ``y`` holds the scenario's state. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ periodic. A small disturbance of the windows is multiplied in each period by cer
 Floquet multipliers. They are the eigenvalues of the map's derivative at the fixed point.
 
 One multiplier is always 0 and is left out. At each overflow the buffer is full, and the rates of
-the flows add up to the capacity. This is one equation that the windows satisfy at every overflow,
-so a disturbance that violates it is gone after one cycle.
+the flows add up to the capacity. So the windows satisfy one equation at every overflow. A
+disturbance that violates this equation is gone after one cycle.
 
 Another multiplier may be 1. Vegas with alpha < beta may hold its window anywhere in a range. If the
 window that Vegas holds is disturbed within this range, the disturbance may last for ever. At an end

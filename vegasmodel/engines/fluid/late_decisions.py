@@ -1,28 +1,33 @@
-"""Computes at which backlogs Vegas's windows come to rest, because Vegas decides late.
+"""Computes the backlogs at which Vegas's windows come to rest if Vegas decides late.
 
-The equations of ``windows.py`` have no delay: a window ceases to move as soon as the backlog passes
-a threshold. A Vegas sender decides once per round trip, by the mean RTT of the packets that were
-acknowledged in it (Brakmo and Peterson 1995, 3.2; tcp-vegas.cc). At the decision these packets
-arrived at the queue 1.5 RTTs ago, on average. The decision is valid for the next round trip, so it
-is half an RTT old, on average. So a window follows the queue with a delay of two RTTs (``LAG``). It
-changes by one packet per RTT. Hence:
+In the equations of ``windows.py`` a window stops as soon as the backlog passes a threshold. A real
+Vegas sender stops its window later, because it decides only once per round trip. It decides by the
+mean RTT of the packets that were acknowledged in this round trip (Brakmo and Peterson 1995, 3.2;
+tcp-vegas.cc). On average, these packets reached the queue 1.5 RTTs before the decision. The
+decision then holds for the next round trip, in which it is half an RTT old on average. So a window
+follows the queue with a delay of two RTTs (``LAG``). It changes by one packet per RTT. The delay
+has two effects:
 
-- If alpha = beta, the window grows for two RTTs after the backlog has passed alpha, and shrinks for
-  two RTTs after it has passed alpha again. So it rises and falls like a triangular wave, by two
-  packets to either side of its mean. Its period is eight RTTs.
-- If alpha < beta, the window of a flow alone rests after it has passed a threshold by up to two
-  packets. When other flows push the backlog past the threshold again, the window moves again. We
-  assume that it varies by one packet to either side. For a flow alone this may be too little: here
-  the flow rests 7/8 of a packet above alpha, and in ``rounds`` often higher.
+- If alpha = beta, the window grows for two RTTs after the backlog has risen above alpha, and
+  shrinks for two RTTs after the backlog has fallen below alpha. So the window rises and falls like
+  a triangular wave, by two packets to either side of its mean. The period of the wave is eight
+  RTTs.
+- If alpha < beta and no other flow shares the link, the window passes a threshold by up to two
+  packets, and then rests. If other flows share the link, they push the backlog past the threshold
+  again, and the window moves again. We assume that the window varies by one packet to either side.
+  Without other flows this may be too little: by this assumption the flow rests 7/8 of a packet
+  above alpha, but in the simulator ``rounds`` it often rests at a larger backlog.
 
-The queue varies with the windows, and with it the backlogs of all flows. A flow with alpha < beta
-moves its window whenever its backlog is outside its range from alpha to beta. If its backlog varies
-by A packets to either side, the window comes to rest only if the mean is between alpha + A and
-beta - A. If alpha + A > beta - A, it moves up about as often as down if the mean is in the middle.
-``resting_range`` computes these two ends. ``windows.py`` uses them in place of alpha and beta.
+When the windows vary, the queue and the backlogs of all flows vary, too. Suppose that the backlog
+of a flow with alpha < beta varies by A packets to either side of its mean. The window moves
+whenever the backlog is below alpha or above beta. So it rests only if the mean backlog is between
+alpha + A and beta - A. ``resting_range`` computes these two limits, and ``windows.py`` uses them in
+place of alpha and beta. If alpha + A is above beta - A, the window never rests. It then grows about
+as often as it shrinks if the mean backlog is in the middle between alpha and beta. So in this case
+``resting_range`` returns the middle for both limits.
 
 A flow that starts late finds a queue that is sometimes longer and sometimes shorter than its mean.
-``less_found`` computes by how much the shortest queue that it finds is below the mean.
+``less_found`` computes by how much the shortest queue that such a flow finds is below the mean.
 """
 
 from __future__ import annotations

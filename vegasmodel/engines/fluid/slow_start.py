@@ -1,24 +1,26 @@
 """Ends the slow start of Vegas flows whose windows change at every instant.
 
 In slow start the window of Vegas doubles in every other round trip. After each doubling Vegas
-decides whether slow start ends (Brakmo and Peterson 1995, 3.3). It compares the backlog with gamma
-as ns-2 does (tcp-vegas.cc): it rounds the backlog, and reduces the window by an eighth. Two effects
-of single packets matter here. The equations of ``windows.py`` leave both out, because they have
-only mean queues:
+decides whether slow start ends (Brakmo and Peterson 1995, 3.3). As in ns-2 (tcp-vegas.cc), it
+rounds the backlog to a whole number. If the rounded backlog exceeds gamma, slow start ends, and the
+window is reduced by an eighth. The equations of ``windows.py`` contain only mean queues, so they
+leave out two effects of single packets. This module adds them:
 
-- While the window doubles, each ACK releases two packets. So W/2 additional packets, half of the
-  new window W, arrive in one round trip, and they wait in the queue although the link may not be
-  full (``end_doubling``). From their delay Vegas computes a backlog, so slow start may end long
-  before the windows fill the link.
-- The packets of such a window follow one another as a train (Jacobson 1988, self-clocking). The
-  queue is longer than its mean after the train has arrived, and shorter before (``shortest``). We
-  assume that each flow has a packet in this shorter queue, which may reduce its baseRTT.
+- While the window doubles to W, each ACK releases two packets. So W/2 additional packets arrive in
+  one round trip. They wait in the queue even if the windows do not fill the link
+  (``end_doubling``). From the delay of these packets Vegas computes a backlog. So slow start may
+  end long before the windows fill the link.
+- The packets of a window in slow start follow one another as a train (Jacobson 1988,
+  self-clocking). The queue is longer than its mean just after the train has arrived, and shorter
+  than its mean just before (``shortest``). We assume that a packet of each flow finds the shorter
+  queue. This may reduce the flow's baseRTT.
 
 Linux's Vegas decides by the least RTT of a round trip, that of the first packet of a train. So its
 slow start ends where the backlog in ``windows.py`` exceeds gamma.
 
-In the functions, ``p`` has the properties of the flows and ``y`` the present state (``records``).
-``on`` [flow] says which flows are active. ``c`` is the capacity in pkt/s.
+The functions share the names of some arguments. ``p`` holds the properties of the flows, and ``y``
+holds the present state (``records``). ``on`` [flow] says which flows are active. ``c`` is the
+capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ the whole search, there is no result. In all other cases the result is an averag
 with its standard error. If random numbers decide which packets are lost, the result is always an
 average.
 
-Here windows usually are whole packets and move in jumps, so the motion has no derivatives. The
-result therefore has no Floquet multipliers (the factors by which small disturbances grow in a
-cycle).
+In the package ``sampled`` windows usually are whole packets and move in jumps. So the motion has no
+derivatives, and the result has no Floquet multipliers (the factors by which small disturbances grow
+in a cycle).
 """
 
 from __future__ import annotations

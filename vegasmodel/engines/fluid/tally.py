@@ -1,10 +1,10 @@
-"""Integrates rates, windows and the queue over time, for the averages that ``fluid`` computes.
+"""Integrates rates, windows and the queue of ``fluid`` over time, to compute averages from them.
 
 It also stores samples at given times: the windows, the queueing delay, and the packets lost and
 delivered so far.
 
-In the functions, ``p`` has the properties of the flows and ``y`` the state at the beginning of a
-step (``records``). ``on`` [flow] says which flows are active.
+The functions share the names of some arguments. ``p`` holds the properties of the flows, and ``y``
+holds the state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Simulates the TCP of ns-2 and Linux, which sends whole packets, in the simulator ``fluid``.
 
-The Vegas of ns-2 and Linux measures the RTT during a round trip. At the end of the round trip it
-decides how its window changes. It sends whole packets only.
+In both implementations Vegas measures RTTs during a round trip. At the end of the round trip Vegas
+decides how its window changes.
 
 Flow i has the window W_i and the propagation delay T_i. Its sender counts n_i packets in flight. Of
 these packets k_i are lost, but the sender does not know this yet. If the receiver delays its ACKs,
-one packet may wait at the receiver for its ACK (``queue.hold_back``). Then h_i is 1, otherwise 0.
-The link has the capacity c and the queueing delay s. At this delay the flows' rates add up to c:
+one of the packets may wait at the receiver for its ACK (``queue.hold_back``). Then h_i is 1,
+otherwise h_i is 0. The link has the capacity c and the queueing delay s. At this delay the flows'
+rates add up to c:
 
     sum_i (n_i - k_i - h_i)/(T_i + s) = c,   or s = 0 if this sum is below c at s = 0   (S1)
 
@@ -14,18 +15,20 @@ Outside slow start the window moves by m_i packets per round trip, as the flow's
 
     dW_i/dt = m_i/(T_i + s)                                                             (S2)
 
-There are three exceptions. The Vegas of ns-2 reduces its window at once, at the end of a round
-trip. The Vegas of Linux makes every change at once. A window to which each ACK adds m_i/W_i
-packets, such as Reno's, grows a little more slowly than by (S2) (``grow_by_acks``).
+There are four exceptions:
 
-If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. In
-ns-2 the window of Vegas then grows only while its ACKs arrive, and faster than by (S2), so that it
-still grows by m_i per round trip (``queue.train_part``). The package simulates this only if some
-flow is loss-based.
+- ns-2's Vegas reduces its window at once, at the end of a round trip.
+- Linux's Vegas makes every change of its window at once, at the end of a round trip.
+- A window to which each ACK adds m_i/W_i packets, such as Reno's, grows a little more slowly than
+  by (S2) (``grow_by_acks``).
+- If all RTTs are equal, the packets of a sender, and their ACKs, follow one another as a train. The
+  window of ns-2's Vegas then grows only while its ACKs arrive. In this time it grows faster than by
+  (S2), so that it still grows by m_i packets per round trip (``queue.train_part``). The package
+  simulates this only if some flow is loss-based.
 
 Senders may wait a random time before they send a packet, as in ns-2. If all flows are delay-based,
-T_i includes the mean of this wait (``fluid.senders``). The RTT that Vegas measures leaves the wait
-out.
+T_i includes the mean of this wait (``fluid.senders``). The RTT that Vegas measures does not include
+the wait.
 
 The sender sends until floor(W_i) packets are in flight. After a cut of the window it waits until
 ACKs have reduced n_i to floor(W_i):
@@ -45,7 +48,7 @@ module ``line`` gives the order of the packets at the full queue.
 A step is a fraction of the shortest round trip. Events within a step are handled in the order of
 their times. Their effect on the queue begins at the end of the step.
 
-The package also simulates scenarios in which all flows run TCP as in the papers (argument
+Sometimes the package also simulates scenarios in which all flows run TCP as in the papers (argument
 ``smooth``), for example if the link has RED. In these scenarios windows are real numbers. They
 change at every instant by (S2), and a loss cuts them at once.
 """

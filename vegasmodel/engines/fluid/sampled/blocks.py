@@ -1,26 +1,24 @@
 """Keeps the packets of two flows in order at a RED queue, for some round trips after a burst.
 
-A NewReno source repairs one lost packet in each round trip. The ACK that ends this recovery
-releases a whole window at once: a burst. If both RTTs are equal, the packets that a flow has in
-flight follow one another as a block, and blocks of the two flows take turns. So the burst is a
-block, too. Behind it comes a block of the other flow, and then the block that the ACKs of the burst
-release.
+In a recovery a NewReno source repairs one lost packet per round trip. The ACK that ends the
+recovery releases a whole window at once: a burst. If both flows have the same RTT, all packets that
+a flow has in flight follow one another as a block, and blocks of the two flows take turns. The
+burst is such a block, too. A block of the other flow arrives after it. Then arrives the block that
+the ACKs of the burst release, and so on.
 
 RED's average queue rises after a burst, and RED may drop every packet for a while. Then the order
-of the blocks decides which flow loses how many packets in a row. So ``block_by_block`` (in
+of the blocks decides how many packets in a row each flow loses. So ``block_by_block`` (in
 ``random_drops.py``) lets the packets arrive one by one, in the order of the blocks.
 
-A block arrives at the link's rate. The flow's next block follows a round trip later, as the first
-packet of the block needs this time to the receiver and back. The round trip includes the wait of
-this packet in the queue. An ACK releases a packet of the next block only if it comes before the
-duplicate ACKs of the first loss. So the next block has as many packets as this block had before its
-first loss.
+The packets of a block arrive at the link's rate. The flow's next block begins to arrive a round
+trip after the block has begun. The round trip includes the time for which the block's first packet
+waits in the queue. ACKs release packets of the next block only until the first duplicate ACK. So
+the next block has as many packets as this block had before its first loss.
 
 This module is used only if one of the two flows is ns-2's Vegas. The order of the blocks then
-decides whether Vegas measures a far too small baseRTT (``short_round.py``). With more than two
-flows, the order of their blocks is not known, so the module is not used. It is not used either if
-the link was idle before the burst, because the other flow's block need not follow the burst at
-once.
+decides whether Vegas measures a far too small baseRTT (``short_round.py``). The module is not used
+in two cases. If there are more than two flows, the order of their blocks is not known. If the link
+was idle before the burst, the other flow's block need not follow the burst at once.
 
 A flow that waits for its retransmission timer sends no blocks. Its next block is the packets that
 it sends at the timeout.

@@ -1,7 +1,7 @@
 """Draws the random numbers of a run of the simulator ``fluid``.
 
-For example, ``victim`` draws which flow an arriving packet belongs to. In the functions, ``now`` is
-the link's present state.
+For example, ``victim`` draws the flow to which an arriving packet belongs. In the functions,
+``now`` is the link's present state.
 """
 
 from __future__ import annotations

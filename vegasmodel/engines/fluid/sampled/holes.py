@@ -1,13 +1,14 @@
-"""Counts the new packets that ns-2's NewReno has in flight when a recovery at RED ends.
+"""Counts the new packets that ns-2's NewReno has in flight when a recovery ends, at a RED queue.
 
-NewReno fills one hole (a lost packet) in each round trip. The last holes may be far apart, because
-RED drops fewer packets towards the end. When one of them is filled, the window slides by many
-packets, so NewReno sends new packets before the recovery ends.
+A hole is a lost packet. During the recovery NewReno fills one hole in each round trip: it sends the
+lost packet again. The last holes may be far apart, because RED's drops become rarer towards their
+end. When NewReno fills one of these last holes, the window slides by many packets. So NewReno
+sends new packets before the recovery ends.
 
-The ACK that ends the recovery releases a burst. The new packets in flight matter for the burst in
-two ways. Some of them are still in the queue when the burst arrives. And their ACKs release the
-packets behind the burst, so duplicate ACKs report the losses of the burst early
-(``random_drops.burst_arrives``).
+The ACK that ends the recovery releases a burst. The new packets in flight affect the burst in two
+ways (``random_drops.burst_arrives``). Some of them are still in the queue when the burst arrives.
+In addition, their ACKs release packets that follow the burst closely, so duplicate ACKs report the
+losses of the burst early.
 
 In the functions, ``now`` is the link's present state.
 """

@@ -5,11 +5,11 @@ which flow this packet belongs to (``loser.follower``).
 
 If all RTTs are equal, the packets of a sender follow one another as a train (Jacobson 1988,
 self-clocking). At a full queue the trains of all senders follow one another without a gap. They
-form one line, which contains as many packets as the link sends in a round trip. Behind a packet
-come the rest of its own train, and then the next train.
+form one line, which contains as many packets as the link sends in a round trip. A packet is
+followed by the rest of its own train, and then by the next train.
 
-In Linux a window grows by a whole packet, at one ACK of a round trip. Which ACK of the train this
-is depends on the congestion control:
+In Linux a window grows by a whole packet, at one ACK of a round trip. The congestion control
+decides which ACK of the train this is:
 
 - Reno counts ACKs. When it has counted W of them, its window W grows by one packet, and the count
   begins anew (``tcp_cong_avoid_ai``). Reno then counts to W + 1, and the train has W + 1 packets.

@@ -1,10 +1,10 @@
 """Defines data types of ``sampled``: a sender, the link's state, and the link's constants.
 
-The function ``moving`` counts a sender's packets in flight, without those that are lost and the one
-whose ACK the receiver delays.
+Comments and names of fields use three words as follows:
 
-A round is a round trip. At a RED queue a flow's packets may arrive in blocks (``blocks.py``).
-Elsewhere the packets that a flow has in flight may follow one another closely, as a train.
+- A round is a round trip.
+- A train consists of the packets that a flow has in flight, if they follow one another closely.
+- A block is such a train at a RED queue, for some round trips after a burst (``blocks.py``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Simulates what a sender does at ACKs: it measures the delay, detects losses, moves its window.
 
 A law is a congestion control. At the end of a round trip, Vegas computes how much its window will
-change in the next one. So does a law of the user with ``once_a_round = True``. All other laws
-change the window throughout a round trip.
+change in the next round trip. Laws that a user has written with ``once_a_round = True`` do the
+same. All other laws change the window throughout a round trip.
 
 In the functions, ``now`` is the link's present state, and ``c`` its capacity in pkt/s. ``h`` is the
 length of a step of the simulation in seconds, and ``g`` is the same length in round trips of the

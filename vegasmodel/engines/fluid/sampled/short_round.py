@@ -7,26 +7,28 @@ it began (tcp-vegas.cc: ``v_begseq_``, ``v_begtime_``, ``v_cntRTT_``). If a roun
 samples is very short, its length becomes a far too small baseRTT. ``docs/ns2.md`` says how often
 this happens.
 
-How can a round trip be so short? RED drops several successive packets of Vegas; we call them a run.
+How can a round trip be so short? It happens if RED drops several successive packets of Vegas. We
+call these packets a run.
 
 - After its timeout Vegas sends the run again, in trains of 2, 2, 4, 4, 8, 8 ... packets, because
   its slow start doubles the window in every other round trip. The first ACK of each train ends a
   round trip and begins the next one.
-- The packets behind the run have arrived before. So the ACK of the last packet of the run also
-  acknowledges these packets, and ends the round trip. This round trip began with the first ACK of
-  the same train, only a few ACKs before. None of its ACKs gives a sample.
+- The packets behind the run arrived before the timeout. So the ACK of the last packet of the run
+  also acknowledges the packets behind the run, and ends the round trip. This round trip began with
+  the first ACK of the same train, only a few ACKs before. None of its ACKs gives a sample, because
+  each packet of the run was sent twice.
 
 This happens only if two conditions hold:
 
-- The run begins at a certain packet P, or behind P. P is the packet whose ACK would have ended the
-  round trip of the first loss if no packet had been lost. The packets that a flow has in flight are
-  a block (``blocks.py``). P is the first packet of the flow's next block; but if the first lost
-  packet is the first one of its block, P is this packet.
+- The run does not begin before a certain packet P. P is the packet whose ACK would have ended the
+  round trip of the first loss if no packet had been lost. All packets that a flow has in flight are
+  a block (``blocks.py``). If the first lost packet is the first packet of its block, P is this
+  packet. Otherwise P is the first packet of the flow's next block.
 - Vegas does not repair all losses up to P before the timeout. If it did, the ACK of P would end the
-  round trip, and the next one would end only with the ACK of a packet sent after the run. But Vegas
-  repairs at most two losses before the timeout: the first at the third duplicate ACK, the second
-  one round trip later (``v_worried_``). The RTT samples of these repairs contain the time that the
-  repair takes. Such long samples make Vegas's fine timer too long for a third repair.
+  round trip, and the next round trip would end only with the ACK of a packet sent after the run.
+  But Vegas repairs at most two losses before the timeout: the first at the third duplicate ACK, the
+  second one round trip later (``v_worried_``). The RTT samples of these repairs contain the time
+  that the repairs take. Such long samples make Vegas's fine timeout too long for a third repair.
 """
 
 from __future__ import annotations

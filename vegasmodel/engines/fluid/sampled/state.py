@@ -1,14 +1,14 @@
 """Writes the state of senders and queue as an array of numbers, so that two states can be compared.
 
-A search for periodic motion looks for a state that occurs again. The array contains everything that
-determines the future of a simulation, with two exceptions:
+A search for periodic motion looks for a state that occurs a second time. The array contains
+everything that determines the future of a simulation, with two exceptions:
 
 - the state of RED and of random loss;
 - the positions of trains. A train consists of the packets of one flow that travel close together
   (``trains.py``). Trains matter only while the windows do not fill the link.
 
-In a scenario where one of these two matters, random numbers decide which packets are lost. So no
-state is expected to occur again.
+If RED, random loss or trains matter in a scenario, random numbers decide which packets are lost. So
+no state is expected to occur a second time.
 """
 
 from __future__ import annotations

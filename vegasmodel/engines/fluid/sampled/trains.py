@@ -1,17 +1,16 @@
-"""Drops packets where bursts of several flows meet, although the link is idle at other times.
+"""Drops packets where trains of several flows meet, although the link is idle at other times.
 
-These bursts are called trains. A train consists of the packets that one flow has in flight. While
-the windows do not fill the link, these packets stay close together, because ACKs return at the rate
-at which the link sent the packets (Jacobson 1988, self-clocking). The train passes the queue once
-per round trip (Zhang, Shenker and Clark 1991, clustering). Trains of flows with different RTTs
-sometimes meet at the queue. Then packets arrive faster than the link sends them, and a small buffer
-overflows.
+A train consists of the packets that one flow has in flight. While the windows do not fill the link,
+these packets stay close together, because ACKs return at the rate at which the link sent the
+packets (Jacobson 1988, self-clocking). The train passes the queue once per round trip (Zhang,
+Shenker and Clark 1991, clustering). Trains of flows with different RTTs sometimes meet at the
+queue. Then packets arrive faster than the link sends them, and a small buffer overflows.
 
 The package ``sampled`` computes the queueing delay from the windows. While the windows do not fill
 the link, this delay is 0. So this module counts separately how many packets wait because trains
 meet. It follows the first and the last packet of each train. If such a packet finds q packets in
-the queue, it waits for q/c seconds, where c is the capacity. The other packets of the train are
-taken to arrive evenly between these two.
+the queue, it waits for q/c seconds, where c is the capacity. The module assumes that the other
+packets of the train arrive evenly between the first and the last.
 
 In the functions, ``now`` is the link's present state, ``link`` has its constants, and ``c`` is its
 capacity in pkt/s.
