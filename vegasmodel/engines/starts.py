@@ -1,6 +1,7 @@
 """Draws random start times of the flows, one set for each run of a scenario.
 
-The run with a given number has the same start times in every simulator and in ns-2.
+The runs of a scenario are numbered. The run with a given number has the same start times in every
+simulator and in ns-2.
 """
 
 from __future__ import annotations

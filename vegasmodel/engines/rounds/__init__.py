@@ -1,4 +1,4 @@
-"""Contains the simulator ``rounds``: packets travel in groups from queue to queue."""
+"""Contains the simulator ``rounds``, which moves packets in groups from queue to queue."""
 
 from vegasmodel.support import lazy
 

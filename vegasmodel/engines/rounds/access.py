@@ -1,13 +1,13 @@
 """Decides which flows may have to wait at their access links.
 
 Each flow has an access link of its own at the sender, and one at the receiver. (The short flows of
-one ``[[flow]]`` table share theirs.) The method ``Scenario.access_rate`` returns the rate of both.
-As in ns-2, their queues are unlimited, so no packet is lost there. ACKs hardly ever wait there,
-because they are smaller than the packets that they acknowledge. So only data packets are simulated
-there.
+one ``[[flow]]`` table share these two links.) The method ``Scenario.access_rate`` returns the rate
+of both. As in ns-2, the queues of access links are unlimited, so no packet is lost there. ACKs
+hardly ever wait at access links, because ACKs are smaller than the packets that they acknowledge.
+So only the data packets in these queues are simulated.
 
-By default access links are 200 times as fast as the slowest link on the flow's path. Waits are then
-so short that these queues are left out, to save time.
+By default access links are 200 times as fast as the slowest link on the flow's path. Waits at
+access links are then so short that, to save time, these queues are not simulated at all.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Decides at which links a queue for ACKs alone is needed.
 
-If only ACKs cross a link in a direction, the link usually delays them by a constant time there. In
-three cases it has a queue for them instead:
+If only ACKs cross a link in one direction, the simulated link usually delays them by a constant
+time. In three cases it has a queue for the ACKs instead:
 
 - ACKs may arrive faster than the link sends them.
-- ACKs are large, and those of different flows may arrive at the same time, so that some of them
-  have to wait.
+- ACKs are large, and ACKs of different flows may arrive at the same time. Some of them then have to
+  wait.
 - The links of the scenario behave as in ns-2, and ACKs of two flows often arrive at the link at the
-  same time. Even if ACKs are small, the order in which they leave then matters.
+  same time. The order in which the ACKs leave then matters, even if they are small.
 """
 
 from __future__ import annotations

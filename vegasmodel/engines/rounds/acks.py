@@ -1,6 +1,6 @@
-"""Counts a sender's packets at each ACK: those in flight, those missing, those it may send.
+"""Counts a sender's packets at each ACK, for example those in flight and those that it may send.
 
-The packets that a receiver misses are stored as holes. A hole is a range of consecutive packets.
+It also records which packets the receiver misses. A hole is a range of consecutive missing packets.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Makes a ``Prediction`` for a scenario from runs of the simulator ``rounds``."""
+"""Makes a ``Prediction`` (of throughputs and delays) from runs of the simulator ``rounds``."""
 
 from __future__ import annotations
 

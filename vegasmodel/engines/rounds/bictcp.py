@@ -2,21 +2,22 @@
 
 The version of Linux 2.6 is the one that ns-2 contains.
 
-RFC 9438 computes a target: the window to be reached one RTT later. For this RTT the kernel uses the
-least RTT that it has measured. From the target the kernel computes a whole number ``cnt``: after
-``cnt`` ACKs the window grows by one packet. Linux 6.1 computes ``cnt`` at most once per clock tick.
+CUBIC of RFC 9438 computes a target: the window that it wants to reach one RTT later. For this RTT
+the kernel uses the least RTT that it has measured. From the target the kernel computes a whole
+number ``cnt``. After ``cnt`` ACKs the window grows by one packet. Linux 6.1 computes ``cnt`` at
+most once per clock tick.
 
-Before the first loss, CUBIC does not know at which window packets are lost. A timeout makes it
-forget this window again. In both cases, until the next loss, ``cnt`` is at most 20 in Linux 6.1,
-and always 50 in Linux 2.6 (``Sender.cnt_before_loss``).
+Before the first loss, CUBIC does not know at which window packets are lost. After a timeout it has
+forgotten this window. In both cases, until the next loss, ``cnt`` is at most 20 in Linux 6.1, and
+always 50 in Linux 2.6 (``Sender.cnt_before_loss``).
 
 The kernel also computes the window that a Reno flow would have reached since the last recovery. If
 this window is larger than CUBIC's, the kernel lowers ``cnt``, so that CUBIC's window reaches Reno's
 within a round trip. The growth is limited: ``cnt`` is at least ``Sender.least_cnt``.
 
-HyStart (only in Linux 6.1) ends slow start before a loss: when the RTT has grown, or when there is
-a long train of ACKs. In a train each ACK comes at most 2 ms after the one before. A train is long
-if it lasts longer than (least RTT + 1 ms)/2.
+HyStart (only in Linux 6.1) may end slow start before a loss. It does so when the RTT has grown, or
+when a long train of ACKs has arrived. In a train each ACK comes at most 2 ms after the previous
+one. A train is long if it lasts longer than (least RTT + 1 ms)/2.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -2,8 +2,8 @@
 
 On such a link two queues, one for each class of flows, take turns (``turns.py``). ``class_record``
 fills in the record of a class's queue. ``class_stores`` makes the records that hold the waiting
-packets. In ns-2 our script changes the classes' shares of the capacity during a run.
-``share_changes`` lists the times of these changes, for links that behave as in ns-2.
+packets. When this package runs ns-2, its script changes the classes' shares of the capacity during
+the run. For links that behave as in ns-2, ``share_changes`` lists the times of these changes.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """Simulates delayed ACKs (RFC 1122 4.2.3.2): a receiver answers two packets by one ACK.
 
 After a packet has arrived, the receiver waits for a second one, for a limited time called the
-pause. If none comes, the receiver acknowledges the first packet alone. While a packet is missing,
-the receiver does not wait for a second packet. ``Sender.delack_packets`` is the number of packets
-(0 or 1) that have arrived and whose ACK is still delayed.
+pause. If no second packet comes, the receiver acknowledges the first one alone. While an earlier
+packet is missing, the receiver does not wait. ``Sender.delack_packets`` is the number of packets (0
+or 1) that have arrived and whose ACK is still delayed.
 
 The simulator moves data packets and their ACKs together, in groups. It delays ACKs only when a
 group reaches the sender. So in this file a packet's arrival time means the time at which its ACK
-would reach the sender if the receiver sent it at once. (In ``silent_packets`` it means the time at
-which the ACK would reach the queue.)
+would reach the sender if the receiver sent the ACK at once.
 
 ACKs may cross a queue of data on their way back. At the first such queue ``silent_packets`` counts
-the packets that the receiver does not acknowledge at once. For these packets no ACK joins the
+the packets that the receiver does not acknowledge at once. (In this function a packet's arrival
+time means the time at which its ACK would reach the queue.) For these packets no ACK joins the
 queue. The receiver may still send an ACK for such a packet at the end of a pause. This ACK takes no
-room in the queue. Its queueing delay is that of an ACK that joins the queue when the packet
+room in the queue. It gets the queueing delay of an ACK that joins the queue when the packet
 arrives.
 
 Linux adapts the pause to the flow (``adapts_ack_pause``). It keeps a value called ato

@@ -1,7 +1,7 @@
 """Makes a record (``state.Sender``) of each flow that ``rounds`` simulates.
 
-A record contains the flow's parameters and state. Short flows that arrive at random have records,
-too.
+A record contains the flow's parameters and its state. Each short flow that arrives at random has a
+record, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs the main loop of the simulator ``rounds``: processes all flows' events in order of time.
+"""Runs the main loop of the simulator ``rounds``, which processes all events in order of time.
 
 In most events, packets of one flow reach a queue: one packet if a round trip has few packets,
 otherwise several (``resolution.py``). Other events are the start of a flow, the end of its TCP

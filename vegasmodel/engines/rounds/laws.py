@@ -1,11 +1,11 @@
 """Changes a sender's window at ACKs, ends of round trips, losses, ECN marks and timeouts.
 
-- ``grow`` changes it when ACKs of new data arrive.
-- ``end_round`` changes it at the end of a round trip.
-- ``cut`` changes it at a loss. For ns-2's Vegas and the Vegas of the papers (variants ``ns2`` and
-  ``paper``) ``cut_overdue`` does this.
-- ``enter_cwr`` changes it when an ACK reports an ECN mark.
-- ``retransmission_timeout`` changes it at a timeout.
+- ``grow`` changes the window when ACKs of new data arrive.
+- ``end_round`` changes the window at the end of a round trip.
+- ``cut`` changes the window at a loss. But for ns-2's Vegas and the Vegas of the papers (variants
+  ``ns2`` and ``paper``) the function for losses is ``cut_overdue``.
+- ``enter_cwr`` changes the window when an ACK reports an ECN mark.
+- ``retransmission_timeout`` changes the window at a timeout.
 
 All laws of congestion control share these functions. Each law says in its file in ``laws/`` by how
 much the window changes. TCP implementations differ in details. A flow's ``variant`` selects the

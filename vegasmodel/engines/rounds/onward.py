@@ -1,8 +1,8 @@
-"""Sends groups of packets on to the next queue or the sender; finds the next event in time.
+"""Sends groups of packets to the next queue or back to the sender, and finds the next event.
 
-Groups of packets that are on their way to a queue are kept in a ring buffer, one for each flow and
-each queue on its path. The ring buffer of a flow's first queue keeps the groups that are on their
-way to the sender.
+Each flow has a ring buffer for each queue on its path. The ring buffer keeps the groups of packets
+that are on their way to this queue. There is one exception: the ring buffer of the flow's first
+queue keeps the groups that are on their way back to the sender.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,10 +1,11 @@
 """Finds lost packets as ns-2's Vegas does: a packet older than a fine timeout counts as lost.
 
-The fine timeout is not rounded to clock ticks (``timer.overdue``). At duplicate ACKs, and at the
-first two ACKs of new data after a retransmission, Vegas checks the first missing packet. If this
-packet was sent longer ago than the fine timeout, it is called overdue, and Vegas retransmits it.
-Because of an error in ns-2's code, some packets wrongly count as sent twice (``leave_stale``). The
-Vegas of the papers (``variant = "paper"``) does the same as that of ns-2, but without this error.
+The fine timeout is a timeout that is not rounded to clock ticks (``timer.overdue``). At duplicate
+ACKs, and at the first two ACKs of new data after a retransmission, Vegas checks the first missing
+packet. If this packet was sent longer ago than the fine timeout, it is called overdue, and Vegas
+retransmits it. Because of an error in ns-2's code, some packets wrongly count as sent twice
+(``leave_stale``). The Vegas of the papers (``variant = "paper"``) is simulated in the same way, but
+without this error.
 
 In the functions, ``f`` is the record of a Vegas flow, and ``holes`` is the table of the packets
 that its receiver misses (``acks.add_hole``). ``end`` is the time in seconds at which the ACK

@@ -1,11 +1,14 @@
 """Tests for phase effects: whether random waits of the senders change the throughputs.
 
-Loss-based senders at a drop-tail queue can lock into phases: the same sender then loses packets
-again and again (Floyd and Jacobson, 1992). This does not happen if senders wait a random time of up
-to a packet's transmission time before they send. So the throughputs of two simulations are
-compared, one with random waits and one without. One of them follows the scenario, which says
-whether senders wait (``send_jitter``). The other does the opposite. Shorter waits may be too short
-to prevent phase effects. So with these a third simulation is compared, with longer waits.
+Phase effects occur at a drop-tail queue: the packets of loss-based senders reach the full queue in
+the same order again and again, so the same sender always loses packets (Floyd and Jacobson, 1992).
+They do not occur if senders wait a random time of up to a packet's transmission time before they
+send. The scenario says whether and how long its senders wait (``send_jitter``). To find out whether
+phase effects matter, its throughputs are compared with those of one or two other simulations:
+
+- If the scenario's senders wait, the same scenario is simulated without waits.
+- If all senders wait less than a packet's transmission time, or not at all, the same scenario is
+  simulated with waits of up to this time.
 """
 
 from __future__ import annotations

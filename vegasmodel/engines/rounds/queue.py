@@ -10,9 +10,9 @@ packets at the link (``stock.py``). The packet in transmission is included in bo
 buffer has room for ``Queue.buffer`` waiting packets, whatever their sizes. So if the buffer is
 full, ``Queue.buffer`` + 1 packets are at the link.
 
-A link with Rate-Delay services has two queues, for the classes R and D (Podlesny and Williamson).
-The link sends whole packets of the two classes in turn. ``turns.py`` keeps the waiting packets and
-decides which of them is next.
+A link with Rate-Delay services has two queues, for the classes R and D of flows (Podlesny and
+Williamson). The two classes take turns, and the link sends whole packets. ``turns.py`` keeps the
+waiting packets and decides which of them is next.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,9 +1,9 @@
 """Decides in a recovery with SACK which packets count as lost, and which packets are sent.
 
-Linux and ns-2's CUBIC repair losses in ways of their own, which the functions explain. In all
-functions, ``f`` is the record of a flow. ``holes`` is the table of the packets that the flow's
-receiver misses: it has a row for each range of consecutive missing packets, a hole
-(``acks.add_hole``).
+Linux and ns-2's CUBIC repair losses in ways of their own. The docstrings of the functions explain
+these ways. In all functions, ``f`` is the record of a flow. ``holes`` is the table of the packets
+that the flow's receiver misses (``acks.add_hole``). A hole is a range of consecutive missing
+packets, and the table has a row for each hole.
 """
 
 from __future__ import annotations

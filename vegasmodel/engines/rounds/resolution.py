@@ -1,9 +1,9 @@
 """Decides into how many events the simulator ``rounds`` divides the packets of a round trip.
 
-One event is the arrival of some packets of one flow at a queue. The function ``resolution`` limits
+An event is the arrival of some packets of one flow at a queue. The function ``resolution`` limits
 the number of events for each flow and queue in a round trip. If a round trip has fewer packets than
-this limit, each packet is an event of its own. Otherwise an event stands for several packets. So
-the computing time for a round trip is limited, too, however large the capacity is.
+this limit, each packet is an event of its own. If it has more packets, an event stands for several
+packets. So the computing time for a round trip is limited, however large the capacity is.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Makes a table of a network's capacities and delays, with rounding errors like those of ns-2.
 
-ns-2 stores times as floating-point numbers, which are rounded. If two events should happen at the
-same instant, the rounding errors decide which of them comes first. So ``rounds`` imitates these
-errors if it simulates ns-2.
+ns-2 computes times as floating-point numbers, which are rounded. If two events should happen at the
+same instant, the rounding errors decide which of them comes first. When the simulator ``rounds``
+simulates ns-2, it imitates these errors, so that the same event comes first.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ noise (``delay_noise``) also crosses the queue at the sender. Its packets get th
 between this queue and the next one.
 
 The key of a queue consists of its link, its direction and its class of flows. In the functions,
-``queues`` maps the key of each queue found so far to the queue's index.
+``queues`` is a dictionary of the queues found so far: it maps each queue's key to its index.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the simulator ``rounds``: takes a scenario, returns trajectories and totals.
 
-One event is the arrival of some packets of one flow at a queue. ``resolution.py`` decides into how
-many events the packets of a round trip are divided.
+The simulation goes from event to event. An event is the arrival of some packets of one flow at a
+queue. ``resolution.py`` decides into how many events the packets of a round trip are divided.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
 """Records windows, queues and totals of all flows at given instants (samples).
 
 At the end of the warm-up it also stores the totals so far, such as the number of packets that a
-flow has delivered. Later they are subtracted from the totals at the end of the run, so that the
-results do not include the warm-up.
+flow has delivered. They are later subtracted from the totals at the end of the run. So the results
+do not include the warm-up.
 
 The clock of each queue is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says
-why). A queue is sampled when its own clock reaches the instant. The flows whose path begins at this
-queue are sampled at the same time.
+why). A queue is sampled when its own clock reaches the instant of the sample. The flows whose path
+begins at this queue are sampled at the same time.
 
-Samples do not change the run. The simulator computes a queue at the times of events, and an instant
-usually lies between two of these. So a copy of the queue's record (``Net.copies``) is advanced to
-the instant, and the queue itself is not. Otherwise its rounding errors would depend on the
-instants.
+Samples do not change the run. The simulator computes the state of a queue at the times of events,
+but the instant of a sample usually lies between two events. So a copy of the queue's record
+(``Net.copies``) is advanced to the instant. The record itself is not advanced, because its rounding
+errors would then depend on the instants of the samples.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,10 +1,13 @@
 """Tells which packets a sender with SACK counts as lost, and what ns-2's CUBIC has in flight.
 
-SACK tells the sender which packets have arrived. From this the sender keeps a list of holes: ranges
-of packets that the receiver misses. Most functions here are for ns-2's CUBIC. ns-2's CUBIC clears
-its list at the end of a recovery. So it forgets which packets have arrived, except at most three
-ranges of packets that the next ACK reports. In the functions, ``f`` is the record of a sender, and
-``holes`` is its list of holes, a table with a row for each hole (``acks.add_hole``).
+SACK tells the sender which packets have arrived. So the sender can keep a list of holes, that is of
+ranges of packets that the receiver misses. Most functions of this module are for ns-2's CUBIC,
+which clears its list of holes at the end of a recovery. So ns-2's CUBIC then forgets which packets
+have arrived. But the next ACK reports at most three ranges of packets that have arrived, and CUBIC
+learns of these again.
+
+In the functions, ``f`` is the record of a sender, and ``holes`` is its list of holes, a table with
+a row for each hole (``acks.add_hole``).
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -1,9 +1,10 @@
 """Processes the ACKs that come back to a sender, and computes which packets it then sends.
 
-The packets of a flow travel in groups, and so do their ACKs. The ACKs of a group count as evenly
-spaced. To save time, one call of ``plan`` processes several ACKs of a group together: those that
-arrive within a certain fraction of a round trip. ``plan`` changes the window as the flow's
-congestion control does at these ACKs. Then it computes how many packets leave, and when.
+The packets of a flow travel in groups, and so do their ACKs. The simulator assumes that the ACKs of
+a group are evenly spaced. To save time, one call of ``plan`` processes several ACKs of a group
+together: those that arrive within a certain fraction of a round trip. ``plan`` changes the window
+as the flow's congestion control does at these ACKs. Then it computes how many packets leave, and
+when.
 
 ACKs that are processed together must have the same effect. So ``plan`` processes fewer of them if
 the effect changes, for example at the end of a round trip. If the retransmission timer expires

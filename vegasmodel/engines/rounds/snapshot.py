@@ -1,18 +1,18 @@
 """Stores states of the simulator ``rounds`` and compares them, to find periodic motions.
 
-If two states are equal, everything that follows them is equal, too, unless it depends on random
-numbers. So the motion is periodic if an earlier state occurs again. A state leaves out what cannot
-affect the future, such as totals.
+If the simulator is in the same state at two times, the same follows after both, unless it depends
+on random numbers. So the motion is periodic if an earlier state occurs again. A stored state leaves
+out what cannot affect the future, such as totals.
 
-States of different times must be comparable. So a state contains sequence numbers relative to the
-flow's first unacknowledged packet, and times relative to the time of the state. Times are
-multiplied by the capacity of the first queue, in packets per second, and so become numbers of
-packets, like windows and queues. So one tolerance, in packets, suits all numbers of a state. If an
-event happened more than ``AGO`` round trips ago, we assume that its exact time does not matter, and
-write ``AGO`` round trips for its age.
+States at different times must be comparable. So a stored state contains sequence numbers relative
+to the flow's first unacknowledged packet, and times relative to the time of the state. Times are
+multiplied by the capacity of the first queue, in packets per second. They become numbers of packets
+in this way, as windows and queues are. So one tolerance, in packets, suits all numbers of a state.
+If an event happened more than ``AGO`` round trips ago, we assume that its exact time does not
+matter. A stored state then contains ``AGO`` round trips in place of the true age of the event.
 
-ns-2's retransmission timers expire only at ticks of a clock. Two states are compared without these
-timers if no timer has affected what happened between them (``Observer.apart``).
+ns-2's retransmission timers expire only at ticks of a clock. If no timer has affected what happened
+between two states, the states are compared without these timers (``Observer.apart``).
 """
 
 from __future__ import annotations

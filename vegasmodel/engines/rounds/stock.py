@@ -2,14 +2,15 @@
 
 The simulator computes the sum of the sizes of the packets in a queue. But a buffer is limited to a
 number of packets, whatever their sizes. To find how many packets are in the queue, the simulator
-must know their sizes, in their order. The table ``Queue.stock`` describes the queue. Each row
-stands for neighbouring packets of one size. It contains this size, the number of packets, and the
-sum of their sizes.
+must know their sizes and their order. It keeps both in the table ``Queue.stock``. Each row stands
+for neighbouring packets of one size. The row contains this size, the number of packets, and the sum
+of their sizes.
 
-In some rows the packets have arrived one by one. Their number is rounded up, because a packet
-counts as one until its transmission ends. ``Queue.whole`` is the number of packets in all these
-rows. In the other rows packets arrive evenly over time, like a fluid, and their number need not be
-whole. ``Queue.fluid_rows`` is the number of these other rows.
+There are two kinds of rows. In rows of the first kind the packets have arrived one by one. Their
+number is rounded up, because a packet counts as one until its transmission ends. ``Queue.whole`` is
+the number of packets in all rows of this kind. In rows of the second kind packets arrive evenly
+over time, like a fluid, so their number need not be whole. ``Queue.fluid_rows`` is the number of
+rows of the second kind.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -5,8 +5,8 @@ ns-2 this timer counts coarse clock ticks, and the RTT of one packet at a time i
 measures the RTT with every ACK.
 
 Linux has two more timers, which usually expire earlier. One is the timer of the tail loss probe
-(TLP, ``tcp_schedule_loss_probe``): when it expires, the sender sends one more packet, the probe.
-The other is the reordering timer: when it expires, the sender takes the first missing packet for
+(TLP, ``tcp_schedule_loss_probe``). When it expires, the sender sends one more packet, the probe.
+The other is the reordering timer. When it expires, the sender takes the first missing packet for
 lost.
 
 The Vegas of ns-2 and that of the papers (``variant = "ns2"`` or ``"paper"``) also have a fine

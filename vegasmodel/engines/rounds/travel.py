@@ -3,12 +3,12 @@
 The packets of a group arrive at a queue evenly over an interval of time, or all at its end. The
 simulator handles this arrival as one event at the end of the interval. It finds which packets are
 lost and when the others leave, and sends the group on to the next queue. But the group's first
-packet may reach the next queue before the interval is over. When the event is handled, the next
-queue must not yet have been simulated beyond this packet's arrival.
+packet may reach the next queue before the interval is over. So when the event is handled, the
+simulation of the next queue must not have gone beyond the arrival of the first packet there.
 
-So each queue has a clock of its own, which runs ``Queue.shift`` seconds behind the simulation's
-clock. The shift is large enough for intervals of up to 1.5 times ``Sender.longest_stretch``
-seconds, and no interval is longer (``clocks.py``).
+For this reason each queue has a clock of its own, which runs ``Queue.shift`` seconds behind the
+simulation's clock. The shift is large enough for intervals of up to 1.5 times
+``Sender.longest_stretch`` seconds, and no interval is longer (``clocks.py``).
 """
 
 # mypy: disable-error-code="no-any-return"

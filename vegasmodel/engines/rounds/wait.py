@@ -1,13 +1,14 @@
 """Lets senders wait a random time before they send what an ACK allows (ns-2's ``overhead_``).
 
-A wait begins when the window allows a packet and no other wait is in progress. Its length is
-random, uniform between 0 and ``Sender.jitter`` seconds. At its end the sender sends all packets
-that the window then allows. (After a cut of its window, ns-2's CUBIC may send one packet even if
-the window is full; see ``acks.limit_flight``.) A fast retransmit does not wait, except with ns-2's
-CUBIC.
+A wait begins when the window allows a packet and no other wait is in progress. The length of the
+wait is random, uniform between 0 and ``Sender.jitter`` seconds. At the end of the wait the sender
+sends all packets that the window then allows. (After a cut of its window, ns-2's CUBIC may send one
+packet even if the window is full; see ``acks.limit_flight``.) A fast retransmit does not wait,
+except with ns-2's CUBIC.
 
 If the simulator processes several ACKs together, it neglects the waits: the packets that these ACKs
-allow leave when the ACKs arrive. So the RTT is too short, on average by half of ``Sender.jitter``.
+allow leave when the ACKs arrive. So the round trip is too short, on average by half of
+``Sender.jitter``.
 The default of ``Sender.jitter`` is a packet's transmission time at the slowest link. If the
 scenario sets longer waits (``waits_long``), the simulator processes each ACK separately, so that
 the sender waits at each.
