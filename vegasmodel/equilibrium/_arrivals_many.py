@@ -13,9 +13,10 @@ cost O(n^2). Here they cost O(n log n), because terms with poles far from Delta_
 a time (Greengard and Rokhlin 1987), in two ways:
 
 * A cluster is a group of flows that arrived one after another. The poles of their terms lie in an
-  interval. If Delta_i is far from this interval, ``NODES`` other terms replace these terms. The new
-  terms have the same sum up to rounding. Their poles are the interval's Chebyshev points.
-* Flows are processed in blocks. During a block Delta_i usually changes little. So the sum of all
+  interval. If Delta_i is far from this interval, ``NODES`` other terms replace the terms of the
+  cluster. The new terms have the same sum up to rounding. Their poles are the interval's Chebyshev
+  points.
+* Arrivals are processed in blocks. During a block Delta_i usually changes little. So the sum of all
   terms with far poles is written as a power series in the change of Delta_i since the start of the
   block. All arrivals of the block use this series. If Delta_i changes too much, a new series is
   computed.

@@ -1,11 +1,12 @@
 """Checks the arguments of the functions of this package; a wrong value raises an error.
 
-Many functions here take ``name``, the name of the checked argument. The error message shows it.
+Many functions of this module have the argument ``name``, the name of the checked argument. It
+appears in the error message.
 
 Two functions, ``secular.solve`` and ``arrivals.arrive``, compute the steady states of many links at
 once. If one link has a value out of range, they raise no error, so that all other links get their
-results. The results of this one link are NaN, and its status says why. (In some cases
-``arrivals.arrive`` raises an error all the same; its docstring names them.)
+results. The results of the link with the wrong value are NaN, and its status says why. (In some
+cases ``arrivals.arrive`` raises an error all the same. Its docstring names these cases.)
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
 """Computes the least and the greatest Jain index over the many equilibria of Vegas flows on a link.
 
 There are many equilibria because Vegas keeps its window at any backlog in a range (``bands.py``).
-Let Delta be the queueing delay, x_i the over-estimate of flow i's propagation delay, and g = Delta
-- max x the gap. The backlog of flow i lies between a_i and b_i packets, and its rate r_i is
+Let Delta be the queueing delay, and x_i the over-estimate of flow i's propagation delay. The gap g
+is Delta - max x. The backlog of flow i lies between a_i and b_i packets, and its rate r_i is
 phi_i(g) times the backlog:
 
     l_i = a_i phi_i(g) <= r_i <= u_i = b_i phi_i(g)
 
 In TCP Vegas as published phi_i = 1/(Delta - x_i).
 
-Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2). So it is least where the sum of
-squares is greatest. At a given gap, the sum of squares is least if the rates are as equal as their
-limits l_i and u_i allow. It is greatest if every rate except one is at a limit. So both the least
-and the greatest sum are functions of g alone.
+Jain's index of n rates r_i with the sum c is c^2/(n sum r_i^2). So the index is least where the sum
+of squares is greatest. At a given gap, the sum of squares is least if the rates are as equal as
+their limits l_i and u_i allow. It is greatest if every rate except one is at a limit. So both the
+least and the greatest sum are functions of g alone.
 
 The search for the extremum of such a function divides the range of g into intervals.
 ``_least_squares`` and ``_most_squares`` compute bounds of the function's derivative in an interval.

@@ -4,9 +4,10 @@ Every packet is lost with probability p, independently. The state of the chain i
 which a loss occurs. The source behaves as in ns-2:
 
 * Growth. The window grows by about one packet every b round trips, where b is the number of packets
-  per ACK. (Linux counts the acknowledged packets instead of the ACKs. Its window grows by a packet
-  every round trip, whatever b is.) If b is above 1, the last packets of a window wait for the next
-  window before they are acknowledged. Vegas does not grow in the round trip after a recovery.
+  per ACK. (Linux counts the acknowledged packets instead of the ACKs. So in Linux the window grows
+  by a packet every round trip, whatever b is.) If b is above 1, the last packets of a window wait
+  for their ACK until the next window arrives. Vegas does not grow in the round trip after a
+  recovery.
 * Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
   one, the source waits for its coarse timer, the usual retransmission timer. Vegas also has a fine
   timer, which is shorter. If it has expired, one or two duplicate ACKs are enough.

@@ -1,8 +1,8 @@
 """Finds the roots of a complex function in a rectangle of the complex plane.
 
-Newton's method finds the roots; it starts from each point of a grid. The argument principle tells
-how many roots there are. ``stability.py`` uses this module to find the roots of a characteristic
-function.
+Newton's method finds the roots. It starts from each point of a grid. The argument principle tells
+how many roots there are, so it shows whether some are missing. ``stability.py`` uses this module to
+find the roots of a characteristic function.
 """
 
 from __future__ import annotations

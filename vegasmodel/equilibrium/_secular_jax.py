@@ -3,12 +3,12 @@
 The solver finds the queueing delay at which the rates of the flows add up to the capacity. It
 solves the same equation as ``_secular_kernel.py``, but for many links at once, as arrays. The first
 steps of the iteration add the rates in float64. The last steps also compute the rounding errors of
-all quotients and sums, and correct the sum by them. In a valid result the relative error of the sum
-of the rates is at most 1e-11.
+all quotients and sums, and correct the sum of the rates by these errors. In a valid result the
+relative error of the sum is at most 1e-11.
 
 The derivatives of the result come from the implicit function theorem (``custom_jvp``). They are
-available in forward and in reverse mode. They lose no digits if one flow has nearly the whole
-capacity.
+available in forward and in reverse mode. They keep all their digits even if one flow has nearly the
+whole capacity.
 """
 
 from __future__ import annotations

@@ -5,16 +5,19 @@ of a link in these loops is called its lane. For each link the solver adds the s
 same order as ``_secular_kernel.find_gap``, so the result is the same to the last bit. This module
 is only run as compiled code (``_compiled.py``).
 
-Some links are left to ``_secular_kernel.solve_case``, one by one: those for which no valid result
-is found here, those with Linux flows or with more than ``CHUNK`` flows, and the last links if fewer
-than ``FEWEST`` are left.
+``_secular_kernel.solve_case`` solves some links one by one instead:
 
-Many functions have the same arguments. ``width`` is the number of links that are treated together,
-and ``n`` the number of flows of each link. ``first`` is the number of the first of these links.
-The array ``a`` holds the flows' thresholds. The array ``v`` holds their over-estimates of baseRTT.
-Both have the shape [flow, link]. ``c`` holds the capacities of all links. The tables ``t`` (floats)
-and ``count`` (integers) hold the state of the iteration, such as the gap (queueing delay minus
-largest over-estimate) and the number of steps. Both tables have one column per link.
+- links with Linux flows, or with more than ``CHUNK`` flows;
+- links for which this module finds no valid result;
+- the last links, if fewer than ``FEWEST`` are left.
+
+Many functions have the same arguments. ``width`` is the number of links that are solved together,
+and ``n`` is the number of flows of each link. ``first`` is the number of the first of these links.
+The array ``a`` holds the flows' thresholds. The array ``v`` holds the over-estimates of their
+propagation delays. Both have the shape [flow, link]. ``c`` holds the capacities of all links. The
+tables ``t`` (floats) and ``count`` (integers) hold the state of the iteration, such as the gap
+(queueing delay minus largest over-estimate) and the number of steps. Both tables have one column
+per link.
 """
 
 from __future__ import annotations

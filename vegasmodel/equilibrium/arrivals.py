@@ -1,10 +1,10 @@
 """Computes the steady state after each arrival, if Vegas flows join a link one after another.
 
-Let Delta_i be the queueing delay after the arrival of flow i. When flow i joins, it finds the
-queueing delay Delta_{i-1} of the earlier flows, and counts it as propagation delay. So its baseRTT
-exceeds its propagation delay by x_i = Delta_{i-1}.
+Let Delta_i be the queueing delay in the steady state after the arrival of flow i. When flow i
+joins, it finds the queueing delay Delta_{i-1} of the earlier flows, and counts this delay as
+propagation delay. So its baseRTT exceeds its propagation delay by x_i = Delta_{i-1}.
 
-The model assumes that the earlier flows have reached their equilibrium when a flow joins. It also
+The model assumes that the earlier flows have reached their steady state when a flow joins. It also
 assumes that the flow's first packets cause no queue of their own. Units: packets, seconds, packets
 per second.
 

@@ -17,10 +17,10 @@ flow, and x the over-estimate of T:
   alpha and beta + 1.
 
 So with ``ns2`` and ``linux`` there are many equilibria even if alpha = beta. In these two variants
-a flow keeps its window at any backlog below the upper edge, but not at the upper edge itself.
+a flow keeps its window at the lower edge and between the edges, but not at the upper edge itself.
 
-The functions of this module return the least and the greatest value that a quantity has in the set
-of equilibria. The quantities are the queueing delay, the rates, the ratio of two rates and the Jain
+The functions of this module return the least and the greatest value that a quantity has in any
+equilibrium. The quantities are the queueing delay, the rates, the ratio of two rates and the Jain
 index.
 
 Source: Boutremans and Le Boudec (2000), section 4.1, equations (10) and (11).

@@ -8,11 +8,12 @@ step nor Newton's method keeps p fixed, so p may first rise and then fall.
 
 A fold is a point at which p turns back: the tangent's component along p changes its sign. Brent's
 method finds this point. It also finds a fold at a corner of the branch, where the tangent jumps
-because the derivatives of F jump. But suppose that the tangent turns by more than a right angle at
-a corner. Then the curve beyond the corner does not meet the plane in which Newton's method
-searches, however short the step is. Newton's method may find no next point, and the result ends
-there with the status ``LOST``. The angle is measured after x and p have been divided by the
-argument ``scale``.
+because the derivatives of F jump.
+
+There is one limitation. Suppose that the tangent turns by more than a right angle at a corner. Then
+the curve beyond the corner does not meet the plane in which Newton's method searches, however short
+the step is. So Newton's method may find no next point. The result then ends at the corner, with the
+status ``LOST``. (The angle is measured after x and p have been divided by the argument ``scale``.)
 """
 
 from __future__ import annotations

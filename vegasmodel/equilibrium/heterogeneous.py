@@ -22,9 +22,9 @@ its rate is at most that of the square-root law. If q is at most x_0, Vegas comp
 only losses limit its window, and its rate is that of the square-root law. This law also depends on
 the factor by which a loss multiplies the window (``Flows.decrease``).
 
-If all flows reacted to delay only, there would be one equilibrium (``network``). Here there may be
-several, and some may be unstable (Tang, Wang, Low and Chiang, IEEE/ACM Transactions on Networking
-15(4), 2007).
+If all flows reacted to delay only, there would be one equilibrium (``network``). If some flows
+react to delay and others to loss, there may be several equilibria, and some may be unstable (Tang,
+Wang, Low and Chiang, IEEE/ACM Transactions on Networking 15(4), 2007).
 
 Each equilibrium has an index, 1 or -1: the sign of a determinant (``Equilibrium``). The indices of
 all equilibria add up to 1. So if the indices of those found have another sum, some are missing. If

@@ -12,8 +12,8 @@ windows:
     W = e (T + s)/(s - x)       the backlog is e (Boutremans and Le Boudec 2000, (4))
 
 In Linux the second window is W = e (T + x)/(s - x), because Linux divides by baseRTT, and not by
-the RTT, when it computes the backlog. If s is at most x, only losses limit W. W is at least
-``least`` and at most ``most``, the flow's bounds.
+the RTT, when it computes the backlog. If s is at most x, only losses limit W. In addition, W is at
+least ``least`` and at most ``most``, the bounds of the flow's window.
 
 The flows fill the link, which determines the queueing delay s:
 
@@ -23,8 +23,9 @@ The left side falls as s grows, so there is at most one equilibrium. At a RED li
 drop probability at an average queue of c s packets.
 
 A Vegas flow with alpha < beta may keep any backlog between these thresholds. If packets are lost,
-the losses pull its window down to the lower threshold, so e is the lower threshold. If none is
-lost, there are many equilibria, and ``adapters/stability.py`` linearises none of them.
+the losses pull its window down until the backlog is at the lower threshold, so e is the lower
+threshold. If no packets are lost, there are many equilibria, and ``adapters/stability.py``
+linearises none of them.
 """
 
 from __future__ import annotations

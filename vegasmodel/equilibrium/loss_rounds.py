@@ -1,10 +1,10 @@
 """Computes the goodput and the mean RTT of one source under random loss.
 
-Both are means over the Markov chain of ``_loss_chain.py``, from one loss to the next. That file
-says how the source behaves.
+Both are means over a Markov chain, which describes the source's window from one loss to the next.
+``_loss_chain.py`` has this chain, and says how the source behaves.
 
-``benchmarks/accuracy_loss.py`` compares the model ``random-loss``, which uses this chain, with
-ns-2; ``docs/accuracy.md`` has the errors.
+The model ``random-loss`` uses the chain. ``benchmarks/accuracy_loss.py`` compares this model with
+ns-2, and ``docs/accuracy.md`` has the errors.
 """
 
 from __future__ import annotations

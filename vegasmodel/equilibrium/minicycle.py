@@ -2,11 +2,12 @@
 
 This is the model of De Vendictis and Baiocchi, "Modeling a mixed TCP Vegas and TCP Reno scenario"
 (2002). The model follows the windows through a cycle, from one overflow of the buffer to the next.
-A mini-cycle is one RTT. At the overflow Reno halves its window; then it adds one packet per
-mini-cycle. Vegas multiplies its window by ``decrease``; then it grows like Reno until its backlog
-reaches its lower threshold. Reno goes on filling the queue, so Vegas's backlog rises. When the
-backlog reaches the upper threshold, Vegas's window begins to shrink. (With the argument ``losers``
-of `solve`, the user may choose that Vegas does not lose a packet at every overflow.)
+A mini-cycle is one RTT. At the overflow Reno halves its window. Then Reno adds one packet per
+mini-cycle. Vegas multiplies its window by ``decrease`` at the overflow. Then the window grows like
+Reno's, until Vegas's backlog reaches its lower threshold. Reno goes on filling the queue, so
+Vegas's backlog rises. When the backlog reaches the upper threshold, Vegas's window begins to
+shrink. (With the argument ``losers`` of `solve`, the user may choose that Vegas does not lose a
+packet at every overflow.)
 
 The function `throughput` has two forms. ``form="derived"``, the default, uses equations that we
 derived anew from the paper's premises (`minicycle_derived`). They also cover several Vegas sources,

@@ -6,8 +6,8 @@ second, T the RTT without queueing, B the buffer in packets, and M = mu T. V is 
 windows of n_V Vegas sources, R that of n_R Reno sources. A mini-cycle is one RTT.
 
 Vegas compares its backlog, the number of its own packets in the queue, with two thresholds, alpha
-and beta. Let q packets be in the queue. The backlog of every Vegas source equals a threshold if
-(the paper's equation (7))
+and beta. Let q packets be in the queue. By the paper's equation (7), the backlog of every Vegas
+source is at one of the thresholds if
 
     V = h + A M/q,   where A = n_V * threshold.
 
@@ -26,7 +26,8 @@ N. But N, the length of the cycle, need not be a whole number. So the sum is rep
 If N is whole and f is linear between whole i, this is equal to the sum. A cycle consists of phases.
 In each phase f is linear, except in the one in which Vegas moves down along the upper curve. For
 one Vegas and one Reno source, this phase causes an error of at most 1/12 packet per cycle. If the
-slope of f changes between two phases, and i is not whole there, the error is at most 1/8 packet.
+slope of f changes from one phase to the next, and i is not whole there, this change causes an error
+of at most 1/8 packet.
 
 The path and the buffer together hold M + B packets. So a packet is dropped as soon as
 V + R = M + B + 1. Vegas never sees more than B queued packets, so V moves down along the upper

@@ -4,8 +4,8 @@ Vegas and Reno share a drop-tail link with a buffer of B packets (the model of D
 Baiocchi 2002). A cycle lasts from one overflow of the buffer to the next. At an overflow a source
 loses a packet only if its window still grows. So there may be two steady cycles. In the first
 cycle, Vegas still grows at every overflow, and every overflow multiplies its window by a factor
-lambda below 1. In the second cycle, Vegas has stopped growing before every overflow, and loses
-nothing.
+lambda below 1. In the second cycle, Vegas has stopped growing before every overflow, and loses no
+packets.
 
 To connect the two cycles, suppose that a fraction p of the overflows cuts Vegas's window. Then an
 overflow multiplies this window by lambda^p on average (geometric mean). Let V(p) be the window that
