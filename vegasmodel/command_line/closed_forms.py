@@ -2,8 +2,8 @@
 
 They need no scenario file, because options give the capacity and the properties of the flows:
 
-- ``equilibrium`` is for a link that only Vegas flows use. The option ``--over-estimate`` gives
-  by how much each flow over-estimates its propagation delay.
+- ``equilibrium`` is for a link that only Vegas flows use. The option ``--over-estimate`` gives by
+  how much each flow over-estimates its propagation delay.
 - ``arrivals`` is for a link on which Vegas flows start one after another. It computes by how much
   each flow over-estimates its propagation delay.
 - ``rd`` is for a link with Rate-Delay services (Podlesny and Williamson), which has a queue for a

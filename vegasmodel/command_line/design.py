@@ -1,6 +1,6 @@
-"""Runs the command ``design``, which finds the values of a field that meet a target.
+"""Runs the command ``design``, which finds the values of a scenario's field that meet a target.
 
-For example, it finds the buffer at which a flow gets 30 % of the throughput.
+For example, it finds the buffer with which a flow gets 30 % of the total throughput.
 """
 
 from __future__ import annotations

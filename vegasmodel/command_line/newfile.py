@@ -32,9 +32,9 @@ from vegasmodel.stacks import STACKS
 __all__ = ["from_trace", "plain"]
 
 # The type of a dictionary with the comments that the command ``new`` writes into a scenario file.
-# Each comment stands behind a line that sets a key. The dictionary has the comment under the place
-# of this line: the kind of table ("link", "flow", or "" for the top of the file), the number of the
-# table, and the name of the key.
+# Each comment stands behind a line that sets a key. The dictionary maps the place of the line to
+# the comment. The place consists of the kind of table ("link", "flow", or "" for the top of the
+# file), the number of the table, and the name of the key.
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds

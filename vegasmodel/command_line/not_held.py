@@ -1,7 +1,8 @@
 """Writes the sentences that say in how many cases each assumption of a model does not hold.
 
-The cases are, for example, the points of a sweep, or the random starts of one scenario. Commands
-such as ``sweep`` print these sentences below their results.
+The cases are, for example, the points of a sweep (the combinations of the values that are varied),
+or the random starts of one scenario. Commands such as ``sweep`` print these sentences below their
+results.
 """
 
 from __future__ import annotations

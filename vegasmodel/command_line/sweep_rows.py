@@ -1,4 +1,7 @@
-"""Turns the results of a sweep into rows, one for each point, for JSON and for CSV tables."""
+"""Turns the results of a sweep into rows, for JSON and for CSV tables.
+
+Each row is for one point of the sweep, that is for one combination of the values that are varied.
+"""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ which a loss occurs. The source behaves as in ns-2:
   recovery.
 * Fast retransmit. It needs three duplicate ACKs. If fewer than three packets arrive after the lost
   one, the source waits for its coarse timer, the usual retransmission timer. Vegas also has a fine
-  timer, which is shorter. If it has expired, one or two duplicate ACKs are enough.
+  timer, which is shorter. If the fine timer has expired, one or two duplicate ACKs are enough.
 * Recovery. Tahoe continues with slow start. Reno repairs one loss; a second loss in the window
   means a timeout. NewReno and Vegas repair one loss per round trip. SACK repairs all losses in one
   round trip.

@@ -312,14 +312,14 @@ def _course(path: Path, V_N: Floats) -> Course:
     each = n_V + n_R
 
     # Phase 1, the paper's equations (11) and (12): the queue is empty, until the sum of all
-    # windows, V + R, has grown to mu T, the bandwidth-delay product. This takes a - 1 mini-cycles
-    # (round trips). If the queue never empties, there is no phase 1.
+    # windows, V + R, has grown to mu T, the bandwidth-delay product. The phase lasts from
+    # mini-cycle (round trip) 1 to mini-cycle a. If the queue never empties, there is no phase 1.
     deficit = M - V_1 - R_1
     V_a = V_1 + n_V * deficit / each
 
     # Phase 2, the paper's equation (16): the windows of Vegas and Reno grow, and so does the queue.
     # The phase ends when Vegas's backlog reaches its lower limit, or when a packet is lost. It
-    # takes n mini-cycles (round trips); the paper writes b - a for n.
+    # lasts for n = b - a mini-cycles (round trips), from mini-cycle a to mini-cycle b.
     n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
     n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
     q_1 = np.clip(-deficit, 0.0, B + 1)
@@ -338,10 +338,11 @@ def _course(path: Path, V_N: Floats) -> Course:
     lag, surplus = _lag_of_vegas(path, V_b, q_c)
     q_d, V_d = q_c + surplus * lag, V_b - n_V * lag
 
-    # Phase 3, the paper's equation (17): the queue q grows, and V falls so that Vegas's backlog
-    # stays at its upper limit. The phase ends when the buffer is full (q = B), or when V reaches
-    # its least value, ``path.floor``. After that V is constant, until a packet is lost at
-    # q = B + 1. If the buffer is full before phase 3 could begin (q_d >= B), there is no phase 3.
+    # Phase 3, the paper's equation (17): the queue q grows, and V, the sum of the Vegas windows,
+    # falls so that Vegas's backlog stays at its upper limit. The phase ends when the buffer is full
+    # (q = B), or when V reaches its least value, ``path.floor``. After that V is constant, until a
+    # packet is lost at q = B + 1. If the buffer is full before phase 3 could begin (q_d >= B),
+    # there is no phase 3.
     q_e = np.where(q_d < B, np.clip(upper.queue(path.floor), q_d, B), np.maximum(q_d, B))
     V_e = np.where(q_d < B, np.maximum(upper.window(B), np.minimum(path.floor, V_d)), V_d)
     return Course(

@@ -1,11 +1,11 @@
 """Finds congestion control laws by their names, and adds laws that a user writes.
 
-A law says how the window grows, and what a loss does to it. Each law of this package has a file
-here. The function ``drift`` of a law returns the growth of the window in packets per round trip.
-Some laws also have functions that only the packet simulator ``rounds`` uses.
+A law says how the window grows, and what a loss does to it. Each law of this package has a file in
+this folder. The function ``drift`` of a law returns the growth of the window in packets per round
+trip. Some laws also have functions that only the simulator ``rounds`` uses.
 
 ``BUILT_IN`` contains the laws of this package. A user adds a law with ``register_law``. Another
-installed package may also offer a law. That law is loaded when its name is first used.
+installed package may also offer a law, which is loaded when its name is first used.
 """
 
 from __future__ import annotations

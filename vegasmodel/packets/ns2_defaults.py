@@ -61,7 +61,8 @@ UNSPACED = Setting(
 
 # Each set in ``SETS`` lists the parameters to which vegasmodel gives other values than the defaults
 # of ns-2 2.35. The set "papers" lists the older defaults above. The set "2.35" is empty, so all
-# parameters keep their defaults. With these, a data packet of a loss-based flow has packetSize_
-# bytes plus 40 bytes of headers, and the connection of such a flow begins with a SYN. A data packet
-# of ns-2's Vegas has only packetSize_ bytes, and a Vegas connection has no SYN.
+# parameters keep the defaults of ns-2 2.35. By these defaults loss-based flows differ from Vegas in
+# two ways: their data packets have packetSize_ bytes plus 40 bytes of headers, and their
+# connections begin with a SYN. The data packets of Vegas have only packetSize_ bytes, and its
+# connections have no SYN.
 SETS: Mapping[str, tuple[Setting, ...]] = MappingProxyType({"papers": _PAPERS, "2.35": ()})

@@ -6,9 +6,9 @@ between a sender and the queue. So the packets that arrive in a step were sent i
 step ends early if the queue becomes empty, if the buffer becomes full, if a flow starts or stops,
 or if a sender detects a loss.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows
-(``Flows``), ``y`` holds the state of the senders, and ``past`` is the history of queue and flows.
-``last`` is the index of the latest entry of the history. ``c`` is the capacity in pkt/s.
+Many functions have the same arguments. ``p`` holds the properties of the flows (``Flows``), ``y``
+holds the state of the senders, and ``past`` is the history of queue and flows. ``last`` is the
+index of the latest entry of the history. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations

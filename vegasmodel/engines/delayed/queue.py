@@ -1,9 +1,8 @@
 """Simulates the queue of ``delayed``: how packets arrive, and which flows lose packets.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows
-(``Flows``), ``y`` holds the state of the senders, and ``past`` is the history of queue and flows.
-``last`` is the index of the latest entry of the history. ``chance`` holds the parameters of random
-loss and RED.
+Many functions have the same arguments. ``p`` holds the properties of the flows (``Flows``), ``y``
+holds the state of the senders, and ``past`` is the history of queue and flows. ``last`` is the
+index of the latest entry of the history. ``chance`` holds the parameters of random loss and RED.
 """
 
 from __future__ import annotations

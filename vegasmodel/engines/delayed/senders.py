@@ -1,8 +1,8 @@
 """Simulates the senders in the simulator ``delayed``: how ACKs and losses change windows.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows
-(``Flows``), ``y`` holds the state of the senders, and ``past`` is the history of queue and flows.
-``last`` is the index of the latest entry of the history. ``i`` is the index of a flow.
+Many functions have the same arguments. ``p`` holds the properties of the flows (``Flows``), ``y``
+holds the state of the senders, and ``past`` is the history of queue and flows. ``last`` is the
+index of the latest entry of the history. ``i`` is the index of a flow.
 """
 
 from __future__ import annotations

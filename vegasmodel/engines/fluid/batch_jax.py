@@ -12,13 +12,13 @@ beta. This causes a small error, so averages differ slightly from those of the e
 whose steps end when a backlog reaches alpha or beta.
 
 A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
-ends. It is not known in advance when a queue forms or the buffer overflows. If one of these events
-happens within a step, the next pass repeats the step, so that it ends at the event.
+ends. It is not known in advance when a queue forms or the buffer overflows. If one of these two
+events happens within a step, the next pass repeats the step, so that it ends at the event.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows of one
-scenario (``records.Flows``), and ``y`` holds the scenario's state. ``c`` is the capacity in pkt/s.
+Many functions have the same arguments. ``p`` holds the properties of the flows of one scenario
+(``records.Flows``), and ``y`` holds the scenario's state. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ docstrings of this package say that the window slides on the threshold. Outside 
 window of a loss-based flow grows by one packet per round trip, or by half a packet if ACKs are
 delayed. (CUBIC is not simulated here.) Losses occur when the queue fills the buffer.
 
-A flow's ``variant`` names a TCP implementation. These equations take only parameters from the
-implementation, such as the backlogs at which Vegas's window grows and shrinks. In a real
-implementation Vegas also sends whole packets, and decides once per round trip. The equations leave
-out both. The package ``sampled`` and the simulator ``rounds`` include both.
+A flow's ``variant`` names a TCP implementation. The equations take only parameters from it, such as
+the backlogs at which Vegas's window grows and shrinks. A real implementation of Vegas also sends
+whole packets, and decides once per round trip. The equations leave out both mechanisms. The package
+``sampled`` and the simulator ``rounds`` include them.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ the queue so that the backlog stays at one of Vegas's thresholds. The queue is e
 or full. A step of the integration must end where a window or the queue passes from one of these
 behaviours to another.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows, and ``y``
-holds the state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
-``moves`` [flow] says how each window moves. ``c`` is the capacity in pkt/s.
+Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
+state at the beginning of a step (``records``). ``on`` [flow] says which flows are active. ``moves``
+[flow] says how each window moves. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations

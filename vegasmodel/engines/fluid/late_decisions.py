@@ -5,8 +5,8 @@ Vegas sender stops its window later, because it decides only once per round trip
 mean RTT of the packets that were acknowledged in this round trip (Brakmo and Peterson 1995, 3.2;
 tcp-vegas.cc). On average, these packets reached the queue 1.5 RTTs before the decision. The
 decision then holds for the next round trip, in which it is half an RTT old on average. So a window
-follows the queue with a delay of two RTTs (``LAG``). It changes by one packet per RTT. The delay
-has two effects:
+follows the queue with a delay of two RTTs (``LAG``). In an RTT a window changes by one packet. So
+the delay has the following effects:
 
 - If alpha = beta, the window grows for two RTTs after the backlog has risen above alpha, and
   shrinks for two RTTs after the backlog has fallen below alpha. So the window rises and falls like
@@ -19,12 +19,14 @@ has two effects:
   above alpha, but in the simulator ``rounds`` it often rests at a larger backlog.
 
 When the windows vary, the queue and the backlogs of all flows vary, too. Suppose that the backlog
-of a flow with alpha < beta varies by A packets to either side of its mean. The window moves
-whenever the backlog is below alpha or above beta. So it rests only if the mean backlog is between
-alpha + A and beta - A. ``resting_range`` computes these two limits, and ``windows.py`` uses them in
-place of alpha and beta. If alpha + A is above beta - A, the window never rests. It then grows about
-as often as it shrinks if the mean backlog is in the middle between alpha and beta. So in this case
-``resting_range`` returns the middle for both limits.
+of a flow with alpha < beta varies by A packets to either side of its mean. The flow's window moves
+whenever the backlog is below alpha or above beta. So the window rests only if the mean backlog is
+between alpha + A and beta - A. ``resting_range`` computes these two limits, and ``windows.py`` uses
+them in place of alpha and beta.
+
+If alpha + A is above beta - A, the window never rests. It grows about as often as it shrinks if the
+mean backlog is in the middle between alpha and beta. So in this case ``resting_range`` returns this
+middle for both limits.
 
 A flow that starts late finds a queue that is sometimes longer and sometimes shorter than its mean.
 ``less_found`` computes by how much the shortest queue that such a flow finds is below the mean.

@@ -5,9 +5,9 @@ others. The equations are in ``windows.py``. A step ends at each event: a flow s
 window reaches or leaves a threshold, a queue forms or empties, the buffer overflows. Between events
 the usual length of a step is a fraction of the shortest round trip.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows, and ``y``
-holds the present state (``records``). ``on`` [flow] says which flows are active. ``c`` is the
-capacity in pkt/s. ``s_max`` is the queueing delay in seconds at which the buffer overflows.
+Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
+present state (``records``). ``on`` [flow] says which flows are active. ``c`` is the capacity in
+pkt/s. ``s_max`` is the queueing delay in seconds at which the buffer overflows.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """Defines data types of the simulator ``fluid``, for windows that change at every instant.
 
-The types are named tuples of arrays, which compiled code can read. ``Flows`` holds the properties
-of the flows, ``Batch`` several scenarios, and ``State`` the state of a simulation. ``Tally`` holds
-time integrals, from which averages are computed. The simulator ``delayed`` also uses ``Flows``, and
-the package ``sampled`` also uses ``Tally``.
+The types are named tuples of arrays, which compiled code can read:
+
+- ``Flows`` holds the properties of the flows. The simulator ``delayed`` uses it, too.
+- ``Batch`` holds several scenarios.
+- ``State`` holds the state of a simulation.
+- ``Tally`` holds time integrals, from which averages are computed. The package ``sampled`` uses it,
+  too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Speeds up a simulation: if the cycles of the windows repeat, whole cycles are skipped.
 
-A cycle lasts from one overflow of the buffer to the next. If samples of windows and queue are
-wanted within a skipped cycle, they are copied from the last cycle that was simulated. The table
-``trail`` has a row for each step of that cycle: the time, the windows and the queueing delay.
+A cycle lasts from one overflow of the buffer to the next. If a user asks for samples of windows and
+queue within a skipped cycle, they are copied from the last cycle that was simulated. The table
+``trail`` has a row for each step of that last cycle. A row contains the time, the windows and the
+queueing delay.
 """
 
 from __future__ import annotations

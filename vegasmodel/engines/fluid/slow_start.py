@@ -15,12 +15,13 @@ leave out two effects of single packets. This module adds them:
   than its mean just before (``shortest``). We assume that a packet of each flow finds the shorter
   queue. This may reduce the flow's baseRTT.
 
-Linux's Vegas decides by the least RTT of a round trip, that of the first packet of a train. So its
-slow start ends where the backlog in ``windows.py`` exceeds gamma.
+Linux's Vegas decides by the least RTT of a round trip, which is the RTT of the first packet of a
+train. So in this module the slow start of Linux's Vegas ends as soon as the backlog in
+``windows.py`` exceeds gamma.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows, and ``y``
-holds the present state (``records``). ``on`` [flow] says which flows are active. ``c`` is the
-capacity in pkt/s.
+Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
+present state (``records``). ``on`` [flow] says which flows are active. ``c`` is the capacity in
+pkt/s.
 """
 
 from __future__ import annotations

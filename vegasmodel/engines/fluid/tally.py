@@ -3,8 +3,8 @@
 It also stores samples at given times: the windows, the queueing delay, and the packets lost and
 delivered so far.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows, and ``y``
-holds the state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
+Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
+state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
 """
 
 from __future__ import annotations

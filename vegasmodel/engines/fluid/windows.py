@@ -28,8 +28,8 @@ changes from one of these four motions to another. So the state at the end of a 
 function of the state at its beginning, and ``cycle.py`` can differentiate it. While all windows
 slide or rest, the solution is exact; otherwise its error falls with h^2.
 
-The functions share the names of some arguments. ``p`` holds the properties of the flows, and ``y``
-holds the state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
+Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
+state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
 
 Sources: Boutremans and Le Boudec (2000), section 3.1; De Vendictis and Baiocchi (2002), (5).
 """

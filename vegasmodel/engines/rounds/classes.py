@@ -2,8 +2,9 @@
 
 On such a link two queues, one for each class of flows, take turns (``turns.py``). ``class_record``
 fills in the record of a class's queue. ``class_stores`` makes the records that hold the waiting
-packets. When this package runs ns-2, its script changes the classes' shares of the capacity during
-the run. For links that behave as in ns-2, ``share_changes`` lists the times of these changes.
+packets. In ns-2 the classes' shares of the capacity change during a run, by the script with which
+this package runs ns-2. For links that behave as in ns-2, ``share_changes`` lists the times of these
+changes.
 """
 
 from __future__ import annotations

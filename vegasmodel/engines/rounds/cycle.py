@@ -2,10 +2,11 @@
 
 The state of the simulator consists of the senders, the packets in flight and the queues. The search
 records the state each time the number of whole packets in a flow's window falls. The motion counts
-as periodic if a state is recorded three times, at equal distances in the sequence of records. If no
-state is, the last three quarters of the run decide. If all windows are constant in this time, the
-steady state is a fixed point. If they are not, the result is an average over this time, with its
-standard error. If the average is not precise enough, the search may be repeated in a longer run.
+as periodic if a state is recorded three times, at equal distances in the sequence of records. If
+the motion is not periodic, the last three quarters of the run decide. If all windows are constant
+in this time, the steady state is a fixed point. Otherwise the result is an average over this time,
+with its standard error. If the average is not precise enough, the search may be repeated in a
+longer run.
 """
 
 from __future__ import annotations

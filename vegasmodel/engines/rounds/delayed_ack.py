@@ -5,9 +5,9 @@ pause. If no second packet comes, the receiver acknowledges the first one alone.
 packet is missing, the receiver does not wait. ``Sender.delack_packets`` is the number of packets (0
 or 1) that have arrived and whose ACK is still delayed.
 
-The simulator moves data packets and their ACKs together, in groups. It delays ACKs only when a
-group reaches the sender. So in this file a packet's arrival time means the time at which its ACK
-would reach the sender if the receiver sent the ACK at once.
+The simulator moves data packets and their ACKs together, in groups. It computes the delay of the
+ACKs only when a group reaches the sender. So in this file a packet's arrival time means the time at
+which its ACK would reach the sender if the receiver sent the ACK at once.
 
 ACKs may cross a queue of data on their way back. At the first such queue ``silent_packets`` counts
 the packets that the receiver does not acknowledge at once. (In this function a packet's arrival

@@ -5,9 +5,9 @@ group of duplicate ACKs at once, and ``acks_fill_hole`` a group of ACKs that fil
 ``laws.py`` changes the window. ``repair.py`` decides what is sent in a recovery with SACK. For the
 Vegas of ns-2 and of the papers, ``overdue.py`` decides what is retransmitted.
 
-The functions share the names of some arguments. ``f`` is the record of a flow, and ``holes`` is the
-table of its holes (``acks.add_hole``). A function that processes several ACKs together processes
-those that arrive between the times ``now`` and ``end``, in seconds.
+Many functions have the same arguments. ``f`` is the record of a flow, and ``holes`` is the table of
+its holes (``acks.add_hole``). A function that processes several ACKs together processes those that
+arrive between the times ``now`` and ``end``, in seconds.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -2,9 +2,10 @@
 
 Phase effects occur at a drop-tail queue: the packets of loss-based senders reach the full queue in
 the same order again and again, so the same sender always loses packets (Floyd and Jacobson, 1992).
-They do not occur if senders wait a random time of up to a packet's transmission time before they
-send. The scenario says whether and how long its senders wait (``send_jitter``). To find out whether
-phase effects matter, its throughputs are compared with those of one or two other simulations:
+Phase effects do not occur if senders wait a random time of up to a packet's transmission time
+before they send. The scenario says whether and how long its senders wait (``send_jitter``). To find
+out whether phase effects matter, the throughputs of the scenario are compared with those of one or
+two other simulations:
 
 - If the scenario's senders wait, the same scenario is simulated without waits.
 - If all senders wait less than a packet's transmission time, or not at all, the same scenario is

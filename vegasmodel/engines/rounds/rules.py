@@ -1,11 +1,11 @@
 """Compiles the rules by which congestion controls (laws) move windows, and numbers sets of rules.
 
-A rule is a function that moves a window, for example at the end of a round trip. A set
-(``laws.packets.PacketRules``) has one rule for each occasion. Tahoe, Reno, NewReno and SACK use one
-set, Vegas another. Compiled code keeps a record of each flow, which can hold numbers but no
-functions. So the sets are numbered, and ``Sender.rules`` is the number of the flow's set. For each
-occasion, ``choice`` makes a compiled function that looks at this number and calls the rule of the
-right set.
+A rule is a function that moves a window on a certain occasion, for example at the end of a round
+trip. A set (``laws.packets.PacketRules``) has one rule for each occasion. Tahoe, Reno, NewReno and
+SACK use one set, Vegas another. Compiled code keeps a record of each flow, which can hold numbers
+but no functions. So the sets are numbered, and ``Sender.rules`` is the number of the flow's set.
+For each occasion, ``choice`` makes a compiled function that looks at this number and calls the rule
+of the right set.
 
 Some laws have no such set, and ``Sender.rules`` is 0 for their flows. These are CUBIC, whose window
 ``bictcp.py`` moves, and most laws that users define. The functions of a user's law are called by

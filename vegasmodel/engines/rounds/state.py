@@ -1,7 +1,8 @@
 """Defines the state of the simulator ``rounds``: senders, receivers, queues and groups of packets.
 
-Each of these has a record in a NumPy array. Counts are in packets, times are in seconds. "Work" is
-the sum of the sizes of packets, in units of the scenario's packet size.
+Each of these has a record in a NumPy array. Counts are in packets, times are in seconds. In names
+of fields and in comments, "work" is the sum of the sizes of packets, in units of the scenario's
+packet size.
 
 The simulator treats a flow's sender as if it were at the flow's first queue. The delay from the
 real sender to this queue is added to the delay of the ACKs. So the times in the flow's record are

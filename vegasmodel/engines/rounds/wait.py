@@ -8,10 +8,9 @@ except with ns-2's CUBIC.
 
 If the simulator processes several ACKs together, it neglects the waits: the packets that these ACKs
 allow leave when the ACKs arrive. So the round trip is too short, on average by half of
-``Sender.jitter``.
-The default of ``Sender.jitter`` is a packet's transmission time at the slowest link. If the
-scenario sets longer waits (``waits_long``), the simulator processes each ACK separately, so that
-the sender waits at each.
+``Sender.jitter``. The default of ``Sender.jitter`` is a packet's transmission time at the slowest
+link. If the scenario sets longer waits (``waits_long``), the simulator processes each ACK
+separately, so that the sender waits at each ACK.
 
 The random wait of a Linux sender, which takes place below TCP, is simulated elsewhere
 (``Sender.queue_wait``).

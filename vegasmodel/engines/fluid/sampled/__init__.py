@@ -48,9 +48,9 @@ module ``line`` gives the order of the packets at the full queue.
 A step is a fraction of the shortest round trip. Events within a step are handled in the order of
 their times. Their effect on the queue begins at the end of the step.
 
-Sometimes the package also simulates scenarios in which all flows run TCP as in the papers (argument
-``smooth``), for example if the link has RED. In these scenarios windows are real numbers. They
-change at every instant by (S2), and a loss cuts them at once.
+The package also simulates some scenarios in which all flows run TCP as in the papers (argument
+``smooth``), for example those with RED. In these scenarios windows are real numbers. They change at
+every instant by (S2), and a loss cuts them at once.
 """
 
 from vegasmodel.support import lazy

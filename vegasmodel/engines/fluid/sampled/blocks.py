@@ -10,10 +10,10 @@ RED's average queue rises after a burst, and RED may drop every packet for a whi
 of the blocks decides how many packets in a row each flow loses. So ``block_by_block`` (in
 ``random_drops.py``) lets the packets arrive one by one, in the order of the blocks.
 
-The packets of a block arrive at the link's rate. The flow's next block begins to arrive a round
-trip after the block has begun. The round trip includes the time for which the block's first packet
-waits in the queue. ACKs release packets of the next block only until the first duplicate ACK. So
-the next block has as many packets as this block had before its first loss.
+The packets of a block arrive at the link's rate. The next block of the same flow begins to arrive
+one round trip after this block has begun to arrive. The round trip includes the wait of this
+block's first packet in the queue. ACKs release packets of the next block only until the first
+duplicate ACK. So the next block has as many packets as this block had before its first loss.
 
 This module is used only if one of the two flows is ns-2's Vegas. The order of the blocks then
 decides whether Vegas measures a far too small baseRTT (``short_round.py``). The module is not used

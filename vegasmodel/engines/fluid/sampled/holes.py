@@ -2,8 +2,8 @@
 
 A hole is a lost packet. During the recovery NewReno fills one hole in each round trip: it sends the
 lost packet again. The last holes may be far apart, because RED's drops become rarer towards their
-end. When NewReno fills one of these last holes, the window slides by many packets. So NewReno
-sends new packets before the recovery ends.
+end. When NewReno fills one of these last holes, the window slides by many packets. So NewReno sends
+new packets before the recovery ends.
 
 The ACK that ends the recovery releases a burst. The new packets in flight affect the burst in two
 ways (``random_drops.burst_arrives``). Some of them are still in the queue when the burst arrives.
