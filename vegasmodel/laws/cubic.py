@@ -1,6 +1,7 @@
 """TCP CUBIC (RFC 9438): the window is a cubic function of the time since the last loss.
 
-If a Reno flow would have a larger window by now, CUBIC uses that window instead.
+CUBIC also computes the window that a Reno flow would have that lost a packet at the same time. If
+this window is larger, CUBIC uses it instead.
 """
 
 import functools

@@ -1,8 +1,8 @@
-"""Computes a digest of a user's congestion control law, which tells if the law has changed.
+"""Computes a digest of a congestion control law: a hash by which a changed law is recognised.
 
-An interrupted sweep can be continued later, but only with the same laws (``study/sweep.py``). A law
-consists of Python functions. The digest also depends on the functions that they call, and on
-the variables that they read.
+An interrupted sweep can be continued later, but only with the same laws (``study/sweep.py``). So
+the sweep stores the digests of its laws. A law that a user writes consists of Python functions. Its
+digest depends on their code, on the functions that they call, and on the variables that they read.
 """
 
 from __future__ import annotations

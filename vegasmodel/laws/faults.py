@@ -2,10 +2,10 @@
 
 Users may write their own congestion control laws: functions that say how the window grows, and
 what a loss does to it. The simulators call these functions in compiled code, which cannot raise
-errors. If a function returns an unusable number, such as NaN, its arguments are stored in the
-function's record. Only the first such call in a run is stored. After the run the simulator reads
-the record and raises the error. Several runs may proceed at the same time on several threads, so a
-record has one row per thread.
+errors. Instead, each function has a ``Record``. If a call returns an unusable number, such as NaN,
+the record stores the arguments of this call. Only the first such call in a run is stored. After the
+run the simulator reads the record and raises the error. Several runs may proceed at the same time
+on several threads, so a record has one row per thread.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ A law consists of constants and of up to three functions:
   ``Source.memory`` until the next loss.
 
 Each function takes one argument, a ``Source``, which holds the state of the sender. The simulators
-compile the functions with Numba, which knows arithmetic, ``math`` and functions of NumPy. Laws of
-this package may have more functions, for the packet simulator ``rounds`` (``laws/packets.py``).
+compile the functions with Numba, so a function may use only what Numba can compile: arithmetic,
+``math`` and most functions of NumPy. Some laws of this package have more functions, which only the
+packet simulator ``rounds`` calls (``laws/packets.py``).
 """
 
 from __future__ import annotations

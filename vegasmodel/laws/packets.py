@@ -1,8 +1,8 @@
 """Describes the functions by which a law (a congestion control) changes the window at ACKs.
 
-``PacketRules`` lists these functions. Their first argument, ``Window``, is the state of the sender:
-its window, its RTTs and the properties of its TCP implementation. The simulator ``rounds``, which
-sends whole packets, compiles the functions with Numba.
+``PacketRules`` lists these functions. Their first argument, a ``Window``, is the state of the
+sender: its window, its RTTs and the properties of its TCP implementation. The simulator ``rounds``,
+which sends whole packets, compiles the functions with Numba. The other simulators do not use them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Finds what the functions of a law read from outside: variables, constants and other functions.
 
 A user's law of congestion control consists of Python functions. They may call other functions, and
-read global variables, those of an enclosing function, and those of modules, such as
-``settings.GAIN``.
+read global variables, variables of an enclosing function, and variables of modules, such as
+``settings.GAIN``. If one of these changes, the law changes, although the code of its functions is
+the same. Then the functions must be compiled again, and a stored sweep cannot be continued.
 """
 
 from __future__ import annotations

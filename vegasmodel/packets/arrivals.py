@@ -1,4 +1,4 @@
-"""Draws random start times and sizes of flows, so that ns-2 and ns-3 simulate the same flows."""
+"""Draws the random start times and sizes of flows; ns-2 and ns-3 then simulate the same flows."""
 
 from __future__ import annotations
 

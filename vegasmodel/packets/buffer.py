@@ -1,7 +1,8 @@
 """Estimates from a trace the buffer of its bottleneck, and the probability of random losses.
 
-If the trace records the length of the bottleneck's queue, the buffer is estimated from its largest
-values. Otherwise it is estimated from the RTTs (``full_queue.py``).
+If the trace records the length of the bottleneck's queue, the buffer is estimated from the greatest
+length. Otherwise it is estimated from the RTTs (``full_queue.py``). A loss counts as random if the
+queue was not full at the time.
 """
 
 from __future__ import annotations

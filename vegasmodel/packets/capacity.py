@@ -1,7 +1,7 @@
 """Estimates from a trace the capacity of its bottleneck.
 
-A link that is busy sends as fast as its capacity allows. The trace tells when the link was busy,
-by the lengths of the queue or by RTTs (``busy_times.py``).
+A link sends at its full capacity while packets wait in its queue. The trace tells when packets
+waited, by the recorded lengths of the queue or by RTTs (``busy_times.py``).
 """
 
 from __future__ import annotations

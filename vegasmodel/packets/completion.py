@@ -12,12 +12,12 @@ to the trace's end (``run_times``).
 
 A trace shows each Vegas flow's backlog, the number of packets that the flow kept queued. It does
 not show the thresholds. Vegas holds its window at any backlog between alpha and beta, so many pairs
-(alpha, beta) agree with the trace. All flows of one table ``[[flow]]`` have the same thresholds,
-and in Linux all flows of a host do. If a single value of alpha = beta explains the backlogs of all
-these flows, it is the estimate. Otherwise alpha is the smallest of these backlogs, and beta the
-largest. If the file gives beta, the estimate of alpha is at most this beta. TCP implementations
-compute the backlog in different ways, so the estimate depends on the implementation that the flow
-runs (``variant``).
+(alpha, beta) agree with the trace. Several flows share their thresholds: those of one table
+``[[flow]]``, or, with the TCP of Linux, all flows of a host. If the backlogs of the flows that
+share thresholds agree with a single value of alpha = beta, this value is the estimate. Otherwise
+alpha is the smallest of these backlogs, and beta the largest. If the file gives beta, the estimate
+of alpha is at most this beta. TCP implementations compute the backlog in different ways, so the
+estimate depends on the implementation that the flow runs (``variant``).
 
 If the trace says that it was made from the scenario of the file, nothing is estimated: what the
 file leaves out has its default, as in the run that made the trace.

@@ -1,4 +1,4 @@
-"""Describes a value of a scenario file that was estimated from a trace."""
+"""Defines ``Filled``: the estimate, from a trace, of a value that a scenario file leaves out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Computes the averages of a measured trace, as a ``Prediction``.
 
-Models return their results in this type, too, so results and averages can be compared.
+Models return their results as ``Prediction`` objects, too, so both can be compared.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Finds flows of a trace whose packets do not wait in the same queue.
 
-The RTTs of flows that share a queue rise and fall together.
+The RTTs of flows that share a queue rise and fall together. Estimates from a trace take it that all
+flows share one queue, so a note says if the RTTs of two flows do not.
 """
 
 from __future__ import annotations

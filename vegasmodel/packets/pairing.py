@@ -1,6 +1,8 @@
 """Pairs the flows of a scenario with those of a trace, to compare predictions with the trace.
 
-Flows are paired by equal names or by other rules. For each pair, the result says by which rule.
+Each flow of the scenario gets one flow of the trace as its partner. The partner may have the same
+name, for example, or run the same congestion control. For each pair, the result says why these two
+flows are a pair.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fits the duration and the warm-up of a scenario file to a trace, if the file leaves them out."""
+"""Chooses duration and warm-up to suit a trace, for a scenario file that leaves them out."""
 
 from __future__ import annotations
 

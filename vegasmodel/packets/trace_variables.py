@@ -1,4 +1,4 @@
-"""Names the variables that a trace may have, and bounds their values; defines ``TraceError``."""
+"""Lists a trace's variables, and the limits on its values and size; defines ``TraceError``."""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
 """Draws throughputs as bars per flow group, and throughputs and baseRTTs as curves.
 
-The x axis of the curves is the flows' order of arrival, the buffer, or the number of rate-class
-flows divided by the number of delay-class flows (the two classes of Rate-Delay services).
+The x axis of the curves is the flows' order of arrival, or the buffer. With Rate-Delay services,
+which have a queue for high rate and one for low delay, it is the number of flows in the first queue
+divided by the number in the second.
 
 The functions that draw curves take two arguments. ``models`` are predictions, drawn as lines.
 ``measured`` are measurements, drawn as markers. Throughputs that are means over several runs have
 error bars of two standard errors, but ``class_shares`` draws no error bars.
 
-An argument may be one prediction, a list of predictions, what ``vegasmodel.predict_all`` or
-``vegasmodel.compare`` returns, or a list of these. The argument ``models`` may contain what
-``compare`` returns; the measurements in it are drawn as markers.
+Each of the two arguments may be one prediction, a list of predictions, or what
+``vegasmodel.predict_all`` or ``vegasmodel.compare`` returns. It may also be a list of such objects.
+The result of ``compare`` contains measurements; they are drawn as markers even if they are part of
+``models``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Prints on the terminal: texts, tables that fit its width, and JSON documents."""
+"""Prints texts, JSON documents, and tables that fit the width of the terminal."""
 
 from __future__ import annotations
 

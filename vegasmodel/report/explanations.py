@@ -1,7 +1,7 @@
 """Explains each model: its equations, its assumptions, its source and its accuracy.
 
-``explain`` also explains laws, the keys of a scenario file, and the names in results and printed
-tables (``meanings``).
+The function ``explain`` also explains congestion controls ("laws"), the keys of a scenario file,
+and the names in results and printed tables (those in ``meanings.py``).
 
 Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
 assumptions, and says for each whether the scenario meets it, if that is known.

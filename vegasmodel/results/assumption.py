@@ -1,4 +1,7 @@
-"""Defines ``Assumption``, and tests one, ``sends-after-warm-up``, for runs and measurements."""
+"""Defines ``Assumption``: what a model or a measurement assumes, and whether it holds.
+
+The module also tests one assumption: that each flow still sends when the warm-up has ended.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Writes sentences about predictions that give each flow a range of throughputs, not one value.
 
-The models ``bands`` and ``minicycle`` make such predictions if there are several steady states.
+The closed forms ``bands`` and ``minicycle`` make such predictions if there are several steady
+states.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines ``Result``: the fields of a ``Prediction``, and what follows from them."""
+"""Defines ``Result``: the fields of a ``Prediction``, and figures that are computed from them."""
 
 from __future__ import annotations
 

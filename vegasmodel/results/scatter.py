@@ -1,4 +1,7 @@
-"""Estimates how much throughputs vary between random runs, and whether there are enough runs."""
+"""Estimates how much throughputs vary between random runs.
+
+From this it follows whether the means over the runs are precise enough, or more runs are needed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names the right table of a scenario file for a key that the user wrote into a wrong one."""
+"""For a key that a user wrote into the wrong table of a scenario file, names the right table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits a flow's propagation delay over its links; finds the flow's TCP implementation.
+"""Divides a flow's propagation delay among its links; finds the flow's TCP implementation.
 
 A data packet crosses an access link at the sender, the scenario's links on the flow's path, and an
 access link at the receiver. The ACK takes the same way back. So a round trip crosses access links

@@ -1,4 +1,4 @@
-"""The flows of a scenario one by one, the links that each crosses, and the times that this takes.
+"""Lists the single flows of a scenario, the links that a flow crosses, and the transmission times.
 
 These functions take parts of a scenario, because ``settle`` needs them before the scenario is
 complete. Everybody else calls the methods of ``Scenario`` with the same names.

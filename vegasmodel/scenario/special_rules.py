@@ -1,7 +1,7 @@
 """Reads, checks and writes two fields of a scenario that need rules of their own.
 
-One field is the law (congestion control) of a flow. The other lists packets that a link shall drop
-on purpose, as ns-2 can do. ``fields.rules.Rule`` explains the arguments of the methods.
+One field is the law (congestion control) of a flow. The other lists the sequence numbers of packets
+that ns-2 drops on purpose at a link. ``fields.rules.Rule`` explains the arguments of the methods.
 """
 
 from __future__ import annotations

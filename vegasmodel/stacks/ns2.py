@@ -1,7 +1,8 @@
 """Describes the TCP of ns-2: Vegas rounds its backlog to whole packets, and timers are coarse.
 
-``NS2`` has the defaults of 1999 to 2001, when most papers on which this package is based were
-written. ``NS2_2_35`` has the defaults of release 2.35. ``docs/ns2.md`` describes both.
+``NS2`` has the default parameters that ns-2 had from 1999 to 2001, when most papers on which this
+package is based were written. ``NS2_2_35`` has those of its last release, 2.35. ``docs/ns2.md``
+describes both.
 """
 
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Describes the TCP of the papers: after slow start its Vegas does not round the backlog.
 
 The papers are those on which this package is based, such as Boutremans and Le Boudec (2000). They
-do not describe timers and loss recovery, so timers and loss recovery are those of ns-2. In all that
-the papers describe, this implementation follows the papers, even where ns-2 differs.
+do not describe timers and loss recovery, so this TCP has the timers and the loss recovery of ns-2.
+Where the papers describe a mechanism and ns-2 differs from them, this TCP follows the papers.
 """
 
 from dataclasses import replace

@@ -1,7 +1,8 @@
 """Finds at which values of two fields of a scenario, such as two RTTs, the equilibrium is unstable.
 
-The equilibrium is that of flows which learn of the queue one round trip later. The result is the
-boundary between stable and unstable values: curves in the plane of the two fields.
+The equilibrium may be unstable because a sender learns of a change of the queue only one round trip
+later. The result is the boundary between stable and unstable values: curves in the plane of the two
+fields.
 """
 
 from __future__ import annotations

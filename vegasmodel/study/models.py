@@ -1,9 +1,9 @@
 """Evaluates a model at many points of a study, or for many scenarios.
 
-A point is a copy of a scenario in which some fields have other values. To save time, ``minicycle``
-and ``fluid`` compute many points together where they can. Otherwise ``fluid`` and the other
-simulators run several points at the same time, in threads. All other models evaluate one point
-after the other.
+A point is a copy of a scenario in which some fields have other values. To save time, two models
+compute many points in one call where they can: the closed form ``minicycle`` and the simulator
+``fluid``. Where ``fluid`` cannot, and with the other simulators, several points run at the same
+time, in threads. All other models evaluate one point after the other.
 """
 
 from __future__ import annotations

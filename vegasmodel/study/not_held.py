@@ -1,9 +1,9 @@
 """Names the assumptions that do not hold in each case of a study.
 
-A case is, for example, one point of a sweep. The assumptions are those of the model that the study
-uses. The result for a case is one text: the names of the assumptions that do not hold in this case,
-in alphabetical order, with spaces between them. ``counted`` says in how many cases each assumption
-does not hold.
+A study evaluates a model for many cases, such as the points of a sweep. The assumptions are those
+of the model. The result for a case is one text: the names of the assumptions that do not hold in
+this case, in alphabetical order, with spaces between them. ``counted`` says in how many cases each
+assumption does not hold.
 """
 
 from __future__ import annotations

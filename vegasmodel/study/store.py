@@ -4,8 +4,8 @@ A sweep evaluates a model over a grid of values of a scenario's fields. The grid
 blocks. The results of each block are written as soon as they are computed.
 
 If a sweep is interrupted, only the blocks in progress are lost. The same sweep, run again, computes
-the missing blocks only. The variable ``status`` of a block is written last: a block with a status
-is complete.
+the missing blocks only. The variable ``status`` of a block is written last, so a block that has a
+status is complete.
 """
 
 from __future__ import annotations

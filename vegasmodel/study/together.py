@@ -1,6 +1,7 @@
-"""Computes many points of a study together, by ``minicycle`` or by ``fluid``, to save time.
+"""Evaluates a model at many points of a study in one call, which takes less time than many calls.
 
-A point is a copy of a scenario in which some fields have other values.
+A point is a copy of a scenario in which some fields have other values. Only two models can do this:
+the closed form ``minicycle`` and the simulator ``fluid``.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 ``sensitivity`` computes the slope d ln(throughput)/d(field) as a finite difference: the field's
 value is changed by small steps, and the throughputs are compared. The slope is computed with one
 size of the steps, and again with half this size. The second result is returned. If the two slopes
-differ clearly, the slope may jump near the scenario's value, and ``smooth`` is False. It is False,
-too, if the slope from below differs from the slope from above.
+differ clearly, the slope may jump near the scenario's value, and the result's field ``smooth`` is
+False. ``smooth`` is also False if the slope from below differs from the slope from above.
 
 ``uncertainty`` tells how uncertain the ratio of two groups' throughputs is if the fields are known
 only with errors. Let the errors be independent, with the standard deviations u_k. Then, to first
@@ -12,15 +12,15 @@ order, the logarithm of the ratio has the variance
 
     variance = sum_k (d ln(ratio)/d field_k)^2 u_k^2
 
-(JCGM 100:2008, equation (10)). This is right only where the ratio is nearly linear over the range
-of the errors. So the ratio is also computed at one and at two standard deviations above and below
-each value. ``rough`` names the fields for which the ratio is far from linear there, or whose slope
-may jump near the scenario's value.
+(JCGM 100:2008, equation (10)). This formula is right only where the ratio is nearly linear over the
+range of the errors. So the ratio is also computed at one and at two standard deviations above and
+below each field's value. The result's field ``rough`` names the fields of the scenario for which
+the ratio is far from linear over this range, or whose slope may jump near the scenario's value.
 
-Both functions neglect the error of the model itself. So the field ``broken`` of their results names
-the assumptions of the model that do not hold in the scenario. It also names those that hold there,
-but fail if a field changes: by one standard deviation in ``uncertainty``, by a small step in
-``sensitivity``.
+Both functions neglect the error of the model itself. To show when it may be large, the field
+``broken`` of their results names the assumptions of the model that do not hold in the scenario. It
+also names assumptions that hold there, but fail if a field changes by one standard deviation
+(``uncertainty``) or by a small step (``sensitivity``).
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ The progress is one line of text. The simulator is compiled code, which cannot p
 simulated time to an array; another thread reads the time there and prints the line.
 
 If a prediction is the mean of several runs, the line shows the simulated seconds of all runs
-together. If more runs turn out to be needed, the total in the line grows. If many scenarios are
-simulated at once (``counting``), the line shows the number of scenarios instead.
+together, and the total for all runs that are needed. This total grows if the mean turns out to need
+more runs. If many scenarios are simulated at once (``counting``), the line shows the number of
+scenarios instead.
 """
 
 from __future__ import annotations

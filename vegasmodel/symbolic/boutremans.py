@@ -1,7 +1,7 @@
 """Derives the formulas of Boutremans and Le Boudec on the fairness of TCP Vegas, in SymPy.
 
-Tests compare the results with the package's numeric code. ``vegasmodel paper --html FILE`` shows
-the printed formulas, and the derived ones where they differ.
+Tests compare the derived formulas with the package's numeric code. The command ``vegasmodel paper
+--html FILE`` shows the formulas as the paper prints them, and the derived ones where they differ.
 
 The derivations cover equations (3) to (11) of the paper, and the rates of flows that arrive one
 after another. Symbols are those of the paper. Windows are in packets, times in seconds.

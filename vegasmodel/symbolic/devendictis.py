@@ -1,7 +1,7 @@
 """Derives the formulas of De Vendictis and Baiocchi, from equation (7) to appendix A, in SymPy.
 
-Tests compare the results with the package's numeric code. ``vegasmodel paper --html FILE`` shows
-the printed formulas, and the derived ones where they differ.
+Tests compare the derived formulas with the package's numeric code. The command ``vegasmodel paper
+--html FILE`` shows the formulas as the paper prints them, and the derived ones where they differ.
 
 The paper models one Vegas source beside one Reno source. A cycle lasts from one loss to the next.
 It consists of N mini-cycles of one round trip each, and has three phases. Phase 1 ends when the

@@ -1,8 +1,8 @@
 """Derives the rates of Vegas flows on several links in SymPy.
 
 In the steady state a Vegas flow has the rate r that maximises U(r) - q r. Here U is the flow's
-utility, and q is the queueing delay of its path. Tests compare the rates with those of
-``equilibrium.network``.
+utility, and q is the queueing delay of its path. Tests compare the derived rates with those of the
+numeric code (``equilibrium.network``).
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A router with these services has one queue for flows that want a high rate (class R), and one for
 flows that want a low delay (class D). A scheduler divides the link's capacity between the two.
-Tests compare the results with the package's numeric code. ``vegasmodel paper --html FILE`` shows
-the printed formulas, and the derived ones where they differ.
+Tests compare the derived formulas with the package's numeric code. The command ``vegasmodel paper
+--html FILE`` shows the formulas as the paper prints them, and the derived ones where they differ.
 
 The derivations cover equations (2) to (7) of the paper, the scheduler, the relative fairness and
 the buffer of the delay class. Two more formulas are not in the paper: ``rate_utilization`` and

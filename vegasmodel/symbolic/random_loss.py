@@ -1,9 +1,9 @@
 """Derives formulas for flows under random loss in SymPy: square-root laws, PFTK and Vegas.
 
-Tests compare the results with the module ``equilibrium.random_loss``, which computes with numbers.
 PFTK is the model of Padhye, Firoiu, Towsley and Kurose (1998). A packet is lost with probability p.
 A loss multiplies the window by d. A receiver sends one ACK for every b packets. The PFTK paper
 prints its formulas for d = 1/2; the field ``printed`` of a derivation holds the formula as printed.
+Tests compare the derived formulas with the numeric code of ``equilibrium.random_loss``.
 """
 
 from __future__ import annotations

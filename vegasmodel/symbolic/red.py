@@ -1,7 +1,7 @@
-"""Derives RED's drop probability in SymPy, and how flows' rates depend on queue and loss.
+"""Derives RED's drop probability in SymPy; proves that rates fall as the queue or the loss grows.
 
-The rates fall as the queue or the loss grows. It follows that a RED queue has at most one
-equilibrium. Tests compare the drop probability with ``equilibrium.red.effective``.
+It follows that a RED queue has at most one equilibrium. Tests compare the derived drop probability
+with that of the numeric code (``equilibrium.red.effective``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Checks that hold for the predictions of all models, such as: no link exceeds its capacity.
+"""Checks that the predictions of every model must pass, such as: no link exceeds its capacity.
 
 The checks allow for rounding errors, and for errors in counting packets. For example, a simulator
-may count a packet only when its ACK is back, later than the link sent it (``counting``).
+may count a packet when its ACK comes back, which is later than the link sent the packet
+(``counting``).
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
 - Delivered bytes are the growth of the ACK number. An ACK of data beyond the last captured byte is
   ignored. In two cases the captured data count as delivered instead: the capture has no ACKs of the
-  flow, or it was made at the flow's receiver. At the receiver the data show when they arrive, while
-  the ACK number stands still behind a lost packet.
-- Bytes are converted to packets at the end. The data of a full segment count as one packet.
-- An RTT is the time from a segment to the ACK of its last byte. A retransmission gives no RTT, nor
-  do the segments that are in flight when it is sent. An ACK that the receiver may have delayed
-  gives no RTT, either: the delay, in Linux 40 to 200 ms, is not one of the network.
+  flow, or it was made at the flow's receiver. A capture at the receiver shows the arrival of all
+  data, also behind a lost packet, where the ACK number does not grow.
+- When the whole capture has been read, bytes are converted to packets. A full segment counts as one
+  packet, and a smaller one as a part of a packet.
+- An RTT is the time from a segment to the ACK of its last byte. Retransmissions give no RTT, and
+  neither do segments that are in flight when a retransmission is sent. An ACK that the receiver may
+  have delayed gives no RTT, either, because this delay (in Linux 40 to 200 ms) does not come from
+  the network.
 - A capture that was not made at the sender shows only a part of the RTT. The missing part is the
   round trip from the place of the capture to the sender and back. The reader measures it as the
   time from an ACK to the data segment that echoes the ACK's timestamp. Before the first such
@@ -15,8 +17,8 @@
   RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
 - A new SYN between the same addresses and ports begins a new connection. If the capture lacks this
-  SYN, the connection begins with its first data. The reader recognises such data if the FIN of the
-  old connection was acknowledged, and the data cannot be a part of that connection.
+  SYN, the new connection begins with its first data. Data count as those of a new connection if the
+  FIN of the old one was acknowledged, and the data cannot be a part of the old one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The columns have the names that the Linux kernel uses, but another program may have written the
 table. The trace counts as a measurement of the Linux kernel only if the table has the column
-ca_state, because only a kernel reports this state. The values of this column are not read.
+ca_state, the state of the kernel's loss recovery, which no other program reports. The values of
+this column are not read.
 
 The required columns are time (s), flow (its name), cwnd (packets), bytes_acked and snd_mss (bytes).
 Optional columns are:
@@ -15,8 +16,8 @@ Optional columns are:
 - vegas_baseRTT_us: the baseRTT of Vegas in microseconds. If the table lacks this column, minrtt_us
   is used instead.
 
-A window or an RTT is unknown if its cell is empty or has nan. An RTT of 0, 2147483647 or
-4294967295 is unknown, too: these are the kernel's values before its first sample.
+A window or an RTT is unknown if its cell is empty or contains "nan". An RTT of 0, 2147483647 or
+4294967295 is unknown, too: the kernel reports these values before its first RTT sample.
 
 The trace begins at the time of the first row. A window or an RTT in a row is that of the interval
 which ends at this row. No interval ends at the first row, so only the counters of that row are
@@ -25,8 +26,8 @@ used.
 Other columns are not read.  The entry ``known-columns`` of ``Trace.doubts`` names them, except
 those in ``UNREAD``, which our own measurements of the kernel (``scripts/kernel``) also record.
 
-The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. A
-connection that begins anew needs a name of its own.
+The counters bytes_acked and total_retrans count from the start of the flow, so they never fall. If
+a flow ends and a new connection replaces it, this connection needs a name of its own.
 
 A line before the header is a comment if it begins with #. The same holds for lines after the
 header, but only if the first column is time. If the last line lacks columns and a line break, the

@@ -1,7 +1,7 @@
 """Reads the XML file of ns-3's FlowMonitor, which has only totals for each flow's whole life.
 
-So the trace has a single interval. FlowMonitor counts the ACKs of a flow as another flow, in the
-reverse direction and with smaller packets. The trace leaves this other flow out.
+Such a file becomes a trace with a single interval. FlowMonitor counts the ACKs of a flow as another
+flow, in the reverse direction and with smaller packets. The trace leaves this other flow out.
 
 - The size of a TCP flow's data packets is the mean size of its packets without the first two. These
   are the SYN and the ACK that follows, which have no data.

@@ -1,7 +1,8 @@
 """Reads tcpdump captures (pcap, pcapng) of TCP over IPv4 or IPv6.
 
 Times count from the first TCP packet. IP fragments and packets that are not TCP are skipped. A
-capture at the sender shows the most; ``connections.py`` says what other captures do not show.
+capture that was made at the sender shows more than one that was made elsewhere;
+``connections.py`` lists what other captures lack.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A capture may show the same bytes in two segments. Either the sender sent the bytes twice: then the
 second segment is a retransmission. Or the capture has one packet twice: then the second segment is
-a copy. The first of these rules that applies decides which it is:
+a copy. These rules decide which of the two it is. The first rule that applies counts:
 
 1. A second segment with a later TCP timestamp than all before it is a retransmission. If it has no
    timestamp, or the same as the latest one, a later IPv4 identifier makes it a retransmission.

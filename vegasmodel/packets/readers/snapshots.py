@@ -3,8 +3,9 @@
 A sample holds values, such as the cwnd, and counters, such as the bytes acknowledged so far. If a
 sample is dropped, no bytes are missed, because the counter in the next sample includes them.
 
-If a counter decreases, a new connection between the same addresses and ports has begun. It is
-stored as a flow of its own. Bytes are converted to packets of the flow's largest segment size.
+If a counter decreases, a new connection between the same addresses and ports has begun. This
+connection is stored as another flow. Bytes are converted to packets of the flow's largest segment
+size.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ the search narrows the interval. The search ends at a value that meets the targe
 across the target.
 
 The quantity may also come nearer to the target and move away again. It may then reach the target
-between the values tried, so more values are tried there (not with ns-2 and ns-3).
+between the values tried, so more values are tried there. (With ns-2 and ns-3 none are added,
+because each value takes a long run.)
 
 If the quantity crosses the target twice between two neighbouring values, the search may miss both
 crossings.
