@@ -40,7 +40,7 @@ def arrivals(scenario: Scenario) -> Prediction:
     Each flow mistakes the queueing delay at its start for propagation delay, unless the scenario
     gives the over-estimates of baseRTT. An exact recursion computes the steady state after each
     arrival. If Vegas keeps its window at any backlog in a range, for example between alpha and
-    beta, the order of arrival also decides where in this range each flow's backlog ends.
+    beta, the order of arrival also decides at which backlog in this range each flow stays.
     """
     name = "arrivals"
     unknown = rest.measures(scenario)
@@ -143,9 +143,9 @@ def quasi_static(
       (``settling.lag``), which Vegas does not do.
     * Slow start of a new flow may end above the lower end of the range (``_passes_edge``).  The
       model takes the new flow to stay at this lower end.
-    * There are several flows, with Linux's TCP.  Its slow start uses the least RTT of a round trip.
-      While some packets still find an empty queue, this RTT shows no backlog.  So slow start ends
-      only when the queue stays filled.
+    * There are several flows, and they run Linux's TCP.  Its slow start computes the backlog from
+      the least RTT of a round trip.  While some packets still find an empty queue, this backlog is
+      0.  So slow start ends only when it has filled the queue.
 
     ``order`` lists the flows in the order in which they arrive, and ``path`` has the steady state
     after each arrival: the over-estimates, the windows and the queueing delay.

@@ -82,11 +82,11 @@ def bands(scenario: Scenario) -> Prediction:
 def _one_equilibrium(
     scenario: Scenario, x: Floats, rates: Floats, delay: float, edges: tuple[Floats, Floats]
 ) -> list[Assumption]:
-    """The assumption ``many-packets-queued`` of ``bands`` (``only_vegas.many_packets``).
+    """The assumption ``many-packets-queued``: a few packets in the queue hardly change the rates.
 
-    It is tested only if no flow has a range of backlogs, so that there is one equilibrium.
-    Otherwise the ranges of the rates are mostly wider than the effect of a few packets, and the
-    result is an empty list.
+    It is tested (``only_vegas.many_packets``) only if no flow has a range of backlogs, so that
+    there is one equilibrium. Otherwise the model gives a range for each rate, which is mostly wider
+    than the effect of a few packets, and the result is an empty list.
 
     ``x`` [n] are the over-estimates of baseRTT in s, ``rates`` [n] the rates in pkt/s, and
     ``delay`` the queueing delay in s. ``edges`` are the ends of the ranges of backlogs, packets.
@@ -101,9 +101,10 @@ def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
 
     While a late flow is in slow start, its bursts may make earlier flows reduce their windows. The
     queue is then short between the bursts, and the late flow measures a smaller baseRTT than the
-    model assumes. If all RTTs are equal, the rates that ``rounds`` simulates still lie within the
-    ranges of the model. If RTTs differ, some lie outside, so it is not known whether the assumption
-    holds. Returns no assumption if no such bursts are expected.
+    model assumes. If all RTTs are equal, the rates that the packet simulator ``rounds`` computes
+    still lie within the ranges of the model. If RTTs differ, some lie outside, so it is not known
+    whether the assumption holds. Returns an empty list if RTTs are equal, or if no such bursts are
+    expected.
     """
     measured = rest.measures(scenario)
     late = len({m.start for m in scenario.members}) > 1 and bool(measured.all())

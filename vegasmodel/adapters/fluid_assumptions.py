@@ -90,10 +90,10 @@ def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:
 def _acks(scenario: Scenario) -> list[Assumption]:
     """The assumption that the receiver of a Vegas flow acknowledges every packet by itself.
 
-    It can fail only if all flows have the variant ``paper``.  The equations for this variant change
-    Vegas's window by one packet per round trip, however many ACKs come, so they leave delayed ACKs
-    of Vegas out.  The equations for the other variants contain delayed ACKs, and those for the
-    variant ``paper`` contain them for loss-based flows.  The list is empty if the assumption holds.
+    It can fail only if all flows have the variant ``paper``.  The equations for this variant
+    contain delayed ACKs only for loss-based flows: they change Vegas's window by one packet per
+    round trip, however many ACKs come.  The equations for the other variants contain delayed ACKs
+    for all flows.  The list is empty if the assumption holds.
     """
     late = [g.name for g in scenario.flows if g.delayed_ack and g.keeps_backlog]
     if not late or not papers_only(scenario):
@@ -161,7 +161,7 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
 
 def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
-    """A text on the first Vegas flow whose recoveries the receiver's window limits, in a list.
+    """A list with a text on the first Vegas flow whose recoveries the receiver's window limits.
 
     The list is empty if there is no such flow.
 
@@ -183,13 +183,13 @@ def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
 
 
 def _cubic_at_red(scenario: Scenario, run: ContinuousRun) -> list[str]:
-    """A text that says what the equations lack about ns-2's CUBIC at a RED queue, if it matters.
+    """A list with a text on what the equations lack about ns-2's CUBIC at a RED queue.
 
     While CUBIC recovers, RED's average is still high and RED goes on dropping. When the recovery
     ends, ns-2's CUBIC forgets which later packets have arrived (tcp-linux.cc: ``ClearScoreBoard``).
-    At the next losses it cuts its window anew and sends these packets again. The equations lack
-    these cuts. The cuts matter if CUBIC sends most packets and the link is idle at times: then no
-    long queue keeps the link busy after a cut. If they do not matter, the list is empty.
+    At the next losses it cuts its window again, and retransmits these packets. The equations do not
+    contain these cuts. The cuts matter if CUBIC sends most packets and the link is idle at times:
+    then no long queue keeps the link busy after a cut. If they do not matter, the list is empty.
     """
     link = scenario.links[0]
     forgets = np.array(
@@ -210,10 +210,10 @@ def _cubic_at_red(scenario: Scenario, run: ContinuousRun) -> list[str]:
 def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """The assumption that a user-defined law changes its window little in a round trip.
 
-    A sender learns of a loss a round trip late. Until then all windows go on growing. So about as
-    many packets are lost as the windows grow by in a round trip. The equations treat a few losses
-    as a single loss, which the sender repairs at once. After many losses a real sender needs many
-    round trips, or waits for its timer.
+    A sender learns of a loss a round trip late. Until then all windows go on growing. So the number
+    of lost packets is about the growth of the windows in a round trip. The equations treat a few
+    losses as a single loss, which the sender repairs at once. After many losses a real sender needs
+    many round trips to repair them, or waits for its timer.
 
     The assumption fails if the law's ``drift``, the growth of the window in a round trip, exceeds
     both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. The window and the
@@ -247,7 +247,7 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
 
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
-    """The assumptions of ``fluid`` about chance and about bursts.
+    """The assumptions of ``fluid`` about random events and about bursts of packets.
 
     They say:
 
@@ -290,10 +290,11 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that the packets of flows that lose packets arrive evenly spread in time.
 
-    Real senders send in bunches. If RTTs differ, the level of a full queue follows these bunches,
-    and they decide which flow loses packets (Floyd and Jacobson 1992). The equations have no
-    bunches. So at a drop-tail queue the assumption fails if flows of different RTTs lose packets.
-    It also fails if a delay-based flow loses packets, and not all flows have the same RTT.
+    Real senders send in bunches. If RTTs differ, the length of a nearly full queue rises and falls
+    with these bunches, and they decide which flow loses packets (Floyd and Jacobson 1992). The
+    equations have no bunches. So at a drop-tail queue the assumption fails if flows of different
+    RTTs lose packets. It also fails if a delay-based flow loses packets, and not all flows have the
+    same RTT.
     """
     members = scenario.members
     losers = [m for m, losses in zip(members, run.losses, strict=True) if losses > 0.0]

@@ -27,29 +27,31 @@ def narrow_band(scenario: Scenario) -> Assumption:
     """The assumption that Vegas flows that share a link keep nearly equal backlogs.
 
     It is tested if all flows are Vegas flows. Vegas keeps its window at any backlog from alpha to
-    beta. ns-2's Vegas rounds its backlog to whole packets, so its range is wider: with alpha = beta
-    = 1 from 0.5 to 1.5 packets, a factor of 3. In the equations a backlog stays where it first
-    reaches this range. The packets of a real flow follow one another closely, as a train. So the
-    queue varies, and backlogs may move on within the range.
+    beta. ns-2's Vegas rounds its backlog to whole packets, so this range is wider: with alpha =
+    beta = 1 it goes from 0.5 to 1.5 packets, and the greatest backlog is 3 times the least. In the
+    equations a backlog stays where it first reaches the range. In a real network the packets of a
+    flow follow one another closely, as a train. So the queue varies, and backlogs may move on
+    within the range.
 
-    If ACKs are delayed, ns-2's Vegas computes a backlog that is too small by one packet if its
-    window is even. If its window is odd, the backlog is right within a fraction of a packet
-    (``sampled.law.source_at``). So the range then ends at beta + 3/2 packets.
+    The wider the range, the larger is the error of the equations. The assumption fails if the
+    greatest backlog is at least twice the least (``WIDEST_BAND``). In most random networks of such
+    flows, the throughput of some flow then differs between the simulators ``fluid`` and ``rounds``
+    by over 10 % of the mean throughput. (``rounds`` simulates packets.)
 
-    If all RTTs are equal, trains do not meet, and the backlogs depend on the flows' starts. If
-    starts are random, the assumption ``insensitive-to-starts`` says whether they matter. So for
-    equal RTTs this assumption can fail only if starts are not random.
+    There are three special cases:
 
-    The Vegas of the papers (variant ``paper``) does not round its backlog, but decides late. So its
-    windows come to rest only in a part of the range from alpha to beta, which
-    ``late_decisions.py`` computes. If flows start one after another, ``fluid`` is so close to
-    ``rounds`` that most alarms would be false. If some start at the same time, the order of their
-    first packets decides where in this part they rest. So at drop-tail links without random loss,
-    the assumption is tested for this part, and only if flows start together.
-
-    The wider the range, the larger is the error. The assumption fails from a factor of 2
-    (``WIDEST_BAND``) on. ``fluid`` and ``rounds`` then differ by over 10 % of the mean throughput
-    for some flow in most random networks of such flows.
+    - ACKs are delayed. ns-2's Vegas computes a backlog that is too small by one packet if its
+      window is even. If its window is odd, the backlog is right within a fraction of a packet
+      (``sampled.law.source_at``). So the range then ends at beta + 3/2 packets.
+    - All RTTs are equal. Then trains do not meet, and the backlogs depend on the flows' starts. If
+      starts are random, another assumption, ``insensitive-to-starts``, tests whether they matter.
+      So for equal RTTs this assumption can fail only if starts are not random.
+    - All flows run the Vegas of the papers (variant ``paper``) at a drop-tail link without random
+      loss. This Vegas does not round its backlog, but decides late. So its windows come to rest
+      only in a part of the range from alpha to beta, which ``late_decisions.py`` computes. The
+      assumption is tested for this part, and only if some flows start at the same time: the order
+      of their first packets then decides where in this part they rest. If flows start one after
+      another, ``fluid`` and ``rounds`` agree well.
     """
     flows = scenario.flows
     alike = len({m.rtt for m in scenario.members}) == 1
@@ -72,7 +74,7 @@ def narrow_band(scenario: Scenario) -> Assumption:
 
 
 def _narrow_rests(scenario: Scenario) -> Assumption:
-    """The assumption ``narrow-band`` for the Vegas of the papers, alone at a drop-tail link."""
+    """The assumption ``narrow-band`` if all flows run the papers' Vegas at a drop-tail link."""
     members, link = scenario.members, scenario.links[0]
     lower, upper = np.array([(m.flow.alpha, m.flow.beta) for m in members]).T
     low, high = resting_range(lower, upper, rtts(scenario), link.capacity)
@@ -93,18 +95,19 @@ def _narrow_rests(scenario: Scenario) -> Assumption:
 def many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that the rates hardly change if late flows find one packet less in the queue.
 
-    It is tested if all flows are Vegas flows that lose no packets, all flows send in the whole
-    measured time, no ``max_window`` limits them, and starts are not random. If all RTTs are equal,
-    trains do not meet, so it is tested only for the variant ``paper``, whose windows move the queue
-    up and down.
-
     A flow that starts late counts the least queueing delay that it finds as propagation delay. The
     packets of a flow follow one another closely, as a train. If RTTs differ, the trains of
-    different flows meet at some times and not at others, so the queue varies. The flow's baseRTT is
-    then that of the shortest queue. The equations have only the trains of slow start and the waves
-    of the windows, and these only for the variant ``paper`` (``slow_start.py``,
-    ``late_decisions.py``). So they may take too long or too short a queue.
-    ``only_vegas.many_packets`` tests whether one packet matters.
+    different flows meet at some times and not at others, so the queue varies. The late flow's
+    baseRTT is then that of the shortest queue. The equations contain few of these variations: only
+    the trains of slow start (``slow_start.py``), and the rise and fall of windows because Vegas
+    decides late (``late_decisions.py``), both only for the variant ``paper``. So the queue that a
+    late flow finds may be too long or too short in the equations. ``only_vegas.many_packets`` tests
+    whether one packet matters.
+
+    The assumption is tested if all flows are Vegas flows that lose no packets, all flows send in
+    the whole measured time, no ``max_window`` limits them, and starts are not random. If all RTTs
+    are equal, trains do not meet. The assumption is then tested only for the variant ``paper``,
+    whose windows rise and fall and so move the queue.
     """
     members, delay = scenario.members, float(run.queue_mean[0]) / scenario.links[0].capacity
     windows = run.throughput * (rtts(scenario) + delay)
@@ -128,11 +131,11 @@ def vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
 
     The other flows are loss-based flows without delayed ACKs. The assumption fails if such a flow
     loses packets beside a Vegas flow with delayed ACKs, all RTTs are equal, and the queue is
-    drop-tail. With equal RTTs, a flow whose receiver holds back an ACK loses a packet at a full
-    queue (``engines/fluid/sampled/queue.py``). The receiver holds one back if the window is odd.
-    Vegas changes its window just before the queue is full, so the equations err about when its
-    window is odd. At a RED queue this matters less, because RED drops packets also while the queue
-    is not full.
+    drop-tail. With equal RTTs, a flow loses a packet at a full queue if its receiver holds back an
+    ACK (``engines/fluid/sampled/queue.py``). The receiver does so if the window is odd. Vegas
+    changes its window just before the queue is full. So the equations often do not know whether
+    Vegas's window is odd at that time. At a RED queue this matters less, because RED drops packets
+    also while the queue is not full.
     """
     late = [g.name for g in scenario.flows if g.delayed_ack and g.delay_based]
     prompt = [

@@ -119,9 +119,10 @@ def _from_start(
 ) -> minicycle.Cycle:
     """The steady cycle whose Vegas window is nearest to ``start``.
 
-    Vegas's window lags behind the queue by 2 round trips with the variants ``ns2`` and ``linux``.
-    ``at`` maps the scenario's fields to their values, arrays of one shape. ``losers`` says which
-    flows lose packets at an overflow (``minicycle.solve``). ``start`` is in packets.
+    ``start`` is in packets. ``at`` maps the scenario's fields to their values, arrays of one shape.
+    ``losers`` says which flows lose packets at an overflow (``minicycle.solve``). With the variants
+    ``ns2`` and ``linux`` the equations contain that Vegas's window follows the queue two round
+    trips late.
     """
     variant, (n_vegas, n_reno) = vegas_group(scenario).variant, counts(scenario)
     return minicycle.solve(

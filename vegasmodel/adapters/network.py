@@ -157,12 +157,13 @@ def _prices(
     capacity: Floats,
     prices: Floats,
 ) -> Floats:
-    """The queueing delay of each queue in ``used``, s, from the ``prices`` of an optimum.
+    """The queueing delay of each queue in ``used``, s.
 
-    If the same flows cross two links of equal capacity, the rates determine only the sum of the two
-    delays. The flows' packets leave the first of these links at its capacity, one after another. So
-    they find no queue at the second one, and all of the sum is the delay of the first. This is only
-    clear if the flows cross the two links in the same order.
+    ``prices`` are the queueing delays that the solver has found. They need not be the right ones if
+    the same flows cross two links of equal capacity: the rates then determine only the sum of the
+    two delays. The flows' packets leave the first of these links at its capacity, one after
+    another. So they find no queue at the second one, and the whole sum is the delay of the first.
+    If some flows cross the two links in the opposite order, ``prices`` are left as they are.
     """
     found, links = prices.copy(), [scenario.links[link] for link, _ in used]
     alike: dict[tuple[bytes, float], list[int]] = {}

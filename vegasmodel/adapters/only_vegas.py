@@ -82,16 +82,17 @@ def many_packets(
 ) -> Assumption:
     """The assumption that a few packets more or less in the queue hardly change the rates.
 
-    ``rest.many_packets`` tests it, with the waves of ``waves_found``. For the test each flow keeps
-    its present backlog. This backlog follows from the flow's rate in ``rates`` (pkt/s [n]), its
+    ``rest.many_packets`` tests it, and takes into account that Vegas's windows may move the queue
+    up and down (``waves_found``). For the test each flow keeps its present backlog. This backlog follows from the flow's rate in ``rates`` (pkt/s [n]), its
     over-estimate of baseRTT in ``x`` (s [n]), and the queueing delay ``delay`` (s). The test
     compares ``rates`` with the rates that the equations give for fewer packets in the queue.
 
     If ``rates`` are those of a simulation (``simulated``), they differ from those of the equations
-    for other reasons, too. Then the equations give both rates that are compared. In the simulation,
-    trains of packets may make late flows find shorter queues than those of the steady states
-    (``rest.dips``). Both rates are then those with these shorter queues. The simulation contains
-    the waves, so only one packet less is tested.
+    for other reasons, too. So the equations then give both sets of rates that are compared. In the
+    simulation, trains of packets may make late flows find shorter queues than those of the steady
+    states (``rest.dips``). So both sets are computed with these shorter queues. The simulation
+    contains the motion of the queue that Vegas's windows cause, so the test only takes one packet
+    less.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")
@@ -112,8 +113,8 @@ def waves_found(scenario: Scenario) -> Floats:
 
     Vegas decides late, so a window with alpha = beta rises and falls for ever, and moves the queue
     (``engines/fluid/late_decisions.py``). This is derived for a link on which all flows are Vegas
-    flows with the variant ``paper``. For all others the result is 0, because ns-2's and Linux's
-    Vegas rounds its backlog, and its windows rest.
+    flows with the variant ``paper``. In all other cases the result is 0. With ns-2's and Linux's
+    Vegas this is right: it rounds its backlog, so its windows come to rest.
     """
     alone = reason_against(scenario) is None and len({m.start for m in scenario.members}) > 1
     if not (alone and STACKS[scenario.flows[0].variant].real_numbers):

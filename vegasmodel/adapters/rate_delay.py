@@ -83,9 +83,10 @@ def _hypotheses(
 def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumption:
     """The assumption that loss-based flows of class R use almost all of the rate of their class.
 
-    A loss cuts a window. If queue R is much shorter than the bandwidth-delay product at the rate of
-    class R, the queue then runs empty. The windows need some time to grow back, and class D or
-    nobody gets the rest of the rate. ``rate_delay.rate_utilization`` gives the part that the flows
+    With Rate-Delay services each class has a queue of its own: class R for a high rate, and class D
+    for a low delay. A loss cuts a window. If queue R is much shorter than the bandwidth-delay
+    product at the rate of class R, the queue then runs empty. Until the windows have grown back,
+    the rest of the rate goes to class D, or is not used. ``rate_delay.rate_utilization`` gives the part that the flows
     use if they all lose packets at the same time. The assumption fails if they leave more than the
     fraction ``MOST_IDLE`` idle. ``n_R`` and ``n_D`` are the numbers of flows of the classes.
     """
@@ -141,8 +142,8 @@ def _same_start(scenario: Scenario) -> Assumption:
     A flow that measures its baseRTT takes the packets of earlier Vegas flows in the queue of its
     class for propagation delay, as on a link with one queue (Boutremans and Le Boudec, section 3).
     So it keeps more packets queued, and gets more than the earlier flows. The assumption fails if
-    such a flow starts after another Vegas flow of its class. (At times a queue runs empty because
-    the other class leaves some of its rate, and then the baseRTT is right all the same.)
+    such a flow starts after another Vegas flow of its class. (The measured baseRTT may be right all
+    the same: a queue runs empty at times if the other class does not use all of its rate.)
     """
     name = "base-rtt-is-the-rtt"
     for letter, service in (("R", "rate"), ("D", "delay")):

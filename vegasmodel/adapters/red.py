@@ -179,10 +179,11 @@ def _holds(
 def _room(scenario: Scenario, queue: float) -> Assumption:
     """The assumption that the buffer has room for bursts of packets beyond the mean queue.
 
-    RED drops early by its mean queue, and the equations know only these drops. But the queue varies
-    about its mean, because senders send in bursts. If the buffer has little room beyond the mean
-    queue, packets also find it full. The queue is then shorter than predicted. The assumption fails
-    if there is room for fewer than ``LEAST_BUFFER`` packets, as in the models of a drop-tail queue.
+    RED drops packets by its average of the queue, before the buffer is full. The equations contain
+    only these drops. But the queue varies about its mean, because senders send in bursts. If the
+    buffer has little room beyond the mean queue, packets also find it full. The queue is then
+    shorter than predicted. The assumption fails if there is room for fewer than ``LEAST_BUFFER``
+    packets, as in the models of a drop-tail queue.
     ``queue`` is the predicted mean queue, packets.
     """
     room = scenario.links[0].buffer - queue

@@ -82,7 +82,8 @@ def together(scenario: Scenario) -> Assumption:
       queue. If the RTTs differ, bursts of some newcomers usually fill the queue when packets of
       the others arrive. This affects mostly the newcomers with longer RTTs.
 
-    If some flows are loss-based, the assumption is not needed and counts as met.
+    The assumption is tested only if all flows keep a backlog, as Vegas does. Otherwise it counts as
+    met.
     """
     name = "queue-empties-at-start"
     if not all(group.keeps_backlog for group in scenario.flows):
@@ -203,9 +204,11 @@ def many_packets(
     more than ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet
     less in the queue.
 
-    The windows of earlier flows may also move the queue up and down.  Then ``waves`` (s, [n]) is by
-    how much the least queueing delay that each flow finds is below its mean.  Single packets and
-    these waves are independent, so their squares add up, and each flow finds so much less.
+    The windows of earlier flows may also move the queue up and down.  Because of this, the least
+    queueing delay that a flow finds is below the mean delay by ``waves`` (s, [n]).  This motion and
+    single packets are independent.  So the test takes the queueing delay that a flow finds to be
+    shorter by the root of the sum of two squares: of ``waves``, and of the time in which the link
+    sends a packet.
 
     In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by ``less``
     (s, [n]), because trains of packets make the queue vary.
@@ -271,9 +274,10 @@ def skips_slow_start(flow: Flow, runs: Stack) -> bool:
 
 
 def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
-    """The least window, packets, at which a flow alone on its path leaves slow start by gamma.
+    """The least window, packets, at which the slow start of a flow alone on its path ends.
 
-    The result is infinite if slow start ends only when the link is full. ``bandwidth_delay`` is the
+    Slow start ends there because the backlog exceeds gamma. The result is infinite if slow start
+    ends only when the link is full. ``bandwidth_delay`` is the
     bandwidth-delay product of the flow's path, packets. ``runs`` is the flow's TCP implementation.
     """
     if runs.least_of_round:  # the first packet of a train finds an empty queue

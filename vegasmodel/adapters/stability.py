@@ -52,7 +52,7 @@ class StabilityVerdict(Shown):
         return None if self.stability is None else self.stability.stable
 
     def __repr__(self) -> str:
-        """One line: whether the equilibrium is stable, its queue, and how small deviations grow."""
+        """One line: whether the equilibrium is stable, its queue, and how fast deviations grow."""
         figures = [f"{name} {value}" for name, value in self._figures.items()]
         return f"<StabilityVerdict of {self.scenario.name}: {', '.join([self._said, *figures])}>"
 

@@ -16,17 +16,17 @@ LONGEST = 0.1  # of an RTT: a wait of up to this hardly lengthens the round trip
 
 
 def short(scenario: Scenario, rates: Floats) -> Assumption:
-    """The assumption that waits neither lengthen round trips nor send Vegas's packets in bursts.
+    """The assumption that the random waits of senders (``send_jitter``) hardly matter.
 
-    ``rates`` [n_flows] are the predicted throughputs, pkt/s.  See ``short_trips`` and
-    ``small_bursts``.
+    It fails if they lengthen round trips much (``short_trips``), or make Vegas send large bursts
+    (``small_bursts``).  ``rates`` [n_flows] are the predicted throughputs, pkt/s.
     """
     trips = short_trips(scenario)
     return small_bursts(scenario, rates) if trips.holds else trips
 
 
 def short_trips(scenario: Scenario) -> Assumption:
-    """The assumption that no sender's wait lengthens the round trip much.
+    """The assumption that no sender's random wait (``send_jitter``) lengthens the round trip much.
 
     A packet that waits in its sender belongs to the window, but its wait is not part of the RTT. So
     the rate of a window W is W/(RTT + w/2) if waits are uniform from 0 to w. The assumption fails
@@ -48,17 +48,17 @@ def short_trips(scenario: Scenario) -> Assumption:
 
 
 def small_bursts(scenario: Scenario, rates: Floats, *, longest: bool = False) -> Assumption:
-    """The assumption that during Vegas's waits few packets collect.
+    """The assumption that few packets collect while a Vegas sender waits (``send_jitter``).
 
     A sender that has waited sends all packets that its window then allows, in one burst. At the
     rate r, r w/2 packets collect in a mean wait, and r w in the longest wait w. In the link's queue
-    they wait for one another. Vegas cannot distinguish this delay from that of a steady queue. So
-    if more than alpha packets collect, Vegas reduces its window, although the link idles between
-    the bursts.
+    the packets of a burst wait for one another. Vegas cannot distinguish this delay from that of a
+    steady queue. So if more than alpha packets collect, Vegas reduces its window, although the link
+    idles between the bursts.
 
-    The assumption fails if more than alpha packets collect in a mean wait. With ``longest`` it is
-    the longest wait: a link that idles at times has no other queue, so single bursts decide when
-    the window stops growing.
+    The assumption fails if more than alpha packets collect in a mean wait. With ``longest``, it
+    fails if more than alpha packets collect in the longest wait. This is for a link that idles at
+    times: it has no other queue, so single bursts decide when the window stops growing.
 
     ``rates`` [n_flows] are the predicted throughputs, pkt/s.
     """

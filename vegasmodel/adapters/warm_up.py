@@ -218,12 +218,16 @@ def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float
     releases all of them at once (RFC 6582, section 3.2, step 3). The buffer holds b of them, the
     others are lost, and their repair takes n further round trips.
 
-    The result is 0 if the flow is not alone, if it recovers in another way, if its slow start may
-    end without a loss, or if packets may be lost elsewhere. It is also 0 if b < n: slow start may
-    then overflow the buffer before the window fills the path, and fewer packets are lost. With
-    delayed ACKs fewer packets are lost, too. ns-2 with the defaults of release 2.35
-    (``partial_deflates``) sends new packets during the recovery, and the papers' TCP only cuts the
-    window. In these three cases the result is also 0.
+    The result is 0 in these cases:
+
+    - The flow is not alone, recovers in another way, or may end slow start without a loss.
+    - Packets may be lost elsewhere.
+    - b < n: slow start may then overflow the buffer before the window fills the path, so fewer
+      packets are lost.
+    - ACKs are delayed, so fewer packets are lost.
+    - The sender is that of ns-2 with the defaults of release 2.35 (``partial_deflates``). It sends
+      new packets during the recovery.
+    - The sender is that of the papers. It only cuts the window.
     """
     group, path, T = member.flow, scenario.path(member.flow), member.rtt
     runs = stack(scenario, group)

@@ -94,10 +94,13 @@ def pack(
     """Put scenarios into arrays, so that they can be simulated together.
 
     In the simulation of these arrays all windows change continuously, even those of a TCP
-    implementation that changes its window once per round trip.  ``packets`` says whether the
-    simulation takes into account that windows are whole packets, and ``trains`` whether slow start
-    of Vegas sends them as trains and Vegas decides late (``continuous.run``).  By default they do,
-    as in ``predict``, unless ``packets`` is given.
+    implementation that changes its window once per round trip.
+
+    - ``packets`` says whether the simulation takes into account that windows are whole packets.
+      By default it does so if a flow's variant is ns2 or linux.
+    - ``trains`` says whether slow start of Vegas sends each window as a train of packets, and
+      whether Vegas decides late (``continuous.run``).  By default this is so, as in ``predict``,
+      unless ``packets`` is given.
 
     Raises ``ValueError`` if ``scenarios`` is empty, or if a scenario cannot be simulated in this
     way (``continuous.unsupported``).  The error then gives the index of the scenario.

@@ -56,17 +56,19 @@ def resting_range(
 
         k_j = 1/(R_j sum_i p_i/R_i)   packets.
 
-    So if this window varies by a_j packets to either side, the queue varies by a_j k_j. Flow i
-    computes its backlog from the mean queue in its own round trip. The mean of a triangular wave
-    with the period 4 ``LAG`` R_j over the time R_i varies less, by the factor
-    g_ij = 1 - R_i/(4 ``LAG`` R_j), or not at all if this is negative. The part p_i of the queue is
-    that of flow i. The waves of different flows have no fixed phases, so their squares add up:
+    So if this window varies by a_j packets to either side, the queue varies by a_j k_j. The window
+    is a triangular wave with the period 4 ``LAG`` R_j. Flow i computes its backlog from the mean
+    queue in its own round trip. Over the time R_i, the mean of the wave varies less than the wave
+    itself: by the factor g_ij = 1 - R_i/(4 ``LAG`` R_j), or not at all if this is negative. Of the
+    queue, the part p_i belongs to flow i. The waves of different flows have no fixed phases, so
+    their squares add up, and the backlog of flow i varies to either side by
 
-        A_i = p_i sqrt(sum_j (a_j k_j g_ij)^2)
+        A_i = p_i sqrt(sum_j (a_j k_j g_ij)^2)   packets.
 
-    The parts p_i and the queue are those of a steady state in which each backlog is in the middle
-    between its thresholds and no flow over-estimates its baseRTT. The result is approximate for
-    that reason, too.
+    The backlog comes to rest A_i inside the range from ``lower`` to ``upper``, or in its middle if
+    the range is too narrow for this. The result is approximate, also because p_i and the queue are
+    those of a certain steady state: each backlog is in the middle between its thresholds, and no
+    flow over-estimates its baseRTT.
     """
     middle = 0.5 * (lower + upper)
     wide = np.flatnonzero(lower < upper)
@@ -85,17 +87,20 @@ def resting_range(
 def less_found(p: Flows, capacity: float) -> Floats:
     """By how much the queueing delay that late flows find is below its mean, s [n].
 
-    A late flow counts the least queueing delay that it finds as propagation delay. Until its window
-    doubles for the first time, the flow does not lengthen the queue. This takes two round trips,
-    R_i each, from the start (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the queue
-    varies by a_j k_j packets to either side with the window of each earlier flow j
-    (``resting_range``). Only flows with alpha = beta count, because other windows rest. A window
-    that ``max_window`` keeps below the steady state does not move either, so it does not count. The
-    wave of a window begins at a random phase. Two round trips are the part
-    u = 2 R_i/(4 ``LAG`` R_j) of its period, at most 1. In this part, the least value of a
-    triangular wave is on average below the mean by 1 - (1 - u)^2 of its amplitude. The squares of
-    these depths add up as in ``resting_range``. ``p`` are the flows, all of them Vegas flows, and
-    ``capacity`` is that of the link, pkt/s.
+    A late flow counts the least queueing delay that it finds as propagation delay. In its first two
+    round trips, R_i each, its window does not double yet, so the flow does not lengthen the queue
+    (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the windows of the earlier flows move
+    the queue. The window of flow j is a triangular wave, which changes the queue by a_j k_j packets
+    to either side (``resting_range``). Two kinds of earlier flows do not count, because their
+    windows rest: those with alpha < beta, and those whose ``max_window`` is below the window of the
+    steady state.
+
+    Two round trips of flow i are the part u = 2 R_i/(4 ``LAG`` R_j) of the wave's period, at most
+    1. They begin at a random phase of the wave. The least value of a triangular wave in a part u of
+    its period is on average below the mean by 1 - (1 - u)^2 of its amplitude. This gives a depth
+    for each flow j. As in ``resting_range``, the squares of the depths add up.
+
+    ``p`` are the flows, all of them Vegas flows, and ``capacity`` is that of the link, pkt/s.
     """
     less, middle = np.zeros(p.rtt.size), 0.5 * (p.lower + p.upper)
     for i in range(less.size):

@@ -45,8 +45,8 @@ def line_up_behind(
 ) -> None:
     """Let the block of the other flow begin just behind a burst of flow ``first``.
 
-    A block is the packets that a flow has in flight, one behind the other. ``queue`` is the number
-    of packets that wait now.
+    There are only two flows. A block is the packets that a flow has in flight, one behind the
+    other. ``queue`` is the number of packets that wait now.
     """
     for i in range(len(flows)):
         flow = flows[i]

@@ -119,9 +119,9 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """Drop the packets of the flow's burst that find the buffer full.
 
     A burst consists of packets that arrive faster than the link sends them. In slow start each ACK
-    releases an additional packet, and the additional packets of one round trip are a burst. A whole
-    window that one ACK releases (``window_sent``) is a burst, too. A burst can fill the buffer even
-    if the flow's average rate is low.
+    releases one packet more than it acknowledges. These additional packets of one round trip are a
+    burst. A whole window that one ACK releases (``window_sent``) is a burst, too. A burst can fill
+    the buffer even if the flow's average rate is low.
 
     If the queue is RED, the function treats only bursts of Vegas's slow start, because Vegas's slow
     start is not simulated packet by packet. ``random_drops.py`` treats all other bursts at RED.
@@ -153,13 +153,13 @@ def free_places(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     """Draw how many places of the full queue are free when a packet arrives at a random time.
 
     On average over time, n + f places are free; n is a whole number, and 0 <= f < 1. In each
-    transmission time a packet departs, and another packet arrives. If senders do not wait at
-    random, the arrival comes f transmission times after the departure. So n + 1 places are free
-    between a departure and the next arrival, and n places otherwise.
+    transmission time one packet departs and frees a place, and another packet arrives and takes it.
+    If senders do not wait at random, the place is free for the fraction f of the transmission time.
+    So n + 1 places are free between a departure and the next arrival, and n places otherwise.
 
-    If senders wait at random, each arrival is later by a random time of its own, so the places of
-    several departed packets may be free. The code goes through the latest departures. ``age`` is
-    the time since such a departure, in transmission times.
+    If senders wait at random, each arrival is later by a random time of its own. So the places of
+    several departed packets may be free at the same time. The code goes through the departures,
+    the latest one first. ``age`` is the time since such a departure, in transmission times.
     """
     free = link.room - link.capacity * (now.delay + flow.wait)
     places: float = np.floor(free)
@@ -197,15 +197,15 @@ def admit_by_timer(flows: Table[Sender], i: int, now: LinkState, link: Bottlenec
 
 @rare
 def admit_alone(flows: Table[Sender], i: int, now: LinkState, link: Bottleneck) -> None:
-    """Let the only packets of a flow arrive at the queue: it has no others in flight.
+    """Let packets arrive whose flow has no other packets in flight.
 
-    If the sender has sent them after a timeout, ``admit_by_timer`` does this. Otherwise they are
-    accepted if the buffer has room for a whole packet.
+    After a timeout there may be two such packets, and ``admit_by_timer`` lets them arrive.
+    Otherwise there is one. It is accepted if the buffer has room for a whole packet.
 
     The queue of this model is a real number, so there may be room for only a part f of a packet.
-    The packets are then accepted with the probability f. If they are accepted, the queue is too
-    long by a part of a packet. To make up for this, a flow is drawn at random and loses a packet;
-    if the draw gives the same flow, nothing is lost. If the packets are not accepted, the function
+    The packet is then accepted with the probability f. If it is accepted, the queue is too long by
+    a part of a packet. To make up for this, a flow is drawn at random and loses a packet; if the
+    draw gives the same flow, nothing is lost. If the packet is not accepted, the function
     ``overflow`` decides which packet is lost.
     """
     if flows[i].resends > 0.0:
@@ -262,10 +262,10 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: floa
     the additional packet that was sent last. ``loser`` says which flow loses a packet for it.
 
     A receiver that delays ACKs may hold back one packet of its flow. The rates of the flows leave
-    this packet out. If all RTTs are equal, the packets in flight of a flow follow one another as a
-    train. While a flow's own train passes the queue, the held-back packet is in the queue, too
-    (``queue.hold_back_from_train``). ``held`` is the rate that it adds in this time, in pkt/s, or 0
-    if no flow has such a packet.
+    this packet out. But if all RTTs are equal, the packets in flight of a flow follow one another
+    as a train, and the held-back packet is released with the flow's next train. So while this train
+    passes the queue, the queue is longer by one packet (``queue.hold_back_from_train``). ``held``
+    is the rate that this packet adds in this time, in pkt/s, or 0 if no flow has such a packet.
     """
     s_max = link.room / link.capacity
     while True:
@@ -301,10 +301,10 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
     """Drop packets in a step in which Vegas reduces its window, in the order of events.
 
     A packet is additional if a flow sends more than one packet per ACK. When a window falls, the
-    queue gets room for a packet, and the next additional packet takes this room. So it matters
-    whether the window falls before the additional packet is sent. ``over`` is the sum of the flows'
-    rates at a full buffer minus the capacity, in pkt/s. It leaves out the changes in this step: the
-    additional packets, and the falls of windows.
+    flow does not send a packet for an ACK, so the queue gets room for a packet. The next additional
+    packet takes this room. So it matters whether the window falls before the additional packet is
+    sent. ``over`` is the sum of the flows' rates at a full buffer minus the capacity, in pkt/s. It
+    leaves out the changes in this step: the additional packets, and the falls of windows.
     """
     s_max = link.room / link.capacity
     while True:
@@ -344,13 +344,14 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
 def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     """Drop a packet of a train that begins with two packets at once, if there is no room for both.
 
-    The receiver has held back the last packet of the previous train, and acknowledged it together
-    with the first packet of the next. This ACK has released two packets (``early_ago``). So the
-    queue is longer by one packet while the flow's own train passes
-    (``queue.hold_back_from_train``). If the buffer has no room for this packet, the train loses a
-    packet. A packet is late if its sender's random wait delays it until after a departure from the
-    queue. The first packet of the train that is not late is lost (``loser.follower``). If all of
-    them are late, none is lost in this round trip.
+    A train is the packets in flight of one flow, one behind the other. The receiver has held back
+    the last packet of the previous train, and acknowledged it together with the first packet of the
+    present train. This ACK has released two packets at once (``early_ago``). So the queue is longer
+    by one packet while the flow's train passes (``queue.hold_back_from_train``). If the buffer has
+    no room for this packet, the train loses a packet. Which one depends on the sender's random
+    waits. A packet is late if its wait delays it until after a departure from the queue. The first
+    packet of the train that is not late is lost (``loser.follower``). If all of them are late, none
+    is lost in this round trip.
     """
     for i in range(len(flows)):
         flow = flows[i]
@@ -367,8 +368,8 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
 def excess(flows: Table[Sender], link: Bottleneck) -> float:
     """By how much the flows' rates exceed the capacity at a full buffer (``excess_rate``).
 
-    The result is -inf if a flow sends a burst at RED, because RED drops its packets itself
-    (``random_drops.py``). Otherwise packets would be dropped twice.
+    The result is -inf if a flow sends a burst at a RED queue, so that ``overflow`` drops nothing.
+    The module ``random_drops`` drops those packets of the burst for which there is no room.
     """
     for i in range(len(flows)):
         if link.red and flows[i].active and flows[i].at_once > 1.0:
@@ -390,10 +391,11 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
 
     If ``smooth``, windows are real numbers. Then every flow whose window grows has one loss.
 
-    Returns false if a flow sends too many additional packets: more than ``MOST_AT_ONCE``, and more
-    than the link can take. These are the additional packets of this step, or the packets lost so
-    far of which the sender does not know yet. Only a law that enlarges its window without bound
-    does so. (A slow start loses at most as many packets as link and buffer hold.)
+    Returns false if one of two numbers is far too large: the additional packets of a flow in this
+    step, or the packets of a flow that are lost so far without its sender knowing it. The number is
+    too large if it is above ``MOST_AT_ONCE``, and more than the link can take. This happens only if
+    a congestion control law enlarges its window without bound. (In a slow start, at most as many
+    packets are lost as link and buffer hold.)
     """
     for i in range(len(flows)):
         flow = flows[i]

@@ -29,23 +29,23 @@ def recovering(flow: Sender) -> float:
 
     Let W be the window after the cut, and k the number of lost packets.
 
-    - First round trip: the sender sends the first lost packet again. Duplicate ACKs inflate the
+    - First round trip: the sender retransmits the first lost packet. Duplicate ACKs inflate the
       window enough for W - k new packets (none if k exceeds W).
     - Second round trip: the window now begins at the second lost packet. The packets sent after
       that one take up a part of the window, although most have arrived. The sender fills the other
       part of the window with new packets, at most W - k. In this round trip the field
       ``flight_later`` is the number of packets in flight.
-    - Later round trips: the sender sends only the next lost packet. But at RED the last lost
-      packets may be far apart. When one of them has been repaired, the window has room for many new
-      packets. At the ACK of the repair ns-2's NewReno sends two new packets, and at each duplicate
-      ACK two more. So if n new packets are in flight in one round trip, 2 n + 2 are in flight in
-      the next one. In the last one, ``new_at_end`` are in flight.
+    - Later round trips: the sender usually retransmits only the next lost packet. But at RED the
+      last lost packets may be far apart. When one of them has been repaired, the window has room
+      for many new packets. ns-2's NewReno then sends two new packets at the partial ACK, and two
+      more at each duplicate ACK. So if n new packets are in flight in one round trip, 2 n + 2 are
+      in flight in the next. In the last round trip there are ``new_at_end``.
 
-    All this is so if partial ACKs do not deflate the window. If they deflate it (RFC 2582, section
-    3), W packets are in flight in each round trip.
+    This description is for a sender whose window partial ACKs do not deflate. If they deflate it
+    (RFC 2582, section 3), W packets are in flight in each round trip.
 
-    The result leaves out packets that are lost during the recovery. They stay outstanding until it
-    ends, so ``send`` adds them.
+    The result leaves out packets that are lost during the recovery. They count as outstanding until
+    the recovery ends, so ``send`` adds them.
     """
     if flow.partial_deflates:
         return flow.cwnd
@@ -63,8 +63,8 @@ def recovering(flow: Sender) -> float:
 def repairing(flow: Sender) -> float:
     """Packets in flight during a recovery in which SACK tells the sender which packets are lost.
 
-    The sender counts the lost packets as in flight, as in ns-2. So it can send few packets in the
-    first round trip. Later each ACK for a packet sent again releases two packets (tcp-sack1.cc:
+    As in ns-2, the sender counts the lost packets as in flight. So it can send few packets in the
+    first round trip. Later each ACK of a retransmitted packet releases two packets (tcp-sack1.cc:
     ``pipe_``). So the number of packets in flight doubles in each round trip.
     """
     rounds: float = max(np.floor(flow.holes - flow.recovery_left), 0.0)
@@ -76,18 +76,20 @@ def repairing(flow: Sender) -> float:
 def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
     """Begin a new round trip, because a recovery or a wait for the retransmission timer has ended.
 
-    ``after`` is the part of the new round trip that has passed at the beginning of this step; it is
-    negative if the recovery ends later in the step.
+    ``after`` is the part of the new round trip that has passed at the beginning of this step. It is
+    negative if the recovery ends later in the step. What happens next depends on the congestion
+    control:
 
-    - Some laws decide once per round trip, for example ns-2's Vegas. If the flow's packets travel
-      as a train, the sender has sent its latest train just before the ACK that ends the recovery.
-      The ACKs of this train arrive in the last part of the new round trip (``train_part``). The law
-      decides at the first of them. If the packets are spread over the round trip, it decides at
-      once. In Linux (``restarts_rounds``) it decides only after a whole round trip.
-    - Other laws enlarge the window by a part of a packet at each ACK, for example Reno. The first
-      ACK that does so is the one that ends the recovery. In ns-2 this ACK does not enlarge the
-      window if the sender has SACK (``sack_exit_rests``). The first round trip then brings one ACK
-      too few, so the window reaches the next whole packet only after two round trips.
+    - Vegas, for example, decides once per round trip how its window changes. If the flow's packets
+      follow one another as a train, the sender has sent its latest train just before the ACK that
+      ends the recovery. The ACKs of this train arrive in the last part of the new round trip
+      (``train_part``), and ns-2's Vegas decides at the first of them. If the packets are spread
+      over the round trip, it decides at once. Linux's Vegas (``restarts_rounds``) decides only
+      after a whole round trip.
+    - Reno, for example, enlarges its window by a part of a packet at each ACK. The first ACK that
+      does so is the one that ends the recovery. There is one exception: if an ns-2 sender has SACK
+      (``sack_exit_rests``), this ACK does not enlarge the window. The first round trip then brings
+      one ACK too few, so the window reaches the next whole packet only after two round trips.
     - If Linux senders have equal RTTs, those that count ACKs as Reno does begin to count
       (``line.end_recovery_in_line``).
     """

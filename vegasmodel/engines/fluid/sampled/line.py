@@ -49,8 +49,9 @@ def length(flow: Sender, now: LinkState, c: float) -> float:
 def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
     """How much of this step is over at the time ``ago`` seconds before its end, in round trips.
 
-    The place of a flow's packets in the line (``Sender.place``) is stored for the beginning of the
-    step. This function serves to compute the place at a later time in the step.
+    The packets of all flows form one line. The place of a flow's packets in it (``Sender.place``)
+    is stored for the beginning of the step. The result of this function is added to the place, to
+    get the place at a later time in the step.
     """
     return max(now.step - ago, 0.0) / (flow.rtt + now.delay)
 
@@ -59,11 +60,12 @@ def since_begin(flow: Sender, now: LinkState, ago: float) -> float:
 def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: float) -> None:
     """Let the trains of all flows follow one another without gaps, in their present order.
 
-    A train is the packets in flight of one flow. One ACK to flow ``grew`` has released two packets.
-    They arrive ``ago`` seconds before the end of this step, with ``spare_acks`` packets of the same
-    train behind them. From this the function computes the train's place in line, and puts the other
-    trains behind it. The round trip of a Vegas sender ends at a certain packet of its train. So if
-    the function moves the train, it moves the end of the round trip, too.
+    A train is the packets in flight of one flow. One ACK to flow ``grew`` has released two packets,
+    which arrive ``ago`` seconds before the end of this step. Behind them are ``spare_acks`` packets
+    of the same train. From this the function computes the place of this train in the line of all
+    trains, and puts the other trains behind it. The round trip of a Vegas sender ends at a certain
+    packet of its train. So if the function moves the train, it moves the end of the round trip,
+    too.
     """
     first = flows[grew]
     L = length(first, now, c)
@@ -90,12 +92,13 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
 
 @jit
 def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
-    """How long it takes to detect a loss after the time at which the lost packet's ACK was due.
+    """The time from when the ACK of a lost packet was due to the detection of the loss.
 
     The result is in round trips. The packet is lost ``lost_at`` round trips after this step begins.
-    SACK must report three packets sent later (``tcp_rack_detect_loss``). If fewer packets follow
-    the lost one in its train (the flow's packets in flight), the first packet of the sender's next
-    train reveals the loss, because it is sent much later.
+    The sender detects the loss when SACK has reported three packets sent later
+    (``tcp_rack_detect_loss``). Fewer than three packets may follow the lost one in its train (the
+    flow's packets in flight). Then the report of the first packet of the next train is enough,
+    because this packet is sent much later.
     """
     L = length(flow, now, c)
     at = (flow.place + lost_at) % 1.0 * L
@@ -111,8 +114,8 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
     the end of this step (``left`` is at most 0). During the recovery it sends fewer packets than it
     receives ACKs, and spreads them evenly over a round trip, as Linux's ``tcp_cwnd_reduction``
     does. So its train (its packets in flight, one behind the other) gets shorter, all parts in the
-    same proportion. The recovery ends at the ACK of the last packet that was sent before it. The
-    function computes the place of this packet in the shorter train.
+    same proportion. The recovery ends at the ACK of the last packet that was sent before the
+    recovery began. The function computes the place of this packet in the shorter train.
     """
     L = length(flow, now, c)
     at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd

@@ -101,29 +101,30 @@ def follower(
     (``arrival``). So the two packets arrive between the same two departures, and the second is
     lost.
 
-    A packet is late if its sender's random wait delays it until after the next departure. The
-    probability of this is ``late``. If the first of the two packets is late, both find room. But
-    then the queue is full, and the next packet that is not late is lost. The number of late packets
-    before it has a geometric distribution. Packets arrive in this order: first those of ``grew``
-    that come later in this round trip, then those of the other flows, one flow after another.
+    If senders wait at random, a packet may be late: its sender's wait delays it until after the
+    next departure. The probability of this is ``late``. If the first of the two packets is late,
+    both find room. But then the queue is full, and the next packet that is not late is lost. The
+    number of late packets before it has a geometric distribution. Packets arrive in this order:
+    first those of ``grew`` that come later in this round trip, then those of the other flows, one
+    flow after another.
 
-    If ``late`` is close to 1, all packets of a round trip may be late. The queue then has room for
-    one packet more. So nothing is lost if there is only one packet too many. If there are more,
-    ``grew`` loses its second packet. ``over`` is the number of packets in flight for which link and
-    buffer have no room. It is a real number, below 1 if one packet is too many.
+    There are five further rules:
 
-    A receiver that delays its ACKs acknowledges two packets at once, so packets are late in pairs.
-    A train is the packets in flight of one flow. While a flow has a packet at its receiver between
-    two of its trains, the queue is longer by one packet when its own train passes
-    (``queue.hold_back_from_train``). If the queue is too long only at that time, other flows lose
-    nothing.
-
-    A flow that detects a loss stops sending for a while, which makes room, too. So nothing is lost
-    if a flow detects an earlier loss before the first packet that is not late arrives.
-
-    A Linux sender waits in another way than an ns-2 sender: each packet waits for a time of its
-    own. So the second of the two packets may be late although the first is not. The trains' places
-    in line tell which packets follow (``line.py``).
+    - All packets of a round trip may be late, if ``late`` is close to 1. The queue then has room
+      for one packet more. So nothing is lost if there is only one packet too many. If there are
+      more, ``grew`` loses its second packet. ``over`` is the number of packets in flight for which
+      link and buffer have no room. It is a real number, below 1 if one packet is too many.
+    - A receiver that delays its ACKs acknowledges two packets at once, so packets are late in
+      pairs.
+    - Such a receiver may hold back the last packet of a flow's train (the flow's packets in flight,
+      one behind the other). The queue is then longer by one packet while the flow's next train
+      passes (``queue.hold_back_from_train``). If the queue is too long only at that time, other
+      flows lose nothing.
+    - A flow that detects a loss stops sending for a while, which makes room. So nothing is lost if
+      a flow detects an earlier loss before the first packet that is not late arrives.
+    - In Linux each packet waits for a time of its own. So the second of the two packets may be late
+      although the first is not. The order in which the flows' trains arrive tells which packets
+      follow (``line.py``).
 
     Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
     """
@@ -173,8 +174,8 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
       pairs are d transmission times apart.
 
     The result is the second number divided by the first, d / (p_a p_b N), but at most 1. The RTTs
-    are those with a full buffer. With this probability ``loser`` lets the packets meet as they do
-    in random order.
+    are those with a full buffer. The function ``loser`` takes the result as a probability: that
+    packets meet as often as in random order.
     """
     c, room = link.capacity, link.room
     trip = 0.5 * (a.rtt + b.rtt) * c + room
@@ -187,8 +188,8 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
 def sway(flow: Sender, other: Sender, now: LinkState) -> float:
     """How much the queue varies for the packets of ``flow`` because of the packets of ``other``.
 
-    The packets of the two flows depart from the queue in varying order, and cause new arrivals
-    after different RTTs. So the number of packets that wait varies. Its variance grows with the
+    The packets of the two flows depart from the queue in varying order. Their ACKs release new
+    packets, which arrive after different RTTs. So the number of packets that wait varies. Its variance grows with the
     rate of ``other``, and with the difference of the two RTTs. The result is the product of this
     rate and this difference. ``neighbour`` draws a flow with these products as weights.
     """
@@ -244,8 +245,8 @@ def loser(
       is lost.
 
     If all RTTs are equal, packets released by different ACKs arrive about one transmission time
-    apart. The function ``follower`` then decides. If RTTs differ, a random draw decides whether one
-    ACK or two ACKs released the two packets that meet:
+    apart, so they do not meet. The function ``follower`` then finds the flow. If RTTs differ, a
+    random draw decides whether one ACK or two ACKs released the two packets that meet:
 
     - Suppose that there are two different RTTs, and that the packets are well mixed (``mixing``).
       Packets with the longer and with the shorter RTT then depart from the queue in a nearly

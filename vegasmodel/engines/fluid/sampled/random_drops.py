@@ -80,11 +80,11 @@ def packets_to_loss(now: LinkState, loss: float) -> float:
 
 @rare
 def resend_at_random(flow: Sender, now: LinkState, link: Bottleneck) -> None:
-    """Draw whether the packet that the flow sends again at the detection of a loss is lost, too.
+    """Draw whether the packet that the flow retransmits when it detects a loss is lost, too.
 
     If random loss hits the packet, the sender must wait for its retransmission timer
     (``recovery.on_loss``). The packet also counts among those that arrive in the next round trip.
-    So that it is not exposed to random loss twice, the next loss is put off by one packet.
+    So that it is not exposed to random loss twice, the next random loss comes one packet later.
     """
     now.loss_gap += 1.0
     if draw(now) < link.loss:
@@ -100,14 +100,14 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
     trip later and release the next packets, and so on. If the sender sends none of these packets in
     the present step, which lasts ``g`` round trips, the function does nothing.
 
-    ``drop_at_random`` counts these packets once more among all packets that arrive. So the next
-    random loss is put off by their number, and none of them is exposed to random loss twice.
+    ``drop_at_random`` also counts these packets, among all packets that arrive. So that none of
+    them is exposed to random loss twice, the next random loss comes later by their number.
 
     A fresh packet is one that was not sent before the timeout. If the first fresh packet is lost,
     ACKs do not end the backoff (``recovery.end_backoff``).
 
-    ns-2's Vegas sends two packets at once. While it still sends lost packets again, the second of
-    them has usually arrived before, so its loss does no harm.
+    While ns-2's Vegas retransmits lost packets, it sends two packets at once: a lost one and the
+    one behind it. The second one has usually arrived before the timeout, so its loss does no harm.
     """
     ago = now.time - flow.timeout_ends
     if ago < 0.0 or flow.recovery_left > 0.0:
@@ -135,16 +135,16 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
 
     In slow start a flow's packets arrive as a train, faster than the link sends them. Each ACK
     releases two packets, and the link sends one of them before the next ACK comes. So the queue
-    grows by one packet with each ACK, although equation (S1) may have no queueing delay s: it
-    spreads the packets in flight evenly over the round trip. So from the arrival of such a train
-    on, the function counts the waiting packets itself (``red_waiting``). It stops when no more
-    packets wait than s accounts for; these are c s packets at the capacity c. Packets that are
-    dropped in this step do not count.
+    grows by one packet with each ACK. The queueing delay s of the equations does not show this
+    queue, because equation (S1) spreads the packets in flight evenly over the round trip. So from
+    the arrival of such a train on, the function counts the waiting packets itself
+    (``red_waiting``). It stops when they are no more than c s packets, the queue of the equations;
+    c is the capacity. Packets that are dropped in this step do not count.
 
     A burst consists of packets that one ACK releases, for example at the end of a recovery in which
-    the sender has repaired losses hole by hole. The queue is then longer than s says, too. In the
-    next round trip ACKs release fewer packets, because the ACKs of the burst come only at the end
-    of that round trip.
+    the sender has repaired one lost packet per round trip. After a burst, too, the queue is longer
+    than c s packets. In the next round trip ACKs release fewer packets, because the ACKs of the
+    burst come only at the end of that round trip.
     """
     c, bursts, packets = link.capacity, now.red_waiting > 0.0, 0.0
     for i in range(len(flows)):
@@ -196,10 +196,10 @@ def begins_blocks(flow: Sender) -> bool:
     """Whether packets arrive in blocks after this flow's burst (``blocks.py``).
 
     A block is the packets that a flow has in flight, one behind the other. The burst is the first
-    block, and a block of the other flow follows it. The result is true after a long recovery
-    (``ALONE``) of a flow that is not ns-2's Vegas. A burst of ns-2's Vegas (``fine_timer``) does
-    not count, because Vegas's losses are counted from a burst of the other flow on
-    (``short_round.note``).
+    block, and a block of the other flow follows it. The result is true if the burst ends a long
+    recovery (``ALONE``), and if the flow is not ns-2's Vegas. One of the two flows is ns-2's Vegas
+    (``fine_timer``). Its losses are counted from a burst of the other flow on
+    (``short_round.note``), so its own bursts do not begin blocks.
     """
     return flow.in_blocks and not flow.fine_timer and flow.holes >= ALONE
 
@@ -269,7 +269,7 @@ def whose(flows: Table[Sender], now: LinkState) -> int:
 def resends_arrive(
     flows: Table[Sender], now: LinkState, link: Bottleneck, s: float, queue: float
 ) -> None:
-    """Let the packets arrive that flows send again because they detect losses in this step.
+    """Let the packets arrive that flows retransmit because they detect losses in this step.
 
     ``queue`` packets wait at the end of the step. ``s`` is the queueing delay at its beginning.
     """
@@ -281,11 +281,11 @@ def resends_arrive(
 
 @rare
 def resend_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) -> None:
-    """Let the packet arrive that the flow sends again because it detects a loss in this step.
+    """Let the packet arrive that the flow retransmits because it detects a loss in this step.
 
     ``queue`` packets would wait if the sender had sent a packet for each ACK. But it has sent none
-    for the duplicate ACKs that report the loss. If RED drops the packet, the sender must wait for
-    its retransmission timer (``recovery.on_loss``).
+    for the duplicate ACKs that report the loss, so fewer packets wait. If RED drops the
+    retransmitted packet, the sender must wait for its retransmission timer (``recovery.on_loss``).
     """
     unsent = min(needed(flow, now, link.capacity), DUPLICATES)
     flow.resend_lost = dropped(now, link, max(queue - unsent, 0.0))

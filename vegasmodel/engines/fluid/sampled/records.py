@@ -210,7 +210,7 @@ class LinkState:
 
 @jit
 def moving(flow: Sender) -> float:
-    """The number of the flow's packets that move: neither lost nor held back by the receiver."""
+    """The number of the flow's packets in flight that are neither lost nor held by the receiver."""
     return flow.in_flight - flow.undetected - flow.held_back
 
 

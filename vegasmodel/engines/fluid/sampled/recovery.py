@@ -42,8 +42,8 @@ def needed(flow: Sender, now: LinkState, c: float) -> float:
 
     It is three. ns-2's Vegas (``fine_timer``) may need fewer: at each duplicate ACK it compares the
     age of the missing packet with a timeout of its own, which exceeds a steady RTT by the fraction
-    ``FINE_SLACK``. If the packet is older than this timeout, Vegas sends it again. Duplicate ACKs
-    come one after another, as the flow's packets do. If the packets stay together as a train
+    ``FINE_SLACK``. If the packet is older than this timeout, Vegas retransmits it. So the number
+    depends on the time between duplicate ACKs. If the flow's packets stay together as a train
     (``in_train``), the ACKs come one transmission time of the link apart (1/``c``). Otherwise they
     are spread over the round trip.
 
@@ -84,9 +84,9 @@ def times_out(flow: Sender, now: LinkState, c: float) -> bool:
 def sends_again(flow: Sender, now: LinkState, g: float, c: float) -> bool:
     """Whether a recovery begins in the present step of ``g`` round trips, without a timeout.
 
-    The sender then sends its first lost packet again. If this packet is lost, too, the sender must
-    wait for its timer. So the caller draws at random whether it is lost. A sender with RACK detects
-    such a loss without the timer, so for it the result is False.
+    The sender then retransmits its first lost packet. If the retransmission is lost, too, the
+    sender must wait for its timer. So the caller draws at random whether it is lost. A sender with
+    RACK detects such a loss without the timer, so for it the result is False.
     """
     heard = 0.0 < flow.detection_in <= g and flow.timeout_ends <= now.time
     return heard and flow.recovery_left <= 0.0 and not (flow.rack or times_out(flow, now, c))
@@ -112,8 +112,8 @@ def timeout(flow: Sender, now: LinkState) -> float:
     Otherwise it is the timeout at a steady RTT (``Stack.steady_timeout``). Senders of BSD and ns-2
     measure RTTs in ticks of a clock (``tick``). If all RTTs are at most one tick, all samples are
     alike, and the timeout is short. If some RTTs may exceed a tick because the receiver delays
-    ACKs, samples differ, and the timeout is longer. Senders with RACK never wait for this timer
-    here.
+    ACKs, samples differ, and the timeout is longer. The function does not matter for senders with
+    RACK: in this model they never wait for this timer.
     """
     if not flow.heard and flow.first_rto > 0.0:
         return flow.first_rto
@@ -126,10 +126,9 @@ def timeout(flow: Sender, now: LinkState) -> float:
 def back_off(flow: Sender) -> None:
     """Restart the sender's timer with a doubled timeout.
 
-    This happens at each timeout. ns-2's Vegas also does so when a duplicate ACK makes it send a
-    packet again (tcp-vegas.cc: ``reset_rtx_timer(1)``), but not when one of the two next ACKs does.
-    The other senders of ns-2 do so at timeouts only.
-    ``end_backoff`` says how long the timeout stays doubled.
+    All senders do this at each timeout. ns-2's Vegas also does it when it retransmits a packet at a
+    duplicate ACK (tcp-vegas.cc: ``reset_rtx_timer(1)``), but not when it retransmits one at the
+    next two ACKs of new data. ``end_backoff`` says how long the timeout stays doubled.
     """
     flow.timer = flow.backoff = min(2.0 * flow.backoff, flow.most_backoff)
 
@@ -140,11 +139,12 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
 
     ``lost`` packets are lost. The timer was last restarted ``ago`` round trips before.
 
-    ns-2's Vegas then sends two packets at a time: the first lost one and the one behind it. It
-    needs a round trip for each lost packet, or for two if they follow each other. The places of the
-    lost packets behind the first are taken to be random. So of ``lost`` packets in a row of n, a
-    number of (lost - 1)^2/(n - 1) pairs follow each other on average. (This counts three lost
-    packets in a row as two pairs, so a round trip may be missing.)
+    After the timeout ns-2's Vegas sends two packets at a time: the first lost one and the one
+    behind it. So a round trip repairs one lost packet, or two if they follow each other. Of n
+    packets in flight, the first and ``lost`` - 1 others are lost. The places of these others are
+    taken to be random. Then (lost - 1)^2/(n - 1) pairs of lost packets follow each other on
+    average, and each pair saves a round trip. (This is too much for three lost packets in a row:
+    they count as two pairs, but save only one round trip.)
     """
     pause = min(flow.timer * timeout(flow, now), flow.longest_rto)
     flow.timeouts += lost > 1.0
@@ -162,27 +162,27 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
 def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     """Let the ACKs of a step of ``g`` round trips end the backoff of the sender's timer.
 
-    After a timeout the backoff stays until the ACK of a packet that was sent only once (Karn and
-    Partridge 1987). ``flow.resends`` counts down to this ACK:
+    After a timeout the backoff lasts until the ACK of a fresh packet, one that was sent only once
+    (Karn and Partridge 1987). ``flow.resends`` counts down to this ACK:
 
-    - Above ``FRESH`` the sender still sends lost packets again; ``resends`` - ``FRESH`` is their
-      number.
-    - From ``FRESH`` to 1 the first fresh packet, which is sent only once, is on its way for a round
-      trip.
-    - At 1 its ACK comes. It ends the backoff, but still restarts the timer with the long timeout
-      (tcp.cc: ``timerfix_`` is false).
+    - While it is above ``FRESH``, the sender still retransmits lost packets; ``resends`` -
+      ``FRESH`` is their number.
+    - While it falls from ``FRESH`` to 1, which takes a round trip, the first fresh packet is on its
+      way.
+    - At 1 the ACK of this packet comes. It ends the backoff, but still restarts the timer with the
+      long timeout (tcp.cc: ``timerfix_`` is false).
     - At 0 the next ACK has restarted the timer with the usual timeout. This ACK comes at once if
       further packets are in flight, otherwise a round trip later.
 
     No ACK comes while all packets in flight are lost.
 
-    When Vegas doubles the timeout at a fast retransmit, there are two cases. If the first fresh
-    packet is sent during the recovery, its ACK comes at the end of the recovery, and ``resends``
-    begins at 1. If the window allows no packet before, the first fresh packet is sent at the end of
-    the recovery, and ``resends`` begins at ``FRESH``.
+    ns-2's Vegas also doubles the timeout at a fast retransmit. Then there are two cases. If the
+    window allows a fresh packet during the recovery, its ACK comes at the end of the recovery, and
+    ``resends`` begins at 1. Otherwise the first fresh packet is sent at the end of the recovery,
+    and ``resends`` begins at ``FRESH``.
 
-    After a timeout Vegas keeps a window of two packets, so it sends the lost packets again one by
-    one, a round trip each (``await_timer``).
+    After a timeout ns-2's Vegas keeps a window of two packets. So it retransmits the lost packets
+    one by one, a round trip each (``await_timer``).
     """
     if flow.recovery_left > 0.0 or silent(flow):
         return
@@ -210,7 +210,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     The sender cuts its window. If windows are real numbers (``smooth``), it does nothing else. If
     windows are whole packets, it begins a recovery (Tahoe: slow start) or waits for its
     retransmission timer. It waits if its recovery cannot repair the losses (``times_out``), or if
-    the first packet that it sends again is lost (``resend_lost``).
+    its first retransmission is lost (``resend_lost``).
     """
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     begins = flow.in_slow_start

@@ -51,19 +51,19 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
 
     Packets of a round trip follow one another at the link's rate, as one train (Jacobson 1988,
     self-clocking). A growing window adds packets to the train, and each of these delays the rest of
-    the train by one transmission time. So on average a packet waits at least for half of the added
-    packets, or longer if the queue is long. Packets that the flow adds in its own slow start are
-    left out here, because ``queue.burst`` counts them.
+    the train by one transmission time. So the mean delay of a packet is at least the time in which
+    the link sends half of the added packets, even if the queue is short. Packets that the flow adds
+    in its own slow start are left out here, because ``queue.burst`` counts them.
 
-    A round trip of Vegas begins when the first packet of its train arrives at the queue. So Vegas's
-    samples are the queueing delays in the part of the round trip in which the train passes the
-    queue (``train_part``).
+    If all RTTs are equal, a round trip of Vegas begins when the first packet of its train arrives
+    at the queue. So only the delays in the part of the round trip in which the train passes the
+    queue (``train_part``) count as Vegas's samples.
 
     If ACKs are delayed and RTTs differ, a flow sends its packets in pairs, and the second packet of
-    a pair waits for the first (``queue.delay_alone``). The sample is that of the packet at which
-    the receiver sends the ACK. This is the second packet of a pair if the window is even, and the
-    first one if it is odd (``queue.hold_back``). The least delay of a round trip is that of such
-    packets, too.
+    a pair waits for the first (``queue.delay_alone``). The receiver sends an ACK for every second
+    packet, and the sender takes the RTT of this packet as a sample. It is the second packet of a
+    pair if the window is even, and the first one if the window is odd (``queue.hold_back``). The
+    least delay of a round trip also comes from these packets.
 
     Returns the number of packets that all flows send in the step.
     """
@@ -183,10 +183,10 @@ def hears_nothing(flow: Sender, now: LinkState) -> bool:
 def to_detection(flow: Sender, now: LinkState, g: float) -> float:
     """Round trips until the sender hears of its losses, after a step of ``g`` round trips.
 
-    A sender hears of a loss about an RTT after the packet was lost, where the RTT is that at the
-    time of the loss. RED may then drop all packets that arrive, so that the queue gets shorter, and
-    with it the RTT. So at RED the function counts down seconds (``hears_in``), and converts them
-    into round trips at the present RTT. At other queues it counts round trips.
+    A sender hears of a loss about an RTT after the packet was lost. This RTT is the one at the time
+    of the loss. After the loss RED may drop all packets that arrive, and then the queue and the RTT
+    get shorter. So at RED the function counts down seconds (``hears_in``), and converts them into
+    round trips at the present RTT. At other queues it counts round trips.
     """
     if not flow.at_red:
         return flow.detection_in - g

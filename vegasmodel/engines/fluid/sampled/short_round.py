@@ -43,13 +43,13 @@ REPAIRED = 2.0  # losses that Vegas repairs before its timeout
 
 @rare
 def acks_of_train(flow: Sender, W: float) -> float:
-    """How many ACKs after the first ACK of a train the short round trip ends.
+    """The length of the short round trip: how many ACKs after its first ACK it ends.
 
-    A run is ``flow.run`` successive packets that RED has dropped. After the timeout Vegas sends
-    them again in trains of 2, 2, 4, 4 ... packets. The train meant here is the one with the last
-    packet of the run. The short round trip begins with the first ACK of this train and ends with
-    the ACK of that packet. If that packet is the first of the train, there is no short round trip,
-    and the result is 0.
+    RED has dropped ``flow.run`` successive packets, a run. After the timeout Vegas sends them again
+    in trains of 2, 2, 4, 4 ... packets. One of these trains contains the last packet of the run.
+    The short round trip begins with the first ACK of this train and ends with the ACK of the run's
+    last packet. If the first packet of the train is the last of the run, there is no short round
+    trip, and the result is 0.
 
     ``W`` is the window before the loss. Slow start ends at half of it.
     """
@@ -97,9 +97,10 @@ def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> N
     the link apart; ``c`` is its capacity.
 
     RED has dropped some successive packets of Vegas, a run. The short round trip occurs only if a
-    packet behind the run has arrived. It may be one of the packets that were in flight with the
-    run. If all of these are lost, it may be a new packet that a duplicate ACK released. Duplicate
-    ACKs release new packets, one each, only when they have made up for the cut of the window.
+    packet behind the run has arrived. This may be one of the packets that were in flight with the
+    run. If all packets in flight behind the run are lost, too, it may be a new packet that a
+    duplicate ACK has released. A duplicate ACK adds a packet to the window, so it releases a new
+    packet only after earlier ones have made up for the cut of the window.
     """
     if fast and flow.lost_before < REPAIRED + (not flow.from_begin):
         return
