@@ -83,9 +83,10 @@ def many_packets(
     """The assumption that a few packets more or less in the queue hardly change the rates.
 
     ``rest.many_packets`` tests it, and takes into account that Vegas's windows may move the queue
-    up and down (``waves_found``). For the test each flow keeps its present backlog. This backlog follows from the flow's rate in ``rates`` (pkt/s [n]), its
-    over-estimate of baseRTT in ``x`` (s [n]), and the queueing delay ``delay`` (s). The test
-    compares ``rates`` with the rates that the equations give for fewer packets in the queue.
+    up and down (``waves_found``). For the test each flow keeps its present backlog. This backlog
+    follows from the flow's rate in ``rates`` (pkt/s [n]), its over-estimate of baseRTT in ``x`` (s
+    [n]), and the queueing delay ``delay`` (s). The test compares ``rates`` with the rates that the
+    equations give for fewer packets in the queue.
 
     If ``rates`` are those of a simulation (``simulated``), they differ from those of the equations
     for other reasons, too. So the equations then give both sets of rates that are compared. In the

@@ -86,9 +86,10 @@ def _fills(scenario: Scenario, queue: RateDelay, n_R: int, n_D: int) -> Assumpti
     With Rate-Delay services each class has a queue of its own: class R for a high rate, and class D
     for a low delay. A loss cuts a window. If queue R is much shorter than the bandwidth-delay
     product at the rate of class R, the queue then runs empty. Until the windows have grown back,
-    the rest of the rate goes to class D, or is not used. ``rate_delay.rate_utilization`` gives the part that the flows
-    use if they all lose packets at the same time. The assumption fails if they leave more than the
-    fraction ``MOST_IDLE`` idle. ``n_R`` and ``n_D`` are the numbers of flows of the classes.
+    the rest of the rate goes to class D, or is not used. ``rate_delay.rate_utilization`` gives the
+    part that the flows use if they all lose packets at the same time. The assumption fails if they
+    leave more than the fraction ``MOST_IDLE`` idle. ``n_R`` and ``n_D`` are the numbers of flows of
+    the classes.
     """
     name, link = "windows-fill-the-link", scenario.links[0]
     S_R, _ = rate_delay.service_rates(n_R, n_D, link.capacity, queue.k)

@@ -189,9 +189,10 @@ def sway(flow: Sender, other: Sender, now: LinkState) -> float:
     """How much the queue varies for the packets of ``flow`` because of the packets of ``other``.
 
     The packets of the two flows depart from the queue in varying order. Their ACKs release new
-    packets, which arrive after different RTTs. So the number of packets that wait varies. Its variance grows with the
-    rate of ``other``, and with the difference of the two RTTs. The result is the product of this
-    rate and this difference. ``neighbour`` draws a flow with these products as weights.
+    packets, which arrive after different RTTs. So the number of packets that wait varies. Its
+    variance grows with the rate of ``other``, and with the difference of the two RTTs. The result
+    is the product of this rate and this difference. ``neighbour`` draws a flow with these products
+    as weights.
     """
     rate = (other.in_flight - other.undetected) / (other.rtt + now.delay)
     return max(rate, 0.0) * abs(other.rtt - flow.rtt)
