@@ -218,7 +218,7 @@ def _simulate(
     flows: Flows, y: Senders, past: Past, limits: tuple[float, float], chance: Chance, losers: int,
     ends: tuple[float, float], longest: float, time: Floats, record: Floats,
 ) -> tuple[Totals, Past]:  # fmt: skip
-    """Simulate from time 0 to the end of the run, ``ends[1]``; ``ends[0]`` ends the warm-up.
+    """Simulate from time 0 to ``ends[1]``, the end of the run; the warm-up ends at ``ends[0]``.
 
     Returns the time integrals since the warm-up, from which averages are computed, and the history
     of the queue and of the flows (``Past``) that a further simulation would need. ``y`` and

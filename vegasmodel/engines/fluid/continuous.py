@@ -128,10 +128,11 @@ def flows_of(
     """The properties of the scenario's flows as arrays, with one entry for each flow.
 
     If ``packets`` is True, a loss-based flow has a fast recovery: after a loss its window stays
-    constant for one propagation RTT.  Otherwise the window grows again at once.  If ``trains``,
-    slow start of Vegas sends its windows as trains (``slow_start.py``).  Then Vegas also decides
-    late, which matters if all flows are Vegas flows of the papers (``late_decisions.py``).
-    ``starts`` [n] are start times in seconds that replace those of the scenario.
+    constant for one propagation RTT.  Otherwise the window grows again at once.  If ``trains`` is
+    True, Vegas sends each window of its slow start as a train of packets (``slow_start.py``).
+    Vegas then also decides late, which matters if all flows are Vegas flows of the papers
+    (``late_decisions.py``).  ``starts`` [n] are start times in seconds that replace those of the
+    scenario.
     """
     groups = [_group(group, packets, trains) for group in scenario.flows]
     rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]

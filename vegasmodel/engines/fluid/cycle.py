@@ -139,11 +139,11 @@ def limit_cycle(
     has ``variant = "paper"`` and a law of this package other than CUBIC, and the link is drop-tail
     without random loss. In all other cases ``steady.steady`` finds the steady state.
 
-    ``continuous.run`` explains ``losers``, ``packets`` and ``step``. ``longest`` matters if the
-    buffer does not overflow. The function then compares the windows at the beginning and at the end
-    of longer and longer intervals of time. If they still differ for an interval of about
-    ``longest`` round trips (default ``LONGEST_WAIT``), the search fails. In ``steady.steady``,
-    ``longest`` has another meaning and another default.
+    ``continuous.run`` explains ``losers``, ``packets`` and ``step``. With the equations of
+    ``continuous.py``, ``longest`` matters only if the buffer does not overflow. The function then
+    compares the windows at the beginning and at the end of longer and longer intervals of time. If
+    they still differ for an interval of about ``longest`` round trips (default ``LONGEST_WAIT``),
+    the search fails. ``steady.steady`` explains what ``longest`` means there.
 
     Raises ``ValueError`` for a wrong argument, if the model cannot simulate the scenario, or if a
     function of a user's law returns an unusable number.
@@ -197,10 +197,10 @@ def _rest_or_loss(motion: _Motion, state: State, longest: float) -> int:
 def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
     """The result for a steady state in which all windows are constant.
 
-    Its throughputs and other averages are taken over one round trip of the flow with the longest
-    RTT. Its multipliers are the factors by which a small disturbance of the windows grows or
-    shrinks in this time. They are the eigenvalues of a Jacobian matrix, which holds the derivatives
-    of the windows after the round trip with respect to the windows before it.
+    The result's averages, such as throughputs, are taken over one round trip of the flow with the
+    longest RTT. The result's multipliers are the factors by which a small disturbance of the
+    windows grows or shrinks in this time. They are the eigenvalues of a Jacobian matrix, which
+    holds the derivatives of the windows after the round trip with respect to the windows before it.
     """
     trip = motion.slowest(state)
 
@@ -258,8 +258,8 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
 def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle:
     """The result of a search for a cycle if the simulation ended before the next overflow.
 
-    It is a fixed point if the windows come to rest, and a failure if they do not. ``code`` says how
-    the simulation ended.
+    The result is a fixed point if the windows come to rest, and a failure if they do not. ``code``
+    says how the simulation ended.
     """
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)

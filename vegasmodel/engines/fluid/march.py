@@ -218,8 +218,9 @@ def _step_to_event(
     last step ended at an event such as a cut of windows. The present step is then very short, and
     only a full buffer can end it early. ``stalls`` counts steps in a row whose event came at once.
 
-    Returns the length that the last try should have, the length that it has (less if the buffer
-    becomes full before), the queueing delay at its end, and the new ``stalls``.
+    Returns four values for the last step that was tried: the length that it was meant to have, its
+    actual length (less if the buffer becomes full before), the queueing delay at its end, and the
+    new ``stalls``.
     """
     on, new, moves, last = workspace.on, workspace.new, workspace.moves, workspace.last
     h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)

@@ -34,9 +34,9 @@ CONTINUOUS_STEP = 1.0 / 64.0  # as STEP, if windows change at every instant
 def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict[str, Any]:
     """Simulate run number k of the scenario.
 
-    Returns the averages after warmup, and samples at the times ``time``: the windows, the queueing
-    delay, and the packets lost and delivered so far. Also returns how many random numbers were
-    drawn (``draws``), and each flow's timeouts.
+    Returns a dictionary: the averages after warmup, and samples at the times ``time`` of the
+    windows, the queueing delay, and the packets lost and delivered so far. It also has the number
+    of random numbers that were drawn (``draws``), and each flow's number of timeouts.
     """
     from vegasmodel.engines.fluid.sampled import march
 
@@ -85,9 +85,9 @@ def begin(scenario: Scenario, flows: np.ndarray, k: int) -> np.ndarray:
 
 
 def frame(scenario: Scenario, flows: np.ndarray) -> tuple[Any, float, bool]:
-    """Further arguments of ``march`` of the package ``sampled``, besides the flows.
+    """Three arguments of the function ``march`` of the package ``sampled``.
 
-    Returns the link's constants, the length of a step divided by the shortest round trip, and the
+    They are the link's constants, the length of a step divided by the shortest round trip, and the
     flag ``smooth``. The flag is true if all flows run TCP as in the papers: windows are then real
     numbers that change at every instant. ``flows`` are the scenario's ``senders``.
     """

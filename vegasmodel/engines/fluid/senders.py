@@ -40,9 +40,9 @@ def senders(scenario: Scenario) -> np.ndarray:
     A sender may wait a random time before it sends a packet (``send_jitter``). During the wait the
     packet counts as in flight, but it is not in the queue. ns-2's Vegas measures its RTT from the
     end of the wait. So if all flows are Vegas, these waits make the queue shorter, by half a packet
-    at the default ``send_jitter``. To simulate this, ``rtt`` then contains the mean wait
-    (``wait``). If any flow is loss-based, ``wait`` is 0 for all flows, and the random waits only
-    decide which flow loses a packet (``loser``).
+    at the default ``send_jitter``. To simulate this, the field ``rtt`` of a record then contains
+    the mean wait, which is also in the field ``wait``. If any flow is loss-based, ``wait`` is 0 for
+    all flows. The random waits then only decide which flow loses a packet (``loser``).
     """
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
@@ -211,9 +211,10 @@ def _grows_by_acks(law: Law, runs: Stack) -> bool:
 def _most_holes(law: Law, runs: Stack) -> float:
     """How many lost packets a recovery can repair; if there are more, a timeout follows.
 
-    Reno repairs the first lost packet only. ns-2's Vegas repairs three: at each of the next two
-    ACKs (``CHECKS``) it retransmits one more packet if that packet is older than its fine timeout
-    (tcp-vegas.cc: ``v_worried_``; Brakmo and Peterson 1995, 3.1).
+    Reno repairs the first lost packet only. ns-2's Vegas repairs three: one at the fast retransmit,
+    and one at each of the next two ACKs of new data (``CHECKS``). There it retransmits a packet
+    that is older than Vegas's fine timeout (tcp-vegas.cc: ``v_worried_``; Brakmo and Peterson 1995,
+    3.1).
     """
     if runs.recovery_of(law.recovery) == "one hole":
         return 1.0

@@ -51,15 +51,16 @@ def end_doubling(p: Flows, i: int, y: State, s: float, c: float) -> float:
 
     Let W be the doubled window, r the queueing delay before the doubling, and c the capacity. In
     the round trip in which the window doubles, W/2 additional packets arrive. The link needs
-    W/(2 c) seconds for them. If it is full, they stay in the queue, and s has grown by up to this
-    time. The rest of these packets waits only until the link has sent the train: on average for
-    half of W/(2 c) - (s - r). So the mean queueing delay of the packets is
+    W/(2 c) seconds to send them. If the link is full, they stay in the queue, and the queueing
+    delay grows by W/(2 c) seconds. If it is not full, the delay grows by less, from r to s. The
+    other additional packets wait only until the link has sent the train, on average for half of
+    W/(2 c) - (s - r) seconds. So the mean queueing delay of the packets is
 
         m = (r + s)/2 + max(W/(2 c) - max(s - r, 0), 0)/2.
 
-    Vegas computes the backlog W (m - x)/(T + m) from it, and rounds it to a whole number, with the
-    propagation delay T and its over-estimate x. If the backlog exceeds gamma, slow start ends, and
-    the window is reduced by an eighth. Otherwise the next doubling begins.
+    Vegas's backlog is then W (m - x)/(T + m), with the propagation delay T and its over-estimate x.
+    Vegas rounds it to a whole number. If the result exceeds gamma, slow start ends, and the window
+    is reduced by an eighth. Otherwise the next doubling begins.
     """
     W: float = y.doubled[i]
     r = y.doubling_from[i]
@@ -78,22 +79,25 @@ def shortest(
 ) -> float:
     """The queueing delay just before the train of flow i arrives, if the mean delay is s.
 
-    Flow i is in slow start and sends its window W as a train. A train delays the packets of each
-    other flow j behind it. So a gap of W r_j/c packets comes back to the queue one round trip of
-    flow j later, where r_j is the rate of flow j, and c the capacity. Until then the queue is
-    longer by this number. Let q be the RTT of flow j divided by that of flow i. On average the gaps
-    of q trains have not come back yet. When the next train of flow i arrives, the gaps of floor(q)
-    trains have not. So the queue is then shorter than its mean by
+    Flow i is in slow start and sends its window W as a train. Each train delays the packets of
+    every other flow j that are behind it in the queue. So there is a gap in the packets of flow j.
+    One round trip of flow j later, the gap reaches the queue: W r_j/c packets are missing there,
+    where r_j is the rate of flow j, and c the capacity. Until then the queue is longer by this
+    number. Let q be the RTT of flow j divided by that of flow i. On average over time, the gaps of
+    q trains have not reached the queue yet. But just before the next train of flow i arrives, only
+    the gaps of floor(q) trains have not. So the queue is then shorter than its mean by
 
         W r_j/c (q - floor(q))   packets.
 
-    If the gap begins to come back just before the next train, only a part of it comes in time: the
-    gap is as long as a train. We take the length of a train as 2 W/c seconds. Packets of other
-    flows lie between its packets, so it is longer than W/c. When the window doubles, the new
-    packets come in addition to those that arrived in as long a time as the previous train took. If
-    only this makes trains longer, they last (W + W/2 + W/4 + ...)/c, which is 2 W/c. In the round
-    trips in which the window stays, a train also becomes longer unless gaps come back at the same
-    time. If they never do, a train lasts 3 W/c seconds.
+    A gap is as long as a train. If it begins to reach the queue just before the next train, only a
+    part of it comes in time. We take the length of a train as 2 W/c seconds, for this reason:
+
+    - A train is longer than W/c, because packets of other flows lie between its packets. When the
+      window doubles, W/2 new packets come in addition to those that arrived in the time of the
+      previous train. If only this makes trains longer, they last (W + W/2 + W/4 + ...)/c, which is
+      2 W/c.
+    - In the round trips in which the window stays, a train also becomes longer, unless gaps reach
+      the queue at the same time. If they never do, a train lasts 3 W/c seconds.
     """
     trip, missing = p.rtt[i] + s, 0.0
     for j in range(on.size):
@@ -119,10 +123,11 @@ def double(
 ) -> tuple[bool, float]:
     """End the doublings of windows that end in this step, from the state y to the windows ``new``.
 
-    Returns whether slow start has ended for some flow, whose window in ``new`` is then reduced, and
-    the least queueing delay that flows may measure now. The queueing delay is ``s`` at the end of
-    the step. The time at which a window has doubled is found by interpolation. A window that was
-    reduced no longer moves (``moves``), so an overflow in the same step does not cut it again.
+    Returns two values: whether slow start has ended for some flow, and the least queueing delay
+    that flows may measure now. If slow start ends, the flow's window in ``new`` is reduced. Such a
+    window counts as constant in this step (``moves``), so an overflow in the same step does not cut
+    it again. The time at which a window has doubled is found by interpolation. The queueing delay
+    is ``s`` at the end of the step.
     """
     ended, least = False, s
     for i in range(on.size):

@@ -27,11 +27,11 @@ def other(direction: str) -> str:
 
 
 def ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The keys (link, direction, class) of the queues for ACKs alone, where links need them.
+    """The keys (link, direction, class) of all queues that are simulated only for ACKs.
 
-    A link needs one if ACKs may wait there for long (``links_where_acks_wait``). It also needs one
-    if ACKs of two flows often arrive there at the same time (``_meetings``). At other links ACKs
-    are only delayed by a constant time.
+    A link has such a queue if ACKs may wait there for long (``links_where_acks_wait``), or if ACKs
+    of two flows often arrive there at the same time (``_meetings``). At other links ACKs are only
+    delayed by a constant time. ``queues`` has the keys of the queues that data packets cross.
     """
     data = {(name, direction) for name, direction, _ in queues}
     slow = [
@@ -43,15 +43,15 @@ def ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
 
 
 def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
-    """The keys of the queues for ACKs that links need because ACKs often meet there, as in ns-2.
+    """The keys of the queues for ACKs at links where ACKs often meet.
 
     ACKs of two flows meet if they arrive at a link at the same time. One of them then has to wait
-    in a queue. The result is empty if every sender waits a random time before it sends, or if the
-    links of the scenario do not behave as in ns-2.
+    in a queue. The result is empty if every sender waits a random time before it sends, because
+    ACKs then seldom meet. It is also empty if the links of the scenario do not behave as in ns-2.
 
-    If data cross only one queue, ``_acks_meet`` decides. In a network of several links, the times
-    at which packets leave a link shift whenever another link has been idle. So the ACKs of any two
-    flows may meet. To save time, a link of such a network gets a queue for ACKs only if its
+    If data packets cross only one queue, ``_acks_meet`` decides. In a network of several links, the
+    times at which packets leave a link shift whenever another link has been idle. So the ACKs of
+    any two flows may meet. To save time, a link of such a network gets a queue for ACKs only if its
     bandwidth-delay product plus its buffer is at most ``FEW_PACKETS`` packets. This product is the
     capacity times the longest RTT of the flows on the link.
     """
@@ -79,14 +79,14 @@ def _meetings(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
 def _acks_meet(scenario: Scenario, name: str) -> bool:
     """Whether ACKs of two flows often meet at a link on the way back, so that one has to wait.
 
-    The link ``name`` has the only queue that data packets cross. The wait is short, but it decides
-    whose next packet reaches the bottleneck first. Only ACKs of flows with different RTTs are
-    considered. The result is True in two cases:
+    The link ``name`` has the only queue that data packets cross. The wait of an ACK is short, but
+    it decides whose next packet reaches the bottleneck first. Only ACKs of flows with different
+    RTTs are considered. The result is True in two cases:
 
-    - All packets have the same size, and the halves of two flows' RTTs, modulo the transmission
-      time of a data packet, differ by less than the transmission time of an ACK. While the link is
-      busy, packets leave it one transmission time apart, and their ACKs return to it half an RTT
-      later. So the ACKs of these two flows meet.
+    - All packets have the same size, and the RTTs of two flows fit together in the following way.
+      While the link is busy, packets leave it one transmission time apart, and their ACKs return to
+      it half an RTT later. So the ACKs of the two flows meet if the halves of their RTTs, modulo
+      the transmission time of a data packet, differ by less than the transmission time of an ACK.
     - The buffer is smaller than the bandwidth-delay product (of the longest RTT), so that the link
       is sometimes idle. After each idle time, packets leave at other times than before, so the ACKs
       of any two flows may meet. To save time, this case counts only if the bandwidth-delay product

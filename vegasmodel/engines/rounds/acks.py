@@ -45,11 +45,11 @@ def usable_window(f: Sender, now: float) -> float:
 def limit_flight(f: Sender) -> None:
     """At an ACK, lower the limit on packets in flight that ns-2's CUBIC has after a cut.
 
-    The limit holds from a cut of the window to the end of the recovery. It begins at the window
+    The limit holds from a cut of the window to the end of the recovery. At the cut it is the window
     before the cut. At an ACK it falls to one packet more than are in flight at that time. When a
     packet is sent, it falls to the number of packets that were in flight before (``note_flight``).
-    So the sender sends a packet at every second ACK, until the packets in flight fit into the
-    window. In tcp-linux.cc the limit is ``next_pkts_in_flight_`` (send_much).
+    The effect is that the sender sends a packet at every second ACK, until the packets in flight
+    fit into the window. In tcp-linux.cc the limit is ``next_pkts_in_flight_`` (send_much).
     """
     if f.phase == OPEN and not in_cwr(f):
         f.flight_limit = 0.0
@@ -72,10 +72,10 @@ def note_flight(f: Sender, before: float) -> None:
 def sendable(f: Sender, packets: float) -> float:
     """How many of ``packets`` new packets the flow may send.
 
-    There are two limits. The flow's data may end, and the packets must lie in the receiver's
+    There are two limits. One is the end of the flow's data. The other is the end of the receiver's
     window, which begins with the first unacknowledged packet (RFC 9293 3.8.6). The second limit
-    does not hold for ns-2's CUBIC, which compares only the number of packets in flight with the
-    receiver's window (send_much in tcp-linux.cc).
+    does not hold for ns-2's CUBIC: it only compares the number of packets in flight with the size
+    of the receiver's window (send_much in tcp-linux.cc).
     """
     left = f.size - f.next
     if not f.counts_places:
@@ -90,9 +90,9 @@ def add_hole(
     """Record in ``holes`` that the receiver misses ``count`` packets, from number ``first`` on.
 
     ``sent_at`` is the time at which they were sent, in seconds. Packets that are recorded already
-    are not recorded again. A hole is a range of consecutive missing packets. For Vegas (ns-2,
-    paper) each missing packet is a hole of its own, because this sender stores the time at which
-    each packet was sent. If ``holes`` has no free row, the last hole is extended to the new
+    are not recorded again. A hole is a range of consecutive missing packets. For the Vegas of ns-2
+    and of the papers each missing packet is a hole of its own, because this Vegas needs the time at
+    which each packet was sent. If ``holes`` has no free row, the last hole is extended to the new
     packets. Packets between that hole and the new packets then count as missing, even if they have
     arrived. The row of a hole has six numbers:
 
@@ -208,7 +208,7 @@ def received_beyond(f: Sender | Receiver) -> float:
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """SACK blocks in the next ACK, at most ``SACK_BLOCKS``."""
+    """The number of SACK blocks in the next ACK, at most ``SACK_BLOCKS``."""
     beyond = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole

@@ -54,7 +54,8 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     """The assumptions that this simulator makes because it lacks some features.
 
     An assumption holds if the scenario does not need the feature. The features are some details of
-    congestion controls, and packets that a link drops on purpose (``Link.drops``).
+    congestion controls, and packets that ns-2 drops on purpose at a link (``Link.drops``). Another
+    feature is how ns-2 treats a link with a tiny buffer (``_passes_packets``).
     """
     forced = any(link.drops for link in scenario.crossed)
     lacking = left_out_of_laws(scenario, counted=True)
@@ -218,11 +219,13 @@ def answer(
     - All means would be precise enough after 5 runs, if all runs scatter like the present ones.
 
     If there are 3 to 5 runs, those after the first may be shorter: they then measure for half of
-    the time after warm-up. This requires that all flows send from the end of warm-up to the end of
-    the run. The first half of the first run must also have given the throughputs of the whole run
-    (``scatter.half_suffices``). ``extra["durations"]`` has the length of each run, in seconds.
-    ``extra["overflowed"]`` is True if a packet has found a buffer full in one of the runs. Packets
-    during warm-up count, too.
+    the time after warm-up. There are two conditions for this. All flows must send from the end of
+    warm-up to the end of the run. And in the first run, the first half of the time after warm-up
+    must give nearly the same throughputs as the whole (``scatter.half_suffices``).
+
+    In the result, ``extra["durations"]`` has the length of each run, in seconds.
+    ``extra["overflowed"]`` is True if a packet has found a buffer full in one of the runs, even if
+    this was during warm-up.
 
     ``enough`` can end the runs earlier, if neither ``runs`` nor the scenario gives their number. It
     is a function of a list with one prediction for each run so far. It is called after the second

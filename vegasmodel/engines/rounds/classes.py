@@ -30,12 +30,14 @@ def class_record(
 
     Such a link has two classes of flows, one with a high rate and one with a low delay. ``key``
     names the class, and ``k`` is the rate of a flow of the first class over that of a flow of the
-    second. In ns-2's class-based queueing, a class that was idle may later send more than its share
-    of the capacity. There is a limit on the idle time that counts for this, which ns-queue.tcl
-    computes when it makes the class (automaxidle). At that time each class has half of the
-    capacity; ``IDLE_LIMIT`` is the limit for this half. Both classes together have the whole
-    capacity, and ``IDLE_LIMIT_OF_ALL`` is their limit. The unit of both limits is the time in which
-    the link sends the bytes of one turn of a class.
+    second.
+
+    In ns-2's class-based queueing, a class that was idle may later send more than its share of the
+    capacity. How much more depends on the idle time, of which only a limited part counts.
+    ns-queue.tcl computes this limit when it makes the class (automaxidle). At that time each class
+    has half of the capacity; ``IDLE_LIMIT`` is the limit for this half. Both classes together have
+    the whole capacity, and ``IDLE_LIMIT_OF_ALL`` is their limit. The unit of both limits is the
+    time in which the link sends the bytes of one turn of a class.
     """
     record["class_weight"] = k if key[2] == "rate" else 1.0
     record["share"], record["shares_sum"], record["turn"] = 0.5, 1.0, 1
@@ -51,13 +53,13 @@ def class_record(
 def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]:
     """Make the records that hold the waiting packets of Rate-Delay links, one for each class.
 
-    They have the type ``state.HOP``.
+    The records have the type ``state.HOP``.
 
     The function also sets the field ``lead`` of all ``hops`` at these links (a hop is one queue on
-    one flow's path). Of several events at one instant, the simulator takes the one with the
-    greatest ``lead`` first. A packet may arrive at the very instant at which a transmission ends.
-    As in ns-2, arrivals at hops with ``precedes`` then come before the end of the transmission, and
-    other arrivals after it.
+    one flow's path). Of several events at one instant, the simulator handles the one with the
+    greatest ``lead`` first. This matters if a packet arrives at the very instant at which a
+    transmission ends. In ns-2 some of these arrivals are handled before the end of the
+    transmission, and the others after it. The field ``precedes`` of a hop says which.
     """
     classes = np.flatnonzero(links["partner"] >= 0)
     links["store"][classes] = np.arange(len(classes))

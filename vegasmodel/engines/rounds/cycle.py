@@ -59,9 +59,9 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
       (``ENOUGH_PRECISION``).
     - The try has ``longest`` round trips, the greatest number allowed.
 
-    If ``longest`` is not given, the first try decides about further ones. If a retransmission timer
-    expires in it, further tries may last up to ``LONGEST_TIMEOUTS`` seconds. Otherwise there are no
-    further tries.
+    If ``longest`` is not given, the first try decides whether there are others. If a retransmission
+    timer expires in the first try, further tries may last up to ``LONGEST_TIMEOUTS`` simulated
+    seconds. Otherwise there are no further tries.
 
     If start times are random (``start_jitter``), they are those of the first run of ``answer``.
 
@@ -118,9 +118,9 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     as between the second and the third. The function also stops when it has stored ``MAX_STORED``
     numbers. Returns the status of the run, and the steady state, or None if it found no period.
 
-    It takes long to compare whole states. Each state begins with a few whole numbers for each flow,
-    for example its window in whole packets. The function stores and compares a whole state only if
-    the same whole numbers have occurred before.
+    To compare whole states would take long. So the function first looks at a few whole numbers of
+    the state for each flow, for example its window in whole packets. It stores and compares the
+    whole state only if the same whole numbers have occurred before.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 

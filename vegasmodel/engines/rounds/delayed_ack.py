@@ -116,7 +116,8 @@ def use_quick_acks(f: Sender, acks: float) -> None:
     """Record that the receiver has sent ``acks`` ACKs (in Linux tcp_event_ack_sent).
 
     At the start of a flow and after a long silence, Linux's receiver sends a certain number of ACKs
-    without delay. After the last of them it delays ACKs. Their timeout (ato) then begins at 40 ms.
+    without delay. After the last of them it delays ACKs. The timeout for delayed ACKs (ato) then
+    begins at 40 ms.
     """
     if not f.delayed_ack:
         return
@@ -157,14 +158,18 @@ def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: flo
     """How many of ``packets`` arriving packets the receiver does not answer with an ACK at once.
 
     They arrive at time ``at``, and the first of them has the number ``first``. The receiver answers
-    a packet at once if it misses a packet with a lower number, if it has a packet with a higher
-    number, or if the ACK of a packet is being delayed. It also does so while it sends its ACKs
-    without delay (``use_quick_acks``), and for a packet that it has already (ns-2's receiver may
-    delay this ACK, ``delay_duplicate``). Otherwise it delays the ACK and waits for a second packet
-    (``DelAckSink::recv`` in tcp-sink.cc).
+    a packet at once in five cases:
+
+    - It misses a packet with a lower number.
+    - It has a packet with a higher number.
+    - It is still delaying the ACK of an earlier packet.
+    - It sends its ACKs without delay at this time (``use_quick_acks``).
+    - It has this packet already. (But ns-2's receiver may delay this ACK, ``delay_duplicate``.)
+
+    Otherwise it delays the ACK and waits for a second packet (``DelAckSink::recv`` in tcp-sink.cc).
 
     ``r`` is what the receiver knows before these packets arrive. ``f`` is the sender's record, from
-    which the longest delay of an ACK follows. (Linux adapts it to the flow.)
+    which the longest delay of an ACK follows. (Linux adapts this delay to the flow.)
     """
     if f.adapts_ack_pause and at - r.heard_at > _receiver_rto(f) * JIFFY:
         r.quick_acks_left = max(r.quick_acks_left, f.quick_acks)
