@@ -197,7 +197,7 @@ def _passes_edge(
     present window (packets), its over-estimate of baseRTT and its RTT without queueing (s), and the
     link's capacity (pkt/s). ``newcomer`` describes the new flow: its over-estimate, its RTT without
     queueing, and gamma, the backlog at which its slow start ends. ``between`` holds the queueing
-    delay before and after its arrival, s.
+    delays in the steady states before and after the new flow's arrival, s.
     """
     runs, (x, rtt, gamma) = STACKS[flow.variant], newcomer
     if runs.real_numbers or rest.skips_slow_start(flow, runs):

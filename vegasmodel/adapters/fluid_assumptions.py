@@ -70,7 +70,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
 
 
 def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that no flow starves, that is, gets below ``STARVED`` of the mean throughput.
+    """The assumption that each flow gets at least the fraction ``STARVED`` of the mean throughput.
 
     With a window of one or two packets a sender waits for its timer after each loss. If the buffer
     is always full in this model, every packet that such a sender sends may be lost. The queue of a
@@ -216,9 +216,9 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     many round trips to repair them, or waits for its timer.
 
     The assumption fails if the law's ``drift``, the growth of the window in a round trip, exceeds
-    both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. The window and the
-    RTT have their mean values. The assumption is tested only for flows that lose packets. The list
-    is empty without a user-defined law.
+    both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. ``drift`` is
+    computed for the run's mean window and mean RTT. The assumption is tested only for flows that
+    lose packets. The list is empty if no flow has a user-defined law.
     """
     own = {law.name: law for law in scenario.own_laws}
     fast = []

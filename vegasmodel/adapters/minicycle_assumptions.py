@@ -179,10 +179,10 @@ def _recovery(scenario: Scenario) -> Assumption:
 def _enough_cycles(scenario: Scenario, period: float) -> Assumption:
     """The assumption that the run is much longer than a cycle from one loss to the next.
 
-    The prediction is the average over whole, identical cycles. A run also contains first cycles,
-    which differ, and a last cycle, which is cut short. The assumption holds if the first cycles end
-    within the warm-up (``minicycle.forgotten_after``), and ``CYCLES`` cycles fit into the rest of
-    the run. ``period`` is the duration of the predicted cycle, in s.
+    The prediction is the average over whole cycles that are all alike. In a run the first cycles
+    differ from the later ones, and the end of the run cuts the last cycle short. The assumption
+    holds if the first cycles end within the warm-up (``minicycle.forgotten_after``), and ``CYCLES``
+    cycles fit into the rest of the run. ``period`` is the duration of the predicted cycle, in s.
     """
     forgotten = minicycle.forgotten_after(float(vegas_group(scenario).decrease), *counts(scenario))
     settle = forgotten * period
@@ -196,7 +196,7 @@ def _enough_cycles(scenario: Scenario, period: float) -> Assumption:
 
 
 def _has_enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) -> NDArray[np.bool_]:
-    """Whether the run contains enough cycles, each of ``period`` seconds, from loss to loss.
+    """Whether the run contains enough cycles; a cycle lasts ``period`` seconds, from loss to loss.
 
     ``forgotten`` is the number of cycles after which Vegas's first window no longer matters
     (``minicycle.forgotten_after``). These cycles must end within the warm-up, and ``CYCLES`` more

@@ -38,9 +38,9 @@ def failure(status: int) -> str:
 def over_estimates(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
-    ``alpha`` [n] is the number of packets that each flow keeps queued. To save time, only the
-    over-estimates are computed if there are more than ``MAX_ORDER`` flows and ``_alone`` is true.
-    The second result is then ``None``.
+    ``alpha`` [n] is the number of packets that each flow keeps queued. If there are more than
+    ``MAX_ORDER`` flows, and a fast recursion can compute their over-estimates (``_alone``), only
+    these are computed, to save time. The second result is then ``None``.
     """
     if alpha.size > MAX_ORDER and _alone(scenario):
         x, order = np.zeros(alpha.size), by_start(scenario)
@@ -144,7 +144,8 @@ def _alone(scenario: Scenario) -> bool:
 def too_many_arrivals(scenario: Scenario) -> str | None:
     """The reason why the over-estimates of baseRTT cannot be computed; ``None`` if they can.
 
-    They cannot if the flows have more than ``MAX_ORDER`` starting times, unless ``_alone`` is true.
+    They cannot if the flows have more than ``MAX_ORDER`` starting times, unless the fast recursion
+    can compute them (``_alone``).
     """
     arrivals = len({m.start for m in scenario.members})
     if arrivals <= MAX_ORDER or _alone(scenario):

@@ -126,8 +126,8 @@ def _never_full(
 ) -> Assumption:
     """The assumption that no packet is lost at a full buffer.
 
-    ``regime`` is that of ``random_loss.Share``.  The other three are results of functions in
-    ``loss_peaks``:
+    ``regime`` says what limits the rates: the losses, the capacity or the buffer
+    (``random_loss.Share``).  The other three arguments are results of functions in ``loss_peaks``:
 
     - ``load``: the highest likely sum of the flows' rates with a full buffer, divided by the
       capacity.

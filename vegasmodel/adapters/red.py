@@ -111,9 +111,9 @@ def _counted_every(scenario: Scenario, flow: Flow) -> float:
 def _undefined(scenario: Scenario, queue: Red) -> str | None:
     """The reason why the model's equations cannot be evaluated; ``None`` if they can.
 
-    Packets must be able to wait in the buffer. If RED drops packets, each flow must reduce its
-    window at a loss. If RED only marks packets (ECN), this is not needed, because a mark halves
-    every window.
+    There are two conditions: packets can wait in the buffer, and each flow reduces its window at a
+    loss. If RED only marks packets (ECN), the second is not needed, because a mark halves every
+    window.
     """
     if scenario.links[0].buffer == 0.0:
         return "no packet can wait in a buffer of 0, so there is no mean queue"

@@ -1,8 +1,8 @@
 """Defines ``Stack``, the details that an implementation of TCP adds to a congestion control law.
 
 A law, such as Vegas, is the rule by which a window grows and shrinks. Examples of details are
-timers and rounding. Each field of ``Stack`` switches a mechanism on or off, or gives one of its
-numbers. The file of an implementation, such as ``linux.py``, sets these fields.
+timers and rounding. Each field of ``Stack`` switches a mechanism on or off, or gives a number, such
+as the tick of a timer. The file of an implementation, such as ``linux.py``, sets these fields.
 """
 
 from __future__ import annotations

@@ -59,8 +59,9 @@ def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
     """RED's average queue, in packets, after ``came`` more packets have arrived.
 
     ``mean`` is the average before they arrive.  Each packet moves the average towards the present
-    queue (``queue``), by the fraction ``weight`` of the difference between the two.  ``came`` also
-    counts the packets that the link could have sent while the queue was empty.
+    queue (``queue``), by the fraction ``weight`` of the difference between the two.  The average
+    also falls while the queue is empty, as in ns-2.  So ``came`` then also counts the packets that
+    the link could have sent.
     """
     if chance.weight >= 1.0:
         return queue

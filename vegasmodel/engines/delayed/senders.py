@@ -146,9 +146,9 @@ def may_send(p: Flows, y: Senders, i: int, t: float, sent: float) -> float:
     """The number of packets that flow i may have sent by time t: the larger of A and N + W.
 
     A (``sent``) is the number of packets sent so far, and W is the window.  N is the number of
-    packets that the sender knows to be delivered or lost.  After a cut of the window N + W is less
-    than A, so the sender waits for ACKs.  In its first round trip a flow has no ACKs, and sends its
-    initial window at a constant rate.  A flow that is not active sends nothing more.
+    packets that the sender knows to be delivered or lost.  After a cut of the window, N + W may be
+    less than A. The sender then waits for ACKs.  In its first round trip a flow has no ACKs, and
+    sends its initial window at a constant rate.  A flow that is not active sends nothing more.
     """
     if not p.start[i] <= t < p.stop[i]:
         return sent

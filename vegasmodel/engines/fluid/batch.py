@@ -153,7 +153,8 @@ def run(
     - ``losers``, ``packets`` and ``step`` mean the same as in ``continuous.run``.  Scenarios whose
       windows do not change continuously are simulated one by one, and ignore ``step``.
     - ``engine`` is "threads" or "jax". With "jax" all windows have to change continuously, and
-      random delays of start times are an error (unless they are ignored, as said above).
+      random delays of start times are an error, except in the cases above in which they are
+      ignored.
     - ``threads`` is the number of threads of the engine "threads" (default: one per core).
     - ``chunk`` is the number of scenarios that the engine "jax" simulates together (default: all of
       them on a GPU, 64 on a CPU).

@@ -1,4 +1,4 @@
-"""Reads ns-3's ascii traces, whose lines are events of network devices, with TCP over IPv4.
+"""Reads ns-3's ascii traces of TCP over IPv4; each line is an event at a network device.
 
 The first character of a line names the event: ``+`` a packet joins the device's transmit queue,
 ``-`` it leaves this queue, ``t`` it is transmitted, ``r`` it is received, ``d`` it is dropped.

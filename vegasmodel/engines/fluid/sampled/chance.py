@@ -50,9 +50,10 @@ def comes_in_trains(flow: Sender) -> bool:
 def round_passed(flow: Sender, now: LinkState, g: float) -> float:
     """The part of the flow's round trip that passes in the present step of ``g`` round trips.
 
-    In slow start at RED the flow's packets arrive as a train, one behind the other. The flow's
-    round trip ends at the ACK of the train's first packet (``round_lasts``, in seconds). The other
-    packets wait longer in the queue, so their RTTs are longer than this round trip.
+    Usually this part is ``g``, the length of the step divided by the present RTT. But in slow start
+    at RED the flow's packets arrive as a train, one behind the other. The flow's round trip ends at
+    the ACK of the train's first packet, so it lasts as long as the RTT of this packet
+    (``round_lasts``, in seconds). The other packets wait longer in the queue.
     """
     return now.step / flow.round_lasts if comes_in_trains(flow) else g
 

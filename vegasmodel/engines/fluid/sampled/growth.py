@@ -233,7 +233,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
       train is reached (``spare_acks`` below 1/2), W rests for a round trip.
 
     With another m, W grows m times as fast. In the second case 1/2 is then replaced by 1/(2 m). If
-    the receiver holds back a packet (``lacks``), a round trip brings an ACK less for W.
+    the receiver holds back a packet (``lacks``), a round trip brings one ACK less.
 
     Returns for how many of the ``g`` round trips W grows, and for how many it rests after that.
     """

@@ -23,7 +23,7 @@ RATE_ERROR = 1e-12  # part of the capacity: tolerance of the sum of the rates in
 
 @jit
 def in_network(flows: Table[Sender]) -> float:
-    """The number of moving packets of all flows together (``moving``)."""
+    """The packets in flight of all flows, without those lost or held by a receiver (``moving``)."""
     packets = 0.0
     for i in range(len(flows)):
         if flows[i].active:
