@@ -310,14 +310,15 @@ def model_errors(model: Prediction, measured: Prediction) -> dict[str, float | N
     - ``throughput_nrmse``: the root mean square error of the flows' throughputs, divided by the
       mean measured throughput. Flows that are not active are left out. If the throughput of an
       active flow is unknown (``Prediction.unknown_flows``), so is the error.
-    - ``ratio``: a group is an entry ``[[flow]]`` of the scenario. For two groups a and b, let r be
-      the mean throughput of a's flows divided by that of b's flows. The error of this pair is
-      ln(predicted r / measured r). The pair whose error has the largest magnitude counts.
-    - ``base_rtt``: a Vegas sender's baseRTT is the smallest RTT that it has measured. It may exceed
-      the RTT of the empty path. The error of this excess is computed as for the throughputs: its
-      root mean square over the Vegas flows whose predicted and measured baseRTTs are known, divided
-      by the mean measured excess. A measurement by ns-2 or ns-3, or a capture, has each flow's
-      least RTT in place of Vegas's own baseRTT.
+    - ``ratio``: the error of the throughput ratio of two groups (a group is an entry ``[[flow]]``
+      of the scenario). For groups a and b, let r be the mean throughput of a's flows divided by
+      that of b's flows. The error of this pair is ln(predicted r / measured r). The result is the
+      error of the pair for which its magnitude is largest.
+    - ``base_rtt``: the error of the excess of baseRTTs over the RTT of the empty path. (A Vegas
+      sender's baseRTT, the smallest RTT that it has measured, may exceed that RTT.) The error is
+      computed as for the throughputs: its root mean square over the Vegas flows whose predicted and
+      measured baseRTTs are known, divided by the mean measured excess. A measurement by ns-2 or
+      ns-3, or a capture, has each flow's least RTT in place of Vegas's own baseRTT.
 
     An error is ``None`` if it cannot be computed, for example without a predicted baseRTT.
     """

@@ -30,7 +30,7 @@ MOST = 0.9  # part of the rate without losses; if a flow gets more, its losses h
 
 
 def answer(scenario: Scenario) -> Prediction:
-    """Each flow's rate at a link that loses packets at random, by a Markov chain for its law.
+    """Each flow's rate at a link that loses packets at random, by a Markov chain of its window.
 
     If the rates without queueing add up to more than the capacity, packets queue. The mean queueing
     delay is then the one at which the rates add up to the capacity. If they exceed the capacity

@@ -209,7 +209,8 @@ def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float
     """The time in seconds in which a NewReno flow that is alone repairs the losses of slow start.
 
     Let n be the number of packets that the flow's path holds, and b the number that the buffer of
-    its slowest link ``narrow`` holds. ``share`` is this link's capacity, in packets per second. In
+    its slowest link ``narrow`` holds. ``share`` is this link's capacity, in packets of the flow's
+    size per second. In
     slow start each ACK releases two packets. From the first loss until the sender learns of it,
     n + b ACKs arrive, and for each of them one packet is lost. A sender that repairs one lost
     packet per round trip (RFC 6582) needs n + b round trips, in which the queue is empty.
@@ -244,9 +245,9 @@ def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: fl
     """The time in seconds that a window needs to grow back after a loss.
 
     Let W be the window at the loss. The flow gets its fair share r of the link ``narrow``
-    (``share``, in its packets per second). At the loss this link's queue is full, so it adds the
-    delay Q to the propagation delay T of the path. So W = r (T + Q). The loss multiplies W by b
-    (``decrease``). The result is the time from the window b W to the window W.
+    (``share``, in packets of the flow's size per second). At the loss this link's queue is full, so
+    it adds the delay Q to the propagation delay T of the path. So W = r (T + Q). The loss
+    multiplies W by b (``decrease``). The result is the time from the window b W to the window W.
 
     - If the window w grows by one packet per round trip, its RTT is max(T, w/r). The time is the
       integral of this RTT over w.

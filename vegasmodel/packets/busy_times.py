@@ -1,4 +1,8 @@
-"""Finds from a trace when a link was busy, and how fast it sent then."""
+"""Finds from a trace when a link was busy, and how fast it sent then.
+
+A busy link sends as fast as its capacity allows, so ``capacity.py`` estimates the capacity from
+these rates.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines ``Estimate``, an estimated value with the range of values that a trace allows."""
+"""Defines ``Estimate``: an estimated value, and the range of values that agree with a trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the class of the results of ``limit_cycle``: the steady state that a simulator found."""
+"""Defines ``LimitCycle``, which ``limit_cycle`` returns: the steady state of a simulator."""
 
 from __future__ import annotations
 

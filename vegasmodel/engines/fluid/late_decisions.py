@@ -65,10 +65,11 @@ def resting_range(
 
         A_i = p_i sqrt(sum_j (a_j k_j g_ij)^2)   packets.
 
-    The backlog comes to rest A_i inside the range from ``lower`` to ``upper``, or in its middle if
-    the range is too narrow for this. The result is approximate, also because p_i and the queue are
-    those of a certain steady state: each backlog is in the middle between its thresholds, and no
-    flow over-estimates its baseRTT.
+    So the window comes to rest if the mean backlog is at least A_i above ``lower``, and at least
+    A_i below ``upper``. If no backlog meets both conditions, both results are the middle between
+    the thresholds. The results are approximate, also because p_i and the queue are those of a
+    certain steady state: each backlog is in the middle between its thresholds, and no flow
+    over-estimates its baseRTT.
     """
     middle = 0.5 * (lower + upper)
     wide = np.flatnonzero(lower < upper)

@@ -62,8 +62,8 @@ def round_passed(flow: Sender, now: LinkState, g: float) -> float:
 def arrival_rate(flow: Sender, s: float) -> float:
     """The rate at which ACKs release packets of the flow, in pkt/s, at a queueing delay of ``s`` s.
 
-    The rate leaves out packets that are lost or held back by the receiver (``moving``), and those
-    of the flow's last burst (``bunch``).
+    The rate leaves out packets that are lost or held back by the receiver (``moving``). It also
+    leaves out those of the flow's last burst (``bunch``), because their ACKs come later, together.
     """
     return max(moving(flow) - flow.bunch, 0.0) / (flow.rtt + s)
 

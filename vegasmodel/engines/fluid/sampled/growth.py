@@ -198,7 +198,10 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     This slow start has begun because the sender has detected a loss. In it the sender's packets
     follow one another as a short train, and so do their ACKs. A train of ACKs arrives one, two,
     three ... round trips after the detection. The window of a real sender grows only while ACKs
-    arrive. But here, in slow start, ``flow.cwnd`` grows all the time.
+    arrive. But in this simulation, ``flow.cwnd`` grows all the time during slow start. So the
+    function computes what the ACKs of the last train do after the end of slow start. It stores in
+    ``flow.rest`` for how many round trips the window then rests, and in ``flow.spare_acks`` how
+    many ACKs of the train then follow the one at which the window grows.
 
     Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
     the window would be (1 + x) N after the last ACK of this train. So xN ACKs of this train come
