@@ -135,10 +135,11 @@ of the last source's rate to the first one's. The columns "ns-2" and "rounds" ha
 averaged from 90 to 120 s of each run. The other columns have the results of two theories:
 
 - The column "exact recursion" has the solution of equation (6) of `boutremans`, which says that the
-rates add up to the capacity. It is solved once for each source that starts, because the queueing
-delay that the earlier sources cause is the over-estimate of the next one.
+rates add up to the capacity. This equation is solved once for each source that starts, because the
+queueing delay that the earlier sources cause is the over-estimate of the next one.
 
-- The column "Bonald's form" is the closed form that `boutremans` prints for the same rates.
+- The column "Bonald's form" is a closed form by Bonald (1998), which `boutremans` prints for the
+same rates.
 
 {table(["alpha = beta", *NAMES], rows)}
 

@@ -132,7 +132,8 @@ CONCLUSIONS = (
     ),
     Conclusion(
         "evaluation",
-        "at 58 and 208 ms SACK is biased more than Reno (SACK's ratio over Reno's)",
+        "at X = 58 and 208 ms SACK is biased more than Reno (SACK's first over second, divided by "
+        "Reno's)",
         "2.47, 1.51",
         tuple(delays(law, x * 1e-3) for x in X[3:] for law in ("reno", "sack")),
         lambda rates: [b / a for a, b in zip(*[iter(_first_over_second(rates))] * 2, strict=True)],
@@ -149,8 +150,8 @@ CONCLUSIONS = (
     *(
         Conclusion(
             "evaluation",
-            f"{law} at DropTail: a buffer of 50 is fairer than one of 10 (ratio at each, X = 58 "
-            "ms)",
+            f"{law} at DropTail: a buffer of 50 is fairer than one of 10 (first over second at "
+            "each buffer, X = 58 ms)",
             "falls to close to 1",
             _buffers(law.lower()),
             _first_over_second,
@@ -187,7 +188,7 @@ CONCLUSIONS = (
         Conclusion(
             "evaluation",
             f"of Reno, SACK and Vegas, Vegas gets {most} at a buffer of {B:g} (Vegas over the "
-            "other two's mean)",
+            "mean of the other two)",
             printed,
             (trio(B),),
             lambda rates: [float(2 * r[2] / (r[0] + r[1])) for r in rates],
@@ -200,7 +201,8 @@ CONCLUSIONS = (
     ),
     Conclusion(
         "tsang",
-        "alpha 1, beta 3: the longer of two Vegas connections loses (cases of 11)",
+        "alpha 1, beta 3: of two Vegas connections, the one with the longer delay gets less (in "
+        "how many of 11 cases)",
         "11",
         tuple(two(x2) for x2 in DELAYS[:-2]),
         _longer_loses,
@@ -208,7 +210,7 @@ CONCLUSIONS = (
     ),
     Conclusion(
         "tsang",
-        "alpha = beta = 3 is fair (least index over the 13 delays)",
+        "alpha = beta = 3 is fair (least fairness index over the 13 delays)",
         "0.999",
         tuple(two(x2, 3.0, 3.0) for x2 in DELAYS),
         _least_index,
@@ -241,7 +243,8 @@ CONCLUSIONS = (
     ),
     Conclusion(
         "podlesny",
-        "without RD NewReno takes the link (its part, percent; RTT 100 ms)",
+        "without Rate-Delay services NewReno takes the link (NewReno's share in percent, RTT 100 "
+        "ms)",
         "92",
         (figure_1(0.1),),
         _part,
@@ -412,8 +415,8 @@ although its round trip is longer: the first flow's throughput divided by the se
 {vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with waits.
 
 **Which do not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
-wait, but not if they wait at random. In the table of conclusions, the last column of their rows
-says "no".
+wait, but not if they wait at random. In the table of conclusions, these are the rows whose last
+column is just "no".
 
 In table 3 of the paper `evaluation` two flows with the same congestion control share a link. The
 second flow also crosses a link of X ms, so it has the longer round trip. The next table has the
