@@ -24,8 +24,8 @@ ASSUMPTIONS = MappingProxyType(
         "base-rtt-measured": "each Vegas flow measures its baseRTT; the scenario does not give "
         "it (`over_estimate`)",
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
-        "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: "
-        "it has room for 12 packets or more; `red` counts only the room beyond the mean queue",
+        "buffer-holds-bursts": "the buffer holds the bursts in which packets are sent: it has room "
+        "for 12 packets or more (`red` counts only the room beyond the mean queue)",
         "defaults-of-the-papers": "ns-2 has the default settings of 1999 to 2001, the years of "
         "most papers (`ns2_defaults`)",
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
@@ -34,33 +34,34 @@ ASSUMPTIONS = MappingProxyType(
         "enough-runs": "more runs would hardly change the mean; not known if there is only one "
         "run and chance plays a part (`runs`)",
         "every-ack-arrives": "no ACK is lost",
-        "fast-retransmit": "losses are recovered without a timeout; `fluid` tests this for "
-        "random losses only",
+        "fast-retransmit": "losses are recovered without a timeout (`fluid` tests this for random "
+        "losses only)",
         "first-windows-fit": "the link and its buffer hold the initial windows of all flows",
         "fifo-queue": "one first-in-first-out queue, so all flows see one queueing delay",
         "infinite-buffer": "the buffer has room for all packets that the flows keep queued",
         "insensitive-to-starts": "the predicted throughputs hardly depend on start times and "
         "random waits: no flow's throughput has a standard deviation above 10 % of its mean over "
-        "the runs; not known after one run, or if the runs agree but all have the same start "
-        "times (`start_jitter`)",
+        "the runs. Not known after a single run; also not known if the runs agree, but all have "
+        "the same start times (`start_jitter`)",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
         "losses-end-growth": "each loss-based window meets losses or a limit, so it does not grow "
         "for ever",
-        "many-packets-queued": "flows that start late find so many packets queued that one "
-        "more or less hardly changes the rates; with the variant `paper` and alpha = beta, the "
-        "windows of earlier flows move the queue up and down, by a few packets, and the closed "
-        "forms count these, too; `bands` tests it only if there is one equilibrium, and `fluid` "
-        "only if all flows are Vegas flows that lose no packets and send in the whole measured "
-        "time, without random starts, and below their `max_window`; RTTs must differ, or the "
-        "variant be `paper`",
-        "mean-field": "only one flow uses the link; with several flows the model leaves out "
-        "bursts, so each flow sees only the mean queue that the others cause",
-        "narrow-band": "flows that are all Vegas flows keep nearly equal backlogs; fails if the "
-        "largest backlog at which a window stays constant is at least twice the smallest (if all "
-        "RTTs are equal: only without `start_jitter`); with the variant `paper` at a drop-tail "
-        "link without random loss it fails only if flows start at the same time",
+        "many-packets-queued": "flows that start late find so many packets queued that one packet "
+        "more or less hardly changes the rates. With the variant `paper` and alpha = beta, the "
+        "windows of earlier flows make the queue longer and shorter by a few packets, so the "
+        "closed forms then test with a few packets less instead of one. `bands` tests the "
+        "assumption only if there is one equilibrium. `fluid` tests it only if all flows are Vegas "
+        "flows that lose no packets, send in the whole measured time, do not start at random times "
+        "and stay below their `max_window`; and only if RTTs differ or the variant is `paper`",
+        "mean-field": "only one flow uses the link. With several flows the model leaves out "
+        "bursts: each flow sees only the mean queue that the others cause",
+        "narrow-band": "the flows keep nearly equal backlogs (tested only if all flows are Vegas "
+        "flows). It fails if the largest backlog at which a window stays constant is at least "
+        "twice the smallest. If all RTTs are equal, it can fail only without `start_jitter`. With "
+        "the variant `paper` at a drop-tail link without random loss, it can fail only if flows "
+        "start at the same time",
         "no-delay-noise": "propagation delays are constant",
         "no-forced-drops": "no packet is dropped on purpose",
         "no-queueing-of-acks": "ACKs meet no queue",
@@ -82,8 +83,8 @@ ASSUMPTIONS = MappingProxyType(
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
         "packets-spread-evenly": "packets do not arrive in bunches, which would decide who loses "
-        "at a full buffer; fails if the flows that lose packets there have different RTTs, or if "
-        "one of them is delay-based and not all flows have the same RTT",
+        "packets at a full buffer. It fails if the flows that lose packets there have different "
+        "RTTs, or if one of them is delay-based and not all flows have the same RTT",
         "paper-equation": "Vegas computes its backlog as W (RTT - baseRTT)/RTT, as in the "
         "papers and ns-2; Linux divides by baseRTT instead",
         "proper-marking": "loss-based flows are in class R of the Rate-Delay router, and "
@@ -92,8 +93,8 @@ ASSUMPTIONS = MappingProxyType(
         "new flow grows",
         "queue-empties-at-start": "each of several flows that start together finds none of "
         "the others' packets in the queue at some time, so each measures the propagation delay",
-        "rates-fill-the-link": "the predicted rates add up to the capacity; the rates of Bonald's "
-        "formula seldom do",
+        "rates-fill-the-link": "the predicted rates add up to the capacity; those of "
+        "`arrivals-bonald` seldom do",
         "receiver-window": "no window in the computed cycle exceeds the receiver's limit, "
         "`max_window`",
         "recovery-as-taken": "every law recovers from a loss in the way that the model assumes; "
@@ -121,7 +122,7 @@ ASSUMPTIONS = MappingProxyType(
         "synchronised-losses": "both flows lose packets when the buffer overflows, as the paper "
         '`devendictis` assumes; `minicycle` assumes this only for `variant = "paper"`',
         "vegas-acks-undelayed": "at equal RTTs, no Vegas flow with delayed ACKs shares a full "
-        "queue with a loss-based flow without them",
+        "queue with a loss-based flow without delayed ACKs",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time; `rate-delay` "
@@ -132,8 +133,8 @@ ASSUMPTIONS = MappingProxyType(
         "names what is missing, and CUBIC flows may get another throughput: `fluid` lacks the "
         "HyStart of Linux's CUBIC, and CUBIC's formulas assume `decrease = 0.7`. Then use "
         "`rounds` with the variant `linux` or `ns2`: it computes CUBIC as their code does",
-        "whole-thresholds": "in ns-2 and Linux, which count the backlog in "
-        "whole packets, alpha and beta are whole",
+        "whole-thresholds": "alpha and beta are whole numbers in ns-2 and Linux, whose Vegas "
+        "counts the backlog in whole packets",
         "whole-stack": "the model includes every mechanism of the flows' TCP implementation; if "
         "not, a message names what is missing, for example Linux's timers, and throughputs with "
         "losses may be wrong; `rounds` has these mechanisms",
@@ -166,7 +167,7 @@ ASSUMPTIONS = MappingProxyType(
         "no-other-flows": "no other flows use the link: the scenario's flows deliver more than "
         "99.9 % of the trace's packets",
         "no-idle-flows": "every flow of the trace has data to send nearly all the time, unless the "
-        "scenario says otherwise",
+        "scenario says that it has not",
         "one-queue": "the RTTs of all flows rise and fall together, as those of flows that share a "
         "queue do",
         "warm-up-left-out": "the measured averages leave out the warm-up, as the models' do",
@@ -184,8 +185,8 @@ ASSUMPTIONS = MappingProxyType(
         "least 2 packets, or 1 with RED; with less, ns-2 drops every packet, even if the link is "
         "idle",
         "ns2-headers": "packets have the size that the file states; stock ns-2.35 adds headers",
-        "ns2-rate-delay": "the router is that of `podlesny`; in ns-2 "
-        "class-based queueing stands in for it",
+        "ns2-rate-delay": "the router is that of the paper `podlesny`; in ns-2, class-based "
+        "queueing takes its place",
         "ns2-slow-start": "Vegas begins in slow start; in ns-2 a Vegas flow with a known baseRTT "
         "begins with a window of 2 instead, without slow start",
         "ns2-initial-window": "Vegas begins with its `initial_window`; in ns-2.35 its window has "
@@ -199,7 +200,7 @@ ASSUMPTIONS = MappingProxyType(
         "of its own and may lack the Reno-friendly region",
         "ns3-recovery": "each law recovers from losses in its own way; in ns-3 every law recovers "
         "by SACK",
-        "ns3-red": "RED counts every packet that waits; in ns-3 it leaves out the one in the "
+        "ns3-red": "RED counts every packet that waits; in ns-3 it leaves out the packet in the "
         "device of the link",
         "captured-at-the-sender": "the capture was made at the sender, so "
         "what was in flight is known",
@@ -216,11 +217,12 @@ ASSUMPTIONS = MappingProxyType(
         "retransmissions-told-from-copies": "of a packet that was captured twice or late, it is "
         "known whether the sender sent it again; IPv4 identifiers that count, or TCP timestamps, "
         "usually tell this",
-        "acknowledgements-seen": "ACKs pass the place at which the capture was made",
+        "acknowledgements-seen": "ACKs pass the place at which the capture was made, so the "
+        "capture has them",
         "bytes-arrived": "bytes are counted where they arrive, at the receiver, not where the "
         "sender's kernel takes them",
         "known-columns": "every column of a CSV table is known; an unknown one is not read",
-        "known-packet-size": "the trace tells the packet size",
+        "known-packet-size": "the trace tells how large packets are",
         "one-packet-size": "a flow's packets have one size",
         "usual-units": "RTTs, windows and throughputs have plausible values, and bytes count from "
         "a flow's start; so their units are probably those assumed",
@@ -250,8 +252,9 @@ COLUMNS = MappingProxyType(
         "sd, %": "in the output of `--uncertain`: the column `sd` in percent of the ratio",
         "throughput NRMSE": "root mean square error of the flows' throughputs, divided by their "
         "mean measured throughput",
-        "ln ratio error": "ln(model / measured) of the throughput ratio a/b of two groups a and "
-        "b, for the two groups with the largest error; above 0, a gets too much in the model",
+        "ln ratio error": "ln(model / measured) of the throughput ratio a/b of two groups a and b, "
+        "for the two groups with the largest error; if it is above 0, group a gets too much in the "
+        "model",
         "baseRTT error": "the root mean square error of baseRTT over the Vegas flows; ns-2, ns-3 "
         "and captures do not tell Vegas's own baseRTT, so the least RTT of each flow is taken "
         "instead",
@@ -277,24 +280,23 @@ COLUMNS = MappingProxyType(
         "least a tenth of the mean throughput of all flows",
         "window": "packets that a sender may have in flight; `rounds` includes what fast recovery "
         "without SACK adds until the lost packets are repaired, one packet per duplicate ACK",
-        "overflows": "of a steady state (`limit_cycle`): how often the buffer overflows in one "
-        "period, by the continuous equations of `fluid`; by its other equations and by `rounds`, "
-        "how often a window falls in one period",
+        "overflows": "of a steady state (`limit_cycle`), in one period: by the continuous form of "
+        "`fluid` (variant `paper` at a drop-tail queue without random loss), how often the buffer "
+        "overflows; by the sampled form of `fluid` and by `rounds`, how often a window falls",
         "losses": "of a steady state (`limit_cycle`), in one period: by `fluid`, how often a loss "
         "cuts each flow's window; by `rounds`, how many packets each flow loses",
         "spread": "of a steady state (`limit_cycle`): the standard error of each flow's "
         "throughput, in packets per second; 0 if a fixed point or a periodic motion was found",
-        "multipliers": "of a steady state (`limit_cycle`): the Floquet multipliers, by which "
-        "small disturbances of the windows change in one period (at a fixed point, in the "
-        "longest round trip); the state is stable if all their moduli are below 1; empty if they "
-        "were not computed; NaN (JSON: null) if a disturbance to one side has another effect than "
-        "one to the other side",
+        "multipliers": "of a steady state (`limit_cycle`): the Floquet multipliers, by which small "
+        "disturbances of the windows change in one period (at a fixed point, in the longest round "
+        "trip). The state is stable if all their moduli are below 1. Empty if they were not "
+        "computed; NaN (JSON: null) if an upward and a downward disturbance have different effects",
         "residual": "of a steady state (`limit_cycle`): by how many packets a window or a queue "
         "still changes at most from one period to the next (at a fixed point, a window in one "
         "round trip); 0 if the motion repeats itself exactly",
         "hint": "of a steady state (`limit_cycle`): how a periodic motion may be found, if neither "
-        "it nor a fixed point was found; empty otherwise, and if chance keeps the motion from "
-        "repeating",
+        "a fixed point nor a periodic motion was found. It is empty if one was found, or if chance "
+        "keeps the motion from repeating",
     }
 )
 WORDS = MappingProxyType(
@@ -312,8 +314,8 @@ WORDS = MappingProxyType(
         "BDP": "the bandwidth-delay product, a unit of `buffer`: the link's capacity times the "
         "mean RTT (without queueing) of all flows that cross it, in packets",
         "guesses": "the keys of a scenario file whose values are guesses; `new --from-trace` "
-        "writes this list, and `compare` repeats it",
-        "estimated_from": "the trace from which the values of a scenario file were estimated; "
-        "`new --from-trace` writes this key, and `compare` repeats it",
+        "writes this list, and `compare` prints it",
+        "estimated_from": "the trace from which the values of a scenario file were estimated; `new "
+        "--from-trace` writes this key, and `compare` names the trace",
     }
 )
