@@ -120,6 +120,31 @@ def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_si
     assert 990.0 < found.links[0].capacity <= 1000.0
 
 
+def test_a_time_with_small_packets_only_does_not_make_the_capacity_a_lower_bound() -> None:
+    """A link of 500 kB/s is busy from 1 s on: until 2 s with packets of 500 B, then also of 1000 B.
+
+    In packets of 1000 B its capacity is 500 pkt/s. The estimate was only a lower bound: the
+    second of small packets, 1000 pkt/s, seemed to show that the link was partly idle later.
+    """
+    from vegasmodel.packets.completion import complete
+
+    rates = np.tile([100.0, 450.0], (2000, 1))
+    rates[:100], rates[100:200] = 0.0, [1000.0, 0.0]
+    sums = rates.sum(axis=1, keepdims=True)
+    figures = {"throughput": rates, "served": sums, "queue": np.where(sums > 0, 3.0, 0.0)}
+    figures["packet_size"] = [500.0, 1000.0]
+    times = 0.01 * np.arange(1.0, 2001.0)
+    seen = make("ns2", times, ["vegas", "reno"], figures, links=["bottleneck"])
+    flows = [
+        {"law": "vegas", "rtt": "50 ms", "alpha": 3, "packet_size": "500 B"},
+        {"law": "reno", "rtt": "50 ms"},
+    ]
+    table = {"packet_size": "1000 B", "link": [{"buffer": "20 pkt"}], "flow": flows}
+    found, (capacity,) = complete(table | {"run": {"duration": "20 s", "warmup": "2 s"}}, seen)
+    assert "while at least one waits; counted by bytes" in capacity.how
+    assert found.links[0].capacity == pytest.approx(500.0, rel=0.002)
+
+
 @pytest.mark.parametrize("sizes", [("1500 B", "1500 B"), ("1500 B", "100 B")])
 def test_throughputs_of_two_directions_are_no_capacity(sizes: tuple[str, str]) -> None:
     """The sum was told as the capacity of the link, up to twice as much as it carries."""

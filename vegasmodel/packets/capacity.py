@@ -88,10 +88,11 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     most, long = 0.0, bool(known.any()) and np.median((rate * lengths)[known]) > RUN
     if _only_these_flows(trace, float(counts.sum())):
         most = most_in_any_time(counts, lengths, _starts(trace))
+    surely = most * _smallest(trace)
     if packets.size and long:
         # such a long interval may contain idle times, even if its mean queue is long
         rates = blocks(rate[known], lengths[known], finest=len(lengths))
-        middle, largest = float(np.median(rates)), max(float(rates.max()), most)
+        middle, largest = float(np.median(rates)), max(float(rates.max()), surely)
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
         how = f"most packets sent into link {name} in an interval"
         # a full link sends as much in most of them, and in no time more
@@ -101,7 +102,7 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
             return Estimate(largest, middle, np.inf, "pkt/s", f"{how}: a lower bound")
         packets = packets[:0]
     mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
-    if most > mean * (1 + LATE):  # most intervals were partly idle
+    if surely > mean * (1 + LATE):  # most intervals were partly idle
         how = f"most packets sent into link {name} in any time: a lower bound"
         return Estimate(most, most, np.inf, "pkt/s", how)
     if not packets.size:
@@ -111,6 +112,22 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
     how = f"packets sent into link {name} while at least one waits"
     return Estimate(mean, float(low), float(high), "pkt/s", how)
+
+
+def _smallest(trace: Trace) -> float:
+    """The size of the smallest packets, divided by the mean size of all packets in the trace.
+
+    At some times a link may send only small packets, and then it sends more packets per second than
+    usual. A rate of such packets, multiplied by the result, is a rate of packets of the mean size.
+    The result is 1 if the trace does not tell the packets' sizes.
+    """
+    sizes, packets = trace.known("packet_size"), packets_in_all(trace)
+    if sizes is None or packets is None:
+        return 1.0
+    some = np.isfinite(sizes) & (np.nan_to_num(packets) > 0)
+    if not some.any():
+        return 1.0
+    return float(sizes[some].min() * packets[some].sum() / (sizes[some] @ packets[some]))
 
 
 def _starts(trace: Trace) -> Floats:
