@@ -1,8 +1,9 @@
-"""Reads, checks, changes and writes dataclasses that have a rule for each field.
+"""Reads, checks, copies and writes objects whose fields each have a rule.
 
-The parts of a scenario, such as ``Link`` and ``Flow``, are such dataclasses.  The rule of a field
-says how its value is read, which values are allowed, and how the value is written.
-``read`` makes a dataclass from a TOML table.  ``check`` tests one that was made in Python.
+Parts of a scenario are such objects, for example a ``Link`` and a ``Flow``.  The rule of a field
+says how its value is read, which values are allowed, and how the value is written.  ``read`` makes
+an object from a TOML table.  ``check`` tests an object that was made in Python.  ``evolve`` makes a
+copy with other values in some fields.  ``write_table`` makes a TOML table from an object.
 """
 
 from __future__ import annotations

@@ -59,15 +59,16 @@ def print_results(
 ) -> None:
     """Print one line about the scenario, tables of results, and notes.
 
-    ``results`` are predictions and measurements.  The tables show the throughput of each group
-    (entry ``[[flow]]`` of the scenario), in columns or, if these do not fit, in rows.  If there are
-    several links, there is a table of the links.  With ``per_flow``, there is a table of the flows
-    for each model.
-
-    If not all ratios fit, there is a table of each group's ratio to the first group.
+    ``results`` are predictions and measurements.  The first table shows the throughput of each
+    group (entry ``[[flow]]`` of the scenario) and, for each pair of groups, the ratio of their
+    throughputs.  Each group has a column or, if the columns do not fit, a row.  If the ratios of
+    all pairs do not fit, a second table has the ratio of each group to the first group.  Further
+    tables show the groups' shares, the links if there are several, and, with ``per_flow``, the
+    flows.
 
     The notes name the assumptions that the scenario does not meet, and the models that have no
-    prediction.  If no model has one, a sentence and the text ``hint`` take the place of the tables.
+    prediction.  If neither a model nor a measurement has throughputs, a sentence and the text
+    ``hint`` take the place of the tables.
     """
     out = console()
     out.print(plain(headline(scenario)))

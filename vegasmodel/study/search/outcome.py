@@ -1,7 +1,8 @@
-"""Makes the result of a search of ``design``: solutions, or intervals of values that meet a bound.
+"""Makes the result of the command ``design``: solutions, or intervals of values that meet a bound.
 
-For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
-buffer is then the field, the share is the quantity, and 30 % is the target. The target may also be
+``design`` searches for the value of one field of a scenario at which a quantity reaches a target.
+For example, it finds the buffer at which a flow's share of the throughput is 30 %.  The buffer is
+then the field, the share is the quantity, and 30 % is the target.  The target may also be
 a bound, such as a share of at least 30 %.
 """
 

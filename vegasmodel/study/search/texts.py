@@ -1,7 +1,8 @@
-"""Says in words what a search of ``design`` has found, and what is in doubt.
+"""Says in words what the command ``design`` has found, and what is in doubt.
 
-For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
-buffer is then the field, the share is the quantity, and 30 % is the target.
+``design`` searches for the value of one field of a scenario at which a quantity reaches a target.
+For example, it finds the buffer at which a flow's share of the throughput is 30 %.  The buffer is
+then the field, the share is the quantity, and 30 % is the target.
 
 The texts give the values tried with their units, jumps of the quantity across the target, reasons
 to doubt a result, and the reason why no value meets the target.

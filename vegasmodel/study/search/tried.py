@@ -1,7 +1,8 @@
-"""Stores the values of a field that a search of ``design`` has tried, and the results at each.
+"""Stores the values that the command ``design`` has tried, and the results at each.
 
-For example, ``design`` finds the buffer at which a flow's share of the throughput is 30 %. The
-buffer is then the field, the share is the quantity, and 30 % is the target.
+``design`` searches for the value of one field of a scenario at which a quantity reaches a target.
+For example, it finds the buffer at which a flow's share of the throughput is 30 %.  The buffer is
+then the field, the share is the quantity, and 30 % is the target.
 """
 
 from __future__ import annotations
