@@ -129,15 +129,6 @@ def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:
     return False
 
 
-def links_slow_for_acks(scenario: Scenario) -> list[tuple[Link, str]]:
-    """The links that may get ACKs faster than they can send them (``_slow_for_acks``).
-
-    Each comes with the direction of the data that these ACKs acknowledge.
-    """
-    ways = ("forward", "reverse")
-    return [(x, way) for x in scenario.links for way in ways if _slow_for_acks(scenario, x, way)]
-
-
 def links_where_acks_wait(
     scenario: Scenario, neglected: float = SHORT_WAIT
 ) -> list[tuple[Link, str]]:
