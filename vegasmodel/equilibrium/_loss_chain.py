@@ -29,6 +29,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.equilibrium._loss_formulas import waits_in_a_row
 from vegasmodel.equilibrium._loss_source import Recovery, Source
 from vegasmodel.metrics import Floats
 
@@ -156,9 +157,10 @@ class Chain:
         Vegas is 2 to 64 times ``timeout``.
         """
         p = -math.expm1(DUPLICATES * self.keep)
-        doubled = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
         # 1 - p would round to 0 if almost every packet is lost
-        silence = np.full_like(self.w, timeout * doubled * math.exp(-DUPLICATES * self.keep))
+        silence = np.full_like(
+            self.w, timeout * waits_in_a_row(p) * math.exp(-DUPLICATES * self.keep)
+        )
         if self.law.backs_off:  # one doubling for this loss, one for each window with a loss before
             hit = -np.expm1(self.keep * self.w)
             silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5

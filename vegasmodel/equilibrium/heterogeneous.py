@@ -43,8 +43,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium._checks import count, numbers, positive, word
+from vegasmodel.equilibrium._loss_formulas import square_root
 from vegasmodel.equilibrium.network import Routing
-from vegasmodel.equilibrium.random_loss import square_root
 from vegasmodel.equilibrium.red import Curve, effective
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError

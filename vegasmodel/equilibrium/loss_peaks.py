@@ -16,8 +16,9 @@ import math
 from collections.abc import Sequence
 
 from vegasmodel.equilibrium._checks import numbers, positive
+from vegasmodel.equilibrium._loss_formulas import hold_window, random_factor
 from vegasmodel.equilibrium.loss_rounds import LAWS
-from vegasmodel.equilibrium.random_loss import Sender, hold_window, random_factor, throughput
+from vegasmodel.equilibrium.random_loss import Sender, throughput
 from vegasmodel.fields import kinds
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find

@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium._checks import broadcast, fit, numbers, positive, sender, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
-from vegasmodel.equilibrium.random_loss import coarse_timeout, square_root
+from vegasmodel.equilibrium._loss_formulas import coarse_timeout, square_root
 from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
