@@ -46,8 +46,9 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
     A modelled sender waits before each packet for a random time, at most ``send_jitter``. ns-2 and
     ns-3 simulate the same waits, so the assumption holds for their runs. Any other measurement may
     name the scenario that was run. If this was ``scenario``, the assumption holds. If this was
-    ``scenario`` without the waits, the assumption does not hold. In all other cases it is not known
-    whether the assumption holds.
+    ``scenario`` without the waits, the measured senders do not wait. A trace of packets may also
+    show that they do not wait (``packets.send_times``). If they do not, the assumption holds if the
+    modelled senders do not wait either. In all other cases it is not known whether it holds.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)
@@ -55,7 +56,9 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
     ran = measured.extra.get("scenario")
     if measured.model in ENGINES or ran == scenario.fingerprint():
         return Assumption("same-jitter", True)
-    if ran == still.fingerprint():
+    if ran == still.fingerprint() or measured.extra.get("sent_at_once"):
+        if not longest:
+            return Assumption("same-jitter", True)
         said = f"the model's senders {model} (send_jitter), the measurement's did not"
         return Assumption("same-jitter", False, said)
     said = f"the model's senders {model} (send_jitter); the trace does not tell of its own"

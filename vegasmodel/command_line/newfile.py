@@ -24,6 +24,7 @@ from vegasmodel.packets.estimate import estimate, first_windows
 from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.pairing import match_texts
+from vegasmodel.packets.send_times import sent_at_once
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import Scenario
@@ -115,7 +116,7 @@ def from_trace(
     are not a valid scenario.
     """
     trace = _with_printable_names(trace)
-    idle, delays = idle_flows(trace), ack_delays(trace)
+    idle, delays, at_once = idle_flows(trace), ack_delays(trace), sent_at_once(trace)
     busy = [i for i, flow in enumerate(trace.flows) if flow not in idle]
     if not 0 < len(busy) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
@@ -129,9 +130,13 @@ def from_trace(
     if "captured-at-the-sender" in trace.doubts:
         notes = {k: TOO_SHORT + AT_RECEIVER if v == TOO_SHORT else v for k, v in notes.items()}
     notes |= _put(table, filled, scenario, part_of_rtt=part_of_rtt)
-    notes |= _flow_notes(table["flow"], trace, delays)
+    notes |= _flow_notes(table["flow"], trace, delays, at_once)
     notes["", 0, "estimated_from"] = "without this line the values count as known"
-    told = {"variant": all("variant" in flow for flow in table["flow"]), "delayed_ack": delays}
+    told = {
+        "variant": all("variant" in flow for flow in table["flow"]),
+        "delayed_ack": delays,
+        "send_jitter": all(flow["match"] in at_once for flow in table["flow"]),
+    }
     untold = [key for key in UNTOLD if not told.get(key)]
     guesses = (*_guessed(notes), *untold)
     table["guesses"] = list(guesses)
@@ -170,11 +175,15 @@ def _put(
 
 
 def _flow_notes(
-    flows: Sequence[Mapping[str, Any]], trace: Trace, delays: Mapping[str, AckDelay]
+    flows: Sequence[Mapping[str, Any]],
+    trace: Trace,
+    delays: Mapping[str, AckDelay],
+    at_once: Mapping[str, float],
 ) -> Notes:
-    """Comments on the keys ``law``, ``stop`` and ``delayed_ack`` of the tables ``[[flow]]``.
+    """Comments on ``law``, ``stop``, ``delayed_ack`` and ``send_jitter`` of tables ``[[flow]]``.
 
-    ``delays`` has for flows of the trace whether their receivers delay ACKs.
+    ``delays`` has for flows of the trace whether their receivers delay ACKs. ``at_once`` has the
+    flows whose senders do not wait, each with the part of its packets that shows it.
     """
     notes = Notes()
     for i, flow in enumerate(flows):
@@ -190,6 +199,10 @@ def _flow_notes(
             known = delays[flow["match"]]
             said = "estimate" if known.certain else "a guess"
             notes["flow", i, "delayed_ack"] = f"{said}: {known.how}"
+        if flow["match"] in at_once:
+            part = f"{math.floor(100 * at_once[flow['match']])} %"
+            said = f"estimate: {part} of the packets are sent at the time when an ACK arrives"
+            notes["flow", i, "send_jitter"] = said
     return notes
 
 
@@ -321,7 +334,7 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)
-    sizes = _sizes(trace)
+    sizes, at_once = _sizes(trace), sent_at_once(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]{,99}", name) for name in trace.flows)
     flows = []
@@ -343,6 +356,8 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
             entry["packet_size"] = sizes[i]
         if flow in delays:
             entry["delayed_ack"] = delays[flow].delayed
+        if flow in at_once:
+            entry["send_jitter"] = "0 s"
         flows.append(entry | {"match": flow})
     return flows
 

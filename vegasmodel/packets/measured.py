@@ -28,6 +28,7 @@ from vegasmodel.packets.gaps import (
 from vegasmodel.packets.inspection import unlikely_units
 from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import Pairing, pair
+from vegasmodel.packets.send_times import sent_at_once
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.results.assumption import Assumption, sends_after_warm_up
@@ -66,6 +67,8 @@ def to_prediction(
     - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
       ``duration``.
 
+    ``extra["sent_at_once"]`` says whether the trace shows that no sender waits (``send_jitter``).
+
     If the trace covers only a part of ``warmup .. duration``, all averages are over this part, and
     ``delivered_time`` is its length, s.
 
@@ -97,6 +100,7 @@ def to_prediction(
     loss, how = _loss(trace, order, weights, counts)
     unknown = known_part(delivered[:, order], seconds) == 0.0  # such a flow may have sent
     begin, end = _covered(trace, scenario)
+    at_once = sent_at_once(trace)
     return Prediction(
         "trace",
         scenario,
@@ -126,6 +130,7 @@ def to_prediction(
             "pairing": pairing.to_json(),
             "base_rtt": "least RTT" if _has_least_rtts(trace) else "Vegas's own",
             "loss_rate": how,
+            "sent_at_once": set(at_once).issuperset(trace.flows[i] for i in order),
         },
     )
 

@@ -72,4 +72,10 @@ VARIABLES = {
     "packets_per_ack": Variable(
         "flow", "pkt", "packets that an ACK acknowledges, median over the packets", static=True
     ),
+    "sent_at_acks": Variable(
+        "flow",
+        "",
+        "part of the packets sent at the time when an ACK arrived",
+        static=True,
+    ),
 }

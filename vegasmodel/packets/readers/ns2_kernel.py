@@ -67,7 +67,10 @@ BAD_LINE, BAD_TIME, BACKWARDS, LONG_LINE, REPEATED = range(4, 9)
 # columns of ``Tables.flow``
 FID, SRC, SPORT, DST, DPORT, FIRST_UID, SOURCE, SINK, HIGH, SENT_TO, ACKED = range(11)
 EVENTS, CWND, SIZE, REXMIT, DATAPACK, SINK_ACKED, IN_ORDER, ACKER, FULL_FROM = range(11, 20)
-FLOW_COLUMNS = 20
+AT_ACKS = 20
+FLOW_COLUMNS = 21
+# columns of ``Tables.flow_times``
+FIRST, LAST, LAST_ACK = range(3)
 # columns of ``Tables.link``
 FROM, TO, WAITING, LAST_UID = range(4)
 # columns of ``Tables.counts``
@@ -89,8 +92,8 @@ class Tables(NamedTuple):
 
     counts: NDArray[np.int64]  # columns ``N_FLOWS`` to ``STATUS``
     clock: NDArray[np.float64]  # [1] latest time
-    flow: NDArray[np.int64]  # [flow, column] columns ``FID`` to ``DATAPACK``
-    flow_times: NDArray[np.float64]  # first, last
+    flow: NDArray[np.int64]  # [flow, column] columns ``FID`` to ``AT_ACKS``
+    flow_times: NDArray[np.float64]  # [flow, column] columns ``FIRST`` to ``LAST_ACK``
     flow_slots: NDArray[np.int64]
     received: NDArray[np.uint64]  # [flow, WORDS] ring of bits by sequence number
     per_ack: NDArray[np.int64]  # [flow, 1 + MAX_PER_ACK] packets, by the number of them per ACK
@@ -142,7 +145,7 @@ def _new_flow(s, place, fid, src, sport, dst, dport, t):
     row[FIRST_UID], row[SOURCE], row[SINK] = -1, -1, -1
     row[HIGH], row[SENT_TO], row[ACKED] = -1, -1, -1
     row[SINK_ACKED], row[ACKER] = -1, -1
-    s.flow_times[f, 0] = s.flow_times[f, 1] = t
+    s.flow_times[f, FIRST], s.flow_times[f, LAST], s.flow_times[f, LAST_ACK] = t, t, -1.0
     s.received[f, :] = 0
     s.per_ack[f, :] = 0
     return f
@@ -210,13 +213,14 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
         flow[RTT_SUM, f, :] = 0.0
         flow[RTT_N, f, :] = 0.0
         flow[RTT_MIN, f, :] = np.inf
-    s.flow_times[f, 1] = t
+    s.flow_times[f, LAST] = t
     if kind == 43:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID], s.flow[f, SOURCE] = uid, at
         if at != s.flow[f, SOURCE]:
             return
         flow[SENT, f, k] += 1
+        s.flow[f, AT_ACKS] += t == s.flow_times[f, LAST_ACK]
         again = tcp and seq <= s.flow[f, SENT_TO]
         if again:
             flow[AGAIN, f, k] += 1
@@ -254,6 +258,7 @@ def _ack(s, flow, f, k, t, seq):
     number is taken as the flow's window if the trace does not have the window itself, ``cwnd_``.
     """
     flow[ACKS, f, k] += 1
+    s.flow_times[f, LAST_ACK] = t
     if seq <= s.flow[f, ACKED]:
         return
     if s.flow[f, CWND] == 0:  # packets in flight before this ACK
@@ -438,7 +443,7 @@ def _variable(s, flow, begin, width, buf, w):
             return FLOWS_FULL
         f = _new_flow(s, mine, -1, src, sport, dst, dport, t)
     s.clock[0] = t
-    s.flow_times[f, 1] = t
+    s.flow_times[f, LAST] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
     a, b = w[10], w[11]
     if equal(buf, a, b, b"cwnd_"):

@@ -7,6 +7,7 @@ One file may hold both. The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, 
 - the flow's drops at all links, and its packets in flight,
 - the flow's RTTs, each from a packet's transmission to its ACK,
 - how many packets each of its ACKs acknowledges,
+- which part of its packets are sent at the time at which an ACK arrives,
 - the queue of every link.
 
 A packet that was sent twice gives no RTT. Nor does a packet smaller than the flow's largest one,
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
-from vegasmodel.packets.readers.bins import Bins
+from vegasmodel.packets.readers.bins import SENT, Bins
 from vegasmodel.packets.readers.segments import median_per_ack
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace
@@ -34,6 +35,7 @@ from vegasmodel.packets.trace_variables import MAX_FLOWS, MAX_LINKS
 BLOCK = 1 << 22  # bytes read at a time
 SLOTS = 1 << 15
 SENT_SLOTS = 1 << 17
+FEW = 32  # packets: with fewer, those at the start of a flow matter too much
 
 _EVENT = re.compile(rb"[-+rd]\s+[\d.e+-]+\s+\d+\s+\d+\s+\S+\s+\d+\s+\S+\s+\d+\s")
 _VARIABLE = re.compile(rb"\d[\d.e+-]*\s+\d+\s+-?\d+\s+\d+\s+-?\d+\s+[a-zA-Z]\w*\s+-?[\d.]+")
@@ -84,7 +86,7 @@ def _tables() -> Any:
         counts=np.zeros(4, dtype=np.int64),
         clock=np.zeros(1),
         flow=np.zeros((16, kernel.FLOW_COLUMNS), dtype=np.int64),
-        flow_times=np.zeros((16, 2)),
+        flow_times=np.zeros((16, 3)),
         flow_slots=np.full(SLOTS, -1, dtype=np.int64),
         received=np.zeros((16, kernel.WORDS), dtype=np.uint64),
         per_ack=np.zeros((16, 1 + kernel.MAX_PER_ACK), dtype=np.int64),
@@ -153,10 +155,11 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
     }
     sizes = rows[order, kernel.SIZE].astype(float)
     variables: dict[str, Floats] = {
-        "first": times[order, 0],
-        "last": times[order, 1],
+        "first": times[order, kernel.FIRST],
+        "last": times[order, kernel.LAST],
         "packet_size": np.where(sizes > 0, sizes, np.nan),
         "packets_per_ack": np.array([median_per_ack(enumerate(tables.per_ack[i])) for i in order]),
+        "sent_at_acks": _sent_at_acks(kernel, rows, bins)[order],
     }
     known = ("sent", "retransmits", "loss", "acks") if events else ("retransmits",)
     table = tables.link[:links]
@@ -170,6 +173,12 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
         links=[f"{a}-{b}" for a, b in table[:, [kernel.FROM, kernel.TO]]],
         known=known,
     )
+
+
+def _sent_at_acks(kernel: Any, rows: NDArray[Any], bins: Bins) -> Floats:
+    """The part of each flow's packets that were sent when an ACK arrived; NaN if they are few."""
+    sent = bins.flow[SENT, : len(rows)].sum(axis=1)
+    return np.where(sent >= FEW, rows[:, kernel.AT_ACKS] / np.maximum(sent, 1.0), np.nan)
 
 
 def _names(kernel: Any, rows: NDArray[Any]) -> tuple[list[str], list[int]]:
