@@ -215,10 +215,10 @@ class Comparison:
         console.paragraphs(tables.in_place_of_defaults(self.estimates))
         if self.scenario.estimated_from is not None:
             said = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
-            console.paragraphs([f"{said}: a model's error is also theirs."])
+            console.paragraphs([f"{said}. Their errors are a part of each model's error."])
         if self.scenario.guesses:
             said = f"Guesses in the file (guesses): {', '.join(self.scenario.guesses)}"
-            console.paragraphs([f"{said}. Correct them, or a model's error may be theirs."])
+            console.paragraphs([f"{said}. Correct them: if a guess is wrong, models err."])
 
     def _print_errors(self) -> None:
         """Print the table of the models' errors, and sentences about these errors."""

@@ -224,11 +224,12 @@ def _known_base(scenario: Scenario, empties: bool) -> Assumption:
 
 
 def _knows_base(scenario: Scenario, empties: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether every Vegas flow knows its true baseRTT, the RTT without queueing.
+    """Whether every Vegas flow knows its true baseRTT: one answer for each entry of ``empties``.
 
-    A flow that measures its baseRTT finds the true one if the queue empties in every cycle
-    (``empties``), or if no other flow starts earlier. For a flow that does not measure it, the
-    scenario gives the over-estimate, which must be 0.
+    The true baseRTT is the RTT without queueing. A flow that measures its baseRTT finds the true
+    one if no other flow starts earlier, or if the queue empties in every cycle, from one loss to
+    the next (``empties``). For a flow that does not measure its baseRTT, the scenario gives the
+    over-estimate. Such a flow knows the true baseRTT only if this over-estimate is 0.
     """
     vegas = [m for m in scenario.members if m.flow.keeps_backlog]
     first = min(m.start for m in scenario.members)

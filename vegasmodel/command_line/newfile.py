@@ -412,11 +412,12 @@ def _unseen(entry: Filled, scenario: Scenario, note: str) -> tuple[str, str]:
 
 
 def _rounded(value: float, low: float, high: float) -> float:
-    """The value, rounded to as few digits as its accuracy allows: 3, 4, 5 or 6.
+    """An estimate from a trace, rounded to as few digits as its accuracy allows: 3, 4, 5 or 6.
 
-    All values from ``low`` to ``high`` agree with the trace. The rounded value must be one of them.
-    Rounding must change the value by at most a tenth of ``high - low``; if ``high`` is infinite, it
-    must not change the value.  If even 5 digits are too few by these rules, 6 are used.
+    Any value from ``low`` to ``high`` would agree with the trace. The result has the fewest digits
+    of 3, 4 and 5 that meet two conditions. The rounded value lies from ``low`` to ``high``. And it
+    differs from the estimate by at most a tenth of ``high - low``, or not at all if ``high`` is
+    infinite. If no number of digits meets both conditions, the result has 6 digits.
     """
     room = (high - low) / 10.0 if math.isfinite(high - low) else 0.0
     for digits in range(3, 6):

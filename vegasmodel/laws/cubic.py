@@ -37,8 +37,8 @@ def remember(f: Source) -> float:
 # - The second function estimates the window of a Reno flow (section 4.3). It is also W_epoch at
 #   t = 0. By RFC 9438 it grows by ALPHA = 0.53 packets per RTT until it reaches the window before
 #   the loss, and then by 1 packet per RTT. In Linux it always grows by 0.53 packets per RTT, and in
-#   ns-2 always by 0.35. It grows by one packet in ``Stack.reno_windows`` RTTs, where a ``Stack``
-#   describes a TCP implementation (``stacks/``).
+#   ns-2 always by 0.35. A ``Stack`` (``stacks/``) describes such a TCP implementation, and its
+#   ``reno_windows`` is the inverse of this growth: 1/0.53 RTTs per packet in Linux.
 def _at_loss(f: Source) -> float:
     """The window at the last loss, before the cut."""
     highest = abs(f.memory)

@@ -421,11 +421,12 @@ def _loss(
 ) -> tuple[Floats | None, str]:
     """Each flow's loss rate, and a text on how it was computed.
 
-    The loss rate is dropped (or else retransmitted) packets / sent packets.  Intervals in which
-    either number is unknown are left out.  ``delivered`` has the packets delivered, [time, flow of
-    the trace].  If the trace does not record sent packets, they are the delivered plus the lost.
-    For each flow of the scenario, ``order`` has its index in the trace.  ``weights`` are from
-    ``_weights``: the fraction of an interval's packets that is measured.
+    The loss rate is dropped packets / sent packets.  If the trace does not record drops,
+    retransmitted packets are counted instead.  If it does not record sent packets, they are taken
+    to be the delivered plus the lost ones.  An interval between two times of the trace is left out
+    if either number is unknown there.  ``delivered`` has the packets delivered, [time, flow of the
+    trace].  For each flow of the scenario, ``order`` has its index in the trace.  ``weights``, from
+    ``_weights``, says which part of each interval lies in the measured time.
     """
     lost, again, sent = (trace.known(name) for name in ("loss", "retransmits", "sent"))
     events, how = (lost, "drops") if lost is not None else (again, "retransmissions")
