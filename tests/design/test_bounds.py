@@ -49,7 +49,8 @@ def test_an_interval_at_an_end_of_the_range_says_so() -> None:
 def test_an_interval_ends_where_the_model_has_no_answer() -> None:
     """Vegas's alpha cannot exceed its beta."""
     base = mixed().replace({"flow.vegas.beta": 6.0})
-    found = vm.design(base, "flow.vegas.alpha", "delay>=1ms", "minicycle", verify=())
+    asked = base, "flow.vegas.alpha", "delay>=1ms", "minicycle"
+    found = vm.design(*asked, verify=(), between=(0.25, 20.0))
     (one,) = found.intervals
     assert one.high <= 6.0
     assert one.above is not None

@@ -131,7 +131,9 @@ def test_a_model_without_an_answer_says_why() -> None:
 def test_values_without_an_answer_are_told_beside_a_solution() -> None:
     """Above its beta no alpha is allowed; solutions there cannot be found."""
     apart = vm.Scenario.from_toml(MIXED.replace("beta = 3", "beta = 5"))
-    found = vm.design(apart, "flow.vegas.alpha", "share:vegas=0.386", "minicycle", verify=())
+    found = vm.design(
+        apart, "flow.vegas.alpha", "share:vegas=0.386", "minicycle", between=(0.25, 64.0), verify=()
+    )
     assert all(each.value <= 5 for each in found.solutions)
     assert found.solutions
     (note,) = [each for each in found.notes if "has no answer at" in each]
@@ -223,6 +225,31 @@ def test_a_check_by_another_vegas_says_so(variant: str, said: int) -> None:
     found = vm.design(base, "link.buffer", "share:vegas=0.3", "minicycle", verify=("ns2",))
     assert found.solutions
     assert sum("same-vegas does not hold" in note for note in found.notes) == said
+
+
+@pytest.mark.parametrize(("key", "low", "high"), [("alpha", 0.25, 4.0), ("beta", 2.0, 64.0)])
+def test_a_threshold_is_searched_up_to_the_other_and_a_text_says_so(
+    key: str, low: float, high: float
+) -> None:
+    """Values of alpha above beta were tried, too, and had no answer: 6 of 10."""
+    base = mixed().replace({"flow.vegas.alpha": 2.0, "flow.vegas.beta": 4.0})
+    found = vm.design(base, f"flow.vegas.{key}", "share:vegas=0.99", "fluid", verify=())
+    assert found.scanned == (low, high)
+    assert not found.solutions
+    assert found.reason is not None
+    assert "no answer" not in found.reason
+    assert "to vary both, write alpha = beta into the file, and solve for alpha" in found.reason
+
+
+def test_alpha_is_searched_beyond_an_equal_beta_and_below_every_other() -> None:
+    base = mixed()
+    names = ("flow.vegas.alpha", "flow.alpha")
+    spans = [ranges.of_field(base, fields.find(base, name)) for name in names]
+    assert [span.high for span in spans] == [64.0, 64.0]
+    others = (dataclasses.replace(base.flows[0], alpha=100.0, beta=100.0), vm.Flow("vegas", 0.06))
+    both = dataclasses.replace(base, flows=(others[0], dataclasses.replace(others[1], name="b")))
+    span = ranges.of_field(both, fields.find(both, "flow.alpha"))
+    assert 0 < span.low < span.high == 3.0
 
 
 def test_ranges_are_ranges() -> None:

@@ -16,7 +16,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.fields import Field
 
-__all__ = ["Range", "of_field"]
+__all__ = ["Range", "of_field", "other_threshold"]
 
 FEW_PACKETS = 100.0  # buffers are searched up to at least this many packets
 TIMES = 4.0  # ... and up to this many bandwidth-delay products
@@ -87,6 +87,31 @@ def of_field(scenario: Scenario, field: Field, between: tuple[float, float] | No
     return _usual(scenario, field)
 
 
+def other_threshold(scenario: Scenario, field: Field) -> float | None:
+    """The largest allowed value if ``field`` is an alpha, or the smallest if it is a beta.
+
+    In a group of flows alpha must not be above beta. If the group has alpha = beta, a change of its
+    alpha also changes its beta, so such a group gives no largest alpha. The result is ``None`` if
+    all values are allowed, and for other fields.
+    """
+    flows = [scenario.flows[i] for i in field.indices]
+    if field.key == "alpha":
+        return min((flow.beta for flow in flows if flow.alpha < flow.beta), default=None)
+    return max(flow.alpha for flow in flows) if field.key == "beta" else None
+
+
+def _thresholds(scenario: Scenario, field: Field, own: float) -> Range:
+    """The usual range for a threshold of Vegas flows, whose value in the scenario is ``own``."""
+    low, high = 0.25 if own < 5 else 0.05 * own, max(64.0, 4.0 * own)
+    other = other_threshold(scenario, field)
+    if other is not None and field.key == "alpha":
+        high = min(high, other)
+        low = low if low < high else high / AROUND
+    elif other is not None:
+        low = max(low, other)
+    return Range(low, high, log=True)
+
+
 def _usual(scenario: Scenario, field: Field) -> Range:
     now = field.of(scenario)
     now = float(now) if isinstance(now, (int, float)) and math.isfinite(now) else math.nan
@@ -99,7 +124,7 @@ def _usual(scenario: Scenario, field: Field) -> Range:
     if field.key == "buffer" or field.queue:  # buffers, and RED's thresholds
         return Range(1.0, math.ceil(max(FEW_PACKETS, TIMES * product, 2.0 * own)), log=True)
     if field.key in ("alpha", "beta", "gamma"):
-        return Range(0.25 if own < 5 else 0.05 * own, max(64.0, 4.0 * own), log=True)
+        return _thresholds(scenario, field, own)
     if field.key in ("max_window", "initial_window"):
         return Range(1.0, math.ceil(max(FEW_PACKETS, TIMES * product)), log=True)
     if field.key == "over_estimate":

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from vegasmodel.study.ranges import other_threshold
 from vegasmodel.study.scatter import half_interval, run_rates, standard_error
 from vegasmodel.study.search import sides
 from vegasmodel.study.search.tried import Tried
@@ -56,7 +57,8 @@ def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str
     half = tried.aim.text(half_interval(error, runs), 2)
     return [
         f"doubtful: the 95 % interval of {runs} runs of {model} is {half} to either side, "
-        f"more than {100 * tried.within:g} % of the target"
+        f"more than {100 * tried.within:g} % of the target; a larger `runs` under `[run]` in the "
+        "file makes it narrower"
     ]
 
 
@@ -107,7 +109,20 @@ def why_none(tried: Tried, jumps: list[str]) -> str:
         said += f": {aim.name} is {low} and does not depend on it"
     else:
         said += f": {aim.name} goes from {low} to {high}. {_almost(tried)}"
-    return ". ".join([said, *jumps, *gaps(tried)])
+    return ". ".join([said, *jumps, *gaps(tried), *_other_threshold(tried)])
+
+
+def _other_threshold(tried: Tried) -> list[str]:
+    """A text on how to vary alpha and beta together; an empty list if no search needs it."""
+    other = other_threshold(tried.scenario, tried.field)
+    if other is None:
+        return []
+    bound = "beta, which is at least" if tried.field.key == "beta" else "alpha, which is at most"
+    limit = "alpha" if tried.field.key == "beta" else "beta"
+    return [
+        f"Only {bound} {limit} ({with_unit(tried, other)}), was varied; to vary both, write "
+        "alpha = beta into the file, and solve for alpha"
+    ]
 
 
 def gaps(tried: Tried) -> list[str]:
