@@ -212,6 +212,15 @@ ARGUMENTS = {
         ["basins", "SCENARIO", "--windows", "9..3"],
         "--windows: '9..3' is not allowed; LOW..HIGH with 1 <= LOW <= HIGH",
     ),
+    "a map of a scenario": (
+        ["map", "good.toml", "--out", "m.png"],
+        "MAP: 'good.toml' is not allowed; one of starvation, buffer-alpha, rtt-bias, linux-order; "
+        "for a map of a scenario: sweep with --over twice, and --plot",
+    ),
+    "no folder for a sweep": (
+        ["sweep", "SCENARIO", "--over", "link.buffer=1:9:1", "--csv", "t.csv"],
+        "--out: missing; zarr folder for the results",
+    ),
     "a file whose name is not ASCII": (["predict", "Köln.toml"], "Köln.toml: 'Köln.toml' cannot"),
     "a trace whose name is not ASCII": (
         ["inspect", "Köln.tr"],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -92,6 +94,16 @@ def test_a_ratio_of_several_groups() -> None:
 def test_a_ratio_of_wrong_groups(whom: str, said: str) -> None:
     with pytest.raises(FieldError, match=said):
         targets.read(f"ratio:{whom}=1", mixed(FAR))
+
+
+def test_the_name_of_a_law_that_no_group_has_is_no_dead_end() -> None:
+    base = mixed()
+    named = dataclasses.replace(base.flows[0], name="backup")
+    base = dataclasses.replace(base, flows=(named, base.flows[1]))
+    said = "groups of this scenario: backup, reno; law:vegas means all flows with this law"
+    for text in ("share:vegas=0.2", "ratio:vegas/reno=1"):
+        with pytest.raises(FieldError, match=said):
+            targets.read(text, base)
 
 
 def test_a_group_that_has_the_name_of_a_law_is_noted() -> None:

@@ -300,6 +300,9 @@ REFUSED = {
                     "missing: cwnd, bytes_acked; if 'bytes_ack' is bytes_acked (in bytes), rename"),
     "csv of two": (b"time,flow,bytes\n0,a,0\n", "line 1: found 'time,flow,bytes'",
                    "missing: cwnd, bytes_acked, snd_mss; if 'bytes' is bytes_acked (in bytes)"),
+    "csv of windows": (b"time,flow,cwnd\n0,a,4\n", "line 1: found 'time,flow,cwnd'",
+                       "missing: bytes_acked, snd_mss; bytes_acked is what the flow has delivered "
+                       "since its start; docs/how-to.md, Record a trace, explains the columns"),
     "csv ;": (samples.LINUX_CSV.replace(b",", b";"), "line 1", "commas alone"),
     "pcap": (samples.pcap([])[:20] + b"\1\0\0\0" + b"\xff" * 16, "byte 24", "at most 262144"),
     "xml": (b"<FlowMonitor><FlowStats><Flow flowId='1'/></FlowStats>", "line 1", "time"),

@@ -31,7 +31,8 @@ def draw_map(
 
     The colours show a share or a ratio of throughputs.  MAP is the map's name: starvation,
     buffer-alpha, rtt-bias or linux-order.  A printed paragraph says what the map shows and how to
-    read it.  For the map "starvation" the command also runs ns-2.
+    read it.  For the map "starvation" the command also runs ns-2.  For a map of your own scenario,
+    use the command sweep with --over twice, and --plot.
 
     Example: vegasmodel map buffer-alpha --out map.png
     """

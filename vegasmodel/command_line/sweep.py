@@ -63,7 +63,10 @@ ONE_RUN = (
     help="START:STOP:STEP, a,b,c or, with --draw, LOW..HIGH.",
 )
 @click.option(
-    "--out", type=inputs.FILE, required=True, help="Zarr folder; a sweep in it is continued."
+    "--out",
+    type=inputs.FILE,
+    required=True,
+    help="Zarr folder for the results; a sweep in it is continued.",
 )
 @inputs.model
 @click.option("--draw", type=inputs.WHOLE, help="Number of random points, uniform in the ranges.")

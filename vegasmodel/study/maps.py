@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vegasmodel.fields.rules import Choice
+from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.sweep import sweep
 
@@ -262,5 +263,8 @@ MAPS = {each.name: each for each in (_starvation(), _buffer_alpha(), _rtt_bias()
 
 def find(name: str) -> Map:
     """The map called ``name``. Raises ``FieldError`` for an unknown name."""
+    if isinstance(name, str) and name.endswith(".toml"):
+        allowed = f"one of {', '.join(MAPS)}; for a map of a scenario: sweep with --over twice, "
+        raise FieldError("name", name, f"{allowed}and --plot")
     Choice(tuple(MAPS)).check(name, "name")
     return MAPS[name]

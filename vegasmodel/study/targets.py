@@ -209,7 +209,9 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
     if not part.startswith(OF_A_LAW):
         allowed = "ratio:a/b=VALUE" if ratio else "share:GROUP=VALUE"
         allowed += " with one of the groups of this scenario: "
-        allowed += f"{', '.join(names[:8])}{rules.nearest(part, names)}"
+        its_law = any(group.law == part for group in scenario.flows)
+        hint = f"; {OF_A_LAW}{part} means all flows with this law" if its_law else ""
+        allowed += f"{', '.join(names[:8])}{hint or rules.nearest(part, names)}"
         raise FieldError("target", text, allowed)
     law, laws = part.removeprefix(OF_A_LAW), sorted({group.law for group in scenario.flows})
     if law not in laws:

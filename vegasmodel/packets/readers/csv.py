@@ -129,14 +129,16 @@ def _similar(missing: Sequence[str], names: Sequence[str]) -> str:
     """A hint for an error message: the new name of a column that is similar to a missing one.
 
     ``missing`` are required columns that the header lacks, and ``names`` are the columns that it
-    has.  The hint is an empty text if none of these is similar.
+    has.  If none of these is similar, the hint says where the columns are explained.
     """
     for name in missing:
         near = difflib.get_close_matches(name, names, 1)
         if near:
             unit = f" (in {UNITS[name]})" if name in UNITS else ""
             return f"; if {near[0][:60]!a} is {name}{unit}, rename the column to {name}"
-    return ""
+    needed = "bytes_acked" in missing
+    why = "bytes_acked is what the flow has delivered since its start; " if needed else ""
+    return f"; {why}docs/how-to.md, Record a trace, explains the columns"
 
 
 def _throughputs(name: str) -> str:
