@@ -212,6 +212,27 @@ ARGUMENTS = {
         ["basins", "SCENARIO", "--windows", "9..3"],
         "--windows: '9..3' is not allowed; LOW..HIGH with 1 <= LOW <= HIGH",
     ),
+    "numbers without the unit of the step": (
+        ["sweep", "SCENARIO", "--out", "s.zarr", "--over", "link.buffer=10:60:10ms"],
+        "link.buffer: '10' has no unit beside values in ms; write 10ms, or 10pkt",
+    ),
+    "numbers without the unit of the last": (
+        ["sweep", "SCENARIO", "--out", "s.zarr", "--over", "link.loss=0,0.1,5 %"],
+        "'0.1' has no unit beside values in %; write 0.1%, or all values as fractions",
+    ),
+    "an end without the unit of the other": (
+        [
+            "design",
+            "SCENARIO",
+            "--solve",
+            "link.buffer",
+            "--for",
+            "delay=9ms",
+            "--between",
+            "1:9ms",
+        ],
+        "--between: '1' has no unit beside values in ms; write 1ms, or 1pkt",
+    ),
     "a map of a scenario": (
         ["map", "good.toml", "--out", "m.png"],
         "MAP: 'good.toml' is not allowed; one of starvation, buffer-alpha, rtt-bias, linux-order; "

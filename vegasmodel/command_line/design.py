@@ -131,6 +131,8 @@ def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
         raise FieldError("--between", text, "LOW:HIGH, such as 5pkt:100pkt")
     field = fields.find(scenario, solve, "solve")
     try:
-        return float(field.read(low, scenario)), float(field.read(high, scenario))
+        ends = [float(field.read(end, scenario)) for end in (low, high)]
+        fields.expect_units(field, (low, high), ends, "between")
+        return ends[0], ends[1]
     except FieldError as error:
         raise error.of("--between") from None

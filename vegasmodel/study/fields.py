@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,9 @@ __all__ = ["Field", "find", "known", "put"]
 # keys that a study cannot vary
 _NOT_NUMBERS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
 _PARTS = {"link": Link, "flow": Flow}
+NUMBER = re.compile(
+    r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)?\s*(.*)", re.DOTALL
+)  # and its unit
 _SHOWN = 6  # names of fields in an error message
 
 
@@ -189,6 +193,26 @@ def find(scenario: Scenario, name: str, where: str = "field", also: Sequence[str
     more = f"{', '.join(also)}, or " if also else ""
     allowed = f"{more}a field of this scenario: {', '.join(_brief(names))}{near}"
     raise FieldError(where, name, allowed)
+
+
+def expect_units(field: Field, texts: Sequence[str], values: Sequence[Any], where: str) -> None:
+    """Raise ``FieldError`` if some of the texts have a unit, and others, such as 10, have none.
+
+    ``texts`` are values of the field, such as the ends of a range, and ``values`` what they mean. A
+    number without a unit counts packets, or is a fraction. Beside values in another unit it is
+    probably a mistake: in ``10:60ms`` the user may mean 10 ms. 0 and infinity need no unit.
+    ``where`` is the argument of the caller that the error names.
+    """
+    bare, other = "", ""
+    for text, value in zip(texts, values, strict=True):
+        number, unit = NUMBER.findall(text.strip())[0]
+        if number and float(number):
+            bare = bare or number * (not unit)
+            other = other or unit * (float(number) != value)
+    if field.number and bare and other:
+        allowed = f"{bare}{field.unit}" if field.unit else "all values as fractions"
+        wrong = f"has no unit beside values in {other}"
+        raise FieldError(where, bare, f"write {bare}{other}, or {allowed}", wrong=wrong)
 
 
 def expect_apart(fields: Sequence[Field], where: str) -> None:

@@ -217,6 +217,7 @@ def _parsed(scenario: Scenario, field: Field, text: str) -> Axis:
     low, dots, high = text.partition("..")
     if dots:
         ends = [field.read(end, scenario) for end in (low, high)]
+        fields.expect_units(field, (low, high), ends, field.name)
         if not (field.number and ends[0] < ends[1] < math.inf):
             raise FieldError(field.name, text, "a range of finite numbers, the lower end first")
         return Axis(field, np.array(ends), drawn=True)
@@ -225,12 +226,16 @@ def _parsed(scenario: Scenario, field: Field, text: str) -> Axis:
         return Axis(field, _stepped(scenario, field, parts, text))
     if len(parts) > 1 and field.number:
         raise FieldError(field.name, text, FORMS)
-    return Axis(field, _checked(field, [field.read(part, scenario) for part in text.split(",")]))
+    parts = text.split(",")
+    values = [field.read(part, scenario) for part in parts]
+    fields.expect_units(field, parts, values, field.name)
+    return Axis(field, _checked(field, values))
 
 
 def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> NDArray[Any]:
     start, stop = (field.read(part, scenario) for part in parts[:2])
     step = _step(scenario, field, parts[2])
+    fields.expect_units(field, parts, (start, stop, step), field.name)
     n = math.floor((stop - start) / step * (1 + 1e-12)) + 1 if math.isfinite(stop) else 0
     if not 0 < n <= MAX_VALUES:
         allowed = f"START:STOP:STEP with START at most STOP, and at most {MAX_VALUES} values"
