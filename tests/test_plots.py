@@ -398,15 +398,16 @@ def test_a_group_of_several_flows_has_one_line_in_the_picture_of_a_sweep() -> No
     """The line shows the share of all flows together, as map, table and ``shares`` do."""
     flows = [vm.Flow("vegas", "80 ms", count=3), vm.Flow("vegas", "80 ms", "late", start="10 s")]
     data = vm.sweep(vm.Scenario(SWEPT.links, flows), {"link.buffer": [90, 120]}, "arrivals")
-    data["share_se"] = 0.1 * data["share"]
+    data["group_share_se"] = (("link.buffer", "group"), [[0.02, 0.01], [0.04, 0.03]])
     (ax,) = plots.sweep(data).axes
     drawn = lines(ax)
     assert list(drawn) == ["vegas, 3 flows together", "late"]
     alone = data["share"].sel(flow="late").values
     np.testing.assert_array_equal(drawn["late"][:, 1], alone)
     np.testing.assert_allclose(drawn["vegas, 3 flows together"][:, 1], 1.0 - alone)
-    several, one = ax.containers  # the flows' errors do not tell that of their sum
-    assert (several.has_yerr, one.has_yerr) == (False, True)
+    for bars, errors in zip(ax.containers, ([0.02, 0.04], [0.01, 0.03]), strict=True):
+        (segments,) = [c.get_segments() for c in bars.lines[2]]
+        np.testing.assert_allclose([np.ptp(each[:, 1]) / 4 for each in segments], errors)
 
 
 def test_the_share_of_a_single_group_is_no_picture_of_a_sweep() -> None:
@@ -439,7 +440,8 @@ def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
 def test_a_sweep_with_error_bars_and_one_group() -> None:
     """A bar is two standard errors of the share; flows of one group have no share to map."""
     data = vm.sweep(SWEPT, {"link.buffer": [10, 20]}, "minicycle")
-    data["throughput_se"], data["share_se"] = 0.3 * data["throughput"], 0.1 * data["share"]
+    data["throughput_se"] = 0.3 * data["throughput"]
+    data["group_share_se"] = (0.1 * data["share"]).rename(flow="group")
     (bars, *_) = plots.sweep(data).axes[0].containers
     (segments,) = [c.get_segments() for c in bars.lines[2]]
     share = float(data["share"][0, 0])

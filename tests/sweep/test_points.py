@@ -372,6 +372,20 @@ def test_the_error_of_a_share_counts_that_one_gets_what_the_other_loses() -> Non
     assert np.isnan(vm.sweep(mixed(), {"link.buffer": [10]}, "minicycle")["share_se"]).all()
 
 
+def test_the_error_of_a_groups_share_is_that_of_the_sum_over_its_flows() -> None:
+    """Two groups: their shares add up to 1, so their standard errors are one; the jackknife's."""
+    case = mixed().replace({"run.runs": 3, "flow.send_jitter": "1 ms", "flow.reno.count": 2})
+    data = vm.sweep(case, {"link.buffer": [10]}, "rounds")
+    assert data["group"].values.tolist() == ["vegas", "reno"]
+    runs = np.asarray(
+        vm.predict(case.replace({"link.buffer": 10}), "rounds").extra["throughput_runs"]
+    )
+    left = [np.delete(runs, i, axis=0).sum(axis=0) for i in range(3)]
+    shares = [float(rates[0] / rates.sum()) for rates in left]
+    wanted = np.sqrt(4 / 3) * np.std(shares, ddof=1)
+    np.testing.assert_allclose(data["group_share_se"].values, [[wanted, wanted]], rtol=1e-6)
+
+
 def test_a_flow_that_sends_after_the_warm_up_in_some_runs_only_is_not_certain() -> None:
     """The flow's 700 packets outlast the warm-up in one run of five; else it delivers none."""
     flows = (

@@ -37,9 +37,8 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     ``data`` is the result of ``vegasmodel.sweep``, or of ``xarray.open_zarr`` on its folder.
 
     - If one field varies, there is a curve for each of the first 8 groups of flows.  It shows the
-      share that all flows of the group get together.  Error bars show two standard errors of the
-      share if these are known.  For a group of several flows they are known only if the sweep
-      varies ``count``.
+      share that all flows of the group get together.  Error bars show two standard errors of this
+      share if these are known.
     - If two fields vary, a map shows the share of ``group``.  The default is the first group.
 
     If there is only one group, its share is always 1.  The plot then shows the utilization of the
@@ -92,12 +91,11 @@ def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure
     if load:
         _line(ax, 0, at, data["utilization"].isel(link=0).values, None, "load", words=words)
     else:
-        known = "share_se" in data  # a sweep stored by an older version has none
-        errors = 2.0 * (data["share_se"] if known else np.nan * data["share"]).values
+        known = "group_share_se" in data  # a sweep stored by an older version has none
         for i, name in enumerate(groups[:MOST]):
             its = [k for k, group in enumerate(names) if group == name]
             share = data["share"].isel(flow=its).sum("flow", min_count=1).values
-            error = errors[:, its[0]] if len(its) == 1 else None
+            error = 2.0 * data["group_share_se"].sel(group=name).values if known else None
             whole = f"{name}, {len(its)} flows together" if len(its) > 1 else name
             _line(ax, i, at, share, error, whole, words=words)
     if words:

@@ -48,7 +48,7 @@ PER_FLOW = (
     "loss_rate",
 )
 PER_LINK = ("queue_mean", "queueing_delay", "utilization")
-PER_GROUP = ("group_mean", "group_known", "group_share")
+PER_GROUP = ("group_mean", "group_known", "group_share", "group_share_se")
 DERIVED = (
     "throughput_bps",
     "share",
@@ -133,6 +133,7 @@ class Figures:
     group_mean: Floats  # [point, group] mean throughput of a flow
     group_known: Floats  # [point, group] how many flows of the group have a throughput
     group_share: Floats  # [point, group] share of all bytes delivered by the group's flows together
+    group_share_se: Floats  # [point, group] its standard error over runs
     jain: Floats  # [point]
     uncertainty: Floats  # [point] of the least certain throughput (``relative_uncertainty``)
     queue_mean: Floats  # [point, link] packets
@@ -185,6 +186,7 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         table["group_known"][i] = np.bincount(groups, np.isfinite(np.asarray(answer.throughput)))
         table["group_share"][i] = np.bincount(groups, share)
         table["share"][i] = table["group_share"][i] if points.by_group else share
+        table["group_share_se"][i] = _share_error(answer, groups)
         table["share_se"][i] = _share_error(answer, groups if points.by_group else None)
         for name in ("queue_mean", "utilization"):
             value = getattr(answer, name)

@@ -51,6 +51,10 @@ FIGURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "share": (("flow",), {"units": "1", "long_name": "part of all bytes delivered"}),
     "share_se": (("flow",), {"units": "1", "long_name": "its standard error over runs"}),
+    "group_share_se": (
+        ("group",),
+        {"units": "1", "long_name": "standard error over runs of the share of a group's flows"},
+    ),
     "rtt_mean": (("flow",), {**_TIME, "long_name": "mean round-trip time"}),
     "base_rtt": (("flow",), {**_TIME, "long_name": "least round-trip time that Vegas has seen"}),
     "loss_rate": (("flow",), {"units": "1", "long_name": "packets lost over packets sent"}),
@@ -105,7 +109,9 @@ def sweep(
     - ``progress``: a function that is called at the start and after each block, with the number of
       finished points and the number of all points.
 
-    The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.  If
+    The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
+    ``group_share_se`` has the dimension ``group``: it is the standard error of the share that all
+    flows of a group (entry ``[[flow]]``) get together.  If
     the ``count`` of a group (entry ``[[flow]]``) varies, this dimension has the groups: ``share``
     and ``share_se`` are those of the whole group, and the other variables are means over its flows.
 
@@ -245,7 +251,7 @@ def _bytes(space: Grid) -> int:
     """The memory that the results of one point take, in bytes."""
     first = space.points(tuple(slice(0, 1) for _ in space.shape))
     groups, links = len(space.scenario.flows), len(space.scenario.links)
-    return 8 * (9 * len(first.flows) + groups * groups + 2 * groups + 3 * links + 1)
+    return 8 * (9 * len(first.flows) + groups * groups + 3 * groups + 3 * links + 1)
 
 
 def _with_beta(space: Grid, field: Field) -> dict[str, str]:
@@ -280,6 +286,7 @@ def _layout(space: Grid, model: str) -> Layout:
     }
     names = {
         "flow": first.flows,
+        "group": groups,
         "link": [link.name for link in scenario.links],
         "pair": [f"{a}/{b}" for a in groups for b in groups if a != b],
     }
