@@ -8,6 +8,7 @@ may count a packet when its ACK comes back, which is later than the link sent th
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -39,8 +40,10 @@ def counting(prediction: Prediction) -> Floats:
       packets that the link sent before T may count in T. On one link with data in one direction,
       these are at most ``c (max RTT - min RTT)`` packets (``_lag`` has the other cases).
     - Order. ``rounds``, ns-2, ns-3 and measurements count packets in order. So packets behind a
-      lost packet count only after its retransmission. These are at most ``c max RTT`` packets and
-      a full buffer.
+      lost packet count only after its retransmission. ``rounds`` knows how many these are
+      (``_behind_a_hole``). Otherwise each flow may have a whole window of them: if the
+      retransmission is lost, too, duplicate ACKs enlarge the window and release new packets until
+      the retransmission timer expires (RFC 5681 3.2).
 
     The packets of the last two kinds were sent by the link before T began, in the warm-up. So they
     are at most ``c warmup`` packets. The result is the sum over all three kinds, divided by
@@ -54,7 +57,7 @@ def counting(prediction: Prediction) -> Floats:
     earlier = np.zeros(len(links))  # packets that had passed the link before T began
     if prediction.model == "rounds" or prediction.model not in MODELS:
         earlier += capacity * np.array([_lag(scenario, link) for link in links])
-        earlier += [_behind_a_hole(scenario, link) for link in links]
+        earlier += [_behind_a_hole(prediction, link) for link in links]
     packets += np.minimum(earlier, capacity * scenario.run.warmup)
     return packets / (capacity * span)
 
@@ -78,16 +81,24 @@ def _lag(scenario: Scenario, link: Link) -> float:
     return max(rtts) + sum(other.buffer / other.capacity for other in others)
 
 
-def _behind_a_hole(scenario: Scenario, link: Link) -> float:
-    """The most packets that may have passed the link but are not counted yet, due to a loss.
+def _behind_a_hole(prediction: Prediction, link: Link) -> float:
+    """The most packets that had passed the link when T began but were not counted, due to a loss.
 
     Packets are counted in order. So packets behind a lost one count only after it was sent again.
+    The simulator ``rounds`` knows how many packets the receivers have of them
+    (``extra["behind_holes"]``). Without this number, each flow of the link may have as many as its
+    ``max_window``. The result is in packets of the scenario's packet size.
     """
-    rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
-    lossless = all(other.lossless and not other.drops for other in scenario.links)
-    if not rtts or lossless:
+    scenario = prediction.scenario
+    if all(other.lossless and not other.drops for other in scenario.links):
         return 0.0
-    return link.capacity * max(rtts) + link.buffer
+    flows = [member.flow for member in scenario.members]
+    most: Sequence[float] = prediction.extra.get("behind_holes", [f.max_window for f in flows])
+    return sum(
+        packets * scenario.size_of(flow) / scenario.packet_size
+        for packets, flow in zip(most, flows, strict=True)
+        if link in scenario.path(flow)
+    )
 
 
 @kinds.checked

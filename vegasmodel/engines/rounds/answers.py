@@ -225,7 +225,8 @@ def answer(
 
     In the result, ``extra["durations"]`` has the length of each run, in seconds.
     ``extra["overflowed"]`` is True if a packet has found a buffer full in one of the runs, even if
-    this was during warm-up.
+    this was during warm-up. ``extra["behind_holes"]`` is how many packets of each flow arrived in
+    the warm-up but were delivered after it (``_behind_holes``).
 
     ``enough`` can end the runs earlier, if neither ``runs`` nor the scenario gives their number. It
     is a function of a list with one prediction for each run so far. It is called after the second
@@ -294,6 +295,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
             "throughput_runs": rates,
             "overflowed": any(bool(one.routes.links["overflowed"].any()) for one in outcomes),
             "queue_runs": _queues(scenario, outcomes),
+            "behind_holes": _behind_holes(scenario, outcomes),
         },
         **_means(scenario, outcomes),
     )
@@ -349,6 +351,20 @@ def _queues(scenario: Scenario, outcomes: list[Totals]) -> Floats:
     areas = np.array([one.of_links(waiting(one.routes.links), names) for one in outcomes])
     spans = [one.scenario.run.duration - one.scenario.run.warmup for one in outcomes]
     return np.asarray(areas / np.array(spans)[:, None])
+
+
+def _behind_holes(scenario: Scenario, outcomes: list[Totals]) -> Floats:
+    """Packets of each flow that arrived in the warm-up but were delivered after it, [n_flows].
+
+    At the end of the warm-up they waited at the receiver, because an earlier packet was missing.
+    The result is the mean over the runs. As for other totals, the number of a shorter run is scaled
+    to the full time (``_means``).
+    """
+    spans = np.array([one.scenario.run.duration - one.scenario.run.warmup for one in outcomes])
+    beyond = np.array([one.flows["mark_beyond"] for one in outcomes])
+    span = scenario.run.duration - scenario.run.warmup
+    mean: Floats = (beyond * (span / spans)[:, None]).mean(axis=0)
+    return mean
 
 
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:

@@ -41,7 +41,9 @@ _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")
 _COUNTS = ("sent", "lost", "retransmits", "acks", "arrived", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
-_MARKS = ("mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks")
+_MARKS = (
+    "mark_delivered", "mark_sent", "mark_lost", "mark_retransmits", "mark_acks", "mark_beyond",
+)  # fmt: skip
 _NOT_YET = (  # times that have not come yet, and minima without a sample
     "rtt_min", "min_rtt", "epoch_start", "delay_min", "train_rtt", "deadline", "wait_ends",
     "delack_expires",

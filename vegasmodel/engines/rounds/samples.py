@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from vegasmodel.engines.rounds.acks import received_beyond
 from vegasmodel.engines.rounds.laws import window
 from vegasmodel.engines.rounds.queue import advance, never_full, waiting, waiting_now
 from vegasmodel.engines.rounds.state import Net, Sender, rare
@@ -54,6 +55,7 @@ def _end_warmup(net: Net, k: int) -> None:
         if net.hops[f.hop].link == k:
             f.mark_delivered, f.mark_sent = delivered_by(net, f, net.links[k].now), f.sent
             f.mark_lost, f.mark_retransmits, f.mark_acks = f.lost, f.retransmits, f.acks
+            f.mark_beyond = received_beyond(f)
             f.rtt_area, f.rtt_samples = 0.0, 0.0
     link = net.links[k]
     link.mark_area, link.mark_now = link.area, link.now

@@ -130,7 +130,7 @@ LEFT_OUT = {
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
         "delivered ahead ahead_since ahead_until acks_lost rtt_area rtt_samples mark_delivered "
-        "mark_sent mark_lost mark_retransmits mark_acks first_hole holes missing "
+        "mark_sent mark_lost mark_retransmits mark_acks mark_beyond first_hole holes missing "
         "trips trips_at"  # both follow from ``since``
     ),
     "hop": _words(

@@ -230,6 +230,7 @@ class Sender(Mechanisms):
     mark_lost: float
     mark_retransmits: float
     mark_acks: float
+    mark_beyond: float  # packets that had arrived then behind a missing one (``received_beyond``)
     rtt_area: float  # sum of the RTT samples since warm-up ended, seconds
     rtt_samples: float  # number of these samples
 
