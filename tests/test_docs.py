@@ -12,6 +12,7 @@ import jax
 import pytest
 
 import vegasmodel as vm
+from tests.helpers import MIXED
 from vegasmodel import laws, measurement, queues
 from vegasmodel.command_line.commands import app, run
 from vegasmodel.queues import RateDelay, Red
@@ -140,6 +141,23 @@ def test_every_command_and_option_says_what_it_does() -> None:
                 assert given.help, (name, given.name)
             elif given.metavar != "SCENARIO.toml":
                 assert (given.metavar or "").strip("[]").removesuffix("...") in said, (name, given)
+
+
+def test_the_recipes_name_the_keys_of_the_json_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each row of the table names a key of an entry of ``results``, then keys of its entries."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "how-to.md").read_text(encoding="utf-8")
+    table = text.partition("| key | content |\n")[2].partition("\n\n")[0]
+    Path("mixed.toml").write_text(MIXED, encoding="utf-8")
+    assert run(["predict", "mixed.toml", "--model", "minicycle", "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["results"]
+    for row in table.splitlines()[1:]:
+        first, content = (re.findall(r"`(\S+?)`", cell) for cell in row.split("|")[1:3])
+        assert set(first) <= set(entry)
+        inside = entry[first[0]]
+        assert not content or set(content) <= set(inside[0] if first != ["ratios"] else inside)
 
 
 def test_every_page_has_its_place_on_the_site() -> None:
