@@ -1,24 +1,10 @@
 """The engine ``jax`` of ``batch.py``: it simulates many scenarios at the same time with JAX.
 
-``windows.py`` has the equations. They describe the windows of senders that share one link, without
-feedback delay. Each pass of a loop advances all scenarios by one step. The queueing delay at the
-end of a step is the one at which the rates of the flows add up to the capacity. A fixed number of
-Newton iterations finds this queueing delay.
-
-Usually a step is a fraction of the scenario's shortest round trip. While the queueing delay changes
-slowly, a step may be longer. Such a long step ends, at the latest, when the backlog of a Vegas flow
-is expected to reach alpha or beta. Within a step of the usual length the backlog may pass alpha or
-beta. This causes a small error, so averages differ slightly from those of the engine ``threads``,
-whose steps end when a backlog reaches alpha or beta.
-
-A step must end when a queue forms, the buffer overflows, a flow starts or stops, or a fast recovery
-ends. It is not known in advance when a queue forms or the buffer overflows. If one of these two
-events happens within a step, the next pass repeats the step, so that it ends at the event.
+Each pass of a loop advances all scenarios by one step (``passes_jax.py``). On a CPU each thread
+runs such a loop for a chunk of scenarios. When some scenarios of a chunk have ended, others take
+their places.
 
 The computation uses float64 in any configuration of JAX, and does not change that configuration.
-
-Many functions have the same arguments. ``p`` holds the properties of the flows of one scenario
-(``records.Flows``), and ``y`` holds the scenario's state. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations
@@ -27,42 +13,33 @@ import functools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from vegasmodel.engines.fluid.repeats import REPEATS
-from vegasmodel.engines.fluid.slow_start import LENGTH
-from vegasmodel.engines.fluid.windows import STEP_ERROR
-from vegasmodel.laws.vegas import LEAST, LEFT
+from vegasmodel.engines.fluid.passes_jax import Array, Moving, begin, one_pass, runs
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
-    from vegasmodel.engines.fluid.records import Batch, Flows
+    from vegasmodel.engines.fluid.records import Batch
 
-# A step with ``fraction`` = 1 may change s by these parts of T + s and of s - x (``_slowly``).
-TRIP, GAP = 2.0**-6, 2.0**-5
-ITERATIONS = 6
 CHUNK = 64  # scenarios that share a loop on a CPU
 PASSES = 256  # passes of such a loop, after which new scenarios replace those that have ended
 FOREVER = 2**62
-
-Array = Any
 
 
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
     """Simulate all scenarios of a batch; returns the arrays of which ``BatchRun`` consists.
 
     The arrays have the shape [scenario, flow] or [scenario]. ``losers`` says which flows lose
-    packets at an overflow (``_lose``). ``step`` is the usual length of a step divided by the
-    shortest round trip. ``chunk`` is the number of scenarios that are simulated together.
+    packets at an overflow (``continuous.run``). ``step`` is the usual length of a step divided by
+    the shortest round trip. ``chunk`` is the number of scenarios that are simulated together.
     """
     n = cases.capacity.size
     on_cpu = jax.default_backend() == "cpu"
     size = min(chunk or (CHUNK if on_cpu else n), n)
-    begin, advance = _compiled(losers)
+    start, advance = _compiled(losers)
     # vector instructions run along the last axis, so this is the axis of the scenarios
     flat: Batch = jax.tree.map(lambda a: np.ascontiguousarray(a.T), cases)
     state: Any = None
@@ -74,7 +51,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
             return jax.tree.map(lambda a: a[..., lanes], tree)
 
         with jax.enable_x64(True):
-            y = begin(part(flat)) if state is None else part(state)
+            y = start(part(flat)) if state is None else part(state)
             y = advance(part(flat), step, y, PASSES if on_cpu else FOREVER)
             return jax.tree.map(lambda a: np.array(a)[..., : group.size], y)
 
@@ -84,7 +61,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
             parts = list(pool.map(onward, np.split(left, range(size, left.size, size))))
             moved = jax.tree.map(lambda *a: np.concatenate(a, axis=-1), *parts)
             state = moved if state is None else jax.tree.map(_put(left), state, moved)
-            left = left[_runs(flat, state)[left]]
+            left = left[runs(flat, state)[left]]
     return _columns(flat, state)
 
 
@@ -110,462 +87,24 @@ def _compiled(
     """Two compiled functions: one makes the scenarios' initial states, the other advances them.
 
     The second one advances each scenario by a given number of passes; in most passes it makes one
-    step (``_pass``). It makes fewer passes if the scenario reaches the end of its run before.
-    ``losers`` says which flows lose packets at an overflow (``_lose``).
+    step (``one_pass``). It makes fewer passes if the scenario reaches the end of its run before.
+    ``losers`` says which flows lose packets at an overflow.
     """
 
-    def advance(case: Batch, fraction: Array, y: _Moving, passes: Array) -> _Moving:
-        moved: _Moving = jax.lax.while_loop(
-            lambda a: _runs(case, a[0]) & (a[1] < passes),
-            lambda a: (_pass(losers, case, fraction, a[0]), a[1] + 1),
+    def advance(case: Batch, fraction: Array, y: Moving, passes: Array) -> Moving:
+        moved: Moving = jax.lax.while_loop(
+            lambda a: runs(case, a[0]) & (a[1] < passes),
+            lambda a: (one_pass(losers, case, fraction, a[0]), a[1] + 1),
             (y, 0),
         )[0]
         return moved
 
     each = {"in_axes": -1, "out_axes": -1}
     alike = {"in_axes": (-1, None, -1, None), "out_axes": -1}
-    return jax.jit(jax.vmap(_begin, **each)), jax.jit(jax.vmap(advance, **alike))
+    return jax.jit(jax.vmap(begin, **each)), jax.jit(jax.vmap(advance, **alike))
 
 
-class _Totals(NamedTuple):
-    """Sums and time integrals since warmup, [flow] or scalars, from which averages are computed."""
-
-    delivered: Array
-    window: Array
-    active: Array
-    lost: Array
-    queue: Array  # of c s
-    time: Array
-
-
-class _Mark(NamedTuple):
-    """The state just after an overflow.
-
-    It is compared with the state just after the next overflow.  If both are equal, the cycle of the
-    windows repeats.
-    """
-
-    t: Array
-    window: Array
-    over_estimate: Array
-    totals: _Totals
-
-
-class _Moving(NamedTuple):
-    """The state of one scenario, which each step (``_pass``) advances.
-
-    ``t`` is the time and ``s`` the queueing delay, both in seconds. The fields from ``on`` to
-    ``recovery_until`` have one entry per flow; ``on`` says whether the flow is active, and
-    ``records.State`` explains the others.  The other fields up to ``slowly`` are single values.
-    """
-
-    t: Array
-    s: Array
-    on: Array
-    window: Array
-    over_estimate: Array
-    in_slow_start: Array
-    doubled: Array
-    doubling_from: Array
-    recovery_until: Array
-    full: Array  # the next step ends when s reaches ``level``
-    level: Array  # 0: a queue forms at the end of that step; s_max: the buffer overflows there
-    begun: Array  # a queue formed at the end of the last step
-    jumped: Array  # windows have jumped: the next pass only computes s for them
-    stuck: Array  # the simulation has failed: cutting windows cannot end an overflow
-    slowly: Array  # longest step in seconds while s changes slowly; 0: the usual length
-    totals: _Totals
-    mark: _Mark
-
-
-def _threshold(
-    e: Array, rtt: Array, over: Array, s: Array, over_base: Array
-) -> tuple[Array, Array]:
-    """The window at which Vegas's backlog is e packets, and its derivative dW/ds.
-
-    Here s is the queueing delay. This function is the same as ``windows.threshold``, but in JAX.
-    """
-    gap = s - over
-    base = rtt + over
-    reached = (gap > 0) & (e < jnp.inf)
-    gap, e = jnp.where(reached, gap, 1.0), jnp.where(reached, e, 1.0)
-    window = jnp.where(reached, e * jnp.where(over_base, base, rtt + s) / gap, jnp.inf)
-    return window, jnp.where(reached, -e * base / (gap * gap), 0.0)
-
-
-def _ends(p: Flows, y: _Moving) -> Array:
-    """The backlogs at which windows cease to grow: alpha, or in slow start gamma.
-
-    In slow start they are infinite where ``_double`` decides whether slow start ends.
-    """
-    return jnp.where(y.in_slow_start, jnp.where(p.in_trains, jnp.inf, p.gamma), p.lower)
-
-
-class _Motion(NamedTuple):
-    """Whether each flow's window grows or shrinks, and the window at which this ends (``goal``).
-
-    ``goal`` is the window with which Vegas's backlog equals one of its thresholds.  It depends on
-    the queueing delay.  When the window has reached ``goal``, the backlog may stay at the
-    threshold, while the window changes with ``goal``.  The window then slides on the threshold
-    (``slides``).
-    """
-
-    moves: Array  # 1: grows, -1: shrinks
-    slides: Array  # bool
-    goal: Array  # the window at the threshold that it slides on or is about to reach
-    goal_by_s: Array
-
-
-def _ahead(p: Flows, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
-    """All flows' windows at the end of a step of length h, if the queueing delay is then s1.
-
-    Returns the windows, their derivatives with respect to s1 and to h, and a ``_Motion`` that says
-    how the windows move.  Without JAX, ``windows.window_after`` computes this for one flow.
-    """
-    W = y.window
-    pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
-    bend = -0.5 * h / ((p.rtt + s1) * (p.rtt + s1))
-    surge = jnp.exp(jnp.where(y.in_slow_start, p.slow_start_growth * h * pace, 0.0))
-    rate = jnp.where(y.in_slow_start, W * surge * p.slow_start_growth, p.growth)
-    up = jnp.where(y.in_slow_start, W * surge, W + p.growth * h * pace)
-    low, low_by_s = _threshold(
-        _ends(p, y),
-        p.rtt,
-        y.over_estimate,
-        s1,
-        p.backlog_over_base,
-    )
-    high, high_by_s = _threshold(p.upper, p.rtt, y.over_estimate, s1, p.backlog_over_base)
-    down = W - h * pace
-    below = jnp.minimum(low, p.max_window) > W
-    grows = below & (up < jnp.minimum(low, p.max_window))
-    on_low = below & ~grows & (low <= p.max_window)
-    met, met_by_s, met_by_h = _met(p, y, on_low, low, low_by_s, up, rate, pace, bend)
-    capped = below & ~grows & ~on_low
-    above = ~below & ~y.in_slow_start & (high < W) & (p.min_window < W)
-    on_high = above & (high >= jnp.maximum(down, p.min_window))
-    falls = above & ~on_high & (down > p.min_window)
-    floored = above & ~on_high & ~falls
-    free = y.on & (y.t >= y.recovery_until)
-
-    def choose(
-        up: Array, low: Array, cap: Array, high: Array, down: Array, floor: Array, rest: Array
-    ) -> Array:
-        moved = jnp.where(grows, up, jnp.where(on_low, low, jnp.where(capped, cap, rest)))
-        moved = jnp.where(on_high, high, jnp.where(falls, down, jnp.where(floored, floor, moved)))
-        return jnp.where(free, moved, rest)
-
-    new = choose(up, met, p.max_window, high, down, p.min_window, W)
-    by_s = choose(rate * bend, met_by_s, 0.0, high_by_s, -bend, 0.0, 0.0)
-    by_h = choose(rate * pace, met_by_h, 0.0, 0.0, -pace, 0.0, 0.0)
-    moves = jnp.where(free, 1.0 * grows - falls, 0.0)
-    upward = jnp.where(moves == 0, on_low | (~on_high & (s1 < y.s)), moves > 0)
-    goal, goal_by_s = jnp.where(upward, low, high), jnp.where(upward, low_by_s, high_by_s)
-    return new, by_s, by_h, _Motion(moves, free & (on_low | on_high), goal, goal_by_s)
-
-
-def _met(
-    p: Flows, y: _Moving, on_low: Array, low: Array, low_by_s: Array, up: Array, rate: Array,
-    pace: Array, bend: Array,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """The windows at the end of a step in which Vegas's backlog reaches a threshold from below.
-
-    Returns the windows, and their derivatives with respect to two numbers: the queueing delay s1 at
-    the end of the step, and the length h of the step. The caller uses the results only of flows for
-    which ``on_low`` is true. The other arguments have the names of variables in ``_ahead``.
-
-    The threshold is alpha, or gamma in slow start. The window W grows until the backlog reaches it.
-    In the rest of the step there are two cases. If alpha = beta, W changes with the queueing delay
-    so that the backlog stays at the threshold. If alpha < beta (``stays``), W keeps the value that
-    it had when the backlog reached the threshold.
-
-    For ``stays`` we need the time at which the backlog reaches the threshold. Let L (``low``) be
-    the window with which the backlog equals the threshold, and g = W/L - 1. At the start of the
-    step g = g0 < 0. If W grew throughout the step, g would be g1 > 0 at its end. At the wanted time
-    g is 0. By linear interpolation this is after the fraction ``part`` = -g0/(g1 - g0) of the step.
-    """
-    W = y.window
-    e = _ends(p, y)
-    stays = on_low & (p.lower < p.upper)
-    g0 = (
-        W
-        * (y.s - y.over_estimate)
-        / (e * (p.rtt + jnp.where(p.backlog_over_base, y.over_estimate, y.s)))
-        - 1.0
-    )
-    g0, g1 = jnp.where(stays, g0, -1.0), jnp.where(stays, up / low - 1.0, 1.0)
-    part = -g0 / (g1 - g0)
-    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)
-    gain = up - W
-    met = jnp.where(stays, W + gain * part, low)
-    along = rate * (part + gain * turn)
-    slide = jnp.where(stays, gain * turn * -up * low_by_s / jnp.where(stays, low, 1.0), 0.0)
-    met_by_s = jnp.where(stays, along * bend + slide, low_by_s)
-    return met, met_by_s, jnp.where(stays, along * pace, 0.0)
-
-
-def _excess(p: Flows, c: Array, y: _Moving, s1: Array, h: Array) -> tuple[Array, Array, Array]:
-    """The sum of the flows' rates at the end of a step minus the capacity, in pkt/s.
-
-    The step has the length h, and the queueing delay is s1 at its end.  While there is a queue, the
-    rates add up to the capacity, and the result is 0.  ``_solve`` looks for the s1, or the h, with
-    the result 0.  Also returns the derivatives of the result with respect to s1 and to h.
-    """
-    W, by_s, by_h, _ = _ahead(p, y, s1, h)
-    rtt = p.rtt + s1
-    total = jnp.sum(W / rtt) - c
-    return total, jnp.sum(by_s / rtt - W / (rtt * rtt)), jnp.sum(by_h / rtt)
-
-
-def _solve(p: Flows, case: Batch, y: _Moving, h: Array) -> tuple[Array, Array]:
-    """The queueing delay at the end of a step, and the length of the step.
-
-    If the flag ``y.full`` is false, the length is h, and the function computes the delay.  If it is
-    true, the step ends at the delay ``y.level``, and the function computes the length.  Without
-    JAX, ``windows.delay_after`` and ``windows.time_to`` do this.
-    """
-    c, level, full = case.capacity, y.level, y.full
-    empty = ~full & (_excess(p, c, y, jnp.zeros_like(y.s), h)[0] <= 0)
-
-    guess = jnp.where(full, 0.5 * h, y.s)
-    low, high = jnp.zeros_like(h), jnp.where(full, h, jnp.inf)
-    done = empty
-    for _ in range(ITERATIONS):  # unrolled: one kernel and no memory traffic between iterations
-        f, by_s, by_h = _excess(p, c, y, jnp.where(full, level, guess), jnp.where(full, guess, h))
-        slope = jnp.where(full, by_h, by_s)
-        before = (f > 0) != full  # the root lies above the guess
-        low, high = jnp.where(before, guess, low), jnp.where(before, high, guess)
-        new = jnp.where(slope != 0, guess - f / jnp.where(slope != 0, slope, 1.0), low)
-        done = done | (~full & ~y.jumped & (f > 0) & (guess > case.s_max))
-        half = jnp.where(jnp.isfinite(high), 0.5 * (low + high), 2.0 * low + 1.0 / c)
-        inside = ((low < new) & (new < high)) | (jnp.abs(new - guess) <= STEP_ERROR * guess)
-        guess = jnp.where(done, guess, jnp.where(inside, new, half))
-    s1 = jnp.where(full, level, jnp.where(empty, 0.0, guess))
-    return s1, jnp.where(full, guess, h)
-
-
-def _admit(p: Flows, y: _Moving) -> _Moving:
-    """Start the flows whose start time has come, and stop those whose stop time has come.
-
-    If a flow starts or stops, the sum of the windows jumps, and the flag ``jumped`` is set.  The
-    next call of ``_pass`` then computes the queueing delay for the new windows.
-    """
-    active = (p.start <= y.t) & (y.t < p.stop)
-    fresh, gone = active & ~y.on, y.on & ~active
-    return y._replace(
-        on=active,
-        window=jnp.where(fresh, p.initial_window, jnp.where(gone, 0.0, y.window)),
-        over_estimate=jnp.where(
-            fresh,
-            jnp.where(p.measures_base, jnp.maximum(y.s - p.less_found, 0.0), p.over_estimate),
-            y.over_estimate,
-        ),
-        in_slow_start=jnp.where(fresh, p.slow_start_growth > 0, y.in_slow_start),
-        doubled=jnp.where(
-            fresh, jnp.where(p.in_trains, 2.0 * p.initial_window, jnp.inf), y.doubled
-        ),
-        doubling_from=jnp.where(fresh, y.s, y.doubling_from),
-        jumped=y.jumped | jnp.any(fresh | gone),
-        slowly=jnp.where(jnp.any(fresh | gone), 0.0, y.slowly),
-    )
-
-
-def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: _Moving, grows: Array) -> _Moving:
-    """If the step has ended in an overflow, cut windows, and skip cycles that repeat.
-
-    ``losers`` says which windows are cut: those that grow (0), all (1), or those of the loss-based
-    flows that grow (2). ``grows`` says which windows grow. ``warmup`` is the end of the warm-up.
-    Cycles are skipped only up to the time ``due``: the next start or stop of a flow, or the end of
-    the warm-up or of the run.
-    """
-    hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
-    spilt = y.full & (y.level > 0)
-    hit = hit & y.on & spilt
-    cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.min_window), y.window)
-    lost = y._replace(
-        stuck=y.stuck | (spilt & ~jnp.any(cut < y.window)),
-        window=cut,
-        in_slow_start=y.in_slow_start & ~hit,
-        recovery_until=jnp.where(hit, y.t + p.recovery * p.rtt, y.recovery_until),
-        totals=y.totals._replace(lost=y.totals.lost + (hit & (y.t > warmup))),
-        slowly=jnp.where(spilt, 0.0, y.slowly),
-        jumped=y.jumped | spilt,
-        begun=y.full & ~spilt,
-        full=jnp.zeros_like(y.full),
-    )
-    return _skip(warmup, due, lost, spilt)
-
-
-def _skip(warmup: Array, due: Array, y: _Moving, spilt: Array) -> _Moving:
-    """Skip whole cycles of the windows if they repeat; a cycle lasts from one overflow to the next.
-
-    ``spilt`` says whether the step has ended in an overflow; nothing is skipped otherwise.  Cycles
-    repeat if the state now equals the state just after the previous overflow.  Without JAX,
-    ``repeats.skip_cycles`` does this.
-
-    No cycle is skipped that would end after the time ``due``, or that contains the end of the
-    warm-up (``warmup``).
-    """
-    now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
-    near = jnp.abs(now.window - then.window) <= REPEATS * now.window
-    near = ~y.on | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)
-    same = spilt & jnp.all(near) & ((then.t < warmup) == (now.t < warmup))
-    period = now.t - then.t
-    cycles = jnp.where(same, jnp.floor((due - now.t) / jnp.where(same, period, 1.0)), 0.0)
-    totals = jax.tree.map(lambda a, b: a + cycles * (a - b), now.totals, then.totals)
-    now = now._replace(t=now.t + cycles * period, totals=totals)
-    return y._replace(
-        t=now.t,
-        recovery_until=y.recovery_until + cycles * period,
-        totals=totals,
-        mark=jax.tree.map(lambda a, b: jnp.where(spilt, a, b), now, then),
-    )
-
-
-def _double(p: Flows, c: Array, y: _Moving, moved: _Moving) -> _Moving:
-    """End the doublings of windows that end in a step, which leads from ``y`` to ``moved``.
-
-    Without JAX, ``slow_start.double`` does this, and its module explains it.
-    """
-    due = y.on & y.in_slow_start & (moved.window >= y.doubled)
-    W, before = jnp.where(due, y.doubled, 1.0), jnp.where(due, y.window, 0.5)
-    part = jnp.log(W / before) / jnp.log(jnp.where(due, moved.window, 2.0) / before)
-    s, r = y.s + (moved.s - y.s) * part, y.doubling_from
-
-    def one_more(a: tuple[Array, Array]) -> tuple[Array, Array]:
-        left, least = a
-        i = jnp.argmax(left)
-        trip, others = p.rtt[i] + s[i], p.rtt + s[i]
-        rest = others / trip % 1.0
-        come = jnp.minimum(1.0, (1.0 - rest) * trip * c / (LENGTH * W[i]))
-        gap = moved.window / others / c * jnp.maximum(rest - 1.0 + come, 0.0)
-        missing = jnp.sum(jnp.where(y.on & (jnp.arange(gap.size) != i), gap, 0.0))
-        return left.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)
-
-    _, least = jax.lax.while_loop(lambda a: jnp.any(a[0]), one_more, (due, moved.s))
-    m = 0.5 * (r + s) + 0.5 * jnp.maximum(0.5 * W / c - jnp.maximum(s - r, 0.0), 0.0)
-    backlog = W * (m - y.over_estimate) / (p.rtt + m)
-    ends = due & (jnp.floor(backlog + 0.5) > p.gamma)
-    low = jnp.minimum(moved.over_estimate, jnp.maximum(least - p.less_found, 0.0))
-    return moved._replace(
-        window=jnp.where(ends, jnp.maximum(LEFT * W, LEAST), moved.window),
-        in_slow_start=moved.in_slow_start & ~ends,
-        doubled=jnp.where(due, 2.0 * W, y.doubled),
-        doubling_from=jnp.where(due, s, r),
-        over_estimate=jnp.where(p.measures_base & y.on, low, moved.over_estimate),
-        jumped=moved.jumped | jnp.any(ends),
-        slowly=jnp.where(jnp.any(ends), 0.0, moved.slowly),
-    )
-
-
-def _slowly(p: Flows, y: _Moving, fraction: Array, motion: _Motion) -> Array:
-    """How long the next step may be, in seconds, while the queueing delay changes slowly.
-
-    The slower the delay changes, the longer the step may be (``events.horizon`` gives the rule).
-    The result is at most the time after which a window is expected to reach a threshold of Vegas's
-    backlog.  It is 0 if a flow is in slow start; the step then has its usual length.
-    """
-    per = 1.0 / (p.rtt + y.s)
-    speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
-    slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
-    drift = jnp.sum(speed * per) / jnp.sum(jnp.where(y.on, (y.window * per - slope) * per, 0.0))
-    drift = jnp.where(y.s > 0, drift, 0.0)
-    scale = jnp.where(motion.slides, GAP * (y.s - y.over_estimate), TRIP * (p.rtt + y.s))
-    longest = fraction * jnp.min(jnp.where(y.on, scale, jnp.inf)) / jnp.abs(drift)
-    meets = (motion.goal - y.window) / (speed - motion.goal_by_s * drift)
-    meets = jnp.where(y.on & ~motion.slides & (meets > 0), meets, jnp.inf)
-    longest = jnp.fmin(jnp.where(drift == 0, jnp.inf, longest), jnp.min(meets))
-    return jnp.where(jnp.any(y.on & y.in_slow_start), 0.0, longest)
-
-
-def _pass(losers: int, case: Batch, fraction: Array, y: _Moving) -> _Moving:
-    """Make one pass of the loop that advances a scenario; returns the new state.
-
-    - Usually a pass makes one step.
-    - If a queue forms or the buffer overflows within the step, the pass discards the step.  The
-      next pass makes a step that ends at this event.
-    - After windows have jumped (cuts, starts, stops), a pass only computes the queueing delay for
-      the new windows.
-    """
-    p, c = case.flows, case.capacity
-
-    def next_of(*times: Array) -> Array:
-        later = [jnp.min(jnp.where(a > y.t, a, jnp.inf)) for a in times]
-        return functools.reduce(jnp.minimum, later)
-
-    due = next_of(p.start, p.stop, case.warmup, case.duration)
-    until = jnp.minimum(due, next_of(y.recovery_until))
-    shortest = jnp.min(
-        jnp.where(y.on, (p.rtt + y.s) * jnp.where(y.in_slow_start, 0.25, 1.0), jnp.inf)
-    )
-    left = until - y.t
-    longest = jnp.maximum(fraction * shortest, y.slowly)
-    h = jnp.where(y.jumped, 0.0, jnp.minimum(longest, left))
-    s1, length = _solve(p, case, y, h)
-    begins = (y.s == 0) & (s1 > 0) & ~y.begun
-    cut = ~y.full & ~y.jumped & ((s1 > case.s_max) | begins)
-    new, _, _, motion = _ahead(p, y, s1, length)
-    t = jnp.where(~y.jumped & (length == left), until, y.t + length)
-    warm = jnp.where(y.t >= case.warmup, 1.0, 0.0)
-    counts = jnp.where(y.on, 0.5 * length * warm, 0.0)
-    rate = y.window / (p.rtt + y.s) + new / (p.rtt + s1)
-    totals = _Totals(
-        delivered=y.totals.delivered + counts * rate,
-        window=y.totals.window + counts * (y.window + new),
-        active=y.totals.active + 2 * counts,
-        lost=y.totals.lost,
-        queue=y.totals.queue + 0.5 * length * warm * c * (y.s + s1),
-        time=y.totals.time + length * warm,
-    )
-    moved = y._replace(
-        t=t,
-        s=s1,
-        window=new,
-        in_slow_start=y.in_slow_start & (motion.moves > 0),
-        over_estimate=jnp.where(
-            p.measures_base & y.on,
-            jnp.minimum(y.over_estimate, jnp.maximum(s1 - p.less_found, 0.0)),
-            y.over_estimate,
-        ),
-        totals=totals,
-    )
-    # after an event, a step of the usual length shows how windows and queue move on
-    event = y.full | (length == left) | jnp.any(y.in_slow_start & ~moved.in_slow_start)
-    slowly = _slowly(p, moved, fraction, motion)
-    moved = moved._replace(slowly=jnp.where(event, 0.0, slowly))
-    grows, doubled = motion.moves > 0, _double(p, c, y, moved)
-    grows &= ~(moved.in_slow_start & ~doubled.in_slow_start)  # such a window was just reduced
-    moved = _admit(p, _lose(losers, p, case.warmup, due, doubled, grows))
-    settled = y._replace(s=s1, jumped=jnp.zeros_like(y.jumped), stuck=y.stuck | (s1 >= case.s_max))
-    again = y._replace(full=cut, level=jnp.where(begins, 0.0, case.s_max))
-    after: _Moving = jax.tree.map(
-        lambda a, b, d: jnp.where(y.jumped, a, jnp.where(cut, b, d)), settled, again, moved
-    )
-    return after
-
-
-def _begin(case: Batch) -> _Moving:
-    """The state of one scenario before the first pass of the loop."""
-    p = case.flows
-    none, no = jnp.zeros_like(p.rtt), jnp.zeros(p.rtt.shape, bool)
-    zero, false = jnp.zeros_like(case.capacity), jnp.zeros((), bool)
-    totals = _Totals(none, none, none, none, zero, zero)
-    mark = _Mark(zero - 1.0, none, none, totals)
-    return _admit(
-        p,
-        _Moving(
-            zero, zero, no, none, jnp.full_like(none, jnp.inf), no, jnp.full_like(none, jnp.inf),
-            none, none, false, zero, false, false, false, zero, totals, mark,
-        ),
-    )  # fmt: skip
-
-
-def _runs(case: Batch, y: _Moving) -> Array:
-    """Whether the scenario still needs passes of the loop: it has neither failed nor ended."""
-    return (y.t < case.duration) & ~y.stuck
-
-
-def _columns(case: Batch, y: _Moving) -> tuple[Floats, ...]:
+def _columns(case: Batch, y: Moving) -> tuple[Floats, ...]:
     """The arrays of which ``BatchRun`` consists, computed from the final states of all scenarios.
 
     Their shape is [scenario, flow] or [scenario].
