@@ -21,7 +21,7 @@ import numpy as np
 from paper_checks import topology, web
 from paper_checks.checks import Found, Record
 from paper_checks.runs import Groups, Measured, NoRun, Runs, mean_and_range
-from vegasmodel.metrics import Floats, jain
+from vegasmodel.metrics import Floats, jain, standard_error
 from vegasmodel.predictor import CLOSED_FORMS, SIMULATED, predict
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -289,8 +289,7 @@ def measurement(scenario: Scenario, runs: Runs) -> Prediction:
 
 
 def _prediction(scenario: Scenario, rows: Floats, base_rtt: Floats | None = None) -> Prediction:
-    runs = len(rows)
-    error = rows.std(axis=0, ddof=1) / np.sqrt(runs) if runs > 1 else None
+    error = standard_error(rows) if len(rows) > 1 else None
     return Prediction("ns2", scenario, rows.mean(axis=0), throughput_se=error, base_rtt=base_rtt)
 
 

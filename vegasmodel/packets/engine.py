@@ -16,7 +16,7 @@ import numpy as np
 from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import MAX_RUNS, MAX_SAMPLES, Integer, Quantity
 from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import Floats, known_mean
+from vegasmodel.metrics import Floats, known_mean, standard_error
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.results.assumption import Assumption, sends_after_warm_up
@@ -167,16 +167,13 @@ def run(
     figures = [_measure(scenario, output) for output in outputs]
     mean = {key: np.mean([figure[key] for figure in figures], axis=0) for key in figures[0]}
     throughputs = np.array([figure["throughput"] for figure in figures])
-    spread = None
-    if len(figures) > 1:
-        spread = throughputs.std(axis=0, ddof=1) / math.sqrt(len(figures))
     first, means = outputs[0].samples, known_mean(throughputs)
     span = scenario.run.duration - scenario.run.warmup
     return Prediction(
         model,
         scenario,
         throughput=means,
-        throughput_se=spread,
+        throughput_se=standard_error(throughputs) if len(figures) > 1 else None,
         base_rtt=mean["base_rtt"],
         rtt_mean=mean["rtt_mean"],
         loss_rate=mean["loss_rate"],

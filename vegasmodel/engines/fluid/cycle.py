@@ -39,6 +39,7 @@ from vegasmodel.engines.fluid.continuous import (
     LOSERS,
     STEP,
     averages,
+    check_method,
     flows_of,
     fresh,
     in_packets,
@@ -51,9 +52,7 @@ from vegasmodel.engines.fluid.records import empty_tally
 from vegasmodel.engines.fluid.steady import steady
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
-from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -156,9 +155,7 @@ def limit_cycle(
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    Choice(LOSERS).check(losers, "losers")
-    if not 0 < step <= 4:
-        raise FieldError("step", step, "more than 0 and at most 4")
+    check_method(losers, step)
     motion = _Motion(scenario, losers, packets, step, trains)
     state, tally = motion.state, motion.tally
     code = motion.integrate(state, motion.all_started, until_loss=False, tally=tally)
@@ -359,7 +356,7 @@ def _average(
         means.append(block.delivered / block.active)
         for sum_, part in zip(total, block, strict=True):
             sum_ += part
-    spread = np.std(means, axis=0, ddof=1) / math.sqrt(len(means))
+    spread = standard_error(np.array(means))
     residual = float(np.abs(state.window - start.window).max())
     return _answer(
         motion, "neither found", math.nan, 0, total, state, np.empty(0), residual, spread

@@ -26,7 +26,7 @@ from vegasmodel.engines.fluid.one_run import advance, begin, frame
 from vegasmodel.engines.fluid.records import Tally, empty_tally
 from vegasmodel.engines.fluid.run import sound
 from vegasmodel.engines.fluid.senders import senders
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.status import Status
 
@@ -231,7 +231,7 @@ def _average(motion: _Motion, span: float) -> LimitCycle:
         means.append(block.delivered / block.queue[1])
         for sum_, part in zip(total, block, strict=True):
             sum_ += part
-    spread = np.std(means, axis=0, ddof=1) / math.sqrt(BLOCKS)
+    spread = standard_error(np.array(means))
     return _answer(motion, "neither found", math.nan, 0, total, spread=spread)
 
 

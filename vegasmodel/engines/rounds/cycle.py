@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.results.steady_state import LimitCycle
 from vegasmodel.scenario import Scenario
 from vegasmodel.status import Status
@@ -225,7 +225,7 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
             break
         edges = np.linspace(first, last, n + 1).astype(np.intp)
         blocks = np.diff(delivered[edges], axis=0) / np.diff(times[edges])[:, None]
-        spread = np.maximum(spread, blocks.std(axis=0, ddof=1) / math.sqrt(n))
+        spread = np.maximum(spread, standard_error(blocks))
     part = slice(first, last)
     packets = np.diff(delivered[first : last + 1], axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
