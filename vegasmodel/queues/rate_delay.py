@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import Choice, OrText, Quantity
 from vegasmodel.queues.discipline import Discipline
-
-Floats = NDArray[np.float64]
+from vegasmodel.stacks.stack import Floats
 
 
 @dataclass(frozen=True, repr=False)

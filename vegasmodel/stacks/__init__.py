@@ -13,17 +13,15 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from vegasmodel.fields.units import FieldError
 from vegasmodel.stacks.linux import LINUX
 from vegasmodel.stacks.ns2 import NS2, NS2_2_35
 from vegasmodel.stacks.paper import PAPER
-from vegasmodel.stacks.stack import Stack
+from vegasmodel.stacks.stack import Floats, Stack
 
 __all__ = ["STACKS", "Stack", "Variant", "dead_zone"]
-
-Floats = NDArray[np.float64]
 
 STACKS = MappingProxyType({stack.name: stack for stack in (PAPER, NS2, LINUX)})
 """The stacks by name: what a scenario's ``variant`` may be."""
@@ -46,7 +44,7 @@ def dead_zone(alpha: ArrayLike, beta: ArrayLike, variant: str) -> tuple[Floats, 
         a, b = np.broadcast_arrays(a, b)
     if (b < a).any():
         raise FieldError("beta", beta, "at least alpha")
-    return np.maximum(a - stack.below_alpha, 0.0), b + stack.above_beta
+    return stack.dead_zone(a, b)
 
 
 def find(variant: str, ns2_defaults: str = "papers") -> Stack:

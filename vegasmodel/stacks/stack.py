@@ -11,6 +11,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
 MIN_RTO = 0.2  # seconds: ns-2's least timeout (minrto_), and Linux's least deviation (TCP_RTO_MIN)
 TICKS = 3.0  # ticks by which BSD's timeout exceeds a steady RTT, as its integer rttvar stays 3
 
@@ -143,9 +148,9 @@ class Stack(Mechanisms):
     class_based_queueing: bool = False  # CBQ stands in for the scheduler of Rate-Delay services
     scheduled_ties: bool = False  # events of one instant happen in the order of their scheduling
 
-    def dead_zone(self, alpha: float, beta: float) -> tuple[float, float]:
+    def dead_zone(self, alpha: ArrayLike, beta: ArrayLike) -> tuple[Floats, Floats]:
         """The backlogs (low, high), packets, between which a Vegas source keeps its window."""
-        return max(alpha - self.below_alpha, 0.0), beta + self.above_beta
+        return np.maximum(np.subtract(alpha, self.below_alpha), 0.0), np.add(beta, self.above_beta)
 
     def for_cubic(self) -> Stack:
         """The same TCP implementation for a CUBIC flow: with the values of ``cubic_agent``."""

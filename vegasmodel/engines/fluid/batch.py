@@ -32,6 +32,7 @@ from vegasmodel.engines.fluid.continuous import (
     LOSERS,
     STEP,
     ContinuousRun,
+    check_method,
     flows_of,
     in_packets,
     limits,
@@ -39,7 +40,7 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.records import Batch, Flows, Samples
 from vegasmodel.fields import kinds
-from vegasmodel.fields.rules import MAX_RUNS, Choice, Integer, Quantity
+from vegasmodel.fields.rules import MAX_RUNS, Choice, Integer
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.metrics import Floats
@@ -165,9 +166,8 @@ def run(
     """
     instant = losers is not None or packets is not None or isinstance(scenarios, Batch)
     losers = "growing" if losers is None else losers
-    Choice(LOSERS).check(losers, "losers")
+    check_method(losers, step)
     Choice(ENGINES).check(engine, "engine")
-    Quantity("fraction", high=4.0, low_open=True).check(step, "step")
     for name, value in (("threads", threads), ("chunk", chunk)):
         if value is not None:
             Integer(1, MAX_RUNS).check(value, name)

@@ -112,6 +112,12 @@ def unsupported(
     return "; ".join(said) or None
 
 
+def check_method(losers: str, step: float) -> None:
+    """Raise ``FieldError`` unless these are arguments of ``run`` that it allows."""
+    Choice(LOSERS).check(losers, "losers")
+    Quantity("fraction", high=4.0, low_open=True).check(step, "step")
+
+
 def thresholds(flow: Flow) -> tuple[float, float]:
     """The backlogs in packets below which a flow's window grows, and above which it shrinks.
 
@@ -119,7 +125,8 @@ def thresholds(flow: Flow) -> tuple[float, float]:
     """
     if not flow.keeps_backlog:
         return math.inf, math.inf
-    return STACKS[flow.variant].dead_zone(flow.alpha, flow.beta)
+    low, high = STACKS[flow.variant].dead_zone(flow.alpha, flow.beta)
+    return float(low), float(high)
 
 
 def flows_of(
@@ -287,10 +294,9 @@ def run(
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
-    Choice(LOSERS).check(losers, "losers")
+    check_method(losers, step)
     duration, warmup = scenario.run.duration, scenario.run.warmup
     time = instants(duration, sample)
-    Quantity("fraction", high=4.0, low_open=True).check(step, "step")
     packets = in_packets(scenario, packets)
     c, s_max = limits(scenario, packets)
     n = len(scenario.members)
