@@ -368,7 +368,7 @@ class Checked:
         check(self)
 
 
-class Shown(Checked):
+class ShownAsCall(Checked):
     """A checked dataclass whose ``repr`` is the Python call that makes an equal object.
 
     In this call, numbers have their units, and fields that hold their default are left out. A
@@ -400,7 +400,7 @@ def keep_texts(settled: Checked, given: Checked) -> None:
         before, after = getattr(given, name), getattr(settled, name)
         if isinstance(before, Unresolved):
             texts[name] = str(before)
-        elif isinstance(before, Shown) and after is not before:
+        elif isinstance(before, ShownAsCall) and after is not before:
             keep_texts(after, before)
     if texts:
         object.__setattr__(settled, "_texts", texts)

@@ -10,16 +10,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from vegasmodel.fields.checked import Shown
-from vegasmodel.stacks import Stack
-
-Floats = NDArray[np.float64]
+from vegasmodel.fields.checked import ShownAsCall
+from vegasmodel.stacks.stack import Floats, Stack
 
 
 @dataclass(frozen=True, repr=False)
-class Discipline(Shown):
+class Discipline(ShownAsCall):
     """The properties that most queue disciplines share; a discipline that differs overrides them.
 
     - ``services``: the names of the queues that share a link. A single queue has the name "".

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Literal
 
 from vegasmodel import laws
 from vegasmodel.fields import checked, rules
-from vegasmodel.fields.checked import Checked, OneOf, Shown, Table, Tables
+from vegasmodel.fields.checked import Checked, OneOf, ShownAsCall, Table, Tables
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import (
     Boolean,
@@ -92,7 +92,7 @@ class Drop(Checked):
 
 
 @dataclass(frozen=True, repr=False)
-class Link(Shown):
+class Link(ShownAsCall):
     """One link with its queue.
 
     A number without a unit is in pkt/s, packets or s: ``Link(1250)`` carries 1250 pkt/s. Text has a
@@ -268,7 +268,7 @@ _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 
 
 @dataclass(frozen=True, repr=False)
-class Flow(Shown):
+class Flow(ShownAsCall):
     """A group of ``count`` flows with the same settings.
 
     A number without a unit is in s, packets or pkt/s: ``Flow("vegas", 40)`` has an RTT of 40 s.
@@ -416,7 +416,7 @@ class Flow(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Run(Shown):
+class Run(ShownAsCall):
     """How long a run lasts, when measuring begins, and how many runs there are.
 
     - ``duration``: length of a run, s.
