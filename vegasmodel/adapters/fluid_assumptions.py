@@ -30,7 +30,7 @@ from vegasmodel.results.assumption import Assumption, sends_after_warm_up
 from vegasmodel.results.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
-from vegasmodel.scenario.placement import left_out_of_laws, stack
+from vegasmodel.scenario.placement import first_window, left_out_of_laws, stack
 from vegasmodel.stacks.stack import Stack
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
@@ -354,7 +354,7 @@ def _first_windows_fit(scenario: Scenario) -> bool:
     buffer plus the capacity times the longest round-trip time with empty queues, in packets.
     """
     groups, link = scenario.flows, scenario.links[0]
-    first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in groups)
+    first = sum(g.count * first_window(scenario, g) for g in groups)
     return first <= link.capacity * max(m.rtt for m in scenario.members) + link.buffer
 
 

@@ -22,7 +22,7 @@ from vegasmodel.equilibrium import settling
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Flow, Member, Scenario
-from vegasmodel.scenario.placement import room, stack
+from vegasmodel.scenario.placement import first_window, room, stack
 from vegasmodel.stacks import Stack
 
 FEW = 2.0  # packets: after so small a first window, as in ns-2, the queue becomes empty again
@@ -88,7 +88,7 @@ def together(scenario: Scenario) -> Assumption:
     name = "queue-empties-at-start"
     if not all(group.keeps_backlog for group in scenario.flows):
         return Assumption(name, True)
-    bursts = any(_first_window(scenario, group) > FEW for group in scenario.flows)
+    bursts = any(first_window(scenario, group) > FEW for group in scenario.flows)
     fills = any(stack(scenario, group).least_of_round for group in scenario.flows)
     known, when = measures(scenario), starts(scenario)
     moments, counts = np.unique(when, return_counts=True)
@@ -111,11 +111,6 @@ def together(scenario: Scenario) -> Assumption:
     return Assumption(name, True)
 
 
-def _first_window(scenario: Scenario, group: Flow) -> float:
-    """The number of packets that a flow of ``group`` sends in its first round trip."""
-    return float(group.initial_window or stack(scenario, group).first_window)
-
-
 def _crowded(scenario: Scenario, newcomers: list[Member]) -> str:
     """A text on a link that sends the first windows of ``newcomers`` too slowly; "" if none.
 
@@ -129,7 +124,7 @@ def _crowded(scenario: Scenario, newcomers: list[Member]) -> str:
     for link in scenario.links:
         for way in ("forward", "reverse"):
             there = across.get((link.name, way), [])
-            first = math.fsum(_first_window(scenario, member.flow) for member in there)
+            first = math.fsum(first_window(scenario, member.flow) for member in there)
             sent = link.capacity * min((member.rtt for member in there), default=math.inf)
             if len(there) > 1 and first > sent:
                 return (

@@ -13,7 +13,7 @@ from vegasmodel.equilibrium import settling
 from vegasmodel.laws import cubic, find
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scenario
-from vegasmodel.scenario.placement import room, stack
+from vegasmodel.scenario.placement import first_window, room, stack
 from vegasmodel.stacks import STACKS
 
 NAME = "settles-in-time"
@@ -83,7 +83,7 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
     narrow = min(shares, key=lambda link: shares[link])
     share = shares[narrow] * scenario.packet_size / scenario.size_of(group)
     window = min(share * member.rtt, group.max_window)
-    first = group.initial_window or stack(scenario, group).first_window
+    first = first_window(scenario, group)
     late = run.warmup <= member.start  # the user wants its start to be part of the averages
     end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
     trips = (end - member.start) / member.rtt
@@ -171,7 +171,7 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
     rooms = {link: room(scenario, link, group.direction) for link in path}
     link = min(path, key=lambda link: rooms[link] / link.capacity)
     smallest = min(scenario.size_of(each) for each in flows) / scenario.packet_size
-    first = sum(g.count * (g.initial_window or stack(scenario, g).first_window) for g in flows)
+    first = sum(g.count * first_window(scenario, g) for g in flows)
     most = first + link.capacity * end / smallest
     return link if most < rooms[link] < math.inf else None
 
@@ -195,7 +195,7 @@ def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> flo
     plain = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
     if not (group.keeps_backlog and len(kinds) == 1 and lasting and usual and plain):
         return math.inf
-    first = group.initial_window or runs.first_window
+    first = first_window(scenario, group)
     if rest.skips_slow_start(group, runs):
         return max(first, runs.least_window)
     per_packet = scenario.packet_size / scenario.size_of(group)

@@ -54,6 +54,11 @@ def stack(scenario: Scenario, group: Flow) -> Stack:
     return stacks.find(implementation(scenario, group), scenario.run.ns2_defaults)
 
 
+def first_window(scenario: Scenario, group: Flow) -> float:
+    """The number of packets that a flow of ``group`` sends in its first round trip."""
+    return float(group.initial_window or stack(scenario, group).first_window)
+
+
 def link_stack(scenario: Scenario) -> Stack:
     """The TCP implementation whose rules the scenario's links follow: ns-2 or ``paper``.
 
