@@ -14,10 +14,14 @@ from typing import Any
 
 from vegasmodel.fields.units import FieldError, printable
 
-__all__ = ["keys_of", "parse", "read", "write"]
+__all__ = ["keys_of", "parse", "piped", "read", "write"]
 
 MAX_FILE = 4_000_000  # bytes
-PIPED = "standard input and pipes are not read: write the scenario to a file first"
+
+
+def piped(what: str) -> str:
+    """A text for error messages: pipes are not read, so the user needs a file for ``what``."""
+    return f"standard input and pipes are not read: write the {what} to a file first"
 
 
 def parse(text: str, where: str, value: str) -> dict[str, Any]:
@@ -85,14 +89,15 @@ def read(path: str | Path) -> dict[str, Any]:
         if path.stat().st_size > MAX_FILE or not path.is_file():
             allowed = f"a scenario is a regular file of at most {MAX_FILE} bytes"
             if not path.is_file() and not path.is_dir():
-                allowed += f"; {PIPED}"
+                allowed += f"; {piped('scenario')}"
             raise FieldError(where, name, allowed, wrong="cannot be read")
         text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except UnicodeDecodeError:
         said = "a scenario is a text file in UTF-8"
         raise FieldError(where, name, said, wrong="cannot be read as text") from None
     except FileNotFoundError:
-        said = f"there is no such file; {PIPED}" if name == "-" else "there is no such file"
+        said = "there is no such file"
+        said += f"; {piped('scenario')}" if name == "-" else ""
         raise FieldError(where, name, said, wrong="cannot be read") from None
     except (OSError, ValueError) as error:
         if isinstance(error, FieldError):

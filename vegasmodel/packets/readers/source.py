@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from vegasmodel.fields.toml_file import piped
 from vegasmodel.packets.trace import TraceError
 
 MAX_LINE = 65_536  # bytes
-PIPED = "standard input and pipes are not read: write the trace to a file first"
 BOM = b"\xef\xbb\xbf"  # the mark with which some programs begin a text in UTF-8
 MAX_TIME = 1e10  # seconds: over 300 years, and later than any epoch time of ours
 
@@ -34,8 +34,8 @@ class Source:
                 self.file = self.path.open("rb")
                 self.head = self._head()
         except FileNotFoundError:
-            piped = f"; {PIPED}" if str(path) == "-" else ""
-            raise TraceError.unreadable(path, f"there is no such file{piped}") from None
+            more = f"; {piped('trace')}" if str(path) == "-" else ""
+            raise TraceError.unreadable(path, f"there is no such file{more}") from None
         except OSError as error:
             reason = error.strerror or "not a usable path"
             raise TraceError.unreadable(path, reason) from None
@@ -43,7 +43,8 @@ class Source:
             raise TraceError.unreadable(path, "not a usable path") from None
         if not regular:
             folder = self.path.is_dir()
-            found, more = ("a folder", "") if folder else ("a pipe or device", f"; {PIPED}")
+            found = "a folder" if folder else "a pipe or device"
+            more = "" if folder else f"; {piped('trace')}"
             raise TraceError(path, "", found, f"a regular file{more}")
 
     def _head(self) -> bytes:
