@@ -303,3 +303,18 @@ def forward_apart(
     ``forward_apart`` instead, so that the compiled program is smaller.
     """
     return forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+
+
+@apart
+def mark_silent(net: Net, e: int, silent: float) -> None:
+    """Tell the next hop how many of the packets that have just left hop ``e`` have no ACK.
+
+    A hop is one queue on the path of a flow; hop ``e`` is on the way of the flow's ACKs. If the
+    receiver delays ACKs, it sends none for some packets. Their number ``silent`` is added to that
+    of the last group of packets on its way to the next hop. After the flow's last hop comes no
+    queue that needs the number, so nothing is done there.
+    """
+    h, after = net.hops[e], net.hops[e + 1]
+    if not h.last:
+        ring = net.rings[after.ring : after.ring + after.places]
+        ring[around(after.head + after.count - 1, ring)].silent += silent

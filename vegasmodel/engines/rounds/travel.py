@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from vegasmodel.engines.rounds.acks import add_hole, blocks, fill_holes, portion
 from vegasmodel.engines.rounds.delayed_ack import silent_packets
-from vegasmodel.engines.rounds.onward import forward, forward_apart, schedule
+from vegasmodel.engines.rounds.onward import forward, forward_apart, mark_silent, schedule
 from vegasmodel.engines.rounds.queue import (
     advance,
     arrives_first,
@@ -285,21 +285,6 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
 
 
 @apart
-def _mark_silent(net: Net, e: int) -> None:
-    """Tell the next hop how many of the packets that have just left hop ``e`` have no ACK.
-
-    A hop is one queue on the path of a flow; hop ``e`` is on the way of the flow's ACKs. If the
-    receiver delays ACKs, it sends none for some packets. Their number is added to ``silent`` of the
-    last group of packets on its way to the next hop. At the flow's last hop nothing is done,
-    because no later queue needs the number.
-    """
-    h, after = net.hops[e], net.hops[e + 1]
-    if not h.last:
-        ring = net.rings[after.ring : after.ring + after.places]
-        ring[around(after.head + after.count - 1, ring)].silent += h.silent
-
-
-@apart
 def _pass_silent(net: Net, e: int, time: float) -> bool:
     """Let packets without an ACK of their own pass the queue of hop ``e`` at the time ``time``.
 
@@ -323,7 +308,7 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
     count, lost, back = h.silent, h.lost if h.burst == h.silent else 0.0, time + h.to_next + wait
     rtt_sum, least = count * (h.rtt + wait), h.min_rtt + wait
     fits = forward_apart(net, e, back, h.first, count, lost, rtt_sum, least, h.marked, h.sent_at)
-    _mark_silent(net, e)
+    mark_silent(net, e, h.silent)
     h.first += count
     h.burst -= count
     return fits
@@ -446,7 +431,7 @@ def hop(net: Net, e: int) -> bool:
                 h.sent_at,
             )
             if h.silent > 0.0:
-                _mark_silent(net, e)
+                mark_silent(net, e, h.silent)
         elif h.burst > 0.0:
             fits = _pass_silent(net, e, now) if h.silent > 0.0 else True
             if h.burst > 0.0:

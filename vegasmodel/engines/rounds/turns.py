@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.rounds.onward import enlarge, forward_apart, push, schedule
+from vegasmodel.engines.rounds.onward import enlarge, forward_apart, mark_silent, push, schedule
 from vegasmodel.engines.rounds.queue import advance, share_capacity
 from vegasmodel.engines.rounds.state import Hop, Net, Queue, apart, around, jit
 from vegasmodel.laws.packets import NEVER
@@ -213,10 +213,8 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
         fits = forward_apart(
             net, p.hop, back, p.first, packets, lost, sum_, least, p.marked, p.sent_at
         )
-        if p.silent > 0.0 and not h.last:
-            after = net.hops[p.hop + 1]
-            on_way = net.rings[after.ring : after.ring + after.places]
-            on_way[around(after.head + after.count - 1, on_way)].silent += p.silent
+        if p.silent > 0.0:
+            mark_silent(net, p.hop, p.silent)
     p.first += packets
     p.count -= packets
     p.rtt_sum -= spent
