@@ -5,7 +5,6 @@ The rule is applied once per round trip, without rounding and without single pac
 Diff is the backlog that a source computes from its window and RTTs.  d is the propagation delay of
 a source, and Delta the queueing delay.
 
-
 The paper simulated with ns and with "our own implementation of the congestion avoidance algorithm".
 This module is such an implementation.  Each source measures an RTT, keeps the least one, and
 changes its window by one packet (or by another step) or not at all.  ns-2 rounds Diff before it

@@ -140,11 +140,12 @@ def _one_backlog(scenario: Scenario) -> Assumption:
 def _same_start(scenario: Scenario) -> Assumption:
     """The assumption that Vegas flows of a class know their true baseRTTs.
 
-    A flow that measures its baseRTT takes the packets of earlier Vegas flows in the queue of its
-    class for propagation delay, as on a link with one queue (Boutremans and Le Boudec, section 3).
-    So it keeps more packets queued, and gets more than the earlier flows. The assumption fails if
-    such a flow starts after another Vegas flow of its class. (The measured baseRTT may be right all
-    the same: a queue runs empty at times if the other class does not use all of its rate.)
+    Earlier Vegas flows keep packets in the queue of their class. A flow that measures its baseRTT
+    counts the queueing delay of these packets as propagation delay, as on a link with one queue
+    (Boutremans and Le Boudec, section 3). So it keeps more packets queued, and gets more than the
+    earlier flows. The assumption fails if such a flow starts after another Vegas flow of its class.
+    (At times a queue runs empty because the other class leaves some of its rate, and then the
+    baseRTT is right all the same.)
     """
     name = "base-rtt-is-the-rtt"
     for letter, service in (("R", "rate"), ("D", "delay")):
@@ -153,8 +154,8 @@ def _same_start(scenario: Scenario) -> Assumption:
         late = [m for m in vegas if m.start > first and m.flow.measures_base]
         if late:
             said = (
-                f"{late[0].name} starts after another Vegas flow of class {letter}, takes the "
-                "packets that this flow keeps queued for propagation delay, and may get more"
+                f"{late[0].name} starts after another Vegas flow of class {letter}, counts the "
+                "queueing delay of its packets as propagation delay, and may get more"
             )
             return Assumption(name, False, said)
     return Assumption(name, True)
