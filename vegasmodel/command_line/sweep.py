@@ -24,16 +24,9 @@ if TYPE_CHECKING:
 
 
 MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
-
-
 MAX_FLOWS_SHOWN = 5  # flows with a column of shares in the printed table
-
-
 MAX_REASONS = 3  # of missing answers
-
-
 TABLES = (".csv", ".tsv", ".xlsx", ".json", ".parquet", ".txt")  # no names of a Zarr folder
-
 
 TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
 
