@@ -149,6 +149,8 @@ def test_one_threshold_stays_one() -> None:
     (solution,) = found.solutions
     flow = solution.scenario.flows[0]
     assert flow.alpha == flow.beta == solution.value
+    assert "the beta of vegas changes with its alpha" in found.notes
+    assert not fields.find(mixed(), "flow.vegas.beta").moves_beta(mixed())
     apart = vm.Scenario.from_toml(MIXED.replace("beta = 3", "beta = 5"))
     changed = fields.put(apart, {fields.find(apart, "flow.alpha"): 2.0})
     assert (changed.flows[0].alpha, changed.flows[0].beta) == (2.0, 5.0)
@@ -156,6 +158,9 @@ def test_one_threshold_stays_one() -> None:
         FieldError, match="if beta = alpha in the scenario, a change of alpha changes both"
     ):
         fields.put(apart, {fields.find(apart, "flow.alpha"): 6.0})
+    assert not fields.find(apart, "flow.alpha").moves_beta(apart)
+    with pytest.raises(FieldError, match=r"if .* has alpha = beta, the field alpha changes both"):
+        vm.design(mixed(), "flow.vegas.alpha,flow.vegas.beta", "jain=0.9", "minicycle")
 
 
 def test_whole_packets_by_rounds() -> None:

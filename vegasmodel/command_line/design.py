@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     "--solve",
     required=True,
     shell_complete=inputs.offer(inputs.fields),
-    help="Field to find: link.buffer, flow.NAME.alpha, link.queue.k, ...",
+    help="Field to find: link.buffer, flow.NAME.alpha, link.queue.k, ... "
+    "If alpha = beta in the scenario, alpha changes both.",
 )
 @click.option(
     "target",

@@ -42,7 +42,8 @@ def design(
 ) -> Design:
     """Find the values of the field ``solve`` with which ``model`` meets ``target``.
 
-    - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.
+    - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.  If the
+      scenario has alpha = beta, then beta changes with alpha, and a note says so.
     - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
       ``utilization=0.95``.  ``share:A+B`` is the share of two groups together, and
       ``share:law:LAW`` that of all flows of a law.  ``ratio:A+B/law:LAW`` is the mean throughput
@@ -122,7 +123,8 @@ def design(
         hidden = texts.hidden(tried, [each.value for each in solutions])
         vegas = same_case.other_vegas(scenario, (model, *others))
         notes = [*notes, *texts.gaps(tried), *hidden, *_broken(tried, verified), *vegas]
-    said = (*aim.notes(scenario), *(notes if solutions else ()))
+    both = [f"the beta of {name} changes with its alpha" for name in where.moves_beta(scenario)]
+    said = (*aim.notes(scenario), *both, *(notes if solutions else ()))
     return Design(
         solve, aim.name, aim.value, model, (span.low, span.high), verified, reason, said,
         tried.x.size, aim.sense, tuple(intervals),

@@ -41,6 +41,7 @@ _PARTS = {"link": Link, "flow": Flow}
 NUMBER = re.compile(
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)?\s*(.*)", re.DOTALL
 )  # and its unit
+_BOTH = {"alpha", "beta"}
 _SHOWN = 6  # names of fields in an error message
 
 
@@ -152,6 +153,16 @@ class Field:
             self.indices == other.indices or not {*self.indices}.isdisjoint(other.indices)
         )
 
+    def moves_beta(self, scenario: Scenario) -> list[str]:
+        """The groups of flows whose beta changes if this field changes; empty if it is not alpha.
+
+        They are the groups of the field that have alpha = beta in the scenario.
+        """
+        if self.part != "flow" or self.key != "alpha":
+            return []
+        groups = [scenario.flows[i] for i in self.indices]
+        return [g.name for g in groups if g.keeps_backlog and g.alpha == g.beta]
+
     def apart(self, scenario: Scenario) -> list[Field]:
         """Split the field into one for each link or group: ``flow.a.rtt`` and ``flow.b.rtt``.
 
@@ -191,6 +202,8 @@ def find(scenario: Scenario, name: str, where: str = "field", also: Sequence[str
     inner = [known for known in names if known.endswith(f".{name}")]  # rtt for flow.rtt
     near = f"; did you mean {inner[0]!r}?" if inner else rules.nearest(name, [*also, *names])
     more = f"{', '.join(also)}, or " if also else ""
+    if isinstance(name, str) and {part.rpartition(".")[2] for part in name.split(",")} == _BOTH:
+        near = "; if the scenario has alpha = beta, the field alpha changes both"
     allowed = f"{more}a field of this scenario: {', '.join(_brief(names))}{near}"
     raise FieldError(where, name, allowed)
 
