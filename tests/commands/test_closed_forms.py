@@ -72,6 +72,27 @@ def test_a_delay_queue_without_room_is_said_to_pass_nothing(
     assert "get nothing" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_rate_or_delay_that_rd_cannot_print_has_a_reason(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """An infinite buffer is called infinite; a dash stands for a class without flows."""
+    asked = ["rd", "--capacity", "1000pkt/s", "--rate", "1", "--delay"]
+    assert run([*asked, "1"]) == 0
+    said = capsys.readouterr().out
+    assert "-" not in said.replace("Rate-Delay", "")
+    assert said.count("infinite") == 4  # both buffers, the delay, and when losses begin
+    assert run([*asked, "0", "--buffer", "50"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split(",")[0].strip() for row in rows if row.strip().endswith(" -")] == [
+        "one flow of D",
+        "longest queueing delay in D",
+    ]
+    assert rows[-1].startswith("Class D has no flows")
+    told = document(capsys, [*asked[:4], "0", "--delay", "5", "--json"])
+    assert told["flow_rate_R_pps"] is None
+    assert told["note"].startswith("Class R has no flows")
+
+
 FAILING = ["equilibrium", "--capacity", "3pkt/s", "--alpha", "1e-80,1,1"]
 FAILING += ["--over-estimate", "1s,0.5s,0s"]  # 1/(1 - 0.5) + 1/(1 - 0) = 3: what is left is lost
 

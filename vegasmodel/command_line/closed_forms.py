@@ -293,6 +293,8 @@ def rd(
 
     Example: vegasmodel rd --rate-flows 100 --delay-flows 90 --capacity 100Mbit/s
     """
+    import numpy as np
+
     from vegasmodel.equilibrium import rate_delay as forms
     from vegasmodel.report import console
     from vegasmodel.scenario import Link, RateDelay
@@ -317,19 +319,30 @@ def rd(
         "loss_onset_flows": forms.loss_onset(B_D, wanted),
     }
     plain = {name: finite(float(value)) for name, value in figures.items()}
-    note = ""
-    if delay > 0.0 and B_D < 1.0:
-        note = (
+    notes = []
+    if rate == 0.0:
+        notes.append("Class R has no flows, so there is no rate of one flow (-).")
+    if delay == 0.0:
+        figures["delay_bound_s"] = math.nan
+        notes.append(
+            "Class D has no flows, so there is neither a rate of one flow nor a delay (-)."
+        )
+    elif B_D < 1.0:
+        notes.append(
             "The buffer's part for D is at most half a packet, so queue D takes no packet. The "
             "flows of D then get nothing, and not the rate above."
         )
     if json:
-        console.print_json({"capacity_pps": c, "k": k, **plain, "note": note or None})
+        note = " ".join(notes) or None
+        console.print_json({"capacity_pps": c, "k": k, **plain, "note": note})
         return
-    rows = [[label, console.number(plain[name], 6)] for name, label in _OF_RATE_DELAY.items()]
+    infinite = {name for name, value in figures.items() if np.isposinf(value)}
+    rows = [
+        [label, "infinite" if name in infinite else console.number(plain[name], 6)]
+        for name, label in _OF_RATE_DELAY.items()
+    ]
     console.console().print(console.table(["Rate-Delay services", ""], rows))
-    if note:
-        console.paragraphs([note])
+    console.paragraphs(notes)
 
 
 def _check_numbers(rate: float, delay: float) -> None:
