@@ -82,6 +82,20 @@ def test_a_word_of_a_column_s_name_is_explained(capsys: pytest.CaptureFixture[st
     assert "Jain's fairness index" in capsys.readouterr().out
 
 
+HEADS = (
+    *("delivered pkt", "lost pkt", "rexmit pkt", "control", "first", "last", "packet B", "ACKs"),
+    *("queue pkt", "window pkt", "least RTT", "pkt/ACK", "range", "queueing delay", "baseRTT"),
+    *("RTT", "loss", "status", "reason", "broken", "sd, %", "mean pkt/s"),
+)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_the_head_of_a_column_is_explained(head: str) -> None:
+    name, _, said = vm.explain(head).splitlines()[0].partition(": ")
+    assert name in (head, head.removesuffix(" pkt"))
+    assert said
+
+
 def test_verdicts_and_other_words_are_explained() -> None:
     from paper_checks.summary import VERDICTS
 

@@ -58,6 +58,7 @@ _OF_VEGAS = (
     "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
     "Delta: queueing delay, c: capacity",
 )
+_UNIT = re.compile(r",? (pkt/s|pkt|mbit/s|s|%)$")  # behind the name of a column
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
@@ -400,7 +401,8 @@ def explain(name: str) -> str:
     holds, and which models make it.  A part of the name of a column or a key is enough:
     ``explain("error")`` explains all columns with this word, and ``explain("jitter")`` the keys
     ``send_jitter`` and ``start_jitter``.  If no column or key has the word, a word of the name of
-    an assumption is enough, too: ``explain("phase")`` explains ``phase-effects``.
+    an assumption is enough, too: ``explain("phase")`` explains ``phase-effects``.  A unit behind
+    the name of a column may stay: ``explain("lost pkt")`` explains ``lost``.
 
     Raises ``FieldError``, which gives the nearest name, if there is no such name.
     """
@@ -411,9 +413,12 @@ def explain(name: str) -> str:
     if laws.known(name):
         return Text(_law(name))
     known = (*ASSUMPTIONS, *COLUMNS, *WORDS)
-    word = name.lower()
+    word = name.lower() if name in known else _UNIT.sub("", name.lower())
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
-    found = [name] if name in known else [*alike, *keys_like(word)]
+    of_files = keys_like(word)
+    called_so = any(key.partition(".")[2] == word for key in of_files)
+    both = [*of_files, *alike] if called_so else [*alike, *of_files]
+    found = [name] if name in known else both
     found = found or [each for each in ASSUMPTIONS if word in each.split("-")]
     if not found:
         ends = [key.partition(".")[2] for key in keys()]

@@ -271,6 +271,22 @@ COLUMNS = MappingProxyType(
         "mean over them",
         "delivered": "of `inspect`: the number of packets that reached the receiver, each counted "
         "once",
+        "lost": "of `inspect`: the number of packets of the flow that were dropped",
+        "control": "of `inspect`: the congestion control that the trace names for the flow, such "
+        "as cubic",
+        "first": "of `inspect`: the time of the flow's first packet in the trace",
+        "last": "of `inspect`: the time of the flow's last packet in the trace",
+        "range": "the lowest and the highest throughput of the flow, in packets per second, if the "
+        "model gives a set of equilibria (`bands`)",
+        "queue pkt": "the mean number of packets that wait at the link",
+        "queueing delay": "the mean time that a packet waits at the link: the mean queue divided "
+        "by the capacity",
+        "status": "of `sweep`, in JSON and in its folder: `done`, or why a point has no "
+        "throughputs: `no answer` (the model cannot compute the point), `values not allowed "
+        "together` or `run failed`; of `design`: whether it found `one` value, `several` or "
+        "`none`; of `equilibrium` and `arrivals`: whether the solver converged",
+        "reason": "in JSON and in the folder of `sweep`: why there is no result; null or empty if "
+        "there is one",
         "least RTT": "of `inspect`: the smallest round-trip time of the flow in the trace",
         "packet B": "of `inspect`: the size of the flow's data packets in bytes, headers included",
         "broken": "of `sweep`: letters of the assumptions that do not hold at the point; the lines "
