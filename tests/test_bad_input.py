@@ -449,6 +449,10 @@ def test_an_empty_file_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str
             ["predict", "a.toml", "--buffer=9"],
             "'--buffer'. In a scenario file it is a key of [[link]].",
         ),
+        (
+            ["basins", "a.toml", "--runs", "5"],
+            "'--runs'. It makes one run from each random start; --starts says how many.",
+        ),
         (["-help"], "'-help'. Options have two dashes: '--help'."),
         (["predict", "a.toml", "-x"], "'-x'."),
     ],

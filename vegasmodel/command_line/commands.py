@@ -144,12 +144,16 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError:
     """The error about an unknown option, with a hint on what the user may have meant.
 
+    - The option is ``--runs`` of ``basins``: the hint names ``--starts``.
     - The option is a key of a scenario file, such as ``--seed``: the hint names the key's table.
     - The word has one dash, such as ``-model``: the hint says that options have two. If a file has
       this name, the hint says instead how to write the name as an argument.
     """
     from vegasmodel.scenario.other_tables import tables_with
 
+    if error.option_name == "--runs" and given[0] == "basins":
+        said = "It makes one run from each random start; --starts says how many."
+        return click.UsageError(f"No such option '--runs'. {said}")
     tables = tables_with(error.option_name.removeprefix("--").replace("-", "_"))
     if tables and error.option_name.startswith("--"):
         said = f"In a scenario file it is a key of {tables}."
