@@ -120,6 +120,28 @@ def test_no_command_begins_with_an_empty_line(
         assert capsys.readouterr().out[0] not in "\n ", command
 
 
+def test_a_command_says_which_files_it_has_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    long = "a-" * 60 + ".parquet"  # its line is not broken
+    case = vm.Scenario([vm.Link(100.0, buffer=9)], [vm.Flow("vegas", 0.05), vm.Flow("reno", 0.05)])
+    Path("s.toml").write_text(case.replace({"run.duration": 20, "run.warmup": 5}).to_toml())
+    sweep = ["sweep", "s.toml", "--over", "link.buffer=5,9", "--model", "minicycle"]
+    for command, files in [
+        (["simulate", "s.toml", "--out", long, "--plot", "a.png"], [long, "a.png"]),
+        (["convert", long, "--out", "b.parquet"], ["b.parquet"]),
+        (["predict", "s.toml", "--model", "minicycle", "--plot", "c.png"], ["c.png"]),
+        (["compare", "s.toml", "--trace", long, "--model", "fluid", "--plot", "d.png"], ["d.png"]),
+        ([*sweep, "--out", "e.zarr", "--csv", "e.csv", "--plot", "e.png"], ["e.csv", "e.png"]),
+    ]:
+        assert run(command) == 0, command
+        said = [line for line in capsys.readouterr().out.splitlines() if "is written" in line]
+        assert said == [f"{file} is written." for file in files]
+        assert run([*command, "--json"]) == 0
+        assert "is written" not in "".join(capsys.readouterr())
+
+
 @pytest.mark.parametrize("twice", [["--rtt", "1s", "--rtt", "2s"], ["--rtt=1s", "--rtt=1s"]])
 def test_an_option_of_one_value_is_not_given_twice(
     capsys: pytest.CaptureFixture[str], twice: list[str]

@@ -87,5 +87,5 @@ def draw_map(
         + (f"; {gaps} points without an answer." if gaps else ".")
         for panel, (low, high, gaps) in zip(chosen.panels, ends, strict=True)
     ]
-    text = [f"{out}: {chosen.title}.", *lines, *chosen.reading.split("\n\n")]
+    text = [f"{out} is written: {chosen.title}.", *lines, *chosen.reading.split("\n\n")]
     console.paragraphs(text, first=True)

@@ -111,6 +111,7 @@ def paper(
         console.print_json({"checks": [row for row in rows if row["verdict"] in wanted]})
     else:
         summary.print_checks(rows, wanted)
+        console.written(html)
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
         said = "the printed values are wrong there. The command itself has not failed"

@@ -154,7 +154,7 @@ def measure(
     """
     from vegasmodel.fields import toml_file
     from vegasmodel.measurement import record_engine, run_engine, run_often, with_enough_runs
-    from vegasmodel.report.console import output_path
+    from vegasmodel.report.console import output_path, written
 
     inputs.check_picture(plot)
     most = _seconds(timeout)
@@ -166,6 +166,8 @@ def measure(
             record_engine(case, engine, most).write(out)
         measured = with_enough_runs(run_engine(case, engine, most))
     _show(case, [measured], json=json, plot=plot, flows=True)
+    if out is not None and not json:
+        written(out)
 
 
 @click.command()
@@ -229,6 +231,8 @@ def compare(
         result.print_table()
     if plot is not None:
         result.plot(plot)
+        if not json:
+            console.written(plot)
     if limit is not None:
         worst = result.best_error()
         if worst is None or worst > limit:
@@ -360,6 +364,7 @@ def _show(
         if each.broken:
             said += f". Does not hold: {', '.join(each.broken)}"
         console.paragraphs([f"{said}."])
+    console.written(plot)
 
 
 def _errors(uncertain: Sequence[str], models: Sequence[str]) -> dict[str, str]:

@@ -150,6 +150,7 @@ def sweep(
         console.print_json(told.to_json(fields))
     else:
         told.show(fields)
+        console.written(csv, plot if told.answered else None)
     if plot is not None and not told.answered:
         raise Shortfall(f"{plot} is not drawn: no point of the sweep has an answer")
 

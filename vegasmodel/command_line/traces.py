@@ -97,6 +97,8 @@ def simulate(
 
         plots.save(plots.windows(data), plot)
     _print(data, _not_held(data), json=json)
+    if not json:
+        console.written(out, plot)
 
 
 def _not_held(data: xr.Dataset) -> list[str]:
@@ -200,3 +202,4 @@ def convert(
         names = ", ".join(result.flows[:8]) + (" ..." if len(result.flows) > 8 else "")
         said = f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."
         console.paragraphs([said], first=True)
+        console.written(out)

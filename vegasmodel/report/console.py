@@ -163,6 +163,16 @@ def wrapped(line: str, indent: int = 2) -> None:
     out.print(plain(text))
 
 
+def written(*paths: Path | None) -> None:
+    """Print a line for each file that a command has written; ``None`` stands for no file.
+
+    The lines are not wrapped, so that a path can be copied.
+    """
+    lines = [f"{path} is written." for path in paths if path is not None]
+    if lines:
+        console().print(plain("\n".join(["", *lines])), soft_wrap=True)
+
+
 def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     """Check, before a long computation, that its result can be written to ``path``.
 
