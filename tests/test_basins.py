@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import vegasmodel as vm
@@ -57,10 +57,16 @@ def test_either_of_two_like_flows_is_the_later_one_half_of_the_time() -> None:
     assert first.interval[0] < 0.5 < first.interval[1] or abs(first.share - 0.5) > 0.098
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12))
-def test_outcomes_are_the_parts_that_hang_together(points: list[tuple[int, int]]) -> None:
-    """Compared with a flood fill over all pairs; neighbouring lattice points differ by 1."""
-    rates = np.array(points) + 100.0
+@settings(deadline=None)  # the first call loads SciPy
+@given(st.binary(min_size=1, max_size=12))
+def test_outcomes_are_the_parts_that_hang_together(places: bytes) -> None:
+    """Compared with a flood fill over all pairs; neighbouring lattice points differ by 1.
+
+    Each byte gives a point. Hypothesis draws bytes faster than a list of pairs of integers. Such a
+    list came too slowly if other processes used the processor.
+    """
+    points = np.array([divmod(byte, 16) for byte in places])
+    rates = points + 100.0
     near = 1.5 / rates.mean()
     label = grouped(rates, near)
     linked = np.abs(rates[:, None] - rates).max(axis=2) < 1.5
