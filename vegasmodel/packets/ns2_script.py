@@ -142,9 +142,9 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
 def _queue(scenario: Scenario, link: Link) -> dict[str, float | int | str]:
     """The variables of ns-2's queue object for a link, by name.
 
-    The scenario's ``buffer`` becomes ns-2's ``limit_``, because this limit is what the papers call
-    the buffer.  In a DropTail queue of ns-2, the packet in transmission counts towards the limit.
-    In a RED queue it does not.
+    The scenario's ``buffer`` becomes ns-2's ``limit_``, because this limit is probably what the
+    papers call the buffer (``docs/ns2.md`` says why).  In a DropTail queue of ns-2, the packet in
+    transmission counts towards the limit.  In a RED queue it does not.
     """
     (limit,) = queue_limits(link)
     if not isinstance(link.queue, Red):
