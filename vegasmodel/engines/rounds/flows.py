@@ -128,7 +128,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["block"] = sum(_BLOCK / scenario.packet_size / rate for rate in rates)
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
     record["overdue_factor"] = 1.0
-    # Vegas (ns-2, paper) takes over a given baseRTT at the end of a round trip (``laws.vegas``)
+    # with the variants ns2 and paper, Vegas takes over a given baseRTT only at the end of a round
+    # trip (``laws.vegas``)
     given = runs.whole_window and not measured
     record["base"] = record["known_base"] if given else NEVER
     record["rtt_last"] = record["rtt"]

@@ -321,12 +321,13 @@ def cut(f: Sender) -> bool:
 
 @rare
 def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
-    """Cut the window of Vegas (ns-2, paper) before it retransmits its first missing packet.
+    """Cut Vegas's window before the retransmission of its first missing packet.
 
-    This packet was sent at the time ``sent_at``. If the window has been cut since then, it is not
-    cut again. A cut multiplies the window by ``decrease``, usually 3/4. If the packet counts as
-    sent twice, ns-2 halves the window instead; the variant ``paper`` does not. The window does not
-    fall below 2 packets. After the cut one packet is added for each duplicate ACK that has arrived.
+    Vegas has the variant ``ns2`` or ``paper``. The missing packet was sent at the time ``sent_at``.
+    If the window has been cut since then, it is not cut again. A cut multiplies the window by
+    ``decrease``, usually 3/4. If the packet counts as sent twice, the variant ``ns2`` halves the
+    window instead. The window does not fall below 2 packets. After the cut one packet is added for
+    each duplicate ACK that has arrived.
 
     Returns True if the caller is to retransmit the packet. If the packet was sent before a timeout,
     the function does nothing and returns False.
@@ -357,10 +358,11 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
 
 @jit
 def deflate(f: Sender) -> None:
-    """At an ACK of new data, undo what duplicate ACKs have added to Vegas's window (ns-2, paper).
+    """At an ACK of new data, undo what duplicate ACKs have added to Vegas's window.
 
-    The window changes only if there were more than three duplicate ACKs. In this case ssthresh
-    becomes 2 packets. The count of duplicate ACKs returns to 0 in any case.
+    Vegas has the variant ``ns2`` or ``paper``. The window changes only if there were more than
+    three duplicate ACKs. In this case ssthresh becomes 2 packets. The count of duplicate ACKs
+    returns to 0 in any case.
     """
     if f.dupacks > 3.0 and f.cwnd > f.deflated:
         f.cwnd, f.ssthresh = f.deflated, 2.0

@@ -26,13 +26,14 @@ from vegasmodel.metrics import Floats
 
 @rare
 def check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> None:
-    """Process duplicate ACKs for Vegas (ns-2, paper): it sends a packet again, or its window grows.
+    """Process duplicate ACKs for Vegas with the variant ``ns2`` or ``paper``.
 
-    There are ``acks`` duplicate ACKs, and the last arrives at ``end``. Vegas retransmits the first
-    missing packet at the third duplicate ACK. At any other duplicate ACK it retransmits this packet
-    only if it is overdue, that is, older than Vegas's fine timeout. If the packet is not overdue,
-    each duplicate ACK after the third enlarges the window by one packet. A packet that was sent
-    before a timeout is not retransmitted here (``cut_overdue``).
+    Vegas sends a packet again, or its window grows. There are ``acks`` duplicate ACKs, and the last
+    arrives at ``end``. Vegas retransmits the first missing packet at the third duplicate ACK. At
+    any other duplicate ACK it retransmits this packet only if it is overdue, that is, older than
+    Vegas's fine timeout. If the packet is not overdue, each duplicate ACK after the third enlarges
+    the window by one packet. A packet that was sent before a timeout is not retransmitted here
+    (``cut_overdue``).
     """
     sent_at = holes[f.first_hole, 2] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
@@ -63,7 +64,7 @@ def leave_stale(f: Sender, before: float) -> None:
 
 @rare
 def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
-    """For Vegas (ns-2, paper), process an ACK of a packet that was missing.
+    """For Vegas with the variant ``ns2`` or ``paper``, process an ACK of a packet that was missing.
 
     The sender takes an RTT sample from the last packet that the ACK acknowledges. There are two
     exceptions: this packet's number is below ``again``, so that it may have been sent twice, or the

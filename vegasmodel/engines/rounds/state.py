@@ -132,7 +132,7 @@ class Sender(Mechanisms):
     rtt_last: float  # the last RTT, seconds
     rechecks: float  # number of further new ACKs at which it looks for an overdue packet
     deflated: float  # window without the packets that duplicate ACKs have added
-    changed: float  # when Vegas (ns-2, paper) last cut its window
+    changed: float  # when Vegas last cut its window (with the variants ns2 and paper)
     untimed: float  # packets below this number give no RTT: they were sent at the clock's time 0
     resent: float  # packets below this number may have been sent twice and give no RTT
     places: float  # entries of the array in which ns-2's Vegas stores packets; inf: one per packet
