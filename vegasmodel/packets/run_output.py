@@ -160,7 +160,7 @@ def _drops(path: Path, origin: float) -> Drops:
 
 
 def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, ...]:
-    """Compute the round-trip times of each flow from a file of the packets at the senders.
+    """Compute the round-trip times of each flow from a file of packets recorded at the senders.
 
     Each line of the file stands for a packet and has the form ``+ time flow 0 type ... seq id``.  A
     line begins with ``+`` for a data packet that the sender sends, and with ``r`` for an ACK that

@@ -130,8 +130,9 @@ class Connections:
         """Process a SYN with the sequence number ``seq``.
 
         The SYN may repeat an earlier one, answer the first SYN of a handshake, or begin a new
-        connection.  ``key`` is its pair (sender, receiver).  ``second`` is true for a SYN-ACK.
-        ``mss`` is the value of the MSS option in bytes, or 0 if the SYN has no such option.
+        connection.  ``key`` is the SYN's pair (sender, receiver).  ``second`` is true for a
+        SYN-ACK.  ``mss`` is the value of the MSS option in bytes, or 0 if the SYN has no such
+        option.
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)
@@ -146,7 +147,8 @@ class Connections:
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
         """Begin a new connection, and end an earlier one with the same addresses and ports.
 
-        ``key`` is the pair (sender, receiver) of its first SYN, and ``ends`` the set of both.
+        ``key`` is the pair (sender, receiver) of the new connection's first SYN.  ``ends`` is the
+        set of these two ends.
         """
         self._end(key, ends)
         if len(self.handshakes) >= MAX_HANDSHAKES:
@@ -157,8 +159,8 @@ class Connections:
     def _end(self, key: Key, ends: frozenset[object]) -> None:
         """End the connection between two addresses and ports, if there is one.
 
-        ``key`` is the pair (sender, receiver) of one of its directions, and ``ends`` the set of
-        both.
+        ``key`` is the pair (sender, receiver) of one direction of the connection.  ``ends`` is the
+        set of these two ends.
         """
         self.handshakes.pop(ends, None)
         for each in (key, reverse(key)):
@@ -184,8 +186,9 @@ class Connections:
     ) -> Flow | None:
         """Process a segment with ``size > 0`` bytes of data; return its flow.
 
-        The result is ``None`` if the segment is a keep-alive or belongs to another connection.  A
-        packet that the capture has twice is counted once.
+        The result is ``None`` if the segment is a keep-alive, or if it belongs to a different
+        connection with the same addresses and ports.  A packet that the capture has twice is
+        counted once.
 
         - ``key``: the segment's pair (sender, receiver).
         - ``seq``: the sequence number.
@@ -238,12 +241,12 @@ class Connections:
         return flow
 
     def _over(self, flow: Flow, seq: int, size: int) -> bool:
-        """Whether a segment after the acknowledged FIN of ``flow`` is of a new connection.
+        """Whether a segment after the acknowledged FIN of ``flow`` belongs to a new connection.
 
-        A segment still belongs to the old connection in two cases: its bytes were captured before,
-        or it is a keep-alive, with one byte in the place of the FIN.  (A sender may send
-        keep-alives after its FIN, as long as the other end has sent none.)  In all other cases the
-        segment is of a new connection, and the function ends the old one.
+        The segment belongs to the old connection in two cases: it repeats bytes of that connection,
+        or it is a keep-alive with one byte in the place of the FIN.  (A sender may send keep-alives
+        after its FIN, as long as the other end has sent no FIN.)  In all other cases the segment
+        belongs to a new connection, and the function ends the old one.
         """
         offset = signed(seq - flow.high)
         if flow.begin - flow.high <= offset <= -size or (offset, size) == (0, 1):
@@ -297,8 +300,8 @@ class Connections:
     def _remember(self, flow: Flow) -> None:
         """Make room for a segment in ``flow.recent``, the flow's latest segments.
 
-        A segment that is captured twice is found there.  If this flow, or all flows together, have
-        too many recent segments, the oldest one of this flow is dropped.
+        The list serves to find segments that the capture has twice.  If this flow, or all flows
+        together, have too many recent segments, the oldest one of this flow is dropped.
         """
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
@@ -310,14 +313,14 @@ class Connections:
         """Measure the round trip from the place of the capture to the sender and back.
 
         This round trip begins when an ACK passes the capture on its way to the sender.  It ends
-        when the first data segment passes that echoes this ACK's timestamp, ``echo``.  Only
-        segments with ``new`` data are used: a retransmission may be sent long after the ACK whose
-        timestamp it echoes, when the sender's timer expires.
+        when the first data segment passes that echoes this ACK's timestamp, ``echo``.  A
+        retransmission is not used: the sender's timer may send it long after the ACK whose
+        timestamp it echoes.  ``new`` is true if the segment begins after all bytes captured so far.
 
-        A retransmission looks new, too, if neither the lost packet nor a later one reached the
-        capture. So the time is not used if no segment came between the ACK and this one, and the
-        time is as long as a retransmission timer waits. ``silent`` is the time since the flow's
-        last segment, s.
+        ``new`` is true even for a retransmission if the capture has neither the lost packet nor a
+        later one.  So the measured time is also discarded if it is as long as a retransmission
+        timer waits, and no segment of the flow was captured between the ACK and this segment.
+        ``silent`` is the time since the flow's last segment, s.
         """
         stamps = flow.stamps
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
@@ -335,8 +338,8 @@ class Connections:
     def fin(self, key: Key, seq: int) -> None:
         """Store the sequence number of a flow's FIN.
 
-        A FIN raises the ACK number by 1, like a byte of data.  ``ack`` needs the number so as not
-        to count the FIN as data.
+        A FIN raises the ACK number by 1, like a byte of data.  The method ``ack`` needs the FIN's
+        sequence number, so that it does not count the FIN as data.
         """
         flow = self.flows.get(key)
         if flow is not None:
@@ -403,10 +406,10 @@ class Connections:
     def _third(self, key: Key) -> None:
         """If a packet with an ACK is the third of a handshake, store the handshake's two RTTs.
 
-        These are the round-trip times from the place of the capture to either end and back.  They
-        are not stored if a SYN was sent more than once, because it is then unknown which of the two
-        was answered.  ``key`` is the pair (sender, receiver) of the data that the packet
-        acknowledges; the packet itself may hold data, too.
+        One is the round-trip time from the place of the capture to the client and back, the other
+        that to the server and back.  They are not stored if a SYN was sent more than once, because
+        it is then unknown which SYN was answered.  ``key`` is the pair (sender, receiver) of the
+        data that the packet acknowledges; the packet itself may hold data, too.
         """
         shake = self.handshakes.get(frozenset(key)) if self.handshakes else None
         if shake is None or shake.over or len(shake.syns) < 2:
@@ -434,10 +437,10 @@ class Connections:
         """Decide whether the time from a segment to its ACK is taken as the whole RTT of the flow.
 
         If the capture was made at the sender, this time is the whole RTT.  Otherwise the RTT also
-        contains the round trip from the place of the capture to the sender and back.  As soon as
-        this round trip has been measured, its latest value is added.  Until then, the time from a
-        segment to its ACK stands for the RTT.  If the decision changes, the RTTs measured so far
-        are discarded.
+        contains the round trip from the place of the capture to the sender and back.  Once this
+        round trip has been measured, its latest value is added to the time from a segment to its
+        ACK.  Until then, the time from a segment to its ACK alone is taken as the RTT.  If the
+        decision changes, the RTTs measured so far are discarded.
         """
         alone = flow.captured_at_sender or math.isinf(flow.least_up)
         if alone is not flow.alone:

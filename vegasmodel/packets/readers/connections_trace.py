@@ -99,7 +99,7 @@ def make(
 
 
 def _counted(flows: list[Flow]) -> str:
-    """A text on what counts as delivered: the growth of the ACK number, or arriving data."""
+    """A text that says what counts as delivered: the growth of the ACK number, or arriving data."""
     kinds = {flow.captured_at_receiver for flow in flows}
     if kinds == {True}:
         return ARRIVING
@@ -125,8 +125,9 @@ def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:
 def _doubts(seen: Connections, flows: list[Flow], names: Mapping[int, str]) -> dict[str, str]:
     """The assumptions about the capture that are in doubt, each with a text that says why.
 
-    ``seen`` has followed the capture's ``flows``. ``names`` maps the index of a flow to its name.
-    Most texts begin with the names of the flows concerned.
+    ``seen`` holds what is known of all connections in the capture, and ``flows`` are those of
+    their directions that the trace has. ``names`` maps the index of a flow to its name. Most texts
+    begin with the names of the flows to which the doubt applies.
     """
 
     def of(test: Callable[[Flow], bool]) -> str:

@@ -102,7 +102,7 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
     make a trace of them.
 
     ``sure`` is false if the file may have another format than CSV.  Missing columns are then an
-    error only if at least two of the required columns are present, or one for throughputs.
+    error only if at least two of the required columns are present, or a column for throughputs.
     """
     number, first = header(source.head)
     place = f"line {number}"
@@ -217,12 +217,12 @@ def _unknown_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict[str, str]:
-    """Warn if bytes_acked seems to count each interval by itself, not from the flow's start.
+    """Warn if bytes_acked seems to count the bytes of one interval, not those of the whole flow.
 
-    This is likely if bytes_acked of a flow is the same number in its first and its last sample, and
-    at least one segment. ``began`` has each flow's first time, s, and first bytes_acked. The result
-    maps the name ``usual-units`` to the text of the warning, which names the first such flow. It is
-    empty if there is no such flow.
+    This is likely if bytes_acked of a flow is the same number in the flow's first and last samples,
+    and this number is at least the size of one segment. ``began`` has each flow's first time, s,
+    and first bytes_acked. The result maps the name of the assumption ``usual-units`` to the text of
+    the warning, which names the first such flow. The result is empty if there is no such flow.
     """
     for name, (time, acked) in began.items():
         still = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]

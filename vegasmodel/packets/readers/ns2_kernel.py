@@ -318,10 +318,11 @@ def _queue(s, link, begin, width, e, kind, t, uid):
 
 @jit
 def _at_link(s, e, kind, t, uid):
-    """Whether an event can be counted at link number e: ``DONE``, or the reason why not.
+    """Return ``DONE`` if an event can be counted at link number e, or else the reason why not.
 
-    The link is new if e is negative. The status is ``REPEATED`` if the trace says a second time
-    that the same packet joins the queue at the same moment.
+    A negative e means that the trace has shown no event at this link before. The result is
+    ``REPEATED`` if the trace says a second time that the same packet joins the queue at the same
+    moment.
     """
     if e < 0:
         return LINKS_FULL if s.counts[N_LINKS] == s.link.shape[0] else DONE
@@ -421,7 +422,7 @@ def _variable(s, flow, begin, width, buf, w):
 
     For ``cwnd_`` and ``rtt_``, the values are added up for a mean. For the counters ``ack_``,
     ``nrexmitpack_`` and ``ndatapack_``, the increases are added up. Once the trace has shown an
-    event of the flow's packets, only ``cwnd_`` is used, because the events tell the rest.
+    event of the flow's packets, only ``cwnd_`` is used: the events give all the other values.
     """
     time, good = decimal(buf, w[0], w[1])
     src, good1 = integer(buf, w[2], w[3])

@@ -102,10 +102,10 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Make room for the line at which ``scan``, which reads an ns-2 trace, has stopped.
+    """Make room for the line at which the function ``scan`` has stopped reading an ns-2 trace.
 
-    ``kernel`` is the module of ``scan``, ``tables`` what ``scan`` remembers, and ``bins`` its sums.
-    ``rest`` is the part of the trace from this line on.
+    ``kernel`` is the module of ``scan``. ``tables`` has what ``scan`` remembers, and ``bins`` the
+    counts that it has added up. ``rest`` is the part of the trace from this line on.
 
     ``status`` says why ``scan`` stopped.  If the line's time is after the last interval, the
     intervals are made longer.  If the table of flows or of links is full, it is enlarged.  Returns

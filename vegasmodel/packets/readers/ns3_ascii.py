@@ -126,9 +126,9 @@ def _packet(text: str, begin: int) -> _Packet | None:
 
 
 class _Queues:
-    """Counts the packets that wait in the transmit queue of each network device, and that leave it.
+    """Counts two kinds of packets per network device: those in its queue, and those that leave it.
 
-    At the event ``+`` a packet joins the queue, at ``-`` a packet leaves it.
+    At the event ``+`` a packet joins the device's transmit queue, at ``-`` a packet leaves it.
     """
 
     def __init__(self, source: Source, bins: Bins) -> None:

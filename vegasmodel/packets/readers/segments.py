@@ -137,7 +137,7 @@ class Flow:
 
         It counts as certain if the receiver is much nearer than the sender: the smallest round-trip
         time from the place of the capture to the receiver is less than a tenth of that to the
-        sender.  Both must be known.
+        sender.  Both round-trip times must be known.
         """
         nearer = self.least_down < NEAR * self.least_up < np.inf
         return nearer and not self.captured_at_sender
@@ -188,13 +188,15 @@ class Flow:
         return packets
 
     def waited(self, packets: int, between: float) -> bool:
-        """Whether the receiver may have delayed an ACK of ``packets`` packets to wait for another.
+        """Whether the receiver may have delayed an ACK while it waited for another packet.
 
-        Such an ACK gives no RTT. A receiver may have delayed an ACK of one packet in two cases:
+        An ACK that may have been delayed gives no RTT. ``packets`` is the number of packets that
+        it acknowledges. The result can be true only for an ACK of one packet, in two cases:
 
         - Most packets so far were acknowledged by ACKs of several packets.
-        - The sender sent its next packet more than ``ACK_DELAY`` seconds after the one acknowledged
-          (``between``), and the ACK before this one was of several packets or was delayed itself.
+        - The time from the acknowledged packet to the sender's next packet, ``between``, is more
+          than ``ACK_DELAY`` seconds, and the ACK before this one acknowledged several packets or
+          may have been delayed itself.
         """
         mostly = 2 * self.per_ack.get(1, 0) < self.counted
         self.delays = packets > 1 or mostly or (self.delays and between > ACK_DELAY)
@@ -204,8 +206,8 @@ class Flow:
     def packets_per_ack(self) -> float:
         """How many packets an ACK acknowledges: the median over the flow's packets.
 
-        ACKs that come after a packet was missing are left out (``advance``). The result is NaN for
-        too few packets (``median_per_ack``).
+        ACKs of new data that follow a duplicate ACK are left out (``advance`` says why). The result
+        is NaN if the flow has too few packets (``median_per_ack`` states how many it needs).
         """
         known = {packets: size / self.payload for packets, size in self.per_ack.items()}
         return median_per_ack(sorted(known.items()))
@@ -228,7 +230,8 @@ class Flow:
     def strange(self, start: int, end: int) -> bool:
         """Whether a segment with the bytes ``[start, end)`` is not part of the flow's data.
 
-        Such a segment is a keep-alive, or it belongs to another connection between the same ports.
+        Such a segment is a keep-alive, or it belongs to another connection between the same
+        addresses and ports.
         """
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
         last = self.high + self.closed  # a FIN counts as a byte
@@ -334,7 +337,7 @@ class Flow:
 
 
 def median_per_ack(counts: Iterable[tuple[int, float]]) -> float:
-    """How many packets an ACK acknowledges: the median over the packets.
+    """How many packets an ACK acknowledges: the median, in which each packet counts once.
 
     ``counts`` are pairs (n, number of packets that were acknowledged by ACKs of n packets), by
     increasing n. At the start of a flow, a receiver acknowledges up to ``QUICK`` packets one by

@@ -58,9 +58,9 @@ class Snapshots:
     def begin(self) -> None:
         """Add a snapshot at time 0 that has no samples yet.
 
-        A snapshot has samples of several flows at one time, and samples at time 0 may be added to
-        this one. A flow that has none of these, but appears later, was not open at time 0. The
-        first values of its counters then count as growth from 0.
+        Samples of flows at time 0 may be added to this snapshot later. A flow that has no sample at
+        time 0, but has samples at later times, was not open at time 0. The first values of its
+        counters are then their growth from 0.
         """
         self.rows[0.0] = (0.0, {})
 
@@ -125,8 +125,9 @@ class Snapshots:
     def _joined(self) -> list[tuple[float, dict[str, Sample]]]:
         """The snapshots in order of time: for each its time, s, and the samples by flow name.
 
-        Samples of different flows are in one snapshot if they were taken at nearly the same time:
-        closer than a quarter (``NEAR``) of the usual time between two samples of one flow.
+        Samples of different flows are in one snapshot if they were taken at nearly the same time.
+        Their times must differ by less than a quarter (``NEAR``) of the usual time between two
+        samples of one flow.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         own: dict[str, list[float]] = {}
@@ -236,7 +237,7 @@ def _variables(
 
 
 def _held(grid: Floats) -> Floats:
-    """Replace unknown values (NaN) of a cumulative counter, [time, flow].
+    """Replace unknown values (NaN) of a cumulative counter, an array [time, flow].
 
     Each NaN becomes the flow's latest known value before it, or 0 if there is none.
     """

@@ -19,7 +19,7 @@ class Source:
     """An open trace file.
 
     - ``head``: its first bytes, by which the readers recognise its format.
-    - ``start``: the byte at which the content begins: 0, or 3 if the file has the mark ``BOM``.
+    - ``start``: the byte at which the content begins: 0, or 3 if the file has a byte order mark.
     - ``file``: the binary stream.
     - ``lines()``: the content as text lines.
     - ``cut_short``: true if the file ends in the middle of a packet or a row.

@@ -137,8 +137,8 @@ def _payload(divisor: int) -> float:
 
     ``divisor`` is the greatest common divisor of these steps. The result is the largest factor of
     ``divisor`` from ``LEAST_DATA`` to ``MOST_DATA`` bytes. If there is no such factor, the result
-    is ``USUAL_DATA``, the most common size. The same holds if ``divisor`` is 2**20 or more: the
-    factors of so large a number are not searched.
+    is ``USUAL_DATA``, the most common size. It is ``USUAL_DATA`` also if ``divisor`` is 2**20 or
+    more, because a search for the factors of such a number would take too long.
     """
     for parts in range(1, 1 + divisor // LEAST_DATA if divisor < 1 << 20 else 1):
         if divisor % parts == 0 and divisor // parts <= MOST_DATA:
