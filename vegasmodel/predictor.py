@@ -56,9 +56,10 @@ CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 def choose(models: Sequence[str]) -> tuple[str, ...]:
     """The names of the models to evaluate.
 
-    - If ``models`` has names of models, they are these models.
-    - If ``models`` has the word ``all``, they are all models.
-    - If ``models`` is empty, they are all models except the simulators ``fluid`` and ``rounds``.
+    - If ``models`` lists names of models, the result has these names, each once.
+    - If ``models`` contains the word ``all``, the result has all models.
+    - If ``models`` is empty, the result has all models except the simulators ``fluid`` and
+      ``rounds``.
 
     Raises ``FieldError`` for any other value.
     """
@@ -116,9 +117,9 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
     simulate almost every scenario.
 
     If the model cannot be evaluated for the scenario, no error is raised: the prediction then has
-    ``applicable=False``, and ``reason`` says why.  One possible reason is that a function of a
-    user's law fails.  Raises ``FieldError`` for an unknown model, and ``ExtraMissing`` if the model
-    needs an optional package that is not installed.
+    ``applicable=False``, and ``reason`` says why.  One possible reason is an error in a congestion
+    control law that the user has written.  Raises ``FieldError`` for an unknown model, and
+    ``ExtraMissing`` if the model needs an optional package that is not installed.
     """
     expect(scenario)
     check_model(model)
@@ -140,8 +141,8 @@ def predict(scenario: Scenario, model: str = "rounds") -> Prediction:
 def _of_all_links(found: Prediction, scenario: Scenario) -> Prediction:
     """The prediction ``found``, with values for all links of ``scenario``.
 
-    If flows cross only one link, the model may have been given a scenario without the other links
-    (``with_crossed_link``). These links are idle, so their queue and utilization are 0.
+    A model of one link is given a scenario without the links that no flow crosses
+    (``with_crossed_link``). In the result, the queue and the utilization of those links are 0.
     """
     if found.scenario is scenario:
         return found

@@ -69,8 +69,8 @@ def same_vegas(scenario: Scenario, measured: Prediction) -> tuple[Assumption, ..
     """The assumption ``same-vegas``: that the measured Vegas is the one that the models follow.
 
     TCP implementations differ in how Vegas counts its backlog and when it decides. If the
-    measurement does not tell whose Vegas ran, it is not known whether the assumption holds. Returns
-    no assumption if the scenario has no Vegas flows.
+    measurement does not say which implementation ran, it is not known whether the assumption holds.
+    Returns no assumption if the scenario has no Vegas flows.
     """
     ran = measured.model if measured.model in ENGINES else str(measured.extra.get("engine"))
     return vegas_of(scenario, ran)

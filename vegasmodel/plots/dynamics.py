@@ -35,8 +35,9 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
     """Draw the windows of flows over time and, below them, the queues of links.
 
     ``data`` is the result of ``simulate``. At most ``most`` flows are drawn: if there are more, the
-    first, the last and evenly spaced ones between them. The same holds for links. If the simulator
-    is ``rounds``, short peaks of a window are fast recoveries: each duplicate ACK adds a packet.
+    first, the last and evenly spaced ones between them. Links are chosen in the same way. If the
+    simulator is ``rounds``, short peaks of a window are fast recoveries, in which each duplicate
+    ACK adds a packet to the window.
 
     A second column enlarges the last ``cycles`` cycles, each from one loss to the next, with a line
     at each loss. It is drawn only if ``cycles`` is above 0, there are more than ``2 * cycles``

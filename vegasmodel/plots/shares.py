@@ -221,7 +221,7 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
 
 
 def class_shares(models: Answers, measured: Answers = ()) -> Figure:
-    """Plot the throughputs of the rate class and the delay class of Rate-Delay services.
+    """Plot the throughputs of the two classes of Rate-Delay services: rate class and delay class.
 
     The x axis is the number of rate-class flows per delay-class flow.
 

@@ -132,9 +132,9 @@ def _expect_axes(axes: Sequence[Axes]) -> None:
 def plain(text: object) -> str:
     """Escape a text so that matplotlib draws it literally.
 
-    Dollar signs are escaped, because matplotlib takes them for marks of a formula.  A first
-    underscore is written as a formula, because matplotlib leaves lines whose names begin with an
-    underscore out of the legend.
+    Dollar signs are escaped, because matplotlib takes them for marks of a formula.  An underscore
+    at the beginning is written as a formula.  Otherwise matplotlib would leave the line out of the
+    legend: it omits lines whose names begin with an underscore.
     """
     escaped = str(text).replace("$", r"\$")
     return rf"$\_${escaped[1:]}" if escaped.startswith("_") else escaped

@@ -466,8 +466,9 @@ def law_facts(name: str) -> dict[str, Any]:
 
     ``says`` is the docstring of the law's function ``drift``, and ``where`` is that function's
     place in a file; both are ``None`` if unknown.  The other keys are fields of ``laws.Law``.
-    ``decrease``, the factor on the window at a loss, is the default of the variant ``paper``.  It
-    is ``None`` if the law's function ``cut`` gives the window after a loss instead.
+    ``decrease`` is the factor by which a loss multiplies the window, as the variant ``paper`` has
+    it by default.  It is ``None`` if the law's function ``cut`` gives the window after a loss
+    instead.
     """
     law = laws.find(name)
     code = inspect.unwrap(law.drift).__code__ if inspect.isfunction(law.drift) else None

@@ -54,9 +54,10 @@ def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -
 def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
     """Whether some flow is active for only a part of the time from warm-up to end.
 
-    A flow may start late or stop early, or it may end because its size is finite.  In the last case
-    the results ``shown`` tell it: the mean rate over the whole time (``delivered_bps``) is then
-    lower than the throughput, which is a mean over the active time.
+    A flow may start late or stop early, or it may end because its size is finite.  Whether a flow
+    of finite size has ended is seen in the results ``shown``: the flow's mean rate over the whole
+    time (``delivered_bps``) is then lower than its throughput, which is a mean over the active
+    time.
     """
     if active_part(scenario).min() < 1.0:
         return True
@@ -72,9 +73,9 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     """The note below a table that explains ``±``.
 
     The note says over how many runs the standard error is taken, and how wide the 95 % interval is.
-    If there are few runs, it warns that they may agree by chance. It then says how likely it is
-    that an outcome that one run in ten has does not occur in them. If the number of runs is
-    unknown, the note is ``PLUS_MINUS``.
+    If there are few runs, it warns that they may agree by chance. It then gives an example: some
+    outcome occurs in one run of ten on average, and the note states the probability that none of
+    these few runs has this outcome. If the number of runs is unknown, the note is ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin
@@ -148,7 +149,7 @@ def _above_the_rtt(result: Prediction) -> float:
 
 
 def without_effect(scenario: Scenario) -> list[str]:
-    """Sentences that name the keys of the scenario that have no effect, or only a part of it.
+    """Sentences that name the keys of the scenario with no effect, or only a part of their effect.
 
     They stand under tables, and in the list ``notes`` of JSON documents.
     """
@@ -162,7 +163,8 @@ def without_effect(scenario: Scenario) -> list[str]:
 def _unused_by(group: Flow) -> list[str]:
     """Sentences about keys that the group's law does not use: ``decrease``, and keys for Vegas.
 
-    A law of the user may use the keys for Vegas, so nothing is said of them for such a law.
+    A law that the user has written may use the keys for Vegas. So there is no sentence about these
+    keys for such a law.
     """
     law = group.law
     if laws.find(law).cut is not None and "decrease" not in group._filled:
@@ -214,8 +216,9 @@ def notes(results: Sequence[Prediction]) -> list[str]:
     There is one for each assumption that the scenario does not meet, and one for each model without
     a prediction.  A sentence that is true of several models is printed once, with their names.
 
-    If it is not known whether an assumption holds, there is a sentence on each such assumption of a
-    measurement, and on those in ``IN_FULL``.  One more sentence names all other such assumptions.
+    It may not be known whether an assumption holds.  Such an assumption has a sentence of its own
+    if a measurement makes it, or if the table ``IN_FULL`` has it for the model.  One more sentence
+    names all other assumptions of this kind.
     """
     from vegasmodel.report.explanations import EXPLANATIONS
 

@@ -132,10 +132,10 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int)
     """A table of throughputs and fairness with a row for each model that has a prediction.
 
     A group is an entry ``[[flow]]`` of the scenario, which describes one or more flows of one kind.
-    The columns are the groups' throughputs, the ratios of each two of them, Jain's index and the
+    The columns are the groups' throughputs, the ratio of each two of these, Jain's index and the
     load.  A group's throughput is the mean over its flows.  The load is the utilization of the
-    link; it is left out if there are several links (``links_table``).  If not all ratios fit
-    ``width`` characters, the last ones are left out.  The JSON document has them all.
+    link.  If there are several links, ``links_table`` shows their loads instead.  If not all ratios
+    fit ``width`` characters, the last ones are left out.  The JSON document has them all.
     """
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
@@ -374,7 +374,7 @@ def print_estimates(filled: Sequence[Filled]) -> None:
 
 
 def in_place_of_defaults(filled: Sequence[Filled]) -> list[str]:
-    """A sentence that names the estimates which are not the defaults of their keys.
+    """A sentence that names the estimates that differ from the defaults of their keys.
 
     It also says how to keep the defaults.  The list is empty if there are no such estimates.
     """

@@ -52,8 +52,8 @@ class Prediction(Result, Shown):
       end of the warm-up to the end of the run.
     - ``queue_mean``: [n_links] mean number of packets that wait.
     - ``utilization_links``: [n_links] the utilization of each link, if the model or the measurement
-      gives it.  Read ``utilization`` instead: if need be, it is computed from the throughputs.
-      The entry ``utilization[0]`` is for the first link.
+      gives it.  Users should read ``utilization`` instead, which is computed from the throughputs
+      if ``utilization_links`` is missing.  The entry ``utilization[0]`` is for the first link.
     - ``assumptions``: each with ``name``, ``holds`` and ``detail``; ``broken`` has those that fail.
     - ``seconds``: computing time, s.
     - ``extra``: more figures, which depend on the model.

@@ -29,8 +29,8 @@ from vegasmodel.support.json_numbers import finite
 class Result:
     """The fields of a ``Prediction``, which explains them, and what follows from them.
 
-    ``results.texts`` and ``results.writers`` read a ``Result``. A ``Prediction`` is a ``Result``
-    that can show and write itself with them.
+    The subclass ``Prediction`` adds the methods that show and write a result. They call functions
+    of the modules ``results.texts`` and ``results.writers``, which take a ``Result``.
     """
 
     model: str
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def runs(self) -> int:
-        """The number of runs over which the throughputs are means; 1 for a closed form."""
+        """The number of runs over which the throughputs are means; 1 for a model in closed form."""
         rates = self.extra.get("throughput_runs")  # a stored measurement lacks them
         if rates is not None:
             return len(rates)
@@ -177,7 +177,7 @@ class Result:
 
     @cached_property
     def shares(self) -> dict[str, float | None]:
-        """Each group's share of all bits delivered after the warm-up; ``None`` if no bit was.
+        """Each group's share of all bits delivered after the warm-up; ``None`` if there are none.
 
         A group is one ``Flow`` of the scenario, which may stand for several equal flows. A
         throughput is a mean over the time in which the flow is active, but a share counts the bits

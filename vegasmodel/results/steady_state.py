@@ -141,7 +141,7 @@ class LimitCycle:
 
     @classmethod
     def failed(cls, n: int, status: str) -> LimitCycle:
-        """The result for ``n`` flows if no steady state was found; the text ``status`` says why.
+        """The result for ``n`` flows if the search has failed; the text ``status`` says why.
 
         Its numbers are NaN, except ``overflows``, which is 0.  It has no multipliers.
         """
