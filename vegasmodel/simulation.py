@@ -331,14 +331,16 @@ def limit_cycle(
       the variant ``paper`` and a law of this package other than CUBIC, and the link is drop-tail
       without random loss.  They are also used if ``losers`` or ``packets`` is given.
       ``engines.fluid.continuous.run`` explains these two arguments.  With either of them Vegas's
-      slow start has no trains of packets, and Vegas decides at once, as in the papers' equations.
+      slow start sends no trains of packets, and Vegas adjusts its window without delay, as in the
+      papers' equations.
     - In all other cases ``fluid`` changes each window as the flow's law and TCP implementation
       prescribe, for example once per round trip.
 
     A small deviation from a fixed point or a periodic motion grows or shrinks by certain factors
     per period, the Floquet multipliers. Only the continuous equations give them. The result of
-    ``rounds`` has the multipliers of the continuous equations if these equations can describe the
-    scenario. But both results must be fixed points, or both periodic motions.
+    ``rounds`` has the multipliers of the continuous equations under two conditions: these equations
+    can describe the scenario, and the results of ``rounds`` and of the equations are both fixed
+    points or both periodic motions.
 
     In ``rounds``, and in ``fluid`` for the variants ``ns2`` and ``linux``, random waits of the
     senders keep a motion with losses from repeating.  To find periodic motions there, give every

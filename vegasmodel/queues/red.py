@@ -18,12 +18,13 @@ from vegasmodel.queues.discipline import Discipline
 class Red(Discipline):
     """Random early detection (RED).
 
-    An arriving packet is dropped at random, or with ``ecn`` marked. The probability of this grows
-    with the mean queue. It rises from 0 at ``min_threshold`` to ``max_probability`` at
-    ``max_threshold``. Both thresholds are in packets, or are texts with any unit of a buffer, such
-    as ``"5 ms"``. Beyond ``max_threshold`` the probability is 1; with ``gentle`` it rises to 1 at
-    twice ``max_threshold``. ``weight`` is the weight of the newest queue length in the mean. ns-2
-    drops instead of marking if the probability is above ``Stack.marks_up_to``.
+    An arriving packet is dropped at random; with ``ecn`` it is marked instead. The probability of
+    a drop or a mark depends on the mean queue. It rises from 0 at ``min_threshold`` to
+    ``max_probability`` at ``max_threshold``. Both thresholds are in packets, or are texts with any
+    unit of a buffer, such as ``"5 ms"``. Beyond ``max_threshold`` the probability is 1; with
+    ``gentle`` it rises to 1 at twice ``max_threshold``. ``weight`` is the weight of the newest
+    queue length in the mean. Even with ``ecn``, ns-2 drops the packet if the probability is above
+    ``Stack.marks_up_to``.
     """
 
     min_threshold: OrText[float] = field(BufferRule("buffer"))

@@ -141,8 +141,8 @@ def links_where_acks_wait(
 
     Each comes with the direction of the data that these ACKs acknowledge.  ACKs wait if they may
     reach the link faster than it can send them (``_slow_for_acks``), or if large ACKs of different
-    flows meet there (``_large_acks_meet``).  Of the latter waits, those up to ``neglected`` on
-    average, in transmission times of a data packet, do not count.
+    flows meet there (``_large_acks_meet``).  A wait of the second kind counts only if its mean is
+    above ``neglected``, in transmission times of a data packet.
     """
     ways = ("forward", "reverse")
     pairs = [(link, way) for link in scenario.links for way in ways]
@@ -237,7 +237,7 @@ def work(scenario: Scenario, group: Flow) -> float:
 def forward_load(
     scenario: Scenario, delivered: Floats, seconds: float, *, headers: bool = True
 ) -> Floats:
-    """The utilization of each link, [n_links]: the part of it that the forward flows' data take.
+    """The utilization of each link, [n_links]: the part of its capacity that forward flows use.
 
     ``delivered`` has the number of packets that each flow delivered in ``seconds``. Retransmitted
     packets do not count, and neither do ACKs. With ``headers``, the headers that the flows' TCP

@@ -153,7 +153,7 @@ class Stack(Mechanisms):
         return np.maximum(np.subtract(alpha, self.below_alpha), 0.0), np.add(beta, self.above_beta)
 
     def for_cubic(self) -> Stack:
-        """The same TCP implementation for a CUBIC flow: with the values of ``cubic_agent``."""
+        """The same TCP implementation with the mechanisms of its CUBIC (``cubic_agent``)."""
         own: dict[str, Any] = dict(self.cubic_agent)
         return replace(self, **own)
 
@@ -161,8 +161,9 @@ class Stack(Mechanisms):
     def timer_slack(self) -> float:
         """By how much the retransmission timeout exceeds a steady RTT, seconds.
 
-        Linux (``timestamps``) adds its least deviation to the RTT (``tcp_rtt_estimator``). BSD's
-        timer, which ns-2 has too, adds ``TICKS`` ticks.
+        Linux adds its smallest allowed RTT deviation to the RTT (``tcp_rtt_estimator``); the field
+        ``timestamps`` is True only for Linux. BSD's timer, which ns-2 has too, adds ``TICKS``
+        ticks.
         """
         return MIN_RTO if self.timestamps else TICKS * self.tick
 
