@@ -196,8 +196,8 @@ def basins(
       ``over_estimate = 0`` always keeps its own.
     - The simulator gets a random seed and makes one run.  The field ``start_jitter`` has no effect.
 
-    A start has no result if it puts a flow's start after its stop or after the end of the run.  The
-    shares hold only for starts that are drawn in this way.
+    A random start has no result if it moves a flow's start time past the flow's ``stop``, or past
+    the end of the run.  The shares hold only for starts that are drawn in this way.
 
     Starts with nearly the same throughputs have the same outcome.  More exactly, two starts are
     linked if no flow's throughput differs by more than ``tolerance`` times the mean throughput of

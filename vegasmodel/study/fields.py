@@ -50,7 +50,7 @@ class Field:
     """A field of a scenario that a study can vary, such as ``flow.rtt``, with its rule.
 
     The rule says which values are allowed.  A field may belong to several links, or to several
-    groups of flows (entries ``[[flow]]``), at once.
+    groups of flows (entries ``[[flow]]``).  For example, ``flow.rtt`` belongs to all groups.
     """
 
     name: str  # such as "flow.rtt", as the user gives it
@@ -114,10 +114,10 @@ class Field:
     def size(self, scenario: Scenario) -> float:
         """The packet size, in bytes, with which the field's values are converted to packets.
 
-        A field of flows may be set in several groups of flows at once; an entry [[flow]] of the
-        scenario is a group.  The field's values are converted with the packet size of the first of
-        these groups.  Two kinds of fields use the scenario's packet size instead: ``access``, the
-        rate of a flow's own access links, and the fields that belong to no flow.
+        A field of flows may belong to several groups of flows; an entry [[flow]] of the scenario is
+        a group.  The field's values are converted with the packet size of the first of these
+        groups.  Two kinds of fields use the scenario's packet size instead: ``access``, the rate
+        of a flow's own access links, and the fields that belong to no flow.
         """
         if self.part == "flow" and self.key != "access":
             return scenario.size_of(scenario.flows[self.indices[0]])

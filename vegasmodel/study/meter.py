@@ -57,9 +57,9 @@ def _live(terminal: IO[str], what: str) -> Iterator[_Lines]:
 
 
 class _Lines:
-    """The progress of a sweep, as it was last reported; may write it to ``out`` as lines of text.
+    """Stores the last reported progress of a sweep, and writes it to ``out`` as lines of text.
 
-    If ``out`` is ``None``, nothing is written.
+    If ``out`` is ``None``, the progress is only stored.
     """
 
     def __init__(self, out: IO[str] | None, what: str) -> None:

@@ -109,8 +109,8 @@ def predictions(
 
     ``threads`` is the number of threads of a simulator; by default there is one per core.
 
-    ns-2 and ns-3 make as many runs as a scenario says (``run.runs``), or one.  Their predictions
-    have the assumption ``enough-runs``, as those of the simulators have.
+    ns-2 and ns-3 make as many runs as a scenario says (``run.runs``), or one if it does not say.
+    Like the predictions of ``fluid`` and ``rounds``, theirs have the assumption ``enough-runs``.
 
     With ``brief``, ns-2 and ns-3 save time: they record no round-trip times, and sample windows and
     queues only at the start and at the end of a run.

@@ -118,8 +118,8 @@ class Figures:
     """A model's results at each point of a study, as arrays; NaN where the model gives no result.
 
     A point is a copy of the scenario in which some fields have other values.  Rates are in pkt/s,
-    times in seconds.  The arrays down to ``loss_rate`` are [point, flow], with flows in the order
-    of ``Points.flows``.
+    times in seconds.  The fields from ``throughput`` to ``loss_rate`` are arrays [point, flow],
+    with flows in the order of ``Points.flows``.
     """
 
     throughput: Floats

@@ -42,8 +42,9 @@ class Interval:
     def text(self, unit: str, exact: Collection[float]) -> str:
         """The interval in words: ``from 1 pkt (the range's end) to 23 pkt (not at 24 pkt)``.
 
-        At an end in ``exact`` the quantity equals the target.  Beside such an end, the next tried
-        value is not named.
+        The parentheses give the next tried value, which does not meet the target.  They are left
+        out if that value is very near the end of the interval, or if the end is in ``exact``, the
+        values at which the quantity equals the target.
         """
         ends = ((self.low, self.below), (self.high, self.above))
         said = []

@@ -234,8 +234,8 @@ def _size(block: Block) -> int:
 def _kind(space: Grid, model: str) -> str:
     """The model's key in ``BLOCK``, the table of the number of points per block.
 
-    For a simulator, the key is its name.  For a closed form, the key is ``arrays`` if the model
-    computes many points at once, and ``closed`` if it computes them one by one.
+    For a simulator, the key is its name.  For a model in closed form, the key is ``arrays`` if the
+    model computes many points in one call, and ``closed`` if it computes them one by one.
     """
     if model != "minicycle":
         return model if model in BLOCK else "closed"

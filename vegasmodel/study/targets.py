@@ -95,8 +95,8 @@ class Target:
     def notes(self, scenario: Scenario) -> list[str]:
         """Warnings that the target names a group, although the user may mean all flows of a law.
 
-        A group is a ``[[flow]]`` table.  There is one warning for each group of the target that is
-        called like a law, such as "vegas", if other groups have this law, too.
+        A group is a ``[[flow]]`` table.  There is one warning for each group of the target that has
+        the name of a law, such as "vegas", if other groups have this law, too.
         """
         found = []
         for name in dict.fromkeys(self.everyone):

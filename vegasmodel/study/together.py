@@ -40,7 +40,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
 
     A point is one choice of the fields' values.  The result maps the key of each varied field, such
     as ``rtt``, to an array with one value per point.  If all Vegas flows of the scenario have
-    beta = alpha, and ``alpha`` varies without ``beta``, then ``beta`` follows ``alpha``.
+    beta = alpha, and ``alpha`` varies without ``beta``, then ``beta`` gets the values of ``alpha``.
 
     Returns ``None`` if the model cannot compute all points in one call, for example if ``alpha``
     varies and only some of the Vegas flows have beta = alpha.
@@ -169,10 +169,10 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
 def continuous(scenarios: Sequence[Scenario | str]) -> bool:
     """Whether ``fluid`` can compute all scenarios in one batch.
 
-    For this, ``fluid`` must be able to simulate each scenario, and its windows must change
-    continuously.  They do if every flow has the variant ``paper`` and a law for which
-    ``continuous.py`` has an equation, and if the link is drop-tail without random loss.  Start
-    times must not be random.
+    For this, ``fluid`` must be able to simulate each scenario by its continuous equations
+    (``engines/fluid/continuous.py``).  It can if every flow has the variant ``paper`` and a law for
+    which there is such an equation, and if the link is drop-tail without random loss.  Start times
+    must not be random.
     """
     known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
     return bool(known) and all(

@@ -60,8 +60,8 @@ class Input:
     """One field, or several fields that have the same random error.
 
     If ``share`` is True, the error is a fraction of each field's value.  Otherwise it is an amount
-    in the fields' unit.  ``sd`` is the standard deviation of this fraction or amount.  In
-    ``sensitivity`` there is no error, and ``sd`` only sets the size of the step.
+    in the fields' unit.  ``sd`` is the standard deviation of this fraction or amount.  The function
+    ``sensitivity`` has no errors; there ``sd`` only sets the step by which it changes the fields.
     """
 
     name: str
@@ -187,11 +187,12 @@ def _linear(scenario: Scenario, model: str, each: Input, slope: Floats, totals: 
 
     ``slope`` [ratio] has the derivatives of the ratios' logarithms with respect to the input, and
     ``totals`` [ratio] the relative standard deviations of the ratios. The result is False if the
-    model has no result after a change. The scenario may not allow a change by one standard
-    deviation. The error can then be to one side only, so its standard deviation is smaller than
-    given. In this case the result is False, unless the slope says that the ratios hardly change. A
-    change by two standard deviations that is not allowed is left out, because few errors are as
-    large.
+    model has no result after a change.
+
+    The scenario may allow a change by one standard deviation in one direction only. The input's
+    error then has only this sign, so its true standard deviation is smaller than the given one. So
+    the result is False, unless the slope says that the ratios hardly change. A change by two
+    standard deviations that is not allowed is left out, because few errors are as large.
     """
     here = _logs(scenario, model)[0]
     for k in (1, -1, 2, -2):
@@ -251,10 +252,11 @@ def _numbers(
 
 
 def _places(given: Input) -> set[tuple[Any, ...]]:
-    """The keys of the scenario that an input changes, as tuples, to find inputs that are the same.
+    """The keys of the scenario that an input changes, as a set of tuples.
 
-    A tuple has the part of the scenario (link, flow or run), the index of the link or group, the
-    key, and whether the key belongs to the link's queue.
+    The caller compares the sets of two inputs, to find out whether they change the same key. A
+    tuple has the part of the scenario (link, flow or run), the index of the link or group, the key,
+    and whether the key belongs to the link's queue.
     """
     return {
         (field.part, i, field.key, field.queue)
@@ -375,7 +377,7 @@ def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Float
 
 
 def _kink(scenario: Scenario, model: str, each: Input) -> bool:
-    """Whether the throughputs have a kink at the input's value: other slopes below than above it.
+    """Whether the throughputs have a kink at the input's value: different slopes below and above.
 
     ``_slope`` cannot see a kink: whatever its step, it returns the mean of the two slopes.  If the
     scenario allows values on one side only, there is only one slope, and no kink.

@@ -23,8 +23,9 @@ class Sensitivity(Shown):
     ``table`` gives a text with a line for each flow, and a column for each field.
 
     ``slopes`` [flow, field] holds d ln(throughput)/d(field).  The fields have the package's units,
-    such as seconds.  A slope is NaN if the model has no result, here or for nearby values of the
-    field, or if a throughput is 0.  ``reason`` then says why; it is ``None`` if there is no NaN.
+    such as seconds.  A slope is NaN if the model has no result for the scenario or for nearby
+    values of the field, or if a throughput is 0.  ``reason`` then says why; it is ``None`` if no
+    slope is NaN.
 
     Each slope is computed with two step sizes, from below and from above.  ``smooth`` [field] is
     True if all of them give nearly the same slopes.  It is False, for example, at a value of the
@@ -123,8 +124,8 @@ class Uncertainty(Shown):
     - The slope of a ratio jumps at the field's value.
     - The model has no result for nearby values of the field.
 
-    ``smooth`` is True if there are no such fields.  If there are, draw values of the fields at
-    random instead (``docs/sweep.md`` has an example).
+    ``smooth`` is True if there are no such fields.  If there are, use ``sweep`` instead, with
+    random values of the fields (``docs/sweep.md`` has an example).
 
     The standard deviations count the errors of the fields only, not the model's own error.
     ``broken`` has the names of the model's assumptions that do not hold in the scenario, or after a

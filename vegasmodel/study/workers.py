@@ -133,8 +133,8 @@ def _in_process(points: Points, model: str) -> Future[Figures]:
 def _ignoring_interrupts() -> Iterator[None]:
     """Let worker processes that start in the ``with`` block ignore Ctrl-C, SIGTERM and SIGHUP.
 
-    The parent process handles these signals.  In the thread that runs the block they wait until the
-    block ends.
+    The parent process handles these signals.  In the thread that runs the block, a signal takes
+    effect only when the block ends.
     """
     before = signal.pthread_sigmask(
         signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
