@@ -103,7 +103,8 @@ def main(command: Callable[[], int]) -> NoReturn:
 def status_of(error: BaseException) -> int:
     """Print one line about an error on standard error, and return the exit status for it.
 
-    Nothing is printed for ``SystemExit`` without a text, or if the reader of the output has gone.
+    Nothing is printed for ``SystemExit`` without a text, or if no process reads the output any
+    more (``BrokenPipeError``).
     If ``VEGASMODEL_TRACEBACK`` is set, the traceback of an unexpected error is printed, too.
 
     After a signal, every error is reported as that signal.  The reason: a package that is being
@@ -233,8 +234,8 @@ def _watch(told: int) -> None:
 def _seal(stream: Any) -> None:
     """Send the unwritten rest of ``stream`` to /dev/null.
 
-    Otherwise Python would try to write it at exit, and would print an error if the reader of the
-    stream is gone.
+    Otherwise Python would try to write it at exit, and would print an error if no process reads
+    the stream any more.
     """
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -111,13 +111,13 @@ class _Fields:
 
 @contextmanager
 def with_short_indexing() -> Iterator[None]:
-    """Make Numba write less code in LLVM's language for each element of an array.
+    """Make Numba write less code in LLVM's language for each access to an array's element.
 
     Numba would copy the whole description of the array to memory, with all shapes and strides, each
     time an element is read or written. LLVM would then have to remove all this again.
 
-    Only elements of arrays in C order are treated differently, if there is one integer index for
-    each dimension and bounds are not checked.
+    The change applies only to arrays in C order, if there is one integer index for each dimension
+    and bounds are not checked.
     """
     from numba.np import arrayobj
 

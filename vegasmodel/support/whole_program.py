@@ -51,7 +51,7 @@ _CALLED_BY_CODE = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapp
 
 
 class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
-    """A compiled function that Python calls; the class replaces Numba's own for such functions.
+    """A compiled function that Python calls; Numba itself would use its class ``CPUDispatcher``.
 
     The function and all compiled functions that it needs (objects of the class ``Part``) are one
     program. So each of them is compiled once, not once per caller.

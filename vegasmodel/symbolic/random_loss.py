@@ -43,11 +43,12 @@ def square_root_periodic() -> Derivation:
 def moment_step() -> Derivation:
     """The ratio E U^s / E U^(s-1) of two moments of U = b p w^2 / 2, where w is the window.
 
-    E is the mean over the packets sent, and s is any positive number. p, b and d are those of the
-    module's docstring.
+    E is the mean over the packets sent, and s is any positive number. b is the number of packets
+    per ACK.
 
-    Each packet is lost with probability p, and a loss multiplies the window by d, so U by d^2. The
-    window grows by one packet in b round trips, so by 1/(b w) per packet sent, and U by p.
+    Each packet is lost with probability p. A loss multiplies the window by d, so U by d^2. The
+    window grows by one packet in b round trips, so by 1/(b w) per packet sent. U then grows by p
+    per packet.
 
     Time is counted in packets sent, and its unit is 1/p packets, the mean number between losses. So
     U grows at rate 1, and losses come at rate 1.

@@ -92,9 +92,9 @@ def scenarios(
     Each group has one of ``laws``.  All flows of a scenario have the same variant, one of
     ``variants``.
 
-    The project's tests check two properties of such scenarios ``s``.  A scenario survives a file:
-    ``Scenario.from_toml(s.to_toml()) == s``.  And ``invariants.check`` raises no error for a
-    model's prediction for ``s``.
+    The project's tests check two properties of each such scenario ``s``.  A scenario file that is
+    written for it gives the same scenario again: ``Scenario.from_toml(s.to_toml()) == s``.  And
+    ``invariants.check`` raises no error for a model's prediction for ``s``.
     """
     variant = draw(st.sampled_from(list(variants)))
     discipline = st.just(DropTail()) if queue is None else queue
