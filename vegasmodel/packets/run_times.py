@@ -63,8 +63,9 @@ def _warmup(trace: Trace) -> tuple[float, str]:
     beginning. If the trace has only one interval, they begin at 0, because no part of it can be
     left out.
 
-    If all flows with much to send end before the trace does (``ends_early``), their last packet
-    counts as the end of the trace. Nothing can be averaged after it.
+    All flows may end before the trace does. Their last packet then counts as the end of the trace,
+    because nothing can be averaged after it. Flows that have little to send (``idle_flows``) are
+    not considered.
     """
     if len(trace.edges) == 2:
         return 0.0, "the trace has one interval, of which no part can be left out"

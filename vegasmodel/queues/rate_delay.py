@@ -31,7 +31,7 @@ class RateDelay(Discipline):
     services: ClassVar[tuple[str, ...]] = ("rate", "delay")
 
     def limits(self, buffer: float) -> tuple[float, ...]:
-        """The limits of the queues R and D in whole packets (``split``)."""
+        """The limits of the queues R and D in whole packets, as ``split`` divides the buffer."""
         rate, delay = split(buffer, self.delay_buffer)
         return float(rate), float(delay)
 

@@ -75,7 +75,7 @@ def number(value: float | None, digits: int = 4) -> str:
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
     """A table for the terminal: the first column is aligned left, the others are aligned right.
 
-    The text of a cell is printed literally, without markup (``plain``).
+    The text of a cell is printed literally: nothing in it counts as markup.
     """
     grid = Table(
         title=plain(title) if title else None, title_justify="left", box=None, padding=(0, 1)
@@ -140,7 +140,7 @@ def column_width(column: Sequence[str]) -> int:
 
 
 def paragraphs(lines: Sequence[str], *, first: bool = False) -> None:
-    """Print an empty line, and then each text as a paragraph (``wrapped``).
+    """Print an empty line, and then each text as a paragraph by the function ``wrapped``.
 
     With ``first`` the empty line is left out, because nothing is printed above.
     """

@@ -115,7 +115,7 @@ def delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
 
     For a trace without queues another sentence says how much longer its RTTs are than those of the
     scenario.  The list is empty if no result has a mean queue.  It is also empty if the scenario
-    has several links, because a table then shows their delays (``tables.links_table``).
+    has several links, because the table of links then shows these delays.
     """
     if len(scenario.links) > 1:
         return []

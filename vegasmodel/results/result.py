@@ -191,7 +191,7 @@ class Result:
 
     @cached_property
     def unknown_flows(self) -> tuple[str, ...]:
-        """The names of the active flows whose throughput a measurement does not tell.
+        """The names of the active flows whose throughput is unknown in a measurement.
 
         A flow that is never active between warm-up and end is left out: it has no throughput.
         """
@@ -205,7 +205,7 @@ class Result:
         """Jain's fairness index of the flows' throughputs.
 
         It is ``None`` if the prediction has no throughputs, if none of them is above 0, or if that
-        of an active flow is unknown (``unknown_flows``).
+        of an active flow is unknown (``unknown_flows`` names such flows).
         """
         if self.throughput is None or self.unknown_flows:
             return None

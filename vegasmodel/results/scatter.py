@@ -70,7 +70,9 @@ def hopeless(rates: Floats) -> bool:
 
 
 def enough(rates: Floats) -> bool:
-    """Whether the means are precise enough (``certain``), or there are ``MAX_RUNS`` runs already.
+    """Whether means over runs are precise enough, or there are ``MAX_RUNS`` runs already.
+
+    The function ``certain`` says whether they are precise enough.
 
     ``rates`` [runs, flows] are the flows' throughputs in each run.
     """

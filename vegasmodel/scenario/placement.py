@@ -269,9 +269,10 @@ def held_by_receiver(scenario: Scenario, member: Member) -> float:
     """The mean number of packets whose ACK the receiver delays, if the window stays at its limit.
 
     The limit is ``max_window``, and the link is assumed not to be full. A receiver that delays ACKs
-    acknowledges every second packet. If the window is odd, its last packet waits for the first
-    packet of the next window. This takes a round trip, but at most the time of the receiver's timer
-    (``ack_pause``). A window of one packet waits for the timer each time. The result is 0 if the
+    acknowledges every second packet. If the window is odd, the ACK of its last packet waits for the
+    first packet of the next window. This takes a round trip, but at most the time of the receiver's
+    timer (``Stack.ack_pause``). A window of one packet waits for the timer each time. The result is
+    0 if the
     window is even or has no limit, or if the receiver does not delay ACKs.
     """
     flow, pause = member.flow, stack(scenario, member.flow).ack_pause

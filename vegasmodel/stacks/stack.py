@@ -161,9 +161,9 @@ class Stack(Mechanisms):
     def timer_slack(self) -> float:
         """By how much the retransmission timeout exceeds a steady RTT, seconds.
 
-        Linux adds its smallest allowed RTT deviation to the RTT (``tcp_rtt_estimator``); the field
-        ``timestamps`` is True only for Linux. BSD's timer, which ns-2 has too, adds ``TICKS``
-        ticks.
+        Linux adds its smallest allowed RTT deviation to the RTT (the kernel's function
+        ``tcp_rtt_estimator``). The field ``timestamps`` is True only for Linux. BSD's timer, which
+        ns-2 has too, adds ``TICKS`` ticks.
         """
         return MIN_RTO if self.timestamps else TICKS * self.tick
 

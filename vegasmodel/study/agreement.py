@@ -132,9 +132,9 @@ def _cuts(along: Floats, near: float) -> Floats:
     An outcome is a group of random starts with similar throughputs, and ``along`` [start] holds one
     flow's throughputs. Cuts at the quantiles 1/BINS, 2/BINS and so on would make parts of equal
     size. But starts with nearly the same throughput should stay in one part. So a cut may lie up to
-    half a part away from its quantile. It is made where the fewest throughputs are within ``near``
-    of the cut. If even there they are at least half as many as a part should have, there is no cut
-    for this quantile.
+    half a part (in number of starts) away from its quantile. It is made where the fewest
+    throughputs differ from the cut by less than ``near``. If this number is at least half the size
+    of a part, there is no cut for this quantile.
     """
     rates, n = np.sort(along), along.size
     middle = 0.5 * (rates[1:] + rates[:-1])

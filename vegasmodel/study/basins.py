@@ -353,7 +353,7 @@ def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
 
 
 def sets(scenario: Scenario) -> list[tuple[Prediction, Floats]]:
-    """The predictions of those closed forms that give each flow a range of rates.
+    """The predictions of the models in closed form that give each flow a range of rates.
 
     For example, if alpha < beta, Vegas has many steady states, with different rates.  Each
     prediction comes with an array [flow, 2] of the least and the greatest rate, pkt/s.

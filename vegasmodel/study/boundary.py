@@ -133,8 +133,8 @@ def stability_boundary(
     ``jumps`` of the result are places where stability changes without a Hopf bifurcation. Only the
     three scans along the first field look for them.
 
-    The equation of a curve is F(i w) = 0 with a real w > 0, where F is the characteristic function
-    (``equilibrium.stability``).
+    The equation of a curve is F(i w) = 0 with a real w > 0. F is the characteristic function, which
+    the module ``equilibrium.stability`` defines.
 
     Raises ``FieldError`` for bad input, such as a field of whole numbers or a range that is not
     positive.

@@ -31,7 +31,7 @@ def answered(
     """Evaluate the model at these points; return its results and the ``Prediction`` of each point.
 
     A point is a copy of a scenario in which the searched field has another value. The caller needs
-    the predictions for the throughputs of single runs (``run_rates``). If the model computes all
+    the predictions because they have the throughputs of single runs. If the model computes all
     points together, it makes one run at each, and the entries of the list are ``None``. An entry is
     also ``None`` if the model has no prediction at the point. ``models.predictions`` explains
     ``enough``. The points are added to ``count``, which the progress line shows.

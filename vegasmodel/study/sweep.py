@@ -100,7 +100,8 @@ def sweep(
     - ``out``: the Zarr folder to write (needs the extra ``sweep``), in a folder that exists.  It is
       written block by block, so memory stays bounded.  If the process is killed, the same call
       continues the sweep.  A sweep of more than 4 GiB needs a folder.
-    - ``processes``: the number of processes, for closed forms that compute one point at a time.
+    - ``processes``: the number of processes, for models in closed form that compute one point at a
+      time.
       All other models use threads instead.  A script that asks for more than one process must call
       ``sweep`` under ``if __name__ == "__main__"``.
     - ``engine``: ``"local"`` computes on this machine.  ``"dask"`` (needs the extra ``dask``)

@@ -89,6 +89,8 @@ class Input:
 def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> Sensitivity:
     """How a closed form's throughputs depend on fields of the scenario: d ln(throughput)/d(field).
 
+    A closed form is a model that is not a simulator, such as ``minicycle``.
+
     ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``, or is the name of one
     field.  If the closed form has no result for nearby values of a field, the field's slopes are
     NaN, and ``reason`` says why.  For example, ``minicycle`` has one RTT for all flows, so it has
@@ -123,6 +125,8 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
     """How uncertain a closed form's throughput ratios are if fields of the scenario have errors.
+
+    A closed form is a model that is not a simulator, such as ``minicycle``.
 
     ``errors`` maps each uncertain field to the standard deviation of its error, as in
     ``{"link.capacity": "5 %", "flow.rtt": "2 ms"}``.  The text ``"5 %"`` is a fraction of the

@@ -75,7 +75,7 @@ def scheduler() -> Derivation:
 
 
 def relative_fairness() -> Derivation:
-    """Relative fairness: a Vegas flow's mean utilisation over a NewReno flow's.
+    """Relative fairness: a Vegas flow's mean utilisation divided by a NewReno flow's.
 
     Section IV-A of Podlesny and Williamson defines this ratio in words. In its example there are 3
     NewReno flows per Vegas flow. All NewReno flows together use 0.74 of the capacity and all Vegas

@@ -35,7 +35,7 @@ def counting(prediction: Prediction) -> Floats:
     - Parts of packets. One packet may already be in transmission when T begins. The count of each
       of n flows may begin or end in the middle of a packet. This makes n + 1 packets, or more if
       packets of a flow are larger than the scenario's. This is the only reason that applies to
-      closed forms and ``fluid``.
+      models in closed form and to ``fluid``.
     - Late counts. ``rounds``, ns-2, ns-3 and measurements count a packet when its ACK is back. So
       packets that the link sent before T may count in T. On one link with data in one direction,
       these are at most ``c (max RTT - min RTT)`` packets (``_lag`` has the other cases).

@@ -125,9 +125,10 @@ class Flow:
     def captured_at_sender(self) -> bool:
         """Whether it is certain that the capture was made at the sender.
 
-        It is certain if the reader has set ``at_sender``.  It also counts as certain if the sender
-        is much nearer than the receiver: the smallest round-trip time from the place of the capture
-        to the sender is less than a tenth of that to the receiver.
+        It is certain if the function that reads the file has set ``at_sender``: in a trace of ns-3,
+        a TTL of 64 shows that no router has forwarded the packet yet.  It also counts as certain if
+        the sender is much nearer than the receiver: the smallest round-trip time from the place of
+        the capture to the sender is less than a tenth of that to the receiver.
         """
         return self.at_sender or self.least_up < NEAR * self.least_down
 
@@ -324,7 +325,8 @@ class Flow:
         """Add to ``missed`` the number of bytes below ``acked`` that are not in the capture.
 
         These bytes were acknowledged, so the sender sent them, and the capture missed them.
-        ``widest`` is the size in bytes of the largest hole that was acknowledged, even in part.
+        ``widest`` is the size in bytes of the largest hole (range of missing bytes) that was
+        acknowledged, even in part.
         """
         while self.holes and self.holes[0][0] < acked:
             low, high = self.holes[0]

@@ -34,8 +34,9 @@ class Snapshots:
     Samples of several flows at about the same time form a snapshot.
 
     To save memory, time may be divided into steps of ``width`` seconds. Only the last sample of
-    each flow in a step is then kept. As long as ``width`` is 0, all samples are kept. A reader may
-    set ``width``, and it grows when there are more than ``MAX_CELLS`` samples.
+    each flow in a step is then kept. As long as ``width`` is 0, all samples are kept. The function
+    that reads a file may set ``width``, and ``width`` grows when there are more than ``MAX_CELLS``
+    samples.
 
     A sample at time 0 is never replaced by a later one, because its counters are the values from
     which later growth is computed.

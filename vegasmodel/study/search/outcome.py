@@ -146,10 +146,10 @@ def _merged(
 ) -> Solution:
     """Merge a group of solutions that may be one; the result has the interval of their values.
 
-    ``place`` has the indices of the group (``_places``). The result is the solution at which the
-    quantity is nearest to the target. ``across`` has the indices of the solutions at which the
-    quantity meets the target or jumps across it. At all other solutions only its 95 % interval
-    contains the target. If the group has solutions in ``across``, only these are compared.
+    ``place`` has the indices of the group, which ``_places`` has found. The result is the solution
+    at which the quantity is nearest to the target. ``across`` has the indices of the solutions at
+    which the quantity meets the target or jumps across it. At all other solutions only its 95 %
+    interval contains the target. If the group has solutions in ``across``, only these are compared.
     """
     best = min(place, key=lambda i: (i not in across, abs(tried.y[i])))
     if len(place) == 1:

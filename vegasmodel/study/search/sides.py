@@ -50,7 +50,7 @@ def held(tried: Tried) -> list[tuple[int, int]]:
     """The ranges of neighbouring tried values that meet a bound such as ``share:vegas>=0.3``.
 
     A range is given by the indices of its first and last value.  It is not split at a value that
-    may miss the bound only by chance (``by_chance``).
+    may miss the bound only by chance, as the function ``by_chance`` decides.
     """
     slack = EXACT * tried.aim.value
     with np.errstate(invalid="ignore"):

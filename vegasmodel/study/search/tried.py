@@ -81,7 +81,7 @@ class Tried:
 
         The model is evaluated only at values that were not tried before; these are added to
         ``self.x`` and ``self.y``.  With ``whole``, the simulator ``rounds`` makes all runs, even if
-        a few already show on which side of the target the quantity is (``_ask``).
+        a few already show on which side of the target the quantity is.
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         new, place = np.unique(flat, return_inverse=True)
@@ -140,7 +140,8 @@ class Tried:
         """Whether these runs show on which side of the target the mean lies (Student's t-test).
 
         ``runs`` holds one prediction for each run, all for the same value of the field. If the runs
-        show the side, no more runs are made, and the value is added to ``self.rough``.
+        show the side, no more runs are made. The value is then added to ``self.rough``, the values
+        for which only the side of the target is known.
         """
         from scipy.special import stdtrit
 
