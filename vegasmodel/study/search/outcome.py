@@ -72,12 +72,12 @@ def intervals(tried: Tried) -> tuple[list[Solution], list[Interval]]:
 
 
 def _solution(tried: Tried, low: int, high: int) -> Solution:
-    """One solution for successive tried values that all meet the target.
+    """Make one solution of successive tried values of the field that all meet the target.
 
     ``low`` and ``high`` are the indices of the first and the last of these values. The solution is
-    the value at which the quantity is nearest to the target. If the values span a wide interval,
-    the solution also has this interval and a note. If the scenario's own value of the field is one
-    of the values, this value is then the solution.
+    the value at which the model's quantity, such as a share, is nearest to the target. If the
+    values span a wide interval, the solution also has this interval and a note. In this case the
+    scenario's own value of the field is the solution, if the interval contains it as a tried value.
     """
     inside = range(low, high + 1)
     own = tried.field.of(tried.scenario)
@@ -107,9 +107,11 @@ def _at(tried: Tried, i: int) -> Solution:
 
 
 def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
-    """The solution at tried value number ``near``, beside which the quantity jumps past the target.
+    """The solution at the tried value of the field with the index ``near``.
 
-    ``steps`` are texts on these jumps.  The solution's note contains them.
+    Between this value and a neighbouring one, or both of its neighbours, the model's quantity, such
+    as a share, jumps past the target.  ``steps`` has a text on each such jump, for the solution's
+    note.
     """
     what = "no whole number meets it exactly" if tried.whole else "the result changes in steps"
     if tried.half[near] > 0 and not tried.whole:
@@ -119,12 +121,13 @@ def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
 
 
 def _places(tried: Tried, found: list[int]) -> list[list[int]]:
-    """Group the indices of solutions that may be one, because the runs scatter.
+    """Group the indices of solutions that may be one and the same, because the runs scatter.
 
-    Two solutions are different if the quantity clearly moves away from the target between them.
-    This is so if, at some tried value between them, the whole 95 % interval of the quantity is
-    farther from the target than the intervals of both solutions. It is also so if the model gives
-    no result at such a value. Otherwise the two may be one.
+    A solution is a tried value of the field. Two solutions are different if the model's quantity,
+    such as a share, clearly moves away from the target between them. This is so if, at some tried
+    value between them, the whole 95 % interval of the quantity is farther from the target than the
+    intervals of both solutions. It is also so if the model gives no result at such a value.
+    Otherwise the two may be one and the same.
     """
     half = tried.half
     places: list[list[int]] = []
@@ -144,7 +147,7 @@ def _places(tried: Tried, found: list[int]) -> list[list[int]]:
 def _merged(
     tried: Tried, found: dict[int, Solution], place: list[int], across: set[int]
 ) -> Solution:
-    """Merge a group of solutions that may be one; the result has the interval of their values.
+    """Merge solutions that may be one and the same; the result has the interval of their values.
 
     ``place`` has the indices of the group, which ``_places`` has found. The result is the solution
     at which the quantity is nearest to the target. ``across`` has the indices of the solutions at

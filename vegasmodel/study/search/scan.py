@@ -75,7 +75,8 @@ def _follow(tried: Tried) -> None:
     def side(x: NDArray[Any]) -> Floats:
         """The model's quantity minus the target, at the values x of the field.
 
-        It is set to 0 where ``by_chance`` is true, so that the root finder stops there.
+        The result is 0 where chance may put the quantity on either side of the target
+        (``by_chance``), so that the root finder stops there.
         """
         miss = tried.miss(x)
         there = np.isin(x, tried.x[sides.by_chance(tried)])
@@ -122,8 +123,8 @@ def _settle(tried: Tried) -> bool:
     """Make all runs of ``rounds`` at each value of the field that may be a solution.
 
     At some values ``rounds`` made only a few runs, because these already showed on which side of
-    the target the mean lies. A solution needs the mean of all runs. Returns whether any value that
-    may be a solution had too few runs.
+    the target the mean of the quantity lies. A solution needs the mean of all runs. Returns whether
+    any value that may be a solution had too few runs.
     """
     if tried.aim.sense == "=":
         ends = [i for pair in sides.met(tried) for i in pair]

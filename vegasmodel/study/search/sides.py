@@ -39,7 +39,7 @@ def by_chance(tried: Tried) -> NDArray[np.bool_]:
 
 
 def met(tried: Tried) -> list[tuple[int, int]]:
-    """The ranges of neighbouring tried values that all meet the target.
+    """The ranges of neighbouring tried values of the field that all meet the target.
 
     A range is given by the indices of its first and last value.
     """
@@ -47,7 +47,7 @@ def met(tried: Tried) -> list[tuple[int, int]]:
 
 
 def held(tried: Tried) -> list[tuple[int, int]]:
-    """The ranges of neighbouring tried values that meet a bound such as ``share:vegas>=0.3``.
+    """The ranges of neighbouring values of the field that meet a bound: ``share:vegas>=0.3``.
 
     A range is given by the indices of its first and last value.  It is not split at a value that
     may miss the bound only by chance, as the function ``by_chance`` decides.
@@ -65,7 +65,8 @@ def held(tried: Tried) -> list[tuple[int, int]]:
 def crossings(tried: Tried) -> list[tuple[int, int]]:
     """The pairs of neighbouring tried values between which the model's quantity crosses the target.
 
-    A pair holds the indices of the two values. Neither of the two meets the target itself.
+    A pair holds the indices of the two values. At neither of them does the quantity, such as a
+    share, meet the target.
     """
     side, close = np.sign(tried.y), exact(tried)
     across = (side[:-1] * side[1:] < 0) & ~close[:-1] & ~close[1:]

@@ -29,9 +29,10 @@ def with_unit(tried: Tried, value: float) -> str:
 
 
 def step(tried: Tried, left: int, right: int) -> str:
-    """A text on how the quantity jumps across the target between two neighbouring tried values.
+    """A text on how the model's quantity, such as a share, jumps across the target.
 
-    ``left`` and ``right`` are the indices of these values of the field.
+    It does so between two neighbouring tried values of the field. ``left`` and ``right`` are the
+    indices of these values.
     """
 
     def at(i: int) -> str:
@@ -44,7 +45,7 @@ def step(tried: Tried, left: int, right: int) -> str:
 
 
 def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str]:
-    """A list with a note if ``runs`` runs are too few to tell whether the target is met.
+    """A list with a note if ``runs`` runs are too few to show whether the model meets the target.
 
     They are too few if the 95 % confidence interval is too wide: half its width is more than
     ``tried.within`` times the target. ``error`` is the standard error of the target's quantity, and
@@ -63,7 +64,7 @@ def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str
 
 
 def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
-    """A text for each value that may be a further solution, hidden by the scatter of the runs.
+    """A text for each value of the field at which the scatter of the runs may hide a solution.
 
     ``found`` are the values of the known solutions. At a hidden solution, the 95 % confidence
     interval of the model's quantity contains the target. Values near a known solution or near a
@@ -135,8 +136,8 @@ def gaps(tried: Tried) -> list[str]:
 def _reason(tried: Tried) -> str:
     """The first reason why the model has no result at a tried value.
 
-    A prediction without a reason has throughputs, but the target is a quantity that it lacks: for
-    example, no share is known if all throughputs are 0.
+    If the model has throughputs at all tried values, the reason is that it lacks the target's
+    quantity. For example, no share is known if all throughputs are 0.
     """
     return next(iter(tried.reasons), f"its prediction has no {tried.aim.name}")
 
@@ -165,7 +166,7 @@ def _almost(tried: Tried) -> str:
 def _answer(tried: Tried, i: int) -> str:
     """The model's quantity at tried value number ``i``, as text: ``0.38 ± 0.02 at 3 pkt``.
 
-    The second number is the standard error.  It is left out if it is unknown.
+    The number after ``±`` is the standard error.  It is left out if it is unknown.
     """
     error = standard_error(tried.aim, tried.made.get(float(tried.x[i])))
     said = tried.aim.text(tried.y[i] + tried.aim.value)

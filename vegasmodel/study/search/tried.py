@@ -97,7 +97,7 @@ class Tried:
         return y.reshape(np.shape(x))
 
     def complete(self, few: NDArray[np.intp]) -> None:
-        """Make all runs of ``rounds`` at the values with these indices, and keep their mean.
+        """Make all runs of ``rounds`` at the values with the indices ``few``, and keep their mean.
 
         At these values ``rounds`` made only a few runs, because these already showed on which side
         of the target the mean lies.
@@ -137,7 +137,9 @@ class Tried:
         return points.Points(scenario, (self.field,), (column,))
 
     def _sided(self, runs: Sequence[Prediction]) -> bool:
-        """Whether these runs show on which side of the target the mean lies (Student's t-test).
+        """Whether these runs show on which side of the target the mean quantity lies.
+
+        Student's t-test decides this.
 
         ``runs`` holds one prediction for each run, all for the same value of the field. If the runs
         show the side, no more runs are made. The value is then added to ``self.rough``, the values
