@@ -47,8 +47,9 @@ def same_jitter(scenario: Scenario, measured: Prediction) -> Assumption:
     ns-3 simulate the same waits, so the assumption holds for their runs. Any other measurement may
     name the scenario that was run. If this was ``scenario``, the assumption holds. If this was
     ``scenario`` without the waits, the measured senders do not wait. A trace of packets may also
-    show that they do not wait (``packets.send_times``). If they do not, the assumption holds if the
-    modelled senders do not wait either. In all other cases it is not known whether it holds.
+    show that they do not wait (``packets.send_times``). For senders that do not wait, the
+    assumption holds only if the modelled senders do not wait either. In all other cases it is not
+    known whether the assumption holds.
     """
     still = replace(scenario, flows=tuple(replace(g, send_jitter=0.0) for g in scenario.flows))
     longest = max(scenario.jitter(group) for group in scenario.flows)

@@ -20,8 +20,9 @@ def sent_at_once(trace: Trace) -> dict[str, float]:
     """The flows whose senders do not wait before they send, by name.
 
     The value of a flow is the part of its packets that the sender sent at the very time at which an
-    ACK arrived; it is at least ``NEARLY``. A flow that the result lacks may wait, or the trace does
-    not tell it. Traces of packets in ns-2 tell it, if they show the arrivals of ACKs at the sender.
+    ACK arrived; it is at least ``NEARLY``. A flow is missing in the result if its sender may wait,
+    or if the trace does not show whether it waits. A trace of packets in ns-2 shows this if it has
+    the arrivals of ACKs at the sender.
     """
     parts = trace.known("sent_at_acks")
     if parts is None:

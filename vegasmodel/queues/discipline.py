@@ -21,9 +21,8 @@ class Discipline(ShownAsCall):
     """The properties that most queue disciplines share; a discipline that differs overrides them.
 
     - ``services``: the names of the queues that share a link. A single queue has the name "".
-    - ``limit_counts``: True if the limit of a queue also counts the packet in transmission in
-      scenarios whose links behave as in ns-2. (These links have a ``Stack`` whose field
-      ``limit_counts`` is True.)
+    - ``limit_counts``: True if, in scenarios whose links behave as in ns-2, the limit of a queue
+      also counts the packet in transmission.
     - ``random``: True if random numbers decide which packets are dropped or marked.
     """
 

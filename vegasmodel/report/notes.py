@@ -149,7 +149,7 @@ def _above_the_rtt(result: Prediction) -> float:
 
 
 def without_effect(scenario: Scenario) -> list[str]:
-    """Sentences that name the keys of the scenario with no effect, or only a part of their effect.
+    """Sentences about keys of the scenario that have no effect, or only part of their usual effect.
 
     They stand under tables, and in the list ``notes`` of JSON documents.
     """

@@ -29,8 +29,8 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
     """The assumption ``sends-after-warm-up``, which fails if flows end before the warm-up does.
 
     ``throughput`` has one entry per flow. It is NaN, or 0 in some traces, for a flow that has sent
-    all its data, or has stopped, by the end of the warm-up. The text names up to three such flows.
-    The result is empty if there are none.
+    all its data, or has stopped, by the end of the warm-up. The assumption's text names up to three
+    such flows. The result is empty if there are none.
     """
     if throughput is None:
         return ()

@@ -400,7 +400,7 @@ class Flow(ShownAsCall):
     def one_transfer(self) -> bool:
         """Whether each of the flows starts once, and ends when it has delivered a finite ``size``.
 
-        A group of short flows that arrive at random does not: there is always more to deliver.
+        It is false for a group of short flows that arrive at random: new flows keep arriving.
         """
         return self.arrivals == "once" and self.size != math.inf
 

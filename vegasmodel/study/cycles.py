@@ -47,8 +47,8 @@ class LimitCycles(Shown):
 
     ``table`` gives a text with a line for each steady state, and columns for up to six flows.
 
-    A start consists of a start time and an initial window for each flow, and a seed.
-    ``limit_cycles`` explains ``tolerance``, up to which two steady states count as one.
+    A start consists of a start time and an initial window for each flow, and a seed. Steady states
+    that differ by at most ``tolerance`` count as one (``limit_cycles`` has the exact rule).
     """
 
     scenario: Scenario

@@ -258,9 +258,10 @@ def _bytes(space: Grid) -> int:
 def _with_beta(space: Grid, field: Field) -> dict[str, str]:
     """Say in the attribute ``long_name`` that beta changes with the field, if it does.
 
-    The result is a dictionary with this attribute. It is empty if the field is not an alpha, or if
-    beta does not change with it. Beta changes with alpha if the sweep does not vary beta, too, and
-    if all groups of flows (``[[flow]]`` tables) that the field belongs to have alpha = beta.
+    The result is a dictionary with this attribute. It is empty if the field is not the threshold
+    alpha of some flows, or if beta does not change with it. Beta changes with alpha if the sweep
+    does not vary beta, too, and if all groups of flows (``[[flow]]`` tables) that the field belongs
+    to have alpha = beta.
     """
     if (field.part, field.key) != ("flow", "alpha"):
         return {}

@@ -183,8 +183,8 @@ def continuous(scenarios: Sequence[Scenario | str]) -> bool:
 def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | None) -> Figures:
     """The results of ``fluid`` at all points of a study, whose scenarios are ``scenarios``.
 
-    ``continuous`` must be True for these scenarios.  ``threads`` is the number of threads; ``None``
-    stands for one per core.
+    The function ``continuous`` must return True for these scenarios.  ``threads`` is the number of
+    threads; ``None`` stands for one per core.
     """
     from vegasmodel.engines.fluid import batch
 

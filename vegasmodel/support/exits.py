@@ -103,9 +103,9 @@ def main(command: Callable[[], int]) -> NoReturn:
 def status_of(error: BaseException) -> int:
     """Print one line about an error on standard error, and return the exit status for it.
 
-    Nothing is printed for ``SystemExit`` without a text, or if no process reads the output any
-    more (``BrokenPipeError``).
-    If ``VEGASMODEL_TRACEBACK`` is set, the traceback of an unexpected error is printed, too.
+    Nothing is printed for ``SystemExit`` without a text, or if no process reads the output any more
+    (``BrokenPipeError``). If ``VEGASMODEL_TRACEBACK`` is set, the traceback of an unexpected error
+    is printed, too.
 
     After a signal, every error is reported as that signal.  The reason: a package that is being
     imported may catch ``Stopped`` and raise an error of its own.

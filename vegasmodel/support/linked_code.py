@@ -87,9 +87,9 @@ class Unfinished(_Simplified):
 
     @property
     def may_raise(self) -> bool:
-        """Whether the function may return anything but the status 0.
+        """Whether the compiled function may return a status other than 0.
 
-        Another status means that it has raised an exception, or that its result is ``None``.
+        Such a status means that it has raised an exception, or that its result is ``None``.
         """
         code = str(self._final_module)
         statuses = _STATUS.findall(code)

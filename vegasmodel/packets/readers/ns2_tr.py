@@ -176,7 +176,10 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
 
 
 def _sent_at_acks(kernel: Any, rows: NDArray[Any], bins: Bins) -> Floats:
-    """The part of each flow's packets that were sent when an ACK arrived; NaN if they are few."""
+    """The part of each flow's packets that were sent at the moment when an ACK arrived.
+
+    It is NaN for a flow with few packets.
+    """
     sent = bins.flow[SENT, : len(rows)].sum(axis=1)
     return np.where(sent >= FEW, rows[:, kernel.AT_ACKS] / np.maximum(sent, 1.0), np.nan)
 
