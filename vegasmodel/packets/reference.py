@@ -72,9 +72,9 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
 
     A stored run is a file with the results of an earlier run. The scenario's name does not matter.
     ``folder`` has the stored runs of ns-2; those of the Linux kernel are in its subfolder
-    ``linux``. In the result, ``extra["stored"]`` is the name of the
-    file. If the file has means over several runs, the result's ``scenario`` has their number in its
-    field ``run.runs``. Raises ``DamagedError`` if the file is damaged.
+    ``linux``. In the result, ``extra["stored"]`` is the name of the file. If the file has means
+    over several runs, the result's ``scenario`` has their number in its field ``run.runs``. Raises
+    ``DamagedError`` if the file is damaged.
     """
     begun = time.perf_counter()
     name = f"{scenario.fingerprint()}.json"

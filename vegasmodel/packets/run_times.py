@@ -25,9 +25,9 @@ def as_long_as(trace: Trace, table: Mapping[str, Any]) -> tuple[Mapping[str, Any
     """Fill in a missing ``duration`` and ``warmup`` of a scenario file, so that they fit the trace.
 
     A missing duration becomes the end of the trace, and a missing warm-up becomes the time that
-    ``_warmup`` returns. Nothing is filled in, so that the defaults apply, in two cases: the file
-    states a duration and the trace is at least that long, or the file states no duration and the
-    trace ends exactly at the default duration.
+    ``_warmup`` returns. In two cases nothing is filled in, and the defaults apply: the file states
+    a duration and the trace is at least that long, or the file states no duration and the trace
+    ends exactly at the default duration.
 
     Returns the completed table, and the list of the values that were filled in.
     """

@@ -54,8 +54,8 @@ def heat(
     ``title`` is the title of the figure and ``titles`` those of the panels. ``across`` are the
     labels of the x axes, ``up`` is the label of the y axis, and ``shown`` that of the colour scale.
 
-    Raises ``FieldError`` if a panel is not such an array, if no panel contains a number, or if
-    ``titles`` or ``across`` do not have one text for each panel.
+    Raises ``FieldError`` if a panel is not an array of this kind, if no panel contains a number, or
+    if ``titles`` or ``across`` do not have one text for each panel.
     """
     panels = _checked(panels, titles, across)
     fig = figure(5.2 * len(panels), 4.6)

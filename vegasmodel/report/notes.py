@@ -73,9 +73,9 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     """The note below a table that explains ``±``.
 
     The note says over how many runs the standard error is taken, and how wide the 95 % interval is.
-    If there are few runs, it warns that they may agree by chance. It then gives an example: some
-    outcome occurs in one run of ten on average, and the note states the probability that none of
-    these few runs has this outcome. If the number of runs is unknown, the note is ``PLUS_MINUS``.
+    If there are few runs, it warns that they may agree by chance. It then gives an example: for an
+    outcome that occurs in one run of ten on average, it states the probability that none of these
+    few runs has this outcome. If the number of runs is unknown, the note is ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin

@@ -92,7 +92,7 @@ def half_suffices(pieces: Floats) -> bool:
     the windows may still approach the steady state, which would make the estimate too large.
 
     The two means also count as equal if they differ by at most 2 % (``STEADY``) of the mean over
-    all pieces.  If a flow's mean is less than a tenth of the mean over all flows, the 2 % are taken
+    all pieces.  If a flow's mean is less than a tenth of the mean over all flows, the limit is 2 %
     of that tenth.
     """
     first, second = np.split(pieces, 2)
@@ -208,7 +208,7 @@ def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
     vector of its throughputs minus the measured ones.  The throughputs of the measurement and of
     simulators are means over runs, which have standard errors.  The function computes, to first
     order, by how much these errors can change the difference of the two distances (95 % interval).
-    The answer is True if this is at least the difference itself.
+    The answer is True if this possible change is at least as large as the difference itself.
 
     The errors of one result's flows may be correlated, because the flows share a link.  So the
     function adds their magnitudes, which is right for fully correlated errors, and too cautious for

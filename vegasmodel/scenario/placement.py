@@ -272,8 +272,7 @@ def held_by_receiver(scenario: Scenario, member: Member) -> float:
     acknowledges every second packet. If the window is odd, the ACK of its last packet waits for the
     first packet of the next window. This takes a round trip, but at most the time of the receiver's
     timer (``Stack.ack_pause``). A window of one packet waits for the timer each time. The result is
-    0 if the
-    window is even or has no limit, or if the receiver does not delay ACKs.
+    0 if the window is even or has no limit, or if the receiver does not delay ACKs.
     """
     flow, pause = member.flow, stack(scenario, member.flow).ack_pause
     if not flow.delayed_ack or math.isinf(flow.max_window) or flow.max_window // 1 % 2 == 0:
@@ -337,7 +336,7 @@ def bytes_per_turn(scenario: Scenario, link: Link, way: str) -> int:
     ns-2 serves the two classes by weighted round robin.  If this number is b, a class with the
     share s of the capacity may send 2 s b bytes in each round.  The shares are exact if each class
     may send at least one packet (the scenario's largest) per round.  The result is the smallest
-    whole number b for which this is so at all times.
+    whole number b for which each class may always send one packet per round.
 
     A larger number has a drawback.  If a class may send more bytes per round than its buffer holds,
     it runs out of packets and does not use its share.

@@ -62,9 +62,9 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
     explains.  ``one`` and ``other`` are what ``basins`` returned for two models of one scenario.
 
     First, the outcomes of the starts of both models are determined together.  Two starts have the
-    same outcome if no flow's throughput differs by more than ``tolerance``, or if a chain of such
-    starts links them.  ``tolerance`` is a fraction of the mean throughput; its default is
-    ``one.tolerance``.
+    same outcome if no flow's throughput differs by more than ``tolerance``.  They also have the
+    same outcome if a chain of starts links them, in which this holds for each start and the next.
+    ``tolerance`` is a fraction of the mean throughput; its default is ``one.tolerance``.
 
     Then the outcomes are changed in two ways:
 

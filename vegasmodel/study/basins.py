@@ -97,10 +97,10 @@ class Basins(Shown):
 
     ``table`` gives a text with a line for each outcome, and columns for up to six flows.
 
-    A start consists of start times, initial windows and a seed.  Starts have the same outcome if
-    their throughputs differ by at most the fraction ``tolerance`` of the mean throughput, directly
-    or through other starts.  ``broken`` has the names of the assumptions that do not hold, and at
-    how many starts.
+    A start consists of start times, initial windows and a seed.  Two starts are linked if their
+    throughputs differ by at most the fraction ``tolerance`` of the mean throughput.  Starts that
+    are linked, directly or through other starts, have the same outcome.  ``broken`` has the names
+    of the assumptions that do not hold, and at how many starts.
     """
 
     scenario: Scenario

@@ -176,7 +176,7 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     is added, with its standard error if that is known. The solution's note gets a remark in these
     cases:
 
-    - The other model takes only whole numbers for the field, so it was evaluated at a rounded one.
+    - The other model takes only whole numbers for the field, so the value was rounded for it.
     - It has no result, or its quantity is far from that of the first model.
     - A standard error is so large that the solution is doubtful.
     """

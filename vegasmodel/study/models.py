@@ -104,8 +104,9 @@ def predictions(
 ) -> list[Prediction | tuple[int, str]]:
     """Evaluate one model for each scenario; return its prediction, or a status and a reason.
 
-    An entry of ``scenarios`` may be a text in place of a scenario.  The text says why the values at
-    this point of a study are not valid, and is returned as the reason.
+    A study evaluates a model for copies of a scenario with other values.  If the values of a copy
+    are not valid, its entry in ``scenarios`` is a text that says why.  This text is returned as the
+    reason.
 
     ``threads`` is the number of threads of a simulator; by default there is one per core.
 

@@ -67,7 +67,7 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
 
         se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
 
-    A delay is computed from the mean queues of the runs in the same way.
+    If the quantity is a delay, it is computed from the mean queues of the runs instead.
 
     Returns ``None`` if there is no such error: for example, if ``found`` does not have the
     throughputs of at least two runs.

@@ -24,8 +24,9 @@ APART = 1e-4  # part of an interval's end: a tried value nearer to the end than 
 class Interval:
     """Tried values of the searched field that meet a target such as ``share:vegas>=0.3``.
 
-    All tried values from ``low`` to ``high`` meet the target, with one exception: for ``unsure`` of
-    them the runs do not tell, because their 95 % confidence interval contains the target.
+    All tried values from ``low`` to ``high`` meet the target, with one exception: ``unsure`` is the
+    number of those for which the runs do not show it, because their 95 % confidence interval
+    contains the target.
 
     ``below`` is the next tried value below ``low``, and ``above`` the next above ``high``.  At
     ``below`` and ``above`` the target is not met, or the model has no result.  They are ``None`` at

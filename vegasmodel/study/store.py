@@ -116,8 +116,8 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
     is the shape of a block of the grid.  Raises ``FieldError`` in these cases:
 
     - ``path`` exists and is not a stored sweep.
-    - The stored sweep differs in the scenario, the points, the model, the code of a law, the
-      variables, or the version of this package.
+    - The stored sweep differs from ``layout`` in the scenario, the points, the model, the code of a
+      law, the variables, or the version of this package.
     - Another process is writing to it.
 
     Raises ``OSError`` if the folder cannot be created.

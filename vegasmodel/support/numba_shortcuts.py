@@ -175,7 +175,7 @@ def without_lifetimes() -> Iterator[None]:
 
 @contextmanager
 def with_shortcuts() -> Iterator[None]:
-    """Replace four functions of Numba by faster ones while it compiles.
+    """Replace four functions of Numba by faster ones while Numba compiles.
 
     The compiled code stays the same.
 

@@ -151,10 +151,11 @@ def cross_corrected(flows: int = 3) -> Any:
 def two_arrivals() -> Derivation:
     """Two flows arrive one after the other: the rate of the second over the rate of the first.
 
-    The first flow finds no queue, so it over-estimates nothing. The second flow counts the queueing
-    delay that it finds as propagation delay. By equation (6) of Boutremans and Le Boudec the rates
-    add up to the capacity c. Delays are in units of alpha/c, where alpha is the threshold of both
-    flows. The paper prints another result, which it takes from Bonald.
+    The first flow finds no queue, so it does not over-estimate its propagation delay. The second
+    flow finds a queue, and takes the queueing delay for a part of the propagation delay. By
+    equation (6) of Boutremans and Le Boudec the rates add up to the capacity c. Delays are in units
+    of alpha/c, where alpha is the threshold of both flows. The paper prints another result, which
+    it takes from Bonald.
     """
     first = sp.Eq(1 / Delta, 1)
     [wait] = sp.solve(first, Delta)
@@ -202,9 +203,9 @@ def asymptotic() -> tuple[Derivation, Derivation]:
     """Many flows arrive one by one: their queueing delay, and the sum of Bonald's rates.
 
     Each flow mistakes the queueing delay that it finds for propagation delay. With n flows, the
-    delay is about Delta_n = n (ln n + C), in units of alpha/c, with a number C. A flow that found j
-    flows has the rate 1/(Delta_n - Delta_j), in units of the capacity. For large n the sum of the
-    rates is about
+    delay is about Delta_n = n (ln n + C), in units of alpha/c, where C is a constant. A flow that
+    found j flows when it arrived has the rate 1/(Delta_n - Delta_j), in units of the capacity. For
+    large n the sum of the rates is about
 
         (ln n + gamma)/(ln n + C + 1) + g/(ln n + C)^2.
 

@@ -357,7 +357,7 @@ def loss_limited() -> Derivation:
 
 
 def held() -> Derivation:
-    """A quadratic for V, the sum of all Vegas windows at a loss before which Vegas stops growing.
+    """An equation for V, the sum of all Vegas windows at a loss before which Vegas stops growing.
 
     Vegas stops growing when its backlog reaches the lower threshold, and keeps its window until the
     loss. By equation (7), V is then h + A mu T/q, where A is the sum of the sources' thresholds,
@@ -365,7 +365,7 @@ def held() -> Derivation:
     and 0 in Linux.
 
     From the last loss until Vegas stops, Vegas and Reno grow for the same number of round trips.
-    This gives the quadratic. Its unknown is v = V - h.
+    This gives a quadratic equation. Its unknown is v = V - h.
     """
     v = sp.Symbol("v", positive=True)  # V - h
     edge = X / v  # the queue at which Vegas stops
@@ -379,12 +379,12 @@ def held() -> Derivation:
 def meeting() -> Derivation:
     """Equation (16) of De Vendictis and Baiocchi for n_vegas Vegas and n_reno Reno sources.
 
-    Returns a quadratic whose root n is the number of mini-cycles (round trips) of phase 2. In this
-    phase each window grows by one packet per mini-cycle. So at the end of the phase the queue is
-    q = (n_vegas + n_reno) n. The phase ends when Vegas's backlog reaches the lower threshold. By
-    equation (7) the Vegas windows then add up to h + A mu T/q, where A is the sum of the sources'
-    thresholds and mu T the bandwidth-delay product. h is A in the paper and in ns-2, and 0 in
-    Linux.
+    Returns a quadratic equation whose root n is the number of mini-cycles (round trips) of phase 2.
+    In this phase each window grows by one packet per mini-cycle. So at the end of the phase the
+    queue is q = (n_vegas + n_reno) n. The phase ends when Vegas's backlog reaches the lower
+    threshold. By equation (7) the Vegas windows then add up to h + A mu T/q, where A is the sum of
+    the sources' thresholds and mu T the bandwidth-delay product. h is A in the paper and in ns-2,
+    and 0 in Linux.
     """
     grows = sp.Eq(W_Va + n_vegas * n, h + X / ((n_vegas + n_reno) * n))
     quadratic = sp.numer(sp.together(grows.lhs - grows.rhs))

@@ -20,7 +20,7 @@ def spacing_wait() -> Derivation:
     """RED's drop probability with ns-2's option ``wait_``, which spaces the drops.
 
     RED computes a probability p_b from its mean queue. Let m = 1/p_b. After a drop, the first m - 1
-    packets pass. Packet n >= m is dropped with probability p_b / (2 - n p_b), if those before it
+    packets pass. Packet n >= m is dropped with probability p_b / (2 - n p_b), if packets 1 .. n - 1
     passed. So each of packets m .. 2m - 1 is equally likely to be the next that is dropped. The
     drop probability is 1 over the mean number of packets from drop to drop.
     """
@@ -36,7 +36,7 @@ def spacing_uniform() -> Derivation:
     """RED's drop probability without ns-2's option ``wait_``.
 
     RED computes a probability p_b from its mean queue. Let m = 1/p_b. Packet n after a drop is
-    dropped with probability p_b / (1 - n p_b), if those before it passed. So each of packets
+    dropped with probability p_b / (1 - n p_b), if packets 1 .. n - 1 passed. So each of packets
     1 .. m - 1 is equally likely to be the next that is dropped. The drop probability is 1 over the
     mean number of packets from drop to drop.
     """

@@ -261,7 +261,7 @@ class _Document:
     def doubts(
         self, end: Table, names: Mapping[int, str], sending: Mapping[int, float]
     ) -> dict[str, str]:
-        """Warn if the file has the sender's counts: some of these bytes may not have arrived.
+        """Warn if the file has the sender's counts: some of the counted bytes may not have arrived.
 
         If the host that wrote the file sends a stream, it counts the bytes that iperf3 passed to
         its kernel.  If the file also has the receiver's counts, the warning gives both totals.  The

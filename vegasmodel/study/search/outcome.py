@@ -77,7 +77,7 @@ def _solution(tried: Tried, low: int, high: int) -> Solution:
     ``low`` and ``high`` are the indices of the first and the last of these values. The solution is
     the value at which the model's quantity, such as a share, is nearest to the target. If the
     values span a wide interval, the solution also has this interval and a note. In this case the
-    scenario's own value of the field is the solution, if the interval contains it as a tried value.
+    scenario's own value of the field is the solution, if it is one of the tried values.
     """
     inside = range(low, high + 1)
     own = tried.field.of(tried.scenario)
