@@ -32,6 +32,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     out, _ = capsys.readouterr()
     assert "link.buffer" in out
     assert max(map(len, out.splitlines())) <= 100
+    # 18.6992 packets of 500 B at 1080 packets/s
+    assert "The link sends 18.6992 pkt in 17.3 ms (9350 B)." in out
     line[5] = "share:vegas>=0.3"
     assert run([*line, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

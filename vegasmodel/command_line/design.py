@@ -98,6 +98,7 @@ def design(
         title = found.target if found.sense == "=" else found.asked
         console.console().print(console.stacked([found.field, model, *by], rows, title))
     said = [f"{found.field} meets the target {found.where}."] if found.intervals else []
+    said += _in_other_units(case, solve, [each.value for each in found.solutions])
     said += [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
     said += [f"No value is found: {found.reason}."] if found.reason else []
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
@@ -112,6 +113,25 @@ def design(
             "range."
         )
     console.paragraphs(said, first=not rows)
+
+
+def _in_other_units(case: Scenario, solve: str, buffers: list[float]) -> list[str]:
+    """A sentence with buffers, which are in packets, as times and in bytes.
+
+    The list is empty if the field ``solve`` is no buffer, or that of links of different capacities.
+    """
+    from vegasmodel.study import fields
+
+    field = fields.find(case, solve, "solve")
+    rates = {case.links[i].capacity for i in field.indices} if field.part == "link" else set()
+    if field.key != "buffer" or len(rates) != 1 or not buffers:
+        return []
+    (rate,) = rates
+    each = [
+        f"{n:.6g} pkt in {format_time(float(f'{n / rate:.3g}'))} ({round(n * case.packet_size)} B)"
+        for n in buffers
+    ]
+    return [f"The link sends {'; '.join(each)}."]
 
 
 def _with_error(figure: float | None, error: float | None, unit: str) -> str:
