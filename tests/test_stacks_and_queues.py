@@ -90,10 +90,13 @@ class Unknown(queues.Discipline):
 def test_no_simulator_takes_an_unknown_queue_for_drop_tail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queues, "Queue", queues.Queue | Unknown)
     s = vm.Scenario([vm.Link(1000.0, queue=Unknown())], [vm.Flow("vegas", 0.1)])
-    for model in ("fluid", "rounds"):
+    for model, said in (
+        ("fluid", "does not simulate a queue other than drop-tail or RED"),
+        ("rounds", "does not know the queue discipline unknown"),
+    ):
         found = vm.predict(s, model)
         assert not found.applicable
-        assert "queue" in found.reason
+        assert found.reason.endswith(said)
     for support, engine in ((ns2_support, "ns-2"), (ns3_support, "ns-3")):
         with pytest.raises(vm.FieldError, match=f"queue: 'unknown' .* in {engine}"):
             support.check(s)
