@@ -164,7 +164,7 @@ def _fills_late(scenario: Scenario, group: Flow, end: float) -> Link | None:
     because each of them brings a first window.
     """
     path, flows = scenario.path(group), scenario.flows
-    full_buffer_only = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
+    full_buffer_only = all(link.loses_only_when_full for link in path)
     lasting = all(each.arrivals == "once" for each in flows)
     if not (group.grows_until_loss and full_buffer_only and lasting):
         return None
@@ -192,7 +192,7 @@ def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> flo
     kinds = {(g.keeps_backlog, g.alpha, g.beta, g.over_estimate) for g in scenario.flows}
     lasting = all(g.long_lived for g in scenario.flows)
     usual = scenario.jitter(group) <= scenario.usual_jitter(group)
-    plain = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
+    plain = all(link.loses_only_when_full for link in path)
     if not (group.keeps_backlog and len(kinds) == 1 and lasting and usual and plain):
         return math.inf
     first = first_window(scenario, group)
@@ -236,7 +236,7 @@ def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float
     slow = slow and not (runs.partial_deflates or group.delayed_ack)
     slow = slow and not STACKS[group.variant].real_numbers
     alone = len(scenario.members) == 1 and group.grows_until_loss
-    plain = all(isinstance(link.queue, DropTail) and not link.loss for link in path)
+    plain = all(link.loses_only_when_full for link in path)
     n, b = share * T, share * room(scenario, narrow, group.direction) / narrow.capacity
     return (2.0 * n + b) * T if alone and slow and plain and n <= b < math.inf else 0.0
 

@@ -298,7 +298,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
             )
         return _filled(place, known.capacity)
     found = known.buffer
-    if found is None or not isinstance(link.queue, DropTail) or link.loss:
+    if found is None or not link.loses_only_when_full:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT, link.buffer)
     unlost = lost_packets(trace) is False  # then a larger buffer would give the same trace
     if unlost or (known.loss is not None and math.isinf(found.high)):

@@ -163,6 +163,14 @@ class Link(ShownAsCall):
         return float(self.queue.waiting(limit, stack))
 
     @property
+    def loses_only_when_full(self) -> bool:
+        """Whether packets are lost only at a full buffer: a drop-tail queue, no random loss.
+
+        The packets named in ``drops`` do not count.
+        """
+        return isinstance(self.queue, DropTail) and self.loss == 0.0
+
+    @property
     def lossless(self) -> bool:
         """Whether the link never loses a packet, other than the packets named in ``drops``."""
         endless = min(self.limits) == math.inf

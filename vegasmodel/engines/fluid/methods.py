@@ -15,7 +15,7 @@ from __future__ import annotations
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.fields import kinds
 from vegasmodel.laws import foreign
-from vegasmodel.scenario import DropTail, Scenario
+from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 
 __all__ = ["all_continuous", "by_chance", "one_run_suffices", "papers_only", "unsupported"]
@@ -43,8 +43,7 @@ def all_continuous(scenario: Scenario) -> bool:
     It does if every flow runs TCP as in the papers, with a law of this package other than CUBIC,
     and if the link is drop-tail without random loss.
     """
-    link = scenario.links[0]
-    plain = isinstance(link.queue, DropTail) and link.loss == 0
+    plain = scenario.links[0].loses_only_when_full
     known = not foreign(group.law for group in scenario.flows)
     return papers_only(scenario) and plain and known
 
