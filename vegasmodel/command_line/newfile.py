@@ -33,9 +33,9 @@ from vegasmodel.stacks import STACKS
 __all__ = ["from_trace", "plain"]
 
 # The type of a dictionary with the comments that the command ``new`` writes into a scenario file.
-# Each comment stands behind a line that sets a key. The dictionary maps the place of the line to
-# the comment. The place consists of the kind of table ("link", "flow", or "" for the top of the
-# file), the number of the table, and the name of the key.
+# Each comment is written at the end of a line that sets a key of the scenario. The dictionary's key
+# says which line this is: the kind of its table ("link", "flow", or "" for the file's top), the
+# number of the table among those of its kind, counted from 0, and the name that the line sets.
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
 CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds

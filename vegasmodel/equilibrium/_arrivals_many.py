@@ -2,9 +2,10 @@
 
 ``arrivals.arrive`` uses this module for more than ``arrivals.FAR_FIELD`` flows.
 
-Flows arrive one after another at a link of capacity c. Flow i keeps its backlog at alpha_i packets,
-its threshold, and over-estimates its propagation delay by x_i. The queueing delay Delta_i after its
-arrival solves
+Flows arrive one after another at a link of capacity c. Flow i keeps a backlog of alpha_i packets.
+It takes its first RTT for its baseRTT. So it over-estimates its propagation delay by x_i, the
+queueing delay just before its arrival. Let Delta_i be the queueing delay after its arrival. Then
+the rate of flow j is alpha_j/(Delta_i - x_j), and the rates add up to the capacity:
 
     sum_{j <= i} alpha_j/(Delta_i - x_j) = c,   where x_j = Delta_{j-1} and Delta_0 = 0.
 
@@ -16,10 +17,10 @@ a time (Greengard and Rokhlin 1987), in two ways:
   interval. If Delta_i is far from this interval, ``NODES`` other terms replace the terms of the
   cluster. The new terms have the same sum up to rounding. Their poles are the interval's Chebyshev
   points.
-* Arrivals are processed in blocks. During a block Delta_i usually changes little. So the sum of all
-  terms with far poles is written as a power series in the change of Delta_i since the start of the
-  block. All arrivals of the block use this series. If Delta_i changes too much, a new series is
-  computed.
+* Arrivals are processed in blocks. During a block Delta_i usually changes little. So at the start
+  of a block all terms with far poles, also those that replace clusters, are added up once, as a
+  power series in the change of Delta_i since then. All arrivals of the block use this series. If
+  Delta_i changes too much, a new series is computed.
 """
 
 from __future__ import annotations

@@ -9,16 +9,18 @@ flows that cross it satisfy
     sum_i x_i(q_i, p_i) <= c_l,   with equality if link l has a queue
 
 where c_l is the capacity. The formulas below are for one flow and leave out the index i. T is the
-round trip without queues, and R = T + q is the round trip with queues. Vegas's baseRTT exceeds T by
-x_0. So Vegas computes its backlog as if the queueing delay were q - x_0. It keeps this computed
-backlog at e packets. The rates are
+round trip without queues, and R = T + q is the round trip with queues. square_root(p, R) is the
+rate by the square-root law for random losses (``random_loss``). Vegas's baseRTT exceeds T by d. So
+Vegas computes its backlog as if the queueing delay were q - d. It keeps this computed backlog at e
+packets. Linux computes the backlog by another formula. The rates are
 
-    Vegas   x = e/(q - x_0), in Linux e (T + x_0)/((q - x_0) R); at most square_root(p, R)
-    Reno    x = square_root(p, R), the square-root law for random losses (``random_loss``)
-    CUBIC   x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
+    Vegas            x = e/(q - d), but at most square_root(p, R)
+    Vegas of Linux   x = e (T + d)/((q - d) R), but at most square_root(p, R)
+    Reno             x = square_root(p, R)
+    CUBIC            x = max((C (3 + b)/(4 (1 - b)))^1/4 (R/p)^3/4, (3/(2 p))^1/2)/R
 
 with CUBIC's constants C = 0.4 and b = 0.7 (RFC 9438 4.3, 5.1). Losses cut Vegas's window, too, so
-its rate is at most that of the square-root law. If q is at most x_0, Vegas computes no backlog, so
+its rate is at most that of the square-root law. If q is at most d, Vegas computes no backlog, so
 only losses limit its window, and its rate is that of the square-root law. This law also depends on
 the factor by which a loss multiplies the window (``Flows.decrease``).
 
@@ -26,9 +28,9 @@ If all flows reacted to delay only, there would be one equilibrium (``network``)
 react to delay and others to loss, there may be several equilibria, and some may be unstable (Tang,
 Wang, Low and Chiang, IEEE/ACM Transactions on Networking 15(4), 2007).
 
-Each equilibrium has an index, 1 or -1: the sign of a determinant (``Equilibrium``). The indices of
-all equilibria add up to 1. So if the indices of those found have another sum, some are missing. If
-the sum is 1, two of opposite index may still be missing.
+Each equilibrium has an index, the number 1 or -1: the sign of a determinant (``Equilibrium``). The
+indices of all equilibria add up to 1. So if the indices of the equilibria found have another sum,
+some equilibria are missing. If the sum is 1, as many of index 1 as of -1 may still be missing.
 """
 
 from __future__ import annotations

@@ -251,11 +251,12 @@ def share(
 def _balance(
     excess: Callable[[float, float], float], p: float, full: float
 ) -> tuple[float, float, str]:
-    """The queueing delay, the loss probability and the regime of a ``Share``.
+    """The queueing delay, the loss probability and the regime of the result (``Share``).
 
-    ``excess`` gives the sum of the rates divided by the capacity, less 1, for a queueing delay and
-    a loss probability. ``p`` is the probability of a random loss, and ``full`` the queueing delay
-    of a full buffer in s.
+    The regime says what limits the rates (``Share.regime``). ``excess(queueing delay, loss
+    probability)`` is the sum of the rates divided by the capacity, less 1. ``p`` is the probability
+    of a random loss. The loss probability of the result is larger if the buffer overflows, too.
+    ``full`` is the queueing delay of a full buffer in s; it is infinite for a buffer without limit.
     """
     if excess(0.0, p) <= 1e-12:
         return 0.0, p, "loss-limited"

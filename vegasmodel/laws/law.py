@@ -102,11 +102,13 @@ class Law:
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
     recovery: Recovery = "scoreboard"
     is_cubic: bool = False  # with ``Stack.bictcp``, ``rounds`` runs the kernel's CUBIC instead
-    # ``kernel_drift`` is set for CUBIC only. The CUBIC of Linux, which ns-2 also contains, lets the
-    # window grow differently from RFC 9438. If a flow runs this CUBIC (``Stack.bictcp``), the
-    # simulator ``fluid`` calls ``kernel_drift``. The result is a function, which ``fluid`` then
-    # uses in place of ``drift``. The arguments of ``kernel_drift`` are the fields ``reno_windows``
-    # and ``whole_window`` of ``Stack``, and whether the RTTs of all flows are equal.
+    # ``kernel_drift`` is set for CUBIC only, whose ``drift`` follows RFC 9438. The CUBIC of Linux,
+    # which ns-2 also contains, lets the window grow differently. If a flow runs this CUBIC
+    # (``bictcp`` of the ``Stack``, which describes its TCP implementation), the simulator ``fluid``
+    # calls ``kernel_drift``, and uses the function that it returns in place of ``drift``. The
+    # arguments are two fields of the ``Stack`` (``reno_windows``: in how many RTTs the window that
+    # Reno would have grows by a packet; ``whole_window``: whether windows are whole numbers), and
+    # whether the RTTs of all flows are equal.
     kernel_drift: Callable[[float, bool, bool], Rule] | None = None
     # (stack's name, flow's ``decrease``) -> a text on what the rules above leave out of the law
     left_out: Callable[[str, float], str] | None = None

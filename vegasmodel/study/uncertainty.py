@@ -87,20 +87,23 @@ class Input:
 
 
 def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> Sensitivity:
-    """How a closed form's throughputs depend on fields of the scenario: d ln(throughput)/d(field).
+    """Slopes d ln(throughput)/d(field) of a closed form's throughputs, for fields of a scenario.
 
     A closed form is a model that is not a simulator, such as ``minicycle``.
 
-    ``names`` lists the fields, such as ``["link.buffer", "flow.rtt"]``, or is the name of one
-    field.  If the closed form has no result for nearby values of a field, the field's slopes are
-    NaN, and ``reason`` says why.  For example, ``minicycle`` has one RTT for all flows, so it has
-    results for ``flow.rtt``, but not for the RTT of one group (one ``[[flow]]`` table).  If a group
-    has alpha = beta, a change of its alpha also changes its beta, as in ``Scenario.replace``.
+    ``names`` is the name of one field or a list of names, such as ``["link.buffer", "flow.rtt"]``.
+    ``flow.rtt`` stands for the RTTs of all groups (``[[flow]]`` tables), which change together, and
+    ``link.buffer`` for the buffers of all links.  Such a field must have the same value in all
+    groups or links.  If a group has alpha = beta, a change of its alpha also changes its beta, as
+    in ``Scenario.replace``.
 
-    A field of several groups or links, such as ``flow.rtt``, must have the same value in all.
+    If the closed form has no result for nearby values of a field, the field's slopes are NaN, and
+    ``reason`` of the result says why.  For example, ``minicycle`` needs one RTT for all flows, so
+    it has slopes for ``flow.rtt``, but not for the RTT of a single group.
 
-    Raises ``FieldError`` if ``model`` is not a closed form, or if a field is unknown.  Raises it,
-    too, for a field that takes only whole numbers or words, or whose value is not a finite number.
+    Raises ``FieldError`` if ``model`` is not a closed form, if a field is unknown, if it takes only
+    whole numbers or words, if its value is not a finite number, or if it differs between groups or
+    links.
     """
     expect(scenario)
     names = [names] if isinstance(names, str) else listed(names, "names", "fields")
