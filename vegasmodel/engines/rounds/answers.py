@@ -155,9 +155,9 @@ def throughput(totals: Totals) -> Floats:
 
 
 def finished(totals: Totals) -> Floats:
-    """The time in seconds at which each flow had delivered all its data; infinite if it has not.
+    """When each flow had delivered all its data, in seconds; infinite if a flow has not.
 
-    It is also infinite for a group of short flows, in which there is always more to deliver.
+    For a group of short flows that start one after another, the time is always infinite.
     """
     once = [member.flow.arrivals == "once" for member in totals.scenario.members]
     # a record's times are at the first queue, which a packet reaches some time after it is sent

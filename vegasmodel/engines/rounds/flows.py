@@ -128,10 +128,10 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["block"] = sum(_BLOCK / scenario.packet_size / rate for rate in rates)
     record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
     record["overdue_factor"] = 1.0
-    # with the variants ns2 and paper, Vegas takes over a given baseRTT only at the end of a round
-    # trip (``laws.vegas``)
-    given = runs.whole_window and not measured
-    record["base"] = record["known_base"] if given else NEVER
+    # If the scenario gives a flow's baseRTT, Linux's Vegas (``whole_window``) uses it at once.
+    # Vegas with the variant ns2 or paper uses it only when a round trip ends (``laws.vegas``).
+    from_start = runs.whole_window and not measured
+    record["base"] = record["known_base"] if from_start else NEVER
     record["rtt_last"] = record["rtt"]
     record["backoff"] = 1.0
     wait, long = scenario.jitter(group), scenario.jitter(group) > scenario.usual_jitter(group)
