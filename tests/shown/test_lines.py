@@ -286,9 +286,10 @@ def test_the_repr_of_a_part_shows_a_number_as_the_text_from_which_it_comes():
     link = f"Link(capacity='8 Mbit/s', buffer='100 ms', delay='1 ms', queue={queue})"
     assert repr(s.links[0]) == link
     assert repr(s.flows[0]) == "Flow(law='vegas', rtt='40 ms', max_window='64 kB')"
-    made = [eval(repr(part), vars(vm)) for part in (s.links[0], s.flows[0])]  # noqa: S307 - our own
+    names = {name: getattr(vm, name) for name in ("Link", "Flow", "DropTail", "RateDelay", "Red")}
+    made = [eval(repr(part), names) for part in (s.links[0], s.flows[0])]  # noqa: S307 - our own
     assert vm.Scenario((made[0],), (made[1],), "1500 B") == s
     changed = s.replace({"link.buffer": "33 pkt"}).links[0]
     assert repr(changed).startswith("Link(capacity='8 Mbit/s', buffer='33 pkt', delay='1 ms'")
     queues = [vm.DropTail(), vm.RateDelay(2.0), vm.Red("5 pkt", "15 pkt", ecn=True)]
-    assert [eval(repr(queue), vars(vm)) for queue in queues] == queues  # noqa: S307 - our own
+    assert [eval(repr(queue), names) for queue in queues] == queues  # noqa: S307 - our own
