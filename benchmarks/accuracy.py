@@ -30,6 +30,7 @@ import numpy as np
 from benchmarks.accuracy_cases import CASES, FAMILIES, OTHER_DRAWS, SEED, case, with_seed
 from benchmarks.accuracy_runs import load, measure, spread_of
 from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.metrics import standard_error
 from vegasmodel.predictor import predict
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
@@ -120,7 +121,7 @@ def judge(
         return Outcome(family, index, np.nan, np.nan, np.nan, np.nan, cpu)
     rates = np.asarray(prediction.throughput)
     runs = np.array(known["runs"])
-    mean, se = runs.mean(axis=0), runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+    mean, se = runs.mean(axis=0), standard_error(runs)
     base_error = np.nan
     if family in RATIO:
         vegas = np.array([member.flow.law == "vegas" for member in scenario.members])
@@ -128,7 +129,7 @@ def judge(
         with np.errstate(divide="ignore"):  # infinite where the model starves the others
             error = float(rates[vegas].mean() / rates[~vegas].mean() / measured - 1.0)
         means = np.array([runs[:, which].mean(axis=1) for which in (vegas, ~vegas)])
-        parts = means.std(axis=1, ddof=1) / means.mean(axis=1) / np.sqrt(len(runs))
+        parts = standard_error(means.T) / means.mean(axis=1)
         noise = float(np.hypot(*parts))  # of a ratio of two means, to first order
     else:
         error = float(np.sqrt(np.mean((rates - mean) ** 2)) / mean.mean())
@@ -178,7 +179,7 @@ def _row(name: str, chosen: list[Outcome], bar: float | None) -> str:
     known = base[np.isfinite(base)]
     tail = f"  baseRTT {known.mean():6.1%}" if known.size else ""
     tail += f"  {silent} without an answer" if silent else ""
-    se = errors.std(ddof=1) / np.sqrt(errors.size) if errors.size > 1 else np.nan
+    se = float(standard_error(errors)) if errors.size > 1 else np.nan
     return (
         f"{name:22s}{errors.size:5d}{errors.mean():9.1%} +- {se:5.1%}"
         f"{np.quantile(beyond, 0.95):9.1%}"
@@ -267,7 +268,7 @@ def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
         model = answer(many, runs=runs)
         capacity = scenario.links[0].capacity
         for name, mean, se in (
-            ("ns-2", measured.mean(axis=0), measured.std(axis=0, ddof=1) / np.sqrt(runs)),
+            ("ns-2", measured.mean(axis=0), standard_error(measured)),
             ("rounds", np.asarray(model.throughput), np.asarray(model.throughput_se)),
         ):
             cells = "  ".join(

@@ -30,7 +30,7 @@ import dataclasses
 
 import numpy as np
 
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.packets import ns2, ns3
 from vegasmodel.predictor import predict
 from vegasmodel.results.prediction import Prediction
@@ -85,8 +85,7 @@ def part(scenario: Scenario, rates: Floats) -> float:
 
 def chance(scenario: Scenario, runs: Floats) -> float:
     """The standard error of ``part``, from the rates of each run, [runs, flows]."""
-    parts = [part(scenario, rates) for rates in runs]
-    return float(np.std(parts, ddof=1) / np.sqrt(len(parts)))
+    return float(standard_error(np.array([part(scenario, rates) for rates in runs])))
 
 
 def measured_by_ns2(scenario: Scenario) -> tuple[Scenario, Prediction]:

@@ -23,7 +23,7 @@ from benchmarks.fluid import cpu, pair
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.starts import start_times
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.results.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario
 
@@ -74,7 +74,7 @@ def main() -> None:
             if options.list:
                 print(f"{family}/{index}" + "".join(f"{e:+18.3f}" for e in row), flush=True)
         table = np.abs(errors)
-        means, se = table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(len(table))
+        means, se = table.mean(axis=0), standard_error(table)
         cells = "".join(f"{m:9.1%} +- {e:5.1%}" for m, e in zip(means, se, strict=True))
         nearer = int((table[:, 1] < table[:, 0]).sum())
         print(f"{family:10s}{len(table):6d}{cells}{nearer:6d}", flush=True)

@@ -23,7 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.accuracy_cases import FAMILIES, LOCKED, OTHER_DRAWS
-from vegasmodel.metrics import Floats, nrmse
+from vegasmodel.metrics import Floats, nrmse, standard_error
 from vegasmodel.packets import ns2
 from vegasmodel.predictor import predict
 from vegasmodel.scenario import Flow, Run, Scenario
@@ -101,7 +101,7 @@ def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
     measured = ns2.run(scenario, rtts=False)
     runs = np.asarray(measured.extra["throughput_runs"])
     mean = runs.mean(axis=0)
-    se = runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+    se = standard_error(runs)
     found = {}
     untold = _untold(scenario)
     for model in MODELS:

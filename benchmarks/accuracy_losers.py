@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.accuracy_cases import CASES, case
+from vegasmodel.metrics import standard_error
 from vegasmodel.packets import ns2_script, run_output
 from vegasmodel.scenario import Scenario
 
@@ -66,7 +67,7 @@ def main() -> None:
                 parts.append(own)
                 name = f"{family}/{index} of seed {seed}"
                 print(f"{name}: {own:.2f} of {losses} lost packets", flush=True)
-        error = np.std(parts, ddof=1) / np.sqrt(len(parts))
+        error = float(standard_error(np.array(parts)))
         print(f"{family}: mean {np.mean(parts):.2f} +- {error:.2f} of {len(parts)} networks")
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.accuracy import judge, outcomes
 from benchmarks.accuracy_cases import CASES, case
 from benchmarks.accuracy_runs import load
+from vegasmodel.metrics import standard_error
 
 FAMILIES = {"pair": "one Vegas, one other", "mixed": "2 to 8, mixed"}
 MODELS = {"minicycle": "closed form `minicycle`", "fluid": "`fluid`", "rounds": "`rounds`"}
@@ -43,7 +44,7 @@ def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
     judge(family, 0, load(seed)[f"{family}/0"], seed, model)  # compiles or loads once
     found = outcomes(1, seed, (family,), model=model)
     errors = np.array([abs(o.error) for o in found if not np.isnan(o.error)])
-    se = errors.std(ddof=1) / np.sqrt(errors.size)
+    se = float(standard_error(errors))
     cpu = float(np.median([o.cpu for o in found if not np.isnan(o.error)]))
     return f"{errors.mean():.1%} ± {se:.1%}", f"{errors.size} of {len(found)}", f"{cpu:.2g}"
 

@@ -20,6 +20,7 @@ from jittered import FAMILIES
 
 from vegasmodel import packets
 from vegasmodel.fields.units import FieldError
+from vegasmodel.metrics import standard_error
 from vegasmodel.packets import measured, reference
 from vegasmodel.predictor import predict
 from vegasmodel.results.prediction import Prediction
@@ -45,7 +46,7 @@ def mean(scenario: Scenario, results: Path) -> tuple[Prediction, str]:
     }
     rates = np.array([run.throughput for run in runs])
     if len(runs) > 1:
-        figures["throughput_se"] = rates.std(axis=0, ddof=1) / math.sqrt(len(runs))
+        figures["throughput_se"] = standard_error(rates)
     kernels = {
         f"{one['kernel']}, link by {one['link']}, delays by {one['delay']}" for one in counted
     }
