@@ -172,13 +172,18 @@ def test_a_clock_that_goes_back_makes_no_short_rtt(back, tmp_path):
     assert "steady-clock" in trace.doubts
 
 
+def place(data: bytearray, number: int) -> int:
+    """The index at which the record of packet ``number`` of a pcap file begins."""
+    at = 24
+    for _ in range(number - 1):
+        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+    return at
+
+
 def test_an_error_about_a_packet_has_its_number(tmp_path):
     capture = captures.make(replace(Options(), packets=50), random.Random(1))
     data = bytearray(capture.data)
-    at = 24
-    for _ in range(6):
-        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
-    struct.pack_into("<I", data, at, 2**32 - 1)  # the seventh packet's time in seconds
+    struct.pack_into("<I", data, place(data, 7), 2**32 - 1)  # the packet's time in seconds
     (tmp_path / "trace").write_bytes(data)
     with pytest.raises(TraceError, match=r"packet 7: found .* a time within 1e\+09 s of the first"):
         read(tmp_path / "trace")
@@ -189,10 +194,7 @@ def test_frames_cut_within_their_headers_are_told(tmp_path):
     assert "whole-headers" not in trace.doubts
     capture = captures.make(replace(Options(), packets=50), random.Random(1))
     data = bytearray(capture.data)
-    # the fifth frame keeps 50 of its bytes
-    at = 24
-    for _ in range(4):
-        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+    at = place(data, 5)  # this frame keeps 50 of its bytes
     size = struct.unpack_from("<I", data, at + 8)[0]
     struct.pack_into("<I", data, at + 8, 50)
     del data[at + 16 + 50 : at + 16 + size]
