@@ -91,8 +91,35 @@ class Outcome:
         }
 
 
+class OfStarts(Shown):
+    """A result about many random starts of a scenario, each of which leads to an outcome."""
+
+    scenario: Scenario
+    model: str
+    starts: tuple[Start, ...]
+    outcome: NDArray[np.intp]  # [start] index of the outcome; -1 where there is no answer
+    reasons: tuple[str, ...]  # why there is no answer, each once
+
+    @property
+    def answered(self) -> int:
+        """The number of random starts for which the model has a result."""
+        return int((self.outcome >= 0).sum())
+
+    def _listed(self, heads: Sequence[str], rows: list[list[str]]) -> Table:
+        """A table of outcomes, which has columns for up to ``SHOWN`` flows after ``heads``.
+
+        The title says how many starts have an answer. If none has one, there are no rows, and the
+        title also has the first reason.
+        """
+        told = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
+        if not rows:
+            return Table(f"{told}; {next(iter(self.reasons), 'no throughput')}", [], [])
+        names = [member.name for member in self.scenario.members][:SHOWN]
+        return Table(f"{told}; pkt/s: mean (least..greatest)", [*heads, *names], rows)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Basins(Shown):
+class Basins(OfStarts):
     """The different outcomes (throughputs) of a scenario, and which random starts lead to each.
 
     ``table`` gives a text with a line for each outcome, and columns for up to six flows.
@@ -113,11 +140,6 @@ class Basins(Shown):
     reasons: tuple[str, ...]  # why there is no answer, each once
     broken: Mapping[str, int] = field(default_factory=dict)  # at how many starts each does not hold
 
-    @property
-    def answered(self) -> int:
-        """The number of random starts for which the model has a result."""
-        return int((self.outcome >= 0).sum())
-
     def __repr__(self) -> str:
         """One line: the number of outcomes, and the shares of starts that lead to the first six.
 
@@ -133,9 +155,7 @@ class Basins(Shown):
 
     @property
     def _shown(self) -> Table:
-        told = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
-        rows = [each.cells(SHOWN) for each in self.outcomes]
-        return outcome_table(self.scenario, told, HEADS, rows, self.reasons)
+        return self._listed(HEADS, [each.cells(SHOWN) for each in self.outcomes])
 
     def to_json(self) -> dict[str, Any]:
         """Most of the JSON document of the command ``basins``.
@@ -246,24 +266,6 @@ def check_tolerance(tolerance: float) -> None:
         raise FieldError(
             "tolerance", tolerance, 'a fraction above 0 and below 1, or a percentage such as "5 %"'
         )
-
-
-def outcome_table(
-    scenario: Scenario,
-    told: str,
-    heads: Sequence[str],
-    rows: list[list[str]],
-    reasons: Sequence[str],
-) -> Table:
-    """A table with a row for each outcome, and columns for up to ``SHOWN`` flows after ``heads``.
-
-    ``told``, the title, says which starts have an answer. Without outcomes there are no rows, and
-    the title also has the first of ``reasons``, which say why there is no answer.
-    """
-    if not rows:
-        return Table(f"{told}; {next(iter(reasons), 'no throughput')}", [], [])
-    names = [member.name for member in scenario.members][:SHOWN]
-    return Table(f"{told}; pkt/s: mean (least..greatest)", [*heads, *names], rows)
 
 
 def _begun(start: Start, scenario: Scenario) -> Scenario | str:

@@ -25,15 +25,15 @@ from vegasmodel.study.basins import (
     HEADS,
     SHOWN,
     TOLERANCE,
+    OfStarts,
     Outcome,
     check_tolerance,
     linked,
-    outcome_table,
     outcomes,
 )
 from vegasmodel.study.starts import Start
 from vegasmodel.study.starts import starts as distribution
-from vegasmodel.support.shown import Shown, Table
+from vegasmodel.support.shown import Table
 from vegasmodel.support.threads import pool
 
 __all__ = ["LimitCycles", "limit_cycles"]
@@ -42,7 +42,7 @@ KINDS = ("fixed point", "periodic", "neither found")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LimitCycles(Shown):
+class LimitCycles(OfStarts):
     """The steady states found for a scenario, and which random starts lead to each of them.
 
     ``table`` gives a text with a line for each steady state, and columns for up to six flows.
@@ -70,11 +70,6 @@ class LimitCycles(Shown):
         examples = (self.cycles[each.example] for each in self.outcomes)
         return tuple(cycle for cycle in examples if cycle is not None)
 
-    @property
-    def answered(self) -> int:
-        """The number of random starts for which the simulator has a result."""
-        return int((self.outcome >= 0).sum())
-
     def __repr__(self) -> str:
         """One line: the number of steady states, and the kinds and shares of up to six of them.
 
@@ -86,13 +81,12 @@ class LimitCycles(Shown):
 
     @property
     def _shown(self) -> Table:
-        told = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
         rows = []
         for cycle, each in zip(self.distinct, self.outcomes, strict=True):
             share, interval, *rates = each.cells(SHOWN)
             period = format_time(cycle.period) if cycle.kind == "periodic" else "-"
             rows.append([share, interval, cycle.kind, period, *rates])
-        return outcome_table(self.scenario, told, [*HEADS, "kind", "period"], rows, self.reasons)
+        return self._listed([*HEADS, "kind", "period"], rows)
 
     def to_json(self) -> dict[str, Any]:
         """The steady states as plain data, each with the share of the starts that lead to it.
