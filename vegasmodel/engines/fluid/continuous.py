@@ -87,13 +87,14 @@ def unsupported(
     random loss (``random_loss``), RED that does not mark packets (``red``), or any congestion
     control law (``any_law``).  The returned text calls the simulator ``name``.
     """
-    queues, known = (DropTail | Red, "drop-tail or RED") if red else (DropTail, "drop-tail")
+    queues = DropTail | Red if red else DropTail
+    other = "a queue other than drop-tail or RED" if red else "a queue other than drop-tail"
     link, flows = scenario.links[0], scenario.flows
     if red and isinstance(link.queue, Red) and link.queue.ecn:
         return f"{name} does not simulate RED that marks packets (ecn)"
     reasons = {
         "more than one link": len(scenario.links) > 1,
-        f"a queue other than {known}": not isinstance(link.queue, queues),
+        other: not isinstance(link.queue, queues),
         "random loss": link.loss > 0 and not random_loss,
         "a link that loses every packet": link.loss == 1 and random_loss,
         "forced drops": bool(link.drops),
