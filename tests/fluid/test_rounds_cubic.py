@@ -393,6 +393,20 @@ def test_cubic_counts_lost_packets_by_their_places_as_in_ns2() -> None:
     assert tuple(found["lost"]) == tuple(found["retransmits"]) == (236.0, 234.0)
 
 
+def test_cubic_waits_for_a_timeout_if_nothing_tells_that_a_retransmission_is_lost() -> None:
+    """ns-2's four sources send 1330 packets again in 60 s, the mean of 4 runs.
+
+    If a sender knew at once that its only packet is lost again, they would send 2433 again.
+    """
+    flow = Flow("cubic", 0.0146, count=4, variant="ns2")
+    scenario = Scenario((Link(116.8, buffer=2.0),), (flow,), run=Run(60.0, 20.0, start_jitter=0.5))
+    again = [
+        run(scenario, starts=start_times(scenario, k), seed=k + 1).flows["retransmits"].sum()
+        for k in range(4)
+    ]
+    assert np.mean(again) == pytest.approx(1330.0, rel=0.12)
+
+
 def test_cubic_beside_reno_has_the_cycle_of_ns2() -> None:
     """ns-2: 91.1 and 158.7 packets/s, 259 and 211 packets sent again from 40 to 120 s."""
     flows = tuple(Flow(law, 0.02, variant="ns2", send_jitter=0.0) for law in ("reno", "cubic"))

@@ -94,7 +94,7 @@ def add_hole(
     and of the papers each missing packet is a hole of its own, because this Vegas needs the time at
     which each packet was sent. If ``holes`` has no free row, the last hole is extended to the new
     packets. Packets between that hole and the new packets then count as missing, even if they have
-    arrived. The row of a hole has six numbers:
+    arrived. The row of a hole has seven numbers:
 
     - the number of its first packet;
     - the number of the first packet after it;
@@ -102,7 +102,9 @@ def add_hole(
     - the time at which the packet before it was sent;
     - 1 if Linux knows that its packets are lost, else 0; for ns-2's CUBIC see
       ``scoreboard.forgotten``;
-    - the number of its first packet that has not been retransmitted.
+    - the number of its first packet that has not been retransmitted;
+    - 0, or at least 1 if its retransmission is lost, too, but the sender does not know this yet
+      (``repair.retransmission_lost``).
     """
     if first < f.received:
         return
@@ -120,7 +122,7 @@ def add_hole(
         else:
             holes[f.holes, 0], holes[f.holes, 1] = first, first + each
             holes[f.holes, 2], holes[f.holes, 3] = sent_at, f.received_at
-            holes[f.holes, 4], holes[f.holes, 5] = 0.0, first
+            holes[f.holes, 4], holes[f.holes, 5], holes[f.holes, 6] = 0.0, first, 0.0
             f.holes += 1
         first, count = first + each, count - each
 

@@ -48,6 +48,7 @@ from vegasmodel.engines.rounds.laws import (
 from vegasmodel.engines.rounds.overdue import check_at_duplicate, check_at_filled, leave_stale
 from vegasmodel.engines.rounds.repair import (
     allowed,
+    find_lost_again,
     more_known_lost,
     reenter_recovery,
     retransmit_first,
@@ -98,7 +99,11 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)
-    return fill_holes(f, holes, first, packets, sent_at)
+    beyond = first + packets > f.received
+    new = fill_holes(f, holes, first, packets, sent_at)
+    if f.finds_lost_again and f.phase == RECOVERY:
+        find_lost_again(f, holes, packets, beyond)
+    return new
 
 
 @jit

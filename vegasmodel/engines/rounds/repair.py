@@ -22,6 +22,8 @@ from vegasmodel.engines.rounds.scoreboard import forget_retransmissions, forgott
 from vegasmodel.engines.rounds.state import COLUMNS, Sender, apart, jit, rare
 from vegasmodel.metrics import Floats
 
+LATER_RETRANSMISSIONS = 5.0  # scoreboard1.cc: GetRtx() + (dupack_threshold + 1) < acked_rtx_id_
+
 
 @apart
 def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None:
@@ -109,18 +111,49 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
     """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost again.
 
-    They no longer count as in flight, and will be retransmitted again. Only Linux and ns-2's CUBIC
-    detect such a loss during a recovery.
+    Only Linux and ns-2's CUBIC detect such a loss during a recovery. They do not know it yet
+    (``find_lost_again``). If no later packet arrives, they wait for the retransmission timer.
     """
+    _count_later(f, holes, lost)
     if f.holes + 2 > holes.shape[0]:  # two divisions may follow
         move_to_front(f, holes)
     for k in range(f.first_hole, f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
-            f.pipe -= lost
             own = _split(f, holes, k, first)
             _split(f, holes, own, first + lost)
-            holes[own, 5] = min(holes[own, 5], first)
+            holes[own, 6] = 1.0
             return
+
+
+@jit
+def _count_later(f: Sender, holes: Floats, packets: float) -> None:
+    """Count ``packets`` retransmissions that were sent later than those that are lost again.
+
+    Column 6 of a hole's row is this number plus 1, if its own retransmission is lost.
+    """
+    for k in range(f.first_hole, f.holes):
+        holes[k, 6] += packets if holes[k, 6] > 0.0 else 0.0
+
+
+@jit
+def find_lost_again(f: Sender, holes: Floats, packets: float, beyond: bool) -> None:
+    """Find out at an ACK which retransmissions are lost again, in a recovery.
+
+    ``packets`` packets have just arrived. ``beyond`` is True if they have higher numbers than all
+    that arrived before, and False if they are retransmissions. The retransmissions that are found
+    lost no longer count as in flight, and will be sent again.
+
+    A Linux sender knows of the loss when any packet arrives that was sent later
+    (tcp_rack_detect_loss). ns-2's CUBIC knows it when a packet arrives that was first sent after
+    the retransmission, or when the ``LATER_RETRANSMISSIONS``-th later retransmission arrives
+    (``UpdateScoreBoard`` in scoreboard1.cc).
+    """
+    if not beyond:
+        _count_later(f, holes, packets)
+    for k in range(f.first_hole, f.holes):
+        if holes[k, 6] > 0.0 and (f.rack or beyond or holes[k, 6] > LATER_RETRANSMISSIONS):
+            f.pipe -= max(holes[k, 5] - holes[k, 0], 0.0)
+            holes[k, 5], holes[k, 6] = holes[k, 0], 0.0
 
 
 @jit

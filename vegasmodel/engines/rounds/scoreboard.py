@@ -23,7 +23,7 @@ from vegasmodel.metrics import Floats
 def forget_retransmissions(f: Sender, holes: Floats) -> None:
     """Treat all missing packets as not retransmitted, and none of them as known to be lost."""
     for k in range(f.first_hole, f.holes):
-        holes[k, 4], holes[k, 5] = 0.0, holes[k, 0]
+        holes[k, 4], holes[k, 5], holes[k, 6] = 0.0, holes[k, 0], 0.0
 
 
 @jit

@@ -322,7 +322,7 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
                 x -= f.acked
             elif column in (2, 3):
                 x = max(x - now.time, -now.ago) * now.capacity
-            elif f.clears_scoreboard and x > 0.0:  # a packet's number (``scoreboard.forget``)
+            elif column == 4 and f.clears_scoreboard and x > 0.0:  # number (``forget``)
                 x -= f.acked
             n = put(out, n, x)
     return n

@@ -46,7 +46,7 @@ WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
 """The properties of a TCP implementation that are copied into the record of each of its flows."""
 ROWS = 512  # rows of the table ``Queue.stock``
-COLUMNS = 6  # numbers in a row that describes a range of missing packets (``acks.add_hole``)
+COLUMNS = 7  # numbers in a row that describes a range of missing packets (``acks.add_hole``)
 
 
 class Sender(Mechanisms):
