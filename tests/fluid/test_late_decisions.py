@@ -55,6 +55,32 @@ def test_the_range_of_rest_is_narrower_by_the_waves_of_all_windows():
 
 
 @pytest.mark.parametrize(
+    ("alpha", "beta", "low", "high"),
+    [
+        (4.0, 9.0, 4.0 + 2.0 * 80.0 / 86.5 + 0.5, 9.0 - 80.0 / 86.5 - 0.5),
+        (4.0, 6.0, 6.0 - 80.0 / 85.0 - 0.5, 6.0 - 80.0 / 85.0 - 0.5),
+        (4.0, 5.0, 4.5, 4.5),
+    ],
+)
+def test_the_range_of_rest_of_a_flow_alone(alpha, beta, low, high):
+    """With 1000 packets/s the path holds 80 packets, and the middle of the range is queued."""
+    found = resting_range(np.array([alpha]), np.array([beta]), np.array([0.08]), 1000.0)
+    np.testing.assert_allclose(found, [[low], [high]])
+
+
+def test_a_flow_alone_passes_alpha_by_what_two_round_trips_and_a_decision_add():
+    """The mean over eight capacities, because the window in ``rounds`` has whole packets."""
+    above = {"fluid": [], "rounds": []}
+    for capacity in np.linspace(700.0, 2500.0, 8):
+        s = alone([(0.08, 4.0, 9.0)], float(capacity), variant="paper", send_jitter=0.0)
+        for model, found in above.items():
+            found.append(float(vm.predict(s, model).queue_mean[0]) - 4.0)
+    assert min(above["rounds"]) > 1.5
+    np.testing.assert_allclose(above["fluid"], above["rounds"], atol=0.8)
+    assert np.mean(above["fluid"]) == pytest.approx(np.mean(above["rounds"]), abs=0.2)
+
+
+@pytest.mark.parametrize(
     ("given", "which", "side"),
     [
         (((0.05, 4.0, 4.0), (0.1, 4.0, 8.0)), 1, "low"),

@@ -97,10 +97,10 @@ def test_a_dead_band_remembers():
 
 def test_at_an_end_of_its_dead_band_a_window_has_no_multiplier():
     """Into the band a disturbance lasts (1), out of it none is left (0); it said 0.5, the mean."""
-    alone = scenario([vegas(3.0, 5.0)], 250.0, math.inf)
+    alone = scenario([vegas(3.0, 9.0)], 250.0, math.inf)
     answer = limit_cycle(alone)
-    # the window moves by a packet to either side, and the mean of a round trip by 7/8 of a packet
-    assert answer.queue_mean == pytest.approx(3.0 + 7.0 / 8.0, rel=1e-9)
+    # two packets late by the RTT, as a part 20/26 of the packets in flight, and half a decision
+    assert answer.queue_mean == pytest.approx(3.0 + 2.0 * 20.0 / 26.0 + 0.5, rel=1e-6)
     assert np.isnan(answer.multipliers).all()
     # the queue of the second flow, with alpha = beta, brings the backlog of the first to 5 packets
     later = vegas(1.0, name="b", start=40.0, over_estimate=0.0)

@@ -12,11 +12,10 @@ the delay has the following effects:
   shrinks for two RTTs after the backlog has fallen below alpha. So the window rises and falls like
   a triangular wave, by two packets to either side of its mean. The period of the wave is eight
   RTTs.
-- If alpha < beta and no other flow shares the link, the window passes a threshold by up to two
-  packets, and then rests. If other flows share the link, they push the backlog past the threshold
-  again, and the window moves again. We assume that the window varies by one packet to either side.
-  Without other flows this may be too little: by this assumption the flow rests 7/8 of a packet
-  above alpha, but in the simulator ``rounds`` it often rests at a larger backlog.
+- If alpha < beta and no other flow shares the link, the window passes a threshold by about two
+  packets, and then rests (``_alone``). If other flows share the link, they push the backlog past
+  the threshold again, and the window moves again. We assume that the window varies by one packet to
+  either side.
 
 When the windows vary, the queue and the backlogs of all flows vary, too. Suppose that the backlog
 of a flow with alpha < beta varies by A packets to either side of its mean. The flow's window moves
@@ -41,6 +40,8 @@ from vegasmodel.metrics import Floats
 
 FIRST = 2.0  # round trips of slow start before a window doubles for the first time
 LAG = 2.0  # round trips from a change of the queue to the change of the window that it causes
+DOWN_LAG = 1.0  # the same for the queue that a shrinking window itself shortens
+NEXT = 0.5  # round trips to the next decision, on average
 
 
 def resting_range(
@@ -49,7 +50,8 @@ def resting_range(
     """The least and the greatest mean backlog at which each window comes to rest, packets [n], [n].
 
     All flows are Vegas flows with the thresholds ``lower`` and ``upper`` (packets, [n]) and the
-    propagation delays ``rtt`` (s, [n]). ``capacity`` is that of the link, pkt/s.
+    propagation delays ``rtt`` (s, [n]). ``capacity`` is that of the link, pkt/s. If there is only
+    one flow, ``_alone`` computes the result.
 
     Let flow i have the RTT R_i and the part p_i of the capacity c. By equation (W1) of
     ``windows.py``, one packet more in the window of flow j lengthens the queue by
@@ -75,6 +77,8 @@ def resting_range(
     wide = np.flatnonzero(lower < upper)
     if wide.size == 0:
         return lower, upper
+    if lower.size == 1:
+        return _alone(lower, upper, rtt, middle / capacity)
     part, trip = middle / middle.sum(), rtt + middle.sum() / capacity
     waves = np.where(lower < upper, 0.5 * LAG, LAG) * _lengthens(part, trip)  # a_j k_j
     room = np.zeros(lower.size)  # A_i, for the flows whose thresholds differ
@@ -83,6 +87,28 @@ def resting_range(
         alike = wide[trip[wide] == length]
         room[alike] = part[alike] * np.sqrt(seen @ seen)
     return np.minimum(lower + room, middle), np.maximum(upper - room, middle)
+
+
+def _alone(lower: Floats, upper: Floats, rtt: Floats, delay: Floats) -> tuple[Floats, Floats]:
+    """The result of ``resting_range`` for one flow, whose queueing delay is about ``delay`` (s).
+
+    One packet more in the window is one packet more in the queue. The sender computes the backlog
+    W s/R from its present window W and from a late RTT R = T + s. So the part s/R of a packet
+    counts at once, and the part T/R after two RTTs.
+
+    The window grows by a packet per RTT. When Vegas sees the backlog pass alpha, it is already
+    2 T/R packets above alpha. The next decision follows half an RTT later, on average. So the
+    window rests 2 T/R + 1/2 packets above alpha. If this is above beta, the window shrinks again. A
+    window that grows sends its additional packet at the end of a round trip. A window that shrinks
+    holds one back at the beginning. So the queue follows it one RTT sooner, and the window rests
+    T/R + 1/2 packets below beta. If this is below alpha, the window never rests, and we take the
+    middle.
+    """
+    late = rtt / (rtt + delay)
+    up, down = lower + LAG * late + NEXT, upper - DOWN_LAG * late - NEXT
+    back = np.where(down >= lower, down, 0.5 * (lower + upper))
+    low = np.where(up <= upper, up, back)
+    return low, np.maximum(low, down)
 
 
 def less_found(p: Flows, capacity: float) -> Floats:
