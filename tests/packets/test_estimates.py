@@ -136,6 +136,21 @@ def test_a_buffer_is_estimated_from_rtts_before_losses_whatever_stalls(buffer, l
     assert shaken.value == pytest.approx(plain.value, abs=1.0)
 
 
+@pytest.mark.parametrize("laws", [("reno",), ("cubic",), ("newreno", "vegas")])
+@pytest.mark.parametrize("milliseconds", [1.0, 2.0, 4.0])
+def test_noise_of_the_rtts_does_not_raise_the_lower_bound_of_a_buffer(laws, milliseconds):
+    """1000 pkt/s; without noise the bound is 59 packets.  The largest of all RTTs gave up to 72."""
+    trace = measured_by_ends(60, laws)
+    rtt = np.array(trace.get("rtt"))
+    rtt += np.random.default_rng(1).normal(0.0, milliseconds / 1000, rtt.shape)
+    noisy = dataclasses.replace(trace, data=trace.data.assign(rtt=(("time", "flow"), rtt)))
+    found = estimate(noisy).buffer
+    assert 60.0 - 6.0 * milliseconds < found.low < 60.0
+    assert f"{found.low:.3g} pkt are a lower bound, because RTTs vary by noise" in found.how
+    plain = estimate(trace).buffer
+    assert 58.0 < plain.low <= plain.value < 60.0
+
+
 def test_a_buffer_counts_the_queue_that_a_late_flow_never_saw_empty():
     """1000 pkt/s and an RTT of 40 ms: 20 packets wait at most, and at least 9 beside the late flow.
 

@@ -18,7 +18,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import carried
 from vegasmodel.packets.capacity import bottleneck, of_flows
 from vegasmodel.packets.estimated import Estimate
-from vegasmodel.packets.full_queue import FEW, longest_wait
+from vegasmodel.packets.full_queue import FEW, longest_wait, noise_of
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.trace import Trace
 
@@ -80,8 +80,13 @@ def buffer_of(
     most = wait * capacity.value
     if overflowed:  # a mean or a sample can miss the longest queue of its interval
         bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
+    noise = noise_of(trace, waits, 1.0 / capacity.value)
+    least = max(wait - noise, 0.0) * capacity.value
+    if least < most:
+        said = f"{least:.3g} pkt are a lower bound, because RTTs vary by noise or bursts"
+        bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger; {said}"
     how = f"({how} - base RTT) capacity; {bound}"
-    return Estimate(most, most, np.inf, "pkt", how), random
+    return Estimate(most, least, np.inf, "pkt", how), random
 
 
 def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, int]:

@@ -13,10 +13,12 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import follows_the_queue
 from vegasmodel.packets.trace import Trace
 
-__all__ = ["Wait", "longest_wait"]
+__all__ = ["Wait", "longest_wait", "noise_of"]
 
 MOST = 0.95  # quantile of RTTs; stalls of hosts make less than the other 5 % too long
 FEW = 10  # with fewer losses, a few stalls of a host may come before a quarter of them
+FEWEST = 30  # delays of a flow; fewer do not tell their noise
+NORMAL = 1.4826  # standard deviation of normal values over their median magnitude
 SPREAD = 0.2  # a delay that is shorter by a larger part is not that of a full queue
 
 
@@ -94,6 +96,40 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
         return Wait(most, how, len(losses) if random else 0)
     parts = [np.quantile(w[np.isfinite(w)], MOST) for w in waits.T if np.isfinite(w).any()]
     return Wait(float(max(parts, default=0.0)), f"RTT, {MOST:.0%} quantile", 0)
+
+
+def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
+    """By how much noise may make the largest delay minus the least one too long, s.
+
+    Noise is what hosts and other links add to a packet's RTT. It differs from one packet to the
+    next, but a queue grows and shrinks steadily, apart from bursts. So the second differences of a
+    flow's delays tell the standard deviation s of the noise: theirs is sqrt(6) times as large.
+    Their median magnitude is used, because losses and stalls are rare. In an interval each flow may
+    add a packet to the queue, or several if one ACK acknowledges several. Second differences of so
+    many packets need no noise, and are subtracted. ``packet`` is the time of one packet, s.
+
+    The largest of m delays is too long by about s sqrt(2 ln m), and the least of n delays too short
+    by s sqrt(2 ln n). For normal values these are the first terms of the expected extremes, which
+    are a little smaller. Here m is the number of a flow's delays from one loss to the next, and n
+    that of all its delays.
+
+    ``waits`` has the queueing delays of the flows, s: [time, flow]. The result is 0 if they do not
+    follow the queue (``follows_the_queue``), or if they are few.
+    """
+    if not follows_the_queue(trace):
+        return 0.0
+    flows, per_ack = np.isfinite(waits).any(axis=0), trace.known("packets_per_ack")
+    told = np.ones(1) if per_ack is None else np.append(per_ack[np.isfinite(per_ack)], 1.0)
+    burst = packet * np.count_nonzero(flows) * told.max()
+    found = []
+    for i in np.flatnonzero(flows).tolist():
+        values = waits[np.isfinite(waits[:, i]), i]
+        if values.size >= FEWEST:
+            step = float(np.median(np.abs(np.diff(values, 2))))
+            spans = values.size / max(len(_losses(trace, waits, i)), 1)
+            extremes = sum(np.sqrt(2.0 * np.log(n)) for n in (spans, values.size))
+            found.append(NORMAL * np.sqrt(max(step**2 - burst**2, 0.0) / 6.0) * extremes)
+    return float(np.median(found)) if found else 0.0
 
 
 def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
