@@ -97,6 +97,29 @@ def test_a_vegas_flow_that_starts_after_others_of_its_class_is_told() -> None:
     assert row().holds
     late = {"first": "0 s", "every": "3 s"}
     assert row(start=late).holds is False
-    assert "d[1] starts after another Vegas flow of class D" in row(start=late).detail
+    assert "d[2] starts after other Vegas flows of class D" in row(start=late).detail
+    more = int(row(start=late).detail.split("may get ")[1].split("%")[0])
+    assert more == pytest.approx(100 * (209 / 155 - 1), abs=4)
     assert row(start=late, over_estimate="0 s").holds
     assert row(start=late, count=1).holds
+
+
+@pytest.mark.parametrize(("rivals", "held"), [(2, True), (0, False)])
+def test_a_new_vegas_flow_raises_the_rate_of_its_class_and_may_find_the_queue_empty(
+    rivals: int, held: bool
+) -> None:
+    """Beside two flows of R, the second flow of D raises the rate of D from a third to a half.
+
+    So D sends 167 packets/s more, or 8 in a round trip, and only 3 are queued. Without flows of
+    class R, D has the whole link before and after. The golden ratio is that of the flows then.
+    """
+    flows = [vm.Flow("vegas", "50 ms", name="d", count=2, variant="ns2", alpha=3, beta=3)]
+    flows += [vm.Flow("newreno", "50 ms", count=rivals, variant="ns2")] if rivals else []
+    queue = vm.RateDelay(delay_buffer=0.3)
+    case = vm.Scenario([vm.Link(1000.0, buffer=100.0, queue=queue)], flows)
+    case = case.replace({"flow.d.start": {"first": "10 s", "every": "10 s"}, "run.runs": 1})
+    said = vm.predict(case, "rate-delay")
+    (row,) = [a for a in said.assumptions if a.name == "base-rtt-is-the-rtt"]
+    assert row.holds is held
+    early, late = vm.predict(case, "rounds").throughput[:2]
+    assert late / early == pytest.approx(1.0 if held else (1 + 5**0.5) / 2, rel=0.1)

@@ -20,7 +20,7 @@ ASSUMPTIONS = MappingProxyType(
         "all-flows-present": "every flow starts before the warm-up ends and none stops early",
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
         "base-rtt-is-the-rtt": "Vegas's baseRTT is the RTT without queueing; `rate-delay` tests "
-        "whether no Vegas flow starts after another one of its class",
+        "how many packets a late flow of its class finds queued",
         "base-rtt-measured": "each Vegas flow measures its baseRTT; the scenario does not give "
         "it (`over_estimate`)",
         "bottleneck-is-the-link": "access links are at least twice as fast as the bottleneck",
