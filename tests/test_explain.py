@@ -36,6 +36,7 @@ def test_a_model_is_explained_by_the_hypotheses_that_its_answers_name(
         named = {a.name for a in vm.predict(case, model).assumptions}
         # in answers of other scenarios
         of_fluid = {"whole-laws", "whole-stack", "sends-after-warm-up", "one-ack-a-packet", *OWN}
+        of_fluid |= {"ns2-passes-packets"}
         others = {
             "bands": {"quasi-static", "many-packets-queued"},
             "minicycle": {"only-growing-windows-lose"},

@@ -13,6 +13,7 @@ from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.rounds.state import FLOW
 from vegasmodel.engines.rounds.timer import arm, back_off, syn_acknowledged
 from vegasmodel.laws import find
+from vegasmodel.predictor import predict
 from vegasmodel.queues import DropTail
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
@@ -168,3 +169,5 @@ def test_a_buffer_that_shuts_the_link_in_ns2_is_named(
     found = answer(scenario)
     assert found.applicable
     assert ("ns2-passes-packets" in [a.name for a in found.broken]) is named
+    by_equations = predict(scenario, "fluid")  # it said 0 packets/s without this reason
+    assert ("ns2-passes-packets" in [a.name for a in by_equations.broken]) is named

@@ -30,7 +30,7 @@ from vegasmodel.results.assumption import Assumption, sends_after_warm_up
 from vegasmodel.results.scatter import enough_runs, insensitive
 from vegasmodel.scenario import DropTail, Flow, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
-from vegasmodel.scenario.placement import first_window, left_out_of_laws, stack
+from vegasmodel.scenario.placement import first_window, left_out_of_laws, shut_links, stack
 from vegasmodel.stacks.stack import Stack
 
 STARVED = 0.01  # of the mean throughput: a flow with less starves
@@ -359,18 +359,25 @@ def _first_windows_fit(scenario: Scenario) -> bool:
 
 
 def _of_equations(scenario: Scenario) -> list[Assumption]:
-    """Check three assumptions, one for each thing that the equations leave out.
+    """Check four assumptions on what the equations leave out, or cannot tell.
 
     - ``whole-laws``: the equations contain all features of the flows' laws. This assumption is
       returned only if it does not hold.
+    - ``ns2-passes-packets``: the buffer is large enough for ns-2 to let packets through. This
+      assumption is returned only if it does not hold.
     - ``defaults-of-the-papers``: the scenario does not have the headers, the handshake and the
       timers of ns-2 2.35.
     - ``first-windows-fit``: link and buffer can hold the first windows of all flows together, so no
       packet of them is lost.
     """
-    lacking = left_out_of_laws(scenario)
+    lacking, shut = left_out_of_laws(scenario), shut_links(scenario)
+    closed = (
+        f"ns-2 drops every packet at {few(shut)}, whose buffer is below 2 packets (1 with RED); so "
+        "the flows get nothing"
+    )
     rows = (
         *([("whole-laws", False, lacking)] if lacking else ()),
+        *([("ns2-passes-packets", False, closed)] if shut else ()),
         (
             "defaults-of-the-papers",
             papers_only(scenario) or scenario.run.ns2_defaults == "papers",

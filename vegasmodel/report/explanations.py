@@ -311,6 +311,7 @@ EXPLANATIONS = MappingProxyType(
             ),
             _meanings(
                 "losses-end-growth",
+                "ns2-passes-packets",
                 "defaults-of-the-papers",
                 "insensitive-to-starts",
                 "enough-runs",
