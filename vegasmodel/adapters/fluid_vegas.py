@@ -47,8 +47,9 @@ def narrow_band(scenario: Scenario) -> Assumption:
       starts are random, another assumption, ``insensitive-to-starts``, tests whether they matter.
       So for equal RTTs this assumption can fail only if starts are not random.
     - All flows run the Vegas of the papers (variant ``paper``) at a drop-tail link without random
-      loss. This Vegas does not round its backlog, but decides late. So its windows come to rest
-      only in a part of the range from alpha to beta, which ``late_decisions.py`` computes. The
+      loss. This Vegas does not round its backlog, but decides late. So its windows stay at
+      rest only in a part of the range from alpha to beta, which ``late_decisions.py`` computes.
+      (Only windows with alpha = beta make this part smaller, because they never rest.) The
       assumption is tested for this part, and only if some flows start at the same time: the order
       of their first packets then decides where in this part they rest. If flows start one after
       another, ``fluid`` and ``rounds`` agree well.
@@ -77,7 +78,7 @@ def _narrow_rests(scenario: Scenario) -> Assumption:
     """The assumption ``narrow-band`` if all flows run the papers' Vegas at a drop-tail link."""
     members, link = scenario.members, scenario.links[0]
     lower, upper = np.array([(m.flow.alpha, m.flow.beta) for m in members]).T
-    low, high = resting_range(lower, upper, rtts(scenario), link.capacity)
+    low, high = resting_range(lower, upper, rtts(scenario), link.capacity, still=True)
     together = len({m.start for m in members}) < len(members) and scenario.run.start_jitter == 0.0
     wide = np.flatnonzero(high >= WIDEST_BAND * low)
     if not together or wide.size == 0:

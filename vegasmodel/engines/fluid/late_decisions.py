@@ -45,13 +45,16 @@ NEXT = 0.5  # round trips to the next decision, on average
 
 
 def resting_range(
-    lower: Floats, upper: Floats, rtt: Floats, capacity: float
+    lower: Floats, upper: Floats, rtt: Floats, capacity: float, *, still: bool = False
 ) -> tuple[Floats, Floats]:
     """The least and the greatest mean backlog at which each window comes to rest, packets [n], [n].
 
     All flows are Vegas flows with the thresholds ``lower`` and ``upper`` (packets, [n]) and the
     propagation delays ``rtt`` (s, [n]). ``capacity`` is that of the link, pkt/s. If there is only
     one flow, ``_alone`` computes the result.
+
+    If ``still``, no window with alpha < beta moves. The result is then the range in which a window
+    stays that rests already.
 
     Let flow i have the RTT R_i and the part p_i of the capacity c. By equation (W1) of
     ``windows.py``, one packet more in the window of flow j lengthens the queue by
@@ -80,7 +83,8 @@ def resting_range(
     if lower.size == 1:
         return _alone(lower, upper, rtt, middle / capacity)
     part, trip = middle / middle.sum(), rtt + middle.sum() / capacity
-    waves = np.where(lower < upper, 0.5 * LAG, LAG) * _lengthens(part, trip)  # a_j k_j
+    moves = np.where(lower < upper, 0.0 if still else 0.5 * LAG, LAG)
+    waves = moves * _lengthens(part, trip)  # a_j k_j
     room = np.zeros(lower.size)  # A_i, for the flows whose thresholds differ
     for length in np.unique(trip[wide]):  # a loop, as an array [n, n] might not fit into memory
         seen = waves * np.maximum(1.0 - length / (4.0 * LAG * trip), 0.0)
