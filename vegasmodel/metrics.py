@@ -212,16 +212,20 @@ def relative_uncertainty(mean: Floats, error: Floats, runs: int) -> Floats:
 
 
 @kinds.checked
-def student_t(freedom: int) -> float:
+def student_t(freedom: int, tests: int = 1) -> float:
     """The 0.975 quantile of Student's t distribution with ``freedom`` degrees of freedom.
 
     It gives the 95 % confidence interval of a mean over n runs: with ``freedom`` = n - 1, the
     interval reaches this number of standard errors to either side of the mean.  The result is NaN
     for 0 degrees of freedom.
+
+    If k = ``tests`` means are tested together, the quantile is 1 - 0.025/k.  Then the probability
+    that chance alone takes any of them out of its interval is at most 5 % (Bonferroni).
     """
     Integer(0).check(freedom, "freedom")
-    if 1 <= freedom <= len(STUDENT_T):
+    Integer(1).check(tests, "tests")
+    if tests == 1 and 1 <= freedom <= len(STUDENT_T):
         return STUDENT_T[freedom - 1]
     from scipy.special import stdtrit  # its import takes longer than most answers
 
-    return float(stdtrit(freedom, 0.975))
+    return float(stdtrit(freedom, 1.0 - 0.025 / tests))

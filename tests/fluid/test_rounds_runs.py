@@ -166,6 +166,24 @@ def test_the_interval_of_a_difference_is_welchs() -> None:
     assert scipy.stats.ttest_ind(one, moved, equal_var=False).pvalue == pytest.approx(0.05)
 
 
+def test_many_alike_flows_seldom_differ_by_chance() -> None:
+    """In at most 5 % of 400 draws any of 40 flows differs, although all have one distribution."""
+    asked = vm.Scenario((vm.Link(1000.0, buffer=20.0),), (Flow("sack", 0.05, count=40),))
+    random = np.random.default_rng(30)
+
+    def means(runs: int) -> tuple[np.ndarray, np.ndarray]:
+        rates = random.normal(25.0, 10.0, (runs, 40))
+        return rates.mean(0), rates.std(0, ddof=1) / np.sqrt(runs)
+
+    alarms = 0
+    for _ in range(400):
+        (mean, error), (changed, other) = means(5), means(3)
+        times = {"durations": [asked.run.duration] * 5}
+        found = vm.Prediction("rounds", asked, mean, throughput_se=error, extra=times)
+        alarms += phases._differ(found, changed, other, 3) is True
+    assert alarms <= 0.05 * 400 + 2.0 * np.sqrt(0.05 * 0.95 * 400)
+
+
 def test_a_flow_that_sends_at_no_time_that_counts_hides_no_phase_effect() -> None:
     """A Vegas source beside the two stops before the warm-up ends."""
     asked = _locking(Flow("vegas", 0.05, variant="ns2", stop=20.0))

@@ -115,8 +115,12 @@ def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> boo
 
     A flow's two throughputs are far apart if their difference exceeds the fraction ``DIFFERENT`` of
     the mean throughput of all flows. The result is False if this is so for no flow. It is True if,
-    for such a flow, the difference is also significant: larger than half the width of its 95 %
-    interval. Otherwise the result is None, because the difference may be due to chance.
+    for such a flow, the difference is also significant (``_reach``). Otherwise the result is None,
+    because the difference may be due to chance.
+
+    The differences of all flows are tested together. Of 40 flows, two would else be outside their
+    95 % intervals by chance. The throughputs of n flows that share a full link have one sum, so
+    n - 1 differences are counted.
 
     ``changed`` are means over ``runs`` runs, and ``error`` [n_flows] are their standard errors.
     Flows that send only during warm-up have no throughput and are left out.
@@ -127,15 +131,19 @@ def _differ(found: Prediction, changed: Floats, error: Floats, runs: int) -> boo
     if not np.any(far):
         return False
     own = np.broadcast_to(_error(found), mean.shape)
+    tests = max(int(np.count_nonzero(np.isfinite(distance))) - 1, 1)
     by_chance = [
-        _reach(one, other, found.runs, runs) if apart else math.inf
+        _reach(one, other, found.runs, runs, tests) if apart else math.inf
         for apart, one, other in zip(far, own, error, strict=True)
     ]
     return True if np.any(distance > np.array(by_chance)) else None
 
 
-def _reach(one: float, other: float, n: int, m: int) -> float:
+def _reach(one: float, other: float, n: int, m: int, tests: int = 1) -> float:
     """Half the width of the 95 % interval of the difference of two means, by Welch's t.
+
+    If ``tests`` differences are tested together, the interval is so wide that chance takes any of
+    them out of its interval with a probability of at most 5 % (``student_t``).
 
     ``one`` and ``other`` are the standard errors of the means, over ``n`` and ``m`` runs. The error
     of a mean that is not random is 0. The degrees of freedom are rounded down. If an error is
@@ -145,7 +153,7 @@ def _reach(one: float, other: float, n: int, m: int) -> float:
     if error == 0.0 or not math.isfinite(error):
         return error
     parts = [(e / error) ** 4 / max(runs - 1, 1) for e, runs in ((one, n), (other, m)) if e > 0.0]
-    return student_t(int(1.0 / sum(parts) + ROUNDING)) * error
+    return student_t(int(1.0 / sum(parts) + ROUNDING), tests) * error
 
 
 def effects(scenario: Scenario, found: Prediction) -> Assumption:
