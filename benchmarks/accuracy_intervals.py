@@ -78,7 +78,8 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float]:
     whole = rates(base, RUNS)
     truth, is_effect = whole.mean(axis=0), False
     if phases.possible(scenario):
-        other = rates(phases.otherwise(base), OTHER_RUNS).mean(axis=0)
+        opposite, _ = next(phases.others(base, base.run))
+        other = rates(opposite, OTHER_RUNS).mean(axis=0)
         is_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
     found = []
     for k in range(1, ANSWERS + 1):
