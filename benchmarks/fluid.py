@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.engines.fluid import batch, continuous
+from vegasmodel.engines.fluid.records import Batch
 from vegasmodel.engines.rounds import run as rounds
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.simulation import limit_cycle
@@ -121,7 +122,7 @@ def batches(n: int) -> float:
     return rate
 
 
-def jax_rate(cases: batch.Batch, expected: np.ndarray) -> None:
+def jax_rate(cases: Batch, expected: np.ndarray) -> None:
     """Time the same batch by the JAX engine, on JAX's default device."""
     import jax
 

@@ -33,7 +33,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -240,7 +240,7 @@ def batch(seed: int, name: str, folder: str) -> Batch:
     return name, watch.count, wrong
 
 
-def mutated(names: list[str], options: argparse.Namespace, folder: Path) -> Iterator[Batch]:
+def mutated(names: list[str], options: argparse.Namespace, folder: Path) -> Generator[Batch]:
     """Fuzz with random edits of valid traces, in several processes with one format each."""
     for name in names:
         yield from _of_format(name, -(-options.count // len(names) // BATCH), options, folder)
@@ -264,7 +264,7 @@ def _of_format(
             pool.shutdown(cancel_futures=True)
 
 
-def guided(names: list[str], options: argparse.Namespace, folder: Path) -> Iterator[Batch]:
+def guided(names: list[str], options: argparse.Namespace, folder: Path) -> Generator[Batch]:
     """Fuzz guided by coverage (``fuzz_guided.py``), in one process for each format."""
     share = -(-options.count // len(names))
 
