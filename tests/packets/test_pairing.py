@@ -231,21 +231,15 @@ def test_the_only_flow_is_no_guess():
 
 def test_flows_that_cannot_be_paired_are_refused():
     two = trace(["a", "b"])
-    assert pair(two, scenario("vegas"), {"vegas": "b"}).order == (1,)
-    for flows, names, message in (
+    for flows, message in (
         (
             ("vegas", "reno", "sack"),
-            None,
             r"'a, b' \(flows: 2\) cannot be paired with the scenario \(flows: 3\); name ",
         ),
-        (("vegas",), None, "or write match = ... for each: vegas$"),
-        (("vegas", "reno"), {"vegas": "a"}, "also a flow of the trace for reno"),
-        (("vegas",), {"vegas": "c"}, "a flow of the trace: a, b"),
-        (("vegas",), {"z": "a", "vegas": "b"}, "a flow of the scenario: vegas"),
-        (("vegas", "reno"), {"vegas": "a", "reno": "a"}, "each flow of the trace only once"),
+        (("vegas",), "or write match = ... for each: vegas$"),
     ):
         with pytest.raises(FieldError, match=message):
-            pair(two, scenario(*flows), names)
+            pair(two, scenario(*flows))
 
 
 def test_match_is_no_part_of_the_network():

@@ -6,7 +6,6 @@ Models return their results as ``Prediction`` objects, too, so both can be compa
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import overload
 
 import numpy as np
@@ -42,9 +41,7 @@ SAME_START = 1.0  # s: start times closer than this count as the same
 
 
 @kinds.checked
-def to_prediction(
-    trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None
-) -> Prediction:
+def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
     """Average a trace over ``warmup .. duration`` of the scenario, to compare it with models.
 
     A flow is measured in the part of this time in which it is active and which the trace covers.
@@ -77,14 +74,13 @@ def to_prediction(
     there is none.  If the throughput of a flow is unknown for more than a tenth of the measured
     time, ``assumptions`` warns of this under the name ``known-throughput``.
 
-    ``flows`` maps names of flows in the scenario to names of flows in the trace; without it, flows
-    are paired by the rules of ``pairing.pair``.  The result's ``model`` is "trace".  Its
+    Flows are paired by the rules of ``pairing.pair``.  The result's ``model`` is "trace".  Its
     ``assumptions`` list what is uncertain about the trace or about the pairing of flows.
 
     Raises ``FieldError`` if flows cannot be paired, if the trace has no throughputs, or if it does
     not cover a flow that is active after ``warmup``.
     """
-    pairing = pair(trace, scenario, flows)
+    pairing = pair(trace, scenario)
     order = list(pairing.order)
     trace, sizes = in_packets_of(pairing)
     delivered = trace.known("throughput")

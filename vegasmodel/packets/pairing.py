@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ from vegasmodel.scenario import Member, Scenario
 __all__ = ["Pairing", "match_texts", "pair"]
 
 # reasons for a pair
-GIVEN, MATCH, NAME, CONTROL = "flows", "match", "name", "congestion control"
+MATCH, NAME, CONTROL = "match", "name", "congestion control"
 SCENARIO = "order in a trace made from this scenario"
 ONLY, ORDER = "being the only flow", "order of appearance"
 LITTLE = 0.001  # part of the packets; other flows that deliver less hardly matter
@@ -103,12 +103,10 @@ class Pairing:
         return tuple(found)
 
 
-def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = None) -> Pairing:
+def pair(trace: Trace, scenario: Scenario) -> Pairing:
     """Find, for each flow of the scenario, its partner in the trace.
 
-    If ``flows`` is given, it alone decides: it maps names of flows in the scenario to names in the
-    trace.  Otherwise these rules apply one after another, each to the flows that have no partner
-    yet:
+    These rules apply one after another, each to the flows that have no partner yet:
 
     - The field ``match`` in the scenario gives the name of the flow in the trace, or the address
       or port of its sender or receiver there. If the name has characters that cannot be printed,
@@ -127,25 +125,22 @@ def pair(trace: Trace, scenario: Scenario, flows: Mapping[str, str] | None = Non
     different congestion controls.
     """
     members = scenario.members
-    if flows is not None:
-        found = {k: (i, GIVEN) for k, i in enumerate(_given(trace, members, flows))}
-    else:
-        found = _matched(trace, scenario)
-        free = {name: i for i, name in enumerate(trace.flows)}
-        for i, _ in found.values():
-            del free[trace.flows[i]]
-        for k, member in enumerate(members):
-            if k not in found and member.name in free:
-                found[k] = (free.pop(member.name), NAME)
-        if trace.scenario == scenario.fingerprint() and len(trace.flows) == len(members):
-            for k in set(range(len(members))) - set(found):
-                if trace.flows[k] in free:  # a trace of this scenario keeps its order
-                    found[k] = (free.pop(trace.flows[k]), SCENARIO)
-        idle = idle_flows(trace)
-        busy = {name: i for name, i in free.items() if name not in idle}
-        free = busy if len(busy) >= len(members) - len(found) else free
-        _by_control(trace, scenario, found, free)
-        _by_order(trace, scenario, found, free)
+    found = _matched(trace, scenario)
+    free = {name: i for i, name in enumerate(trace.flows)}
+    for i, _ in found.values():
+        del free[trace.flows[i]]
+    for k, member in enumerate(members):
+        if k not in found and member.name in free:
+            found[k] = (free.pop(member.name), NAME)
+    if trace.scenario == scenario.fingerprint() and len(trace.flows) == len(members):
+        for k in set(range(len(members))) - set(found):
+            if trace.flows[k] in free:  # a trace of this scenario keeps its order
+                found[k] = (free.pop(trace.flows[k]), SCENARIO)
+    idle = idle_flows(trace)
+    busy = {name: i for name, i in free.items() if name not in idle}
+    free = busy if len(busy) >= len(members) - len(found) else free
+    _by_control(trace, scenario, found, free)
+    _by_order(trace, scenario, found, free)
     order = tuple(found[k][0] for k in range(len(members)))
     return Pairing(trace, scenario, order, tuple(found[k][1] for k in range(len(members))))
 
@@ -168,21 +163,6 @@ def match_texts(names: Sequence[str]) -> list[str]:
             text = f"{first} ({number})"
         texts[text] = None
     return list(texts)
-
-
-def _given(trace: Trace, members: tuple[Member, ...], flows: Mapping[str, str]) -> list[int]:
-    names, known = trace.flows, [member.name for member in members]
-    for member, name in flows.items():
-        if member not in known:
-            raise FieldError("flows", member, f"a flow of the scenario: {few(known, 6)}")
-        if name not in names:
-            raise FieldError("flows", name, f"a flow of the trace: {few(names, 6)}")
-    missing = [member for member in known if member not in flows]
-    if missing:
-        raise FieldError("flows", list(flows), f"also a flow of the trace for {few(missing, 6)}")
-    if len(set(flows.values())) < len(flows):
-        raise FieldError("flows", list(flows.values())[:6], "each flow of the trace only once")
-    return [names.index(flows[member]) for member in known]
 
 
 def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
