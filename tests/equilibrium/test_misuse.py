@@ -98,7 +98,7 @@ CASES = [
         {"p": 0.1, "rtt": 0.1, "timeout": 0.3},
         {"timeout": -1.0, "max_window": 0.0, "decrease": 1.0},
     ),
-    (random_loss.coarse_timeout, {"rtt": 0.1}, {"rtt": -0.1, "tick": 0.0}),
+    (random_loss.coarse_timeout, {"rtt": 0.1}, {"rtt": -0.1}),
     (
         random_loss.hold_window,
         {"rtt": 0.1, "queueing": 0.01},

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium._checks import broadcast, numbers, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
-from vegasmodel.fields import kinds
 from vegasmodel.metrics import Floats
 
 FACTORS = 1000  # number of factors of an infinite product that are multiplied one by one
@@ -164,21 +163,20 @@ def _pftk_timeouts(p: Floats, W: Floats) -> Floats:
 
 
 @same_kind
-@kinds.checked
-def coarse_timeout(rtt: ArrayLike, tick: float = TICK) -> Floats:
+def coarse_timeout(rtt: ArrayLike) -> Floats:
     """Retransmission timeout in s of ns-2's coarse timer, with ns-2's old defaults.
 
-    The timer measures each RTT as a whole number of ticks of ``tick`` seconds, at least 1. The
+    The timer measures each RTT as a whole number of ticks of ``TICK`` seconds, at least 1. The
     timeout is srtt + 4 rttvar, computed in integers.
 
     - For an RTT below one tick, srtt is 1 tick and rttvar is 1/2 tick, so the timeout is 3 ticks.
     - For a longer RTT, srtt is about one RTT. The measured RTTs vary, which keeps rttvar at 3/4
       tick. So the timeout is ``rtt`` + 3 ticks.
 
-    Raises ``FieldError`` unless ``rtt``, in s, and ``tick`` are positive.
+    Raises ``FieldError`` unless ``rtt``, in s, is positive.
     """
-    rtt, tick = positive("rtt", rtt), float(positive("tick", tick))
-    return np.where(rtt < tick, 3 * tick, rtt + 3 * tick)
+    rtt = positive("rtt", rtt)
+    return np.where(rtt < TICK, 3 * TICK, rtt + 3 * TICK)
 
 
 @same_kind

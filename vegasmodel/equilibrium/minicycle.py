@@ -227,7 +227,7 @@ def _inputs(
     buffer: npt.ArrayLike,
     alpha: npt.ArrayLike,
     beta: npt.ArrayLike | None,
-    decrease: npt.ArrayLike = 1.0,
+    decrease: npt.ArrayLike,
     n_vegas: npt.ArrayLike = 1,
     n_reno: npt.ArrayLike = 1,
     response: npt.ArrayLike = 0.0,

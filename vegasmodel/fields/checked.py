@@ -268,7 +268,7 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     return evolve(part, changes, where) if changes else part
 
 
-def evolve(part: T, changes: Mapping[str, Any], where: str = "") -> T:
+def evolve(part: T, changes: Mapping[str, Any], where: str) -> T:
     """Copy the dataclass object ``part`` with new values for the fields that ``changes`` names.
 
     Some defaults depend on other fields, so the copy computes all its defaults again. ``where`` is

@@ -144,7 +144,7 @@ def stability_boundary(
     if not isinstance(over, Mapping) or len(over) != 2:
         raise FieldError("over", over, "two fields, each with (LOW, HIGH)")
     names = [fields.find(scenario, name) for name in over]
-    fields.expect_apart(names, "over")
+    fields.expect_apart(names)
     ranges = [_range(field, over[field.name]) for field in names]
 
     def make(x: float, y: float) -> Loop | None:

@@ -228,16 +228,13 @@ def expect_units(field: Field, texts: Sequence[str], values: Sequence[Any], wher
         raise FieldError(where, bare, f"write {bare}{other}, or {allowed}", wrong=wrong)
 
 
-def expect_apart(fields: Sequence[Field], where: str) -> None:
-    """Raise ``FieldError`` if two of the fields set the same key of one link or ``[[flow]]``.
-
-    ``where`` is the argument of the caller that the error names as wrong.
-    """
+def expect_apart(fields: Sequence[Field]) -> None:
+    """Raise ``FieldError`` if two of the fields set the same key of one link or ``[[flow]]``."""
     for i, field in enumerate(fields):
         for other in fields[:i]:
             if field.overlaps(other):
                 both = f"it sets the same key as {other.name}"
-                raise FieldError(where, field.name, both, wrong="is given twice")
+                raise FieldError("over", field.name, both, wrong="is given twice")
 
 
 def known(scenario: Scenario) -> list[str]:

@@ -153,7 +153,7 @@ def make(
     if draw is not None:
         Integer(1, MAX_POINTS).check(draw, "draw")
     axes = tuple(_axis(scenario, name, values) for name, values in pairs)
-    fields.expect_apart([axis.field for axis in axes], "over")
+    fields.expect_apart([axis.field for axis in axes])
     for axis in axes:
         if axis.drawn != bool(draw):
             asked = "a range LOW..HIGH, because draw asks for random points"

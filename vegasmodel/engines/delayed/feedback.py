@@ -144,14 +144,13 @@ def run(
     samples: int = 1001,
     *,
     losers: str = "growing",
-    packets: bool | None = None,
     step: float = STEP,
     begin: Rest | None = None,
 ) -> DelayedRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
     - ``samples`` is the number of times, evenly spaced, at which the result gives the curves.
-    - ``losers`` and ``packets`` mean the same as in ``continuous.run``.
+    - ``losers`` means the same as in ``continuous.run``.
     - ``step`` is the length of an integration step divided by the shortest propagation RTT.
     - ``begin`` is an equilibrium of all flows in which the run begins; the flows' start times then
       do not count.  Without it the network is empty at first.
@@ -171,7 +170,7 @@ def run(
     Choice(continuous.LOSERS).check(losers, "losers")
     Integer(2, MAX_SAMPLES).check(samples, "samples")
     Quantity("fraction", high=0.5, low_open=True).check(step, "step")
-    packets = continuous.in_packets(scenario, packets)
+    packets = continuous.in_packets(scenario, None)
     limits = continuous.limits(scenario, packets)
     flows = continuous.flows_of(scenario, packets)
     n, longest = flows.rtt.size, step * float(flows.rtt.min())
