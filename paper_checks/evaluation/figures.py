@@ -23,7 +23,8 @@ from paper_checks.checks import (
 from paper_checks.circulation import circulate
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import forced, pair, single, stored
-from paper_checks.evaluation.tables import CAPACITY, TABLE_2, TABLE_3, delays, ratio
+from paper_checks.evaluation.table_3 import TABLE_3, delays
+from paper_checks.evaluation.tables import CAPACITY, TABLE_2, ratio
 from paper_checks.runs import Runs
 from paper_checks.spread import (
     LIMIT,

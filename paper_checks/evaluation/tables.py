@@ -1,6 +1,6 @@
-"""Tables 1 to 4 of the paper ``evaluation``, cell by cell, and relations between their numbers.
+"""Tables 1, 2 and 4 of the paper ``evaluation``, cell by cell, and relations between their numbers.
 
-X is the delay of the second source's last link in s.
+``RECORDS`` has the records of table 3 (``table_3.py``), too.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, agrees, by_print, open_question, rounding
+from paper_checks.checks import Found, Record, by_print, open_question, rounding
 from paper_checks.evaluation.readings import STARTS, TIMERS, by_start, by_timers
 from paper_checks.evaluation.red import SETTINGS, by_red
-from paper_checks.evaluation.scenes import PROPAGATION, pair, single, stored
+from paper_checks.evaluation.scenes import pair, single, stored
+from paper_checks.evaluation.table_3 import table_3, table_3_claims
 from paper_checks.runs import Runs
 from paper_checks.spread import (
     MOST,
@@ -24,11 +25,9 @@ from paper_checks.spread import (
     jittered,
     majority,
     separate,
-    simulated,
     simulated_mean,
     spread,
 )
-from paper_checks.tsang.replay import replay
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red, Scenario
 
@@ -217,212 +216,6 @@ def table_2() -> list[Record]:
                 ),
             ]
     return found
-
-
-# --- table 3: delays -------------------------------------------------------------------------
-
-# X in ms: (RTT2/RTT1, Reno, SACK, Vegas)
-TABLE_3 = {
-    1: (1, 1.0, 1.0, 1.0),
-    13: (5, 1.71, 1.77, 1.17),
-    22: (8, 2.2, 4.31, 1.18),
-    58: (20, 12.42, 30.69, 1.03),
-    208: (70, 46.62, 70.3, 2.15),
-}
-
-
-def delays(law: str, X: float) -> Scenario:
-    """Table 3: two sources of one law.
-
-    The second starts 0.5 s later, its link has a delay of ``X`` s.
-    """
-    return pair(law, law, X=X, starts=(0.0, 0.5), warmup=0.0)
-
-
-def _readings(law: str, X: float) -> dict[str, Scenario]:
-    """Table 3's case with each choice of what its text does not state: start times and interval."""
-    return {
-        f"{starts}, from {since:g} s on": pair(law, law, X=X, starts=at, warmup=since)
-        for starts, at in (("0.5 s apart", (0.0, 0.5)), ("both at 0", (0.0, 0.0)))
-        for since in (0.0, 15.0)
-    }
-
-
-def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
-    """A function that finds the ratio of table 3 with the first of the four readings.
-
-    The note has the ratios with the other readings, and says whether the choice decides.
-    """
-
-    def compute(runs: Runs) -> Found:
-        first, *others = _readings(law, X).items()
-        found = simulated(first[1], _counts(first[1]), printed, 0.01)(runs)
-        agreeing, texts = int(agrees(found, printed)), []
-        for name, scenario in others:
-            statistic = _counts(scenario)
-            values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
-            own = majority(values.tolist(), printed, spread(values, 0.01, printed))
-            agreeing += agrees(own, printed)
-            texts.append(f"{name}: {values.min():.4g} to {values.max():.4g}, {own.detail}")
-        text = f"{found.detail} Other readings: {' '.join(texts)}"
-        between, tried = _besides(law, X, printed, runs)
-        text += tried
-        decide = (
-            "Neither the starts nor the interval are stated for table 3, and they decide: the "
-            f"print comes out with {agreeing} of four readings."
-        )
-        return dataclasses.replace(
-            found,
-            detail=text,
-            undecided=decide if agreeing in (1, 2) else "",
-            missing=found.missing or (decide if agreeing else between),
-        )
-
-    return compute
-
-
-BUFFERS = (6.0, 7.0, 8.0, 12.0, 15.0)
-GAPS = (1.0, 2.0)  # s
-
-
-def _besides(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
-    """Two texts on other buffers and a later second start: why they decide, and their ratios.
-
-    The first is empty if the printed ratio does not lie between theirs.  Both are empty where the
-    four readings decide.
-    """
-    if X < 5e-3 or (law != "vegas" and X < 200e-3):
-        return "", ""  # where the four readings decide
-    four = list(_readings(law, X).values())
-    other = [
-        pair(law, law, X=X, buffer=B, starts=(0.0, 0.5), warmup=since)
-        for B in BUFFERS
-        for since in (0.0, 15.0)
-    ]
-    late = [pair(law, law, X=X, starts=(0.0, gap), warmup=0.0) for gap in GAPS]
-    ratios = [
-        _counts(scenario)(runs(scenario).throughput[0]) for scenario in (*other, *late, *four)
-    ]
-    by = [f"{a:.4g} and {b:.4g}" for a, b in zip(ratios[::2], ratios[1::2], strict=True)]
-    sizes = ", ".join(f"{B:g}" for B in BUFFERS)
-    text = (
-        f" Tried besides, one run each: from 0 and from 15 s on at buffers of {sizes}: "
-        f"{', '.join(by[: len(BUFFERS)])}; with the second source 1 and 2 s later "
-        f"{by[len(BUFFERS)]}."
-    )
-    if not min(ratios) < printed < max(ratios):
-        return "", text
-    return (
-        "Table 3 states neither its buffer nor its starts nor its interval, and they decide: the "
-        f"ratios are {min(ratios):.3g} to {max(ratios):.3g}, and the print lies between."
-    ), text
-
-
-def _counts(scenario: Scenario) -> Callable[[Floats], float]:
-    """A function of the rates: the ratio of the two sources' counts of packets.
-
-    A source that starts later sends for a shorter time.
-    """
-    active = [m.stop - max(m.start, scenario.run.warmup) for m in scenario.members]
-    return lambda rates: float(rates[0] * active[0] / (rates[1] * active[1]))
-
-
-def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
-    """A function that returns the result of ``compute`` with a longer note.
-
-    The note also has the value with Vegas's rule as printed, without rounding.
-    """
-
-    def both(runs: Runs) -> Found:
-        ratios = []
-        for late in (0.5, 0.0):
-            first, second = replay(X, late=late, most=1e6)
-            ratios.append(len(first.received) / len(second.received))
-        found = compute(runs)
-        text = (
-            f"Tried besides, without ns-2's rounding of the backlog (paper_checks/tsang/replay.py, "
-            f"60 s, no limit of buffer or window): {ratios[0]:.2f}, and {ratios[1]:.2f} "
-            "where both start at once."
-        )
-        return dataclasses.replace(found, detail=f"{found.detail} {text}")
-
-    return both
-
-
-def table_3() -> list[Record]:
-    """The records of table 3: ratios of ACKs in whole runs of ns-2; ratio of RTTs by arithmetic."""
-    found = []
-    for X, (rtts, *ratios) in TABLE_3.items():
-        found.append(
-            Record(
-                f"table 3, X = {X} ms, RTT2/RTT1",
-                "table",
-                rtts,
-                by_print((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
-                note="Propagation alone, (2 + 2 + 2 X)/6 ms; with the transmission times it is "
-                f"{(13.21 + 2 * (X - 1)) / 13.21:.3g}.",
-            )
-        )
-        for law, printed in zip(("reno", "sack", "vegas"), ratios, strict=True):
-            found.append(
-                Record(
-                    f"table 3, X = {X} ms, {law}",
-                    "table",
-                    printed,
-                    _with_rule(_by_reading(law, X * 1e-3, printed), X)
-                    if law == "vegas"
-                    else _by_reading(law, X * 1e-3, printed),
-                    note="ACK1/ACK2. Judged with starts at 0 and 0.5 s and counts from 0 s on; "
-                    "section 3.2.1 has these starts and collects its figures from 15 s on, table 3 "
-                    f"states neither. {SOURCE} The buffer, 10, is inferred from table 2."
-                    + " 1 is read as 1.00, as the table drops last zeros."
-                    * (printed == 1),
-                )
-            )
-    return found
-
-
-def table_3_claims() -> list[Record]:
-    """The records of the paper's conclusions from table 3, compared with table 3."""
-    rtts, reno, sack, vegas = np.array(list(TABLE_3.values())).T
-    straight = [float(np.corrcoef(rtts, y)[0, 1] ** 2) for y in (reno, sack)]
-    return [
-        Record(
-            "section 3.2.2, almost linear in the RTT ratio",
-            "claim",
-            True,
-            by_print(
-                Found(min(straight) > 0.9, detail=f"R^2: {straight[0]:.3f}, {straight[1]:.3f}.")
-            ),
-            note="Printed ratios of Reno and SACK against RTT2/RTT1; taken to hold above R^2 0.9.",
-        ),
-        Record(
-            "section 3.2.2, SACK's bias exceeds Reno's at 58 and 208 ms",
-            "claim",
-            True,
-            by_print(bool(np.all(sack[3:] > reno[3:]))),
-            note="From the printed table.",
-        ),
-        Record(
-            "section 4, Vegas leads to a fair allocation for different delays",
-            "claim",
-            1.0,
-            by_print(float(vegas.max())),
-            prints=("fair allocation of bandwidth", "near 1"),
-            tolerance=rounding(1.0),
-            note="Largest printed ratio of Vegas; by section 3.2.2 a ratio without bias is 'near "
-            "1', read as one that rounds to 1. Table 3's own last row, 2.15 at X = 208 ms, is "
-            "not: section 3.2.1.1 calls 'almost twice', 2.2 in that table, a 'very noticeable' "
-            "bias. Section 3.2.2 itself says less: no 'such' bias as Reno's and SACK's.",
-        ),
-        Record(
-            "section 3.2.3, RTT ratio at 58 ms",
-            "claim",
-            30,
-            by_print((PROPAGATION + 2e-3 * 57) / PROPAGATION),
-            erratum="The ratio is 20, as table 3 says: (1 + 1 + 58)/3.",
-        ),
-    ]
 
 
 # --- table 4: RED ----------------------------------------------------------------------------

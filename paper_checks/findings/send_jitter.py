@@ -17,7 +17,7 @@ from paper_checks.checks import rises
 from paper_checks.devendictis.scenes import scene as mixed
 from paper_checks.evaluation.figures import AXIS
 from paper_checks.evaluation.scenes import pair, trio
-from paper_checks.evaluation.tables import delays
+from paper_checks.evaluation.table_3 import delays
 from paper_checks.findings.page import Page, table
 from paper_checks.podlesny.scenes import figure_1
 from paper_checks.runs import Runs
