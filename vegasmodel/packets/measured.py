@@ -11,33 +11,25 @@ from typing import overload
 import numpy as np
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
-from vegasmodel.packets.ack_delays import ack_delays
-from vegasmodel.packets.activity import idle_flows
+from vegasmodel.packets import trace_warnings
 from vegasmodel.packets.gaps import (
     known_part,
     last_deliveries,
     mean_over_time,
     seconds_in,
-    unknown_throughputs,
     with_unknown,
 )
-from vegasmodel.packets.inspection import unlikely_units
-from vegasmodel.packets.one_queue import apart
-from vegasmodel.packets.pairing import Pairing, pair
+from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.send_times import sent_at_once
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
-from vegasmodel.results.assumption import Assumption, sends_after_warm_up
+from vegasmodel.results.assumption import sends_after_warm_up
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 __all__ = ["to_prediction"]
-
-COARSE = 0.1  # an error in a smaller part of an interval or of the measured time does not matter
-SAME_START = 1.0  # s: start times closer than this count as the same
 
 
 @kinds.checked
@@ -95,7 +87,7 @@ def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
         throughput = packets / (spans[:, 1] - spans[:, 0])
     loss, how = _loss(trace, order, weights, counts)
     unknown = known_part(delivered[:, order], seconds) == 0.0  # such a flow may have sent
-    begin, end = _covered(trace, scenario)
+    begin, end = trace_warnings.covered(trace, scenario)
     at_once = sent_at_once(trace)
     return Prediction(
         "trace",
@@ -112,12 +104,7 @@ def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
         assumptions=(
             *pairing.assumptions(),
             *sizes,
-            *_doubts(trace, scenario),
-            *_starts(pairing),
-            *_delayed_acks(pairing),
-            *_coarse(trace, scenario),
-            *_whole(trace, scenario),
-            *_known_throughput(scenario, delivered[:, order], seconds),
+            *trace_warnings.warnings(pairing, trace, delivered[:, order], seconds),
             *sends_after_warm_up(scenario, np.where(unknown, np.inf, throughput)),
         ),
         extra={
@@ -129,139 +116,6 @@ def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
             "sent_at_once": set(at_once).issuperset(trace.flows[i] for i in order),
         },
     )
-
-
-def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
-    """Warn if flows of the trace start at other times than the scenario says.
-
-    The warning is the assumption ``same-starts``, marked as not holding.  Without a reason to warn,
-    the result is empty.
-
-    There is no warning if a flow starts in the trace at most ``SAME_START`` s earlier than in the
-    scenario, or at most ``start_jitter`` + ``SAME_START`` s later.  Here ``start_jitter`` is the
-    longest random delay of a start in the scenario, s.  Short flows that arrive at random are not
-    compared.
-    """
-    firsts, scenario = pairing.trace.get("first"), pairing.scenario
-    if firsts is None:
-        return ()
-    told = []
-    for member, i in zip(scenario.members, pairing.order, strict=True):
-        first, start = float(firsts[i]), member.start
-        late = first - start - scenario.run.start_jitter
-        if member.flow.arrivals == "once" and max(late, start - first) > SAME_START:
-            told.append(f"{member.name} starts at {start:g} s, in the trace at {first:.4g} s")
-    if not told:
-        return ()
-    return (Assumption("same-starts", False, few(told, clauses=True)),)
-
-
-def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
-    """Warn if receivers delay their ACKs in the trace but not in the scenario, or vice versa.
-
-    The warning is the assumption ``same-delayed-acks``, marked as not holding. Without a reason to
-    warn, the result is empty.
-    """
-    known, told = ack_delays(pairing.trace), []
-    for member, i in zip(pairing.scenario.members, pairing.order, strict=True):
-        found = known.get(pairing.trace.flows[i])
-        if found and found.certain and found.delayed != member.flow.delayed_ack:
-            said = str(member.flow.delayed_ack).lower()
-            told.append(f"{member.name} has delayed_ack = {said}, in the trace {found.how}")
-    if not told:
-        return ()
-    return (Assumption("same-delayed-acks", False, few(told, clauses=True)),)
-
-
-def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """Warn if an interval of the trace is too long to leave the warm-up out of the averages.
-
-    The warning is the assumption ``warm-up-left-out``, marked as not holding.  Without a reason to
-    warn, the result is empty.
-
-    If the warm-up ends within an interval of the trace, the averages contain packets of the
-    warm-up.  The function warns if this matters: if more than 10 % (``COARSE``) of the interval
-    lies in the warm-up, and the rest of the interval is more than 10 % of the measured time.
-    """
-    edges, warmup = trace.edges, scenario.run.warmup
-    k = int(np.searchsorted(edges, warmup))
-    if not 0 < k < len(edges):
-        return ()
-    low, high = float(edges[k - 1]), float(edges[k])
-    measured = min(scenario.run.duration, float(edges[-1])) - warmup
-    if warmup - low <= COARSE * (high - low) or high - warmup <= COARSE * measured:
-        return ()
-    said = (
-        f"an interval of the trace lasts from {low:.3g} to {high:.3g} s, so averages include a "
-        f"part of the warm-up of {warmup:.3g} s, which the models leave out"
-    )
-    return (Assumption("warm-up-left-out", False, said),)
-
-
-def _covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
-    """The begin and the end, s, of the part of ``warmup .. duration`` that the trace covers.
-
-    A trace may leave out times at which nothing is delivered. So the time before the trace counts
-    as covered if no flow of the scenario starts before it. The time after the trace counts as
-    covered if, at the trace's end, all flows of infinite size have stopped and all flows of finite
-    size have started. Flows of finite size are then assumed to have delivered all their data.
-    """
-    run, members = scenario.run, scenario.members
-    begin, end = float(trace.edges[0]), float(trace.edges[-1])
-    if begin <= min(member.start for member in members):
-        begin = run.warmup
-    if end >= max(m.stop if m.flow.size == math.inf else m.start for m in members):
-        end = run.duration
-    return max(run.warmup, begin), min(run.duration, end)
-
-
-def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """Warn if the trace covers less than 90 % of the time over which the models average.
-
-    The models average from ``run.warmup`` to ``run.duration``.  The warning is the assumption
-    ``whole-run``, marked as not holding.  Without a reason to warn, the result is empty.
-    """
-    run, (begin, end) = scenario.run, _covered(trace, scenario)
-    if end - begin >= (1.0 - COARSE) * (run.duration - run.warmup):
-        return ()
-    said = (
-        f"the trace lasts from {trace.edges[0]:.4g} to {trace.edges[-1]:.4g} s, so its averages "
-        f"cover {begin:.4g} to {end:.4g} s, and the models' {run.warmup:.4g} to "
-        f"{run.duration:.4g} s"
-    )
-    return (Assumption("whole-run", False, said),)
-
-
-def _known_throughput(
-    scenario: Scenario, delivered: Floats, seconds: Floats
-) -> tuple[Assumption, ...]:
-    """Warn if a flow's throughput is unknown for over 10 % of the time in which it is measured.
-
-    The warning is the assumption ``known-throughput``, marked as not holding.  Without a reason to
-    warn, the result is empty.  ``delivered`` has the throughputs, and ``seconds`` the measured part
-    of each interval, both [time, flow] in the order of the scenario's flows.
-    """
-    told = unknown_throughputs([m.name for m in scenario.members], delivered, seconds)
-    return (Assumption("known-throughput", False, told),) if told else ()
-
-
-def _doubts(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
-    """List the assumptions about the trace that may not hold, and mark them as uncertain.
-
-    Some of these doubts arose when the file was read (``Trace.doubts``). Two more are tested here:
-
-    - ``usual-units``: the values have the units that the file's format prescribes. It is in doubt
-      if values are so large or small that the file seems to have other units.
-    - ``one-queue``: all flows share one queue. It is tested only if all flows of the scenario cross
-      one link in one direction. It is in doubt if the RTTs of two flows do not rise and fall
-      together.
-    """
-    idle = idle_flows(trace)
-    found = {**trace.doubts, **unlikely_units(trace, idle)}
-    one_queue = len(scenario.links) == 1 and len({g.direction for g in scenario.flows}) == 1
-    others = apart(trace, idle) if one_queue else ""
-    found |= {"one-queue": others} if others else {}
-    return tuple(Assumption(name, None, detail) for name, detail in found.items())
 
 
 def _lasts(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
