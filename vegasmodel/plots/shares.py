@@ -17,8 +17,7 @@ The result of ``compare`` contains measurements; they are drawn as markers even 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,9 +25,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from vegasmodel.fields.rules import listed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
+from vegasmodel.plots.arguments import (
+    Answers,
+    expect_same,
+    expect_same_flows,
+    groups_of,
+    kinds,
+    known,
+    split,
+)
 from vegasmodel.plots.style import (
     BLUE,
     DASHES,
@@ -43,7 +50,6 @@ from vegasmodel.plots.style import (
     plain,
     tidy,
 )
-from vegasmodel.results.many_predictions import Predictions
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.scenario.active_time import by_start
@@ -62,23 +68,6 @@ TICKS = 9  # an axis with more ratios has no tick for each of them
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 
-@runtime_checkable
-class Compared(Protocol):
-    """A comparison of models with a measurement, as ``vegasmodel.compare`` returns it."""
-
-    @property
-    def models(self) -> Sequence[Prediction]:
-        """The predictions of the models."""
-
-    @property
-    def measured(self) -> Prediction:
-        """The measurement with which the predictions are compared."""
-
-
-Some: TypeAlias = Prediction | Compared | Iterable[Prediction]
-Answers: TypeAlias = Some | Iterable[Some]
-
-
 def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None) -> Figure:
     """Draw the mean throughput per flow of each flow group (at most 12), with one bar per model.
 
@@ -93,11 +82,11 @@ def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None
     case = scenario if isinstance(scenario, Scenario) else None
     if case is None and results is not None:
         expect(scenario)
-    parts = _split(scenario if case is None else results, "results")
-    shown = _known([p for part in parts for p in part], "throughput", "results")
+    parts = split(scenario if case is None else results, "results")
+    shown = known([p for part in parts for p in part], "throughput", "results")
     case = case or shown[0].scenario
-    _expect_same(_groups(case), shown, _groups, "results")
-    groups = _groups(case)[:12]
+    expect_same(groups_of(case), shown, groups_of, "results")
+    groups = groups_of(case)[:12]
     fig = figure(max(7.0, 1.2 * len(groups) * len(shown) / 3))
     ax = fig.subplots()
     width = 0.8 / max(len(shown), 1)
@@ -130,15 +119,15 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
 
     Raises ``FieldError`` if the predictions are for different flows, or if none has throughputs.
     """
-    drawn = _kinds(models, measured)
-    _expect_same_flows(drawn)
+    drawn = kinds(models, measured)
+    expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
     scenario: Scenario | None = None
     for result, how, drawn_as in drawn:
         scenario = result.scenario
         order = by_start(scenario)
-        assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
+        assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
         index, rates = np.arange(1, order.size + 1), result.throughput[order]
         if result.throughput_range is not None:
             low, high = result.throughput_range[order].T
@@ -165,10 +154,10 @@ def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     measurements that give no baseRTT are left out.  Raises ``FieldError`` if the predictions are
     for different flows, or if none has baseRTTs.
     """
-    drawn = _kinds(models, measured)
-    _known([p for p, _, _ in drawn], "base_rtt", "models, measured")
+    drawn = kinds(models, measured)
+    known([p for p, _, _ in drawn], "base_rtt", "models, measured")
     drawn = [each for each in drawn if each[0].base_rtt is not None]
-    _expect_same_flows(drawn)
+    expect_same_flows(drawn)
     fig = figure()
     ax = fig.subplots()
     scenario, order = drawn[0][0].scenario, by_start(drawn[0][0].scenario)
@@ -195,9 +184,9 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
 
     Raises ``FieldError`` if the predictions have different groups, or if none has throughputs.
     """
-    drawn = _kinds(models, measured)
-    every = _groups(drawn[0][0].scenario)
-    _expect_same(every, [p for p, _, _ in drawn], _groups, "models, measured")
+    drawn = kinds(models, measured)
+    every = groups_of(drawn[0][0].scenario)
+    expect_same(every, [p for p, _, _ in drawn], groups_of, "models, measured")
     groups = every[:PANELS]
     fig = figure(max(5.0, 3.8 * len(groups)), 3.8)
     axes = list(np.atleast_1d(fig.subplots(1, len(groups), sharey=True)))
@@ -236,7 +225,7 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
 
     Raises ``FieldError`` if a class has no flow, or if no prediction has throughputs.
     """
-    drawn = _kinds(models, measured)
+    drawn = kinds(models, measured)
     fig = figure(7.5, 7.0)
     upper, lower = fig.subplots(2, 1, sharex=True)
     names = list(dict.fromkeys(p.model for p, _, marks in drawn if not marks))
@@ -271,87 +260,6 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
     tidy(upper, lower)
     legend(fig, upper, lower, columns=2)
     return fig
-
-
-# --- what the figures are made of ------------------------------------------------------------
-
-
-def _kinds(models: Answers, measured: Answers) -> list[tuple[Prediction, Look, bool]]:
-    """The predictions and measurements that have throughputs, and how to draw each of them.
-
-    Each entry of the list is a tuple: the prediction; its colour, line style and marker (``Look``);
-    and whether it is a measurement.  Raises ``FieldError`` if there are none.
-    """
-    predicted, beside = _split(models, "models")
-    both = [(p, False) for p in predicted]
-    both += [(p, True) for part in (beside, *_split(measured, "measured")) for p in part]
-    _known([p for p, _ in both], "throughput", "models, measured")
-    return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
-
-
-def _split(given: object, where: str) -> tuple[list[Prediction], list[Prediction]]:
-    """Split an argument of a figure into a list of predictions and a list of measurements.
-
-    ``given`` may contain comparisons.  A comparison has predictions and one measurement.  Raises
-    ``FieldError``, which names the argument ``where``, for anything but predictions and
-    comparisons.
-    """
-    each = [given] if isinstance(given, Prediction | Compared) else given
-    predicted, measured = list[Prediction](), list[Prediction]()
-    for one in listed(each, where, "predictions"):
-        if isinstance(one, Compared):
-            predicted += one.models
-            measured.append(one.measured)
-        elif isinstance(one, Predictions):
-            predicted += one
-        elif isinstance(one, Prediction):
-            predicted.append(one)
-        else:
-            raise FieldError(where, one, "predictions, as vegasmodel.predict_all returns them")
-    return predicted, measured
-
-
-def _known(results: Sequence[Prediction], what: str, where: str) -> list[Prediction]:
-    """The predictions whose attribute ``what`` is known.  Raises ``FieldError`` if there are none.
-
-    ``where`` names the argument with the predictions.
-    """
-    found = [p for p in results if getattr(p, what) is not None]
-    if not found:
-        said = ", ".join(p.model for p in results[:3]) or "no prediction"
-        allowed = f"at least one prediction whose {what} is known"
-        raise FieldError(where, said, allowed)
-    return found
-
-
-def _groups(scenario: Scenario) -> list[str]:
-    return [group.name for group in scenario.flows]
-
-
-def _flows(scenario: Scenario) -> list[str]:
-    return [member.name for member in scenario.members]
-
-
-def _expect_same_flows(drawn: Sequence[tuple[Prediction, Look, bool]]) -> None:
-    found = [p for p, _, _ in drawn]
-    _expect_same(_flows(found[0].scenario), found, _flows, "models, measured")
-
-
-def _expect_same(
-    names: list[str],
-    results: Sequence[Prediction],
-    of: Callable[[Scenario], list[str]],
-    where: str,
-) -> None:
-    """Raise ``FieldError`` unless every prediction is for flows or groups with these ``names``.
-
-    ``of`` returns the names of the flows, or of the groups, of a scenario. The error names
-    ``where``, the argument with the predictions.
-    """
-    for each in results:
-        if of(each.scenario) != names:
-            said = f"for {', '.join(of(each.scenario))[:80]}"
-            raise FieldError(where, said, f"predictions for {', '.join(names)[:80]}")
 
 
 def _draw(
@@ -426,7 +334,7 @@ def _part(result: Prediction, group: int) -> tuple[float, float]:
     The share is the group's total throughput divided by the capacity, both in bytes per second.
     """
     scenario, rows = result.scenario, _rows(result, group)
-    assert result.throughput is not None  # noqa: S101 - _kinds leaves out the others
+    assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
     size = scenario.size_of(scenario.flows[group]) / scenario.packet_size
     unit = size * len(rows) / scenario.links[0].capacity
     return unit * float(result.throughput[rows].mean()), unit * _two_errors(result, rows)
@@ -449,7 +357,7 @@ def _classes(result: Prediction) -> tuple[float, float, float]:
     short flows that arrive at random do not count. Raises ``FieldError`` if a class has no flow.
     """
     members, rates = result.scenario.members, result.throughput
-    assert rates is not None  # noqa: S101 - _kinds leaves out the others
+    assert rates is not None  # noqa: S101 - kinds leaves out the others
     lasting = np.array(
         [m.flow.direction == "forward" and m.flow.arrivals == "once" for m in members]
     )

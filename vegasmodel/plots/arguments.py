@@ -1,0 +1,110 @@
+"""Reads the arguments ``models``, ``measured`` and ``results`` of the figures in ``shares.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from vegasmodel.fields.rules import listed
+from vegasmodel.fields.units import FieldError
+from vegasmodel.plots.style import Look, look
+from vegasmodel.results.many_predictions import Predictions
+from vegasmodel.results.prediction import Prediction
+from vegasmodel.scenario import Scenario
+
+
+@runtime_checkable
+class Compared(Protocol):
+    """A comparison of models with a measurement, as ``vegasmodel.compare`` returns it."""
+
+    @property
+    def models(self) -> Sequence[Prediction]:
+        """The predictions of the models."""
+
+    @property
+    def measured(self) -> Prediction:
+        """The measurement with which the predictions are compared."""
+
+
+Some: TypeAlias = Prediction | Compared | Iterable[Prediction]
+Answers: TypeAlias = Some | Iterable[Some]
+
+
+def kinds(models: Answers, measured: Answers) -> list[tuple[Prediction, Look, bool]]:
+    """The predictions and measurements that have throughputs, and how to draw each of them.
+
+    Each entry of the list is a tuple: the prediction; its colour, line style and marker (``Look``);
+    and whether it is a measurement.  Raises ``FieldError`` if there are none.
+    """
+    predicted, beside = split(models, "models")
+    both = [(p, False) for p in predicted]
+    both += [(p, True) for part in (beside, *split(measured, "measured")) for p in part]
+    known([p for p, _ in both], "throughput", "models, measured")
+    return [(p, look(p.model), marks) for p, marks in both if p.throughput is not None]
+
+
+def split(given: object, where: str) -> tuple[list[Prediction], list[Prediction]]:
+    """Split an argument of a figure into a list of predictions and a list of measurements.
+
+    ``given`` may contain comparisons.  A comparison has predictions and one measurement.  Raises
+    ``FieldError``, which names the argument ``where``, for anything but predictions and
+    comparisons.
+    """
+    each = [given] if isinstance(given, Prediction | Compared) else given
+    predicted, measured = list[Prediction](), list[Prediction]()
+    for one in listed(each, where, "predictions"):
+        if isinstance(one, Compared):
+            predicted += one.models
+            measured.append(one.measured)
+        elif isinstance(one, Predictions):
+            predicted += one
+        elif isinstance(one, Prediction):
+            predicted.append(one)
+        else:
+            raise FieldError(where, one, "predictions, as vegasmodel.predict_all returns them")
+    return predicted, measured
+
+
+def known(results: Sequence[Prediction], what: str, where: str) -> list[Prediction]:
+    """The predictions whose attribute ``what`` is known.  Raises ``FieldError`` if there are none.
+
+    ``where`` names the argument with the predictions.
+    """
+    found = [p for p in results if getattr(p, what) is not None]
+    if not found:
+        said = ", ".join(p.model for p in results[:3]) or "no prediction"
+        allowed = f"at least one prediction whose {what} is known"
+        raise FieldError(where, said, allowed)
+    return found
+
+
+def groups_of(scenario: Scenario) -> list[str]:
+    """The names of the scenario's flow groups."""
+    return [group.name for group in scenario.flows]
+
+
+def _flows(scenario: Scenario) -> list[str]:
+    return [member.name for member in scenario.members]
+
+
+def expect_same_flows(drawn: Sequence[tuple[Prediction, Look, bool]]) -> None:
+    """Raise ``FieldError`` unless all predictions of ``drawn`` (``kinds``) have the same flows."""
+    found = [p for p, _, _ in drawn]
+    expect_same(_flows(found[0].scenario), found, _flows, "models, measured")
+
+
+def expect_same(
+    names: list[str],
+    results: Sequence[Prediction],
+    of: Callable[[Scenario], list[str]],
+    where: str,
+) -> None:
+    """Raise ``FieldError`` unless every prediction is for flows or groups with these ``names``.
+
+    ``of`` returns the names of the flows, or of the groups, of a scenario. The error names
+    ``where``, the argument with the predictions.
+    """
+    for each in results:
+        if of(each.scenario) != names:
+            said = f"for {', '.join(of(each.scenario))[:80]}"
+            raise FieldError(where, said, f"predictions for {', '.join(names)[:80]}")
