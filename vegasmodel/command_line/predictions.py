@@ -392,7 +392,7 @@ def _expect_errors(scenario: Scenario, errors: Mapping[str, str]) -> None:
     """Raise ``FieldError`` before the models run if --uncertain has a wrong field or deviation."""
     if not errors:
         return
-    from vegasmodel.study.uncertainty import of_errors
+    from vegasmodel.study.uncertain_inputs import of_errors
 
     try:
         of_errors(scenario, errors)

@@ -1,0 +1,164 @@
+"""Defines the fields of a scenario that are known only with errors, and the sizes of these errors.
+
+``of_errors`` reads the errors that a user gives, such as ``{"rtt": "5 %"}``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vegasmodel.fields.rules import Integer, Quantity
+from vegasmodel.fields.units import KINDS, FieldError
+from vegasmodel.scenario import Scenario, expect
+from vegasmodel.study import fields
+from vegasmodel.study.fields import Field
+
+__all__ = ["Input", "numbers", "of_errors"]
+
+SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """One field, or several fields that have the same random error.
+
+    If ``share`` is True, the error is a fraction of each field's value.  Otherwise it is an amount
+    in the fields' unit.  ``sd`` is the standard deviation of this fraction or amount.  The function
+    ``sensitivity`` has no errors; there ``sd`` only sets the step by which it changes the fields.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    values: tuple[float, ...]
+    share: bool
+    sd: float  # of the share or the amount
+
+    def amount(self, by: float) -> str:
+        """A change of the fields as text, such as ``+0.2 %``, or ``-0.0002 s`` if it is an amount.
+
+        ``by`` is the change: a fraction of the fields' values, or an amount in their unit.
+        """
+        return f"{100.0 * by:+.2g} %" if self.share else f"{by:+.2g} {self.fields[0].unit}".strip()
+
+    def moved(self, scenario: Scenario, by: float) -> Scenario:
+        """A copy of the scenario with the fields changed by ``by``, a fraction or an amount.
+
+        Raises ``FieldError`` if the scenario does not allow the new values.
+        """
+        new = [value * (1.0 + by) if self.share else value + by for value in self.values]
+        return fields.put(scenario, dict(zip(self.fields, new, strict=True)))
+
+
+def of_errors(scenario: Scenario, errors: Mapping[str, str | float]) -> list[Input]:
+    """The fields that have errors, and the standard deviations, as ``uncertainty`` explains them.
+
+    Raises ``FieldError`` in the same cases as ``uncertainty``, except for a wrong model.
+    """
+    expect(scenario)
+    if not isinstance(errors, Mapping) or not errors:
+        raise FieldError("errors", errors, 'a mapping such as {"rtt": "5 %"}')
+    inputs = [_input(scenario, name, error) for name, error in errors.items()]
+    for i, one in enumerate(inputs):
+        for other in inputs[:i]:
+            if _places(one) == _places(other):
+                same = f"it means the same as {other.name}, and its error would count twice"
+                raise FieldError("errors", one.name, same, wrong="is given twice")
+            _expect_independent(scenario, one, other)
+            _expect_independent(scenario, other, one)
+    return inputs
+
+
+def numbers(
+    scenario: Scenario, name: str, where: str = "field", also: Sequence[str] = ()
+) -> tuple[tuple[Field, ...], tuple[float, ...]]:
+    """The field called ``name``, split into one for each link or group of flows, and their values.
+
+    For example, ``flow.rtt`` becomes ``flow.a.rtt`` and ``flow.b.rtt``. A field that belongs to one
+    link or group only, or to none, is not split. ``fields.find`` explains ``where`` and ``also``.
+
+    Raises ``FieldError`` for a field that takes only whole numbers or words, and for a value that
+    is not a finite number.
+    """
+    found = fields.find(scenario, name, where, also).apart(scenario)
+    for field in found:
+        value = field.of(scenario)
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not field.number or not number or not math.isfinite(value):
+            allowed = "a finite number, to have a slope or an error"
+            if isinstance(field.plain, Quantity):
+                allowed += f": set {field.tail} to {KINDS[field.plain.kind].allowed}"
+            raise FieldError(field.name, value, allowed)
+        if isinstance(field.plain, Integer):
+            allowed = "a number that need not be whole, to have a slope or an error"
+            raise FieldError(field.name, value, allowed)
+    return tuple(found), tuple(float(field.of(scenario)) for field in found)
+
+
+def _places(given: Input) -> set[tuple[Any, ...]]:
+    """The keys of the scenario that an input changes, as a set of tuples.
+
+    The caller compares the sets of two inputs, to find out whether they change the same key. A
+    tuple has the part of the scenario (link, flow or run), the index of the link or group, the key,
+    and whether the key belongs to the link's queue.
+    """
+    return {
+        (field.part, i, field.key, field.queue)
+        for field in given.fields
+        for i in (field.indices or (0,))
+    }
+
+
+def _expect_independent(scenario: Scenario, one: Input, other: Input) -> None:
+    """Raise ``FieldError`` if a change of ``one``, an alpha, also changes a beta of ``other``.
+
+    This is so if a group of flows (``[[flow]]`` table) has alpha = beta, because its beta then
+    changes with its alpha.
+    """
+    tied = {i for i, group in enumerate(scenario.flows) if group.alpha == group.beta}
+    moved = {
+        ("flow", i, "beta", False) for i in tied if ("flow", i, "alpha", False) in _places(one)
+    }
+    if moved & _places(other):
+        wrong = f"moves with {one.name}, because alpha = beta"
+        raise FieldError("errors", other.name, "give the error of only one of them", wrong=wrong)
+
+
+def _input(scenario: Scenario, name: str, error: str | float) -> Input:
+    names = [name]
+    if SHORT.get(name) == "link":
+        names = [f"link.{link.name}.{name}" for link in scenario.links]
+    elif name in SHORT:
+        groups = [g for g in scenario.flows if name != "over_estimate" or g.keeps_backlog]
+        names = [f"flow.{group.name}.{name}" for group in groups]
+    known = [numbers(scenario, each, "errors", tuple(SHORT)) for each in names]
+    parts = tuple(part for some, _ in known for part in some)
+    values = tuple(value for _, some in known for value in some)
+    text = str(error).strip()
+    share = not isinstance(error, str) or text.endswith("%")
+    sd = math.nan
+    if share and any(values):
+        with contextlib.suppress(ValueError):
+            sd = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    elif not share and parts:
+        try:
+            sd = float(parts[0].read(text, scenario))
+        except FieldError as wrong:
+            allowed = f'{wrong.allowed}; or a share of the value such as "5 %"'
+            raise FieldError(f"uncertain {name}", error, allowed) from None
+    if not 0.0 < sd < math.inf:
+        allowed = "a share above 0 such as 5 %, or an amount above 0 in its unit"
+        if share and not any(values):
+            allowed = f"an amount in its unit: {name} is 0, and a share of 0 is 0"
+        raise FieldError(f"uncertain {name}", error, allowed)
+    if not isinstance(error, str) and sd > 1.0:
+        unit = f" {parts[0].unit}".rstrip()
+        allowed = (
+            "a number is a share of the value, at most 1 (0.05 is 5 %); "
+            f'an amount is text with its unit, such as "{error:g}{unit}"'
+        )
+        raise FieldError(f"uncertain {name}", error, allowed)
+    return Input(name, parts, values, share, sd)
