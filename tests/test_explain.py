@@ -13,7 +13,8 @@ import vegasmodel as vm
 from tests.helpers import scenario
 from tests.homes import HOME
 from vegasmodel.command_line.commands import run
-from vegasmodel.report.explanations import EXPLANATIONS, keys
+from vegasmodel.report.explanations import EXPLANATIONS
+from vegasmodel.report.lookup import keys
 from vegasmodel.report.meanings import ASSUMPTIONS
 from vegasmodel.simulation import SIMULATORS
 from vegasmodel.testing import strategies

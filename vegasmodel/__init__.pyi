@@ -23,7 +23,7 @@ from vegasmodel.predictor import predict_all as predict_all
 from vegasmodel.queues import DropTail as DropTail
 from vegasmodel.queues import RateDelay as RateDelay
 from vegasmodel.queues import Red as Red
-from vegasmodel.report.explanations import explain as explain
+from vegasmodel.report.lookup import explain as explain
 from vegasmodel.results.assumption import Assumption as Assumption
 from vegasmodel.results.many_predictions import Batch as Batch
 from vegasmodel.results.many_predictions import Predictions as Predictions

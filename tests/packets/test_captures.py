@@ -13,7 +13,7 @@ from tests.packets.captures import ACK, FIN, RST, SYN, Frame, Options
 from tests.packets.samples import delivered
 from vegasmodel.packets import read
 from vegasmodel.packets.trace import TraceError
-from vegasmodel.report.explanations import explain
+from vegasmodel.report.lookup import explain
 
 COUNT = 12  # seeds of each of the shares below; benchmarks/fuzz_captures.py takes 10,000
 

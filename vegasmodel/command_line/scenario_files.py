@@ -186,7 +186,8 @@ def _explained(_: click.Context) -> list[str]:
     ``explain``.
     """
     from vegasmodel.laws import names
-    from vegasmodel.report.explanations import EXPLANATIONS, keys
+    from vegasmodel.report.explanations import EXPLANATIONS
+    from vegasmodel.report.lookup import keys
     from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
     columns = [name for name in COLUMNS if " " not in name]
@@ -213,8 +214,9 @@ def explain(
     from vegasmodel.laws import known as law_known
     from vegasmodel.laws import names as law_names
     from vegasmodel.report import console
-    from vegasmodel.report.explanations import EXPLANATIONS, keys, keys_like, law_facts, models_with
-    from vegasmodel.report.explanations import explain as explained
+    from vegasmodel.report.explanations import EXPLANATIONS
+    from vegasmodel.report.lookup import explain as explained
+    from vegasmodel.report.lookup import keys, keys_like, law_facts, models_with
     from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
 
     inputs.register(laws)

@@ -1,8 +1,5 @@
 """Explains each model: its equations, its assumptions, its source and its accuracy.
 
-The function ``explain`` also explains congestion controls ("laws"), the keys of a scenario file,
-and the names in results and printed tables (those in ``meanings.py``).
-
 Each assumption has a name, such as ``fifo-queue``. A prediction lists the names of its model's
 assumptions, and says for each whether the scenario meets it, if that is known.
 """
@@ -10,22 +7,13 @@ assumptions, and says for each whether the scenario meets it, if that is known.
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
-import re
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from vegasmodel import laws
-from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError
-from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
-from vegasmodel.scenario import Flow, Link, Run
-from vegasmodel.stacks import STACKS
-from vegasmodel.support.text_table import Text
+from vegasmodel.report.meanings import ASSUMPTIONS
 
-__all__ = ["EXPLANATIONS", "Explanation", "explain", "keys", "law_facts", "models_with"]
+__all__ = ["EXPLANATIONS", "Explanation"]
 
 _COMMON = (
     "fifo-queue",
@@ -43,22 +31,10 @@ _COMMON = (
 )
 _OF_SIMULATORS = ("settles-in-time", "sends-after-warm-up")
 _OF_LAWS = ("whole-laws", "own-law-grows", "own-law-repairs", "whole-thresholds")
-_REPAIR = {
-    "scoreboard": "it knows all missing packets, and retransmits them in one round trip",
-    "hole by hole": "it learns of one missing packet per round trip",
-    "one hole": "it retransmits one packet; if more are missing, it waits for its timer",
-    "slow start": "it begins slow start with a window of one packet",
-}
-_SLOW_START = {
-    "until loss": "Its slow start ends at the first loss.",
-    "gamma": "Its slow start ends at the first loss, or when it computes a backlog above `gamma`.",
-    "none": "It starts without slow start.",
-}
 _OF_VEGAS = (
     "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
     "Delta: queueing delay, c: capacity",
 )
-_UNIT = re.compile(r",? (pkt/s|pkt|mbit/s|s|%)$")  # behind the name of a column
 _CLOSED = "python -m paper_checks.models compares it with ns-2 on the papers' own scenarios"
 
 
@@ -392,130 +368,3 @@ EXPLANATIONS = MappingProxyType(
     }
 )
 """The explanation of every model, and of the simulator ``delayed``, by the model's name."""
-
-
-def explain(name: str) -> str:
-    """The meaning of a name in a result, a table or a scenario file, as text.
-
-    The name may be that of a model, a law or an assumption, of a column of printed tables, or of a
-    key of a scenario file.  For example, ``explain("phase-effects")`` says when this assumption
-    holds, and which models make it.  A part of the name of a column or a key is enough:
-    ``explain("error")`` explains all columns with this word, and ``explain("jitter")`` the keys
-    ``send_jitter`` and ``start_jitter``.  If no column or key has the word, a word of the name of
-    an assumption is enough, too: ``explain("phase")`` explains ``phase-effects``.  A unit behind
-    the name of a column may stay: ``explain("lost pkt")`` explains ``lost``.
-
-    Raises ``FieldError``, which gives the nearest name, if there is no such name.
-    """
-    if not isinstance(name, str):
-        raise FieldError("name", name, "a name, as text")
-    if name in EXPLANATIONS:
-        return Text(f"{name}: {EXPLANATIONS[name]}")
-    if laws.known(name):
-        return Text(_law(name))
-    known = (*ASSUMPTIONS, *COLUMNS, *WORDS)
-    word = name.lower() if name in known else _UNIT.sub("", name.lower())
-    alike = [each for each in known if word in (each.lower(), *each.lower().split())]
-    of_files = keys_like(word)
-    called_so = any(key.partition(".")[2] == word for key in of_files)
-    both = [*of_files, *alike] if called_so else [*alike, *of_files]
-    found = [name] if name in known else both
-    found = found or [each for each in ASSUMPTIONS if word in each.split("-")]
-    if not found:
-        ends = [key.partition(".")[2] for key in keys()]
-        near = nearest(name, [*EXPLANATIONS, *laws.names(), *known, *ends])
-        allowed = f"one of {', '.join(EXPLANATIONS)}, or the name of a law (a law of your own: "
-        allowed += "register_law, --laws), of an assumption or of a key"
-        raise FieldError("name", name, allowed + near)
-    return Text("\n".join(map(_meaning, found)))
-
-
-@functools.cache
-def keys() -> dict[str, str]:
-    """The meaning of each key of a link, a flow and the run, by names such as ``flow.rtt``.
-
-    The meanings are those that ``help`` prints about ``Link``, ``Flow`` and ``Run``.
-    """
-    found = {}
-    for part, of in (("link", Link), ("flow", Flow), ("run", Run)):
-        entries = re.split(r"^- ", inspect.getdoc(of) or "", flags=re.MULTILINE)[1:]
-        for entry in entries:
-            names, _, said = " ".join(entry.split("\n\n")[0].split()).partition(": ")
-            for name in re.findall(r"\w+", names):
-                in_file = "class" if name == "service" else name
-                found[f"{part}.{in_file}"] = said.replace("``", "`").rstrip(".")
-    return found
-
-
-def keys_like(word: str) -> list[str]:
-    """The names of the keys called ``word``; if there is none, those of which ``word`` is a part.
-
-    For example, ``window`` is a part of ``max_window``.
-    """
-    ends = {key: (key, key.partition(".")[2]) for key in keys()}
-    same = [key for key, names in ends.items() if word in names]
-    return same or [key for key, (_, end) in ends.items() if word in end.split("_")]
-
-
-def models_with(name: str) -> list[str]:
-    """The names of the models that make the assumption ``name``."""
-    return [model for model, known in EXPLANATIONS.items() if name in known.hypotheses]
-
-
-def law_facts(name: str) -> dict[str, Any]:
-    """What the command ``explain`` prints with ``--json`` about a congestion control law.
-
-    ``says`` is the docstring of the law's function ``drift``, and ``where`` is that function's
-    place in a file; both are ``None`` if unknown.  The other keys are fields of ``laws.Law``.
-    ``decrease`` is the factor by which a loss multiplies the window, as the variant ``paper`` has
-    it by default.  It is ``None`` if the law's function ``cut`` gives the window after a loss
-    instead.
-    """
-    law = laws.find(name)
-    code = inspect.unwrap(law.drift).__code__ if inspect.isfunction(law.drift) else None
-    return {
-        "law": name,
-        "says": inspect.getdoc(law.drift),
-        "where": code and f"{code.co_filename}, line {code.co_firstlineno}",
-        "decrease": None if law.cut else law.decrease,
-        "slow_start": law.slow_start,
-        "recovery": law.recovery,
-    }
-
-
-def _law(name: str) -> str:
-    """The facts about a law as text of several lines."""
-    known, law = law_facts(name), laws.find(name)
-    loss = f"is {law.decrease:g} times the window before the loss"
-    if law.keeps_backlog:
-        loss += f" ({', '.join(f'{stack.name}: {stack.decrease:g}' for stack in STACKS.values())})"
-    loss += "; the key `decrease` of a [[flow]] sets another factor"
-    if law.cut is not None:
-        loss = "is what its function `cut` returns"
-    lines = [
-        f"{name}: a law of congestion control",
-        "",
-        *([f"Its function drift: {' '.join(known['says'].split())}"] if known["says"] else []),
-        f"After a loss the window {loss}.",
-        _SLOW_START[law.slow_start],
-        f"Repair of losses: {_REPAIR[law.recovery]}.",
-        *([f"Equations: {known['where']}."] if known["where"] else []),
-    ]
-    return "\n".join(lines)
-
-
-def _meaning(name: str) -> str:
-    """The meaning of a column, a word, a key or an assumption, as text.
-
-    For an assumption the text also names the models that make it.
-    """
-    plain = COLUMNS.get(name) or WORDS.get(name)
-    if plain is not None:
-        return f"{name}: {plain}."
-    if name in keys():
-        part, _, key = name.partition(".")
-        table = "[run]" if part == "run" else f"[[{part}]]"
-        return f"{key}, in the table {table} of a scenario file: {keys()[name]}."
-    of = models_with(name)
-    made = f"\nA hypothesis of {', '.join(of)}." if of else ""
-    return f"{name}: it holds if {ASSUMPTIONS[name]}.{made}"
