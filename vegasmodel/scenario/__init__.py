@@ -12,14 +12,10 @@ from vegasmodel.scenario.parts import (
     Flow,
     Link,
     Member,
-    Pareto,
-    ParetoArrivals,
-    Poisson,
     Run,
-    Staggered,
-    Uniform,
 )
 from vegasmodel.scenario.scenario import Scenario, expect, load
+from vegasmodel.scenario.varying import Pareto, ParetoArrivals, Poisson, Staggered, Uniform
 
 __all__ = [
     "LAWS",

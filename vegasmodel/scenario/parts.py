@@ -16,11 +16,11 @@ import numbers
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from vegasmodel import laws
 from vegasmodel.fields import checked, rules
-from vegasmodel.fields.checked import Checked, OneOf, ShownAsCall, Table, Tables
+from vegasmodel.fields.checked import Checked, OneOf, ShownAsCall, Tables
 from vegasmodel.fields.checked import declare as field
 from vegasmodel.fields.rules import (
     Boolean,
@@ -32,9 +32,22 @@ from vegasmodel.fields.rules import (
     Text,
     Texts,
 )
-from vegasmodel.fields.units import FieldError, write
+from vegasmodel.fields.units import FieldError
 from vegasmodel.queues import DropTail, Queue, QueueRule, Red
 from vegasmodel.scenario.special_rules import LawRule, PacketNumbers
+from vegasmodel.scenario.varying import (
+    ARRIVALS,
+    POSITIVE_TIME,
+    RTT,
+    SIZE,
+    START,
+    TIME,
+    Pareto,
+    ParetoArrivals,
+    Poisson,
+    Staggered,
+    Uniform,
+)
 from vegasmodel.stacks import STACKS, Stack, Variant
 
 __all__ = [
@@ -45,12 +58,7 @@ __all__ = [
     "Flow",
     "Link",
     "Member",
-    "Pareto",
-    "ParetoArrivals",
-    "Poisson",
     "Run",
-    "Staggered",
-    "Uniform",
 ]
 
 LAWS = tuple(law.name for law in laws.BUILT_IN)
@@ -59,14 +67,10 @@ VARIANTS = tuple(STACKS)
 """The allowed values of a flow's ``variant``; each names a TCP implementation."""
 MAX_FLOWS = 100_000
 
-LONGEST = 1e7  # seconds
 LONG_RTT = 10  # seconds; few paths have such an RTT, so a greater number may be meant in ms
 LONGEST_MATCH = 6000  # characters: 500 of a name in a trace, each perhaps an escape such as \x1b
 WARMUP = 200.0  # the longest default warm-up, seconds
-_TIME = Quantity("time", high=LONGEST)
-_POSITIVE_TIME = Quantity("time", low_open=True, high=LONGEST)
 _RATE = Quantity("rate", low=1e-6, high=1e12)  # beyond, terms of the models' equations overflow
-_SHAPE = Quantity("fraction", low=1.0, low_open=True)
 
 
 def warn_of_ms(rtt: object, depth: int) -> None:
@@ -118,7 +122,7 @@ class Link(ShownAsCall):
     name: str = field(Text(), "bottleneck")
     buffer: OrText[float] = field(BufferRule("buffer", infinite=True), math.inf)
     delay: OrText[float] = field(
-        _TIME, None
+        TIME, None
     )  # one way; default 1 ms, or less if a flow's RTT is too short for it
     queue: Queue = field(QueueRule(), DropTail())
     loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
@@ -177,101 +181,6 @@ class Link(ShownAsCall):
         return endless and not isinstance(self.queue, Red) and self.loss == 0.0
 
 
-@dataclass(frozen=True)
-class Uniform(Checked):
-    """Random RTTs of a group's flows.
-
-    One RTT is drawn for each flow, uniformly in ``[low, high]`` seconds.
-    """
-
-    low: OrText[float] = field(_POSITIVE_TIME)
-    high: OrText[float] = field(_POSITIVE_TIME)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.high < self.low:
-            raise FieldError(
-                "rtt.uniform", [self.low, self.high], "two times, the shorter one first"
-            )
-
-
-class _UniformRule(Table):
-    """Reads, checks and writes random RTTs such as ``rtt = { uniform = ["20 ms", "300 ms"] }``."""
-
-    def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
-        if not isinstance(value, list) or len(value) != 2:
-            raise FieldError(where, value, "a list of two times")
-        low, high = (_POSITIVE_TIME.read(time, where, packet_size) for time in value)
-        if high < low:
-            raise FieldError(where, value, "two times, the shorter one first")
-        return Uniform(low, high)
-
-    def write(self, value: Any) -> list[str]:
-        return [write(value.low, "time"), write(value.high, "time")]
-
-
-@dataclass(frozen=True)
-class Staggered(Checked):
-    """Start times of a group's flows, which start one after another at equal intervals.
-
-    Flow i, counted from 0, starts at ``first + i * every`` seconds.
-    """
-
-    first: OrText[float] = field(_TIME, 0.0)
-    every: OrText[float] = field(_TIME, 0.0)
-
-
-@dataclass(frozen=True)
-class Pareto(Checked):
-    """Random sizes of flows, drawn from a Pareto distribution.
-
-    ``mean`` is the mean size in packets, and ``shape`` the distribution's shape (> 1).
-    """
-
-    mean: OrText[float] = field(Quantity("packets", low_open=True))
-    shape: OrText[float] = field(_SHAPE)
-
-
-@dataclass(frozen=True)
-class Poisson(Checked):
-    """Flows arrive at random, as a Poisson process with ``rate`` flows per second."""
-
-    rate: OrText[float] = field(Quantity("frequency", low_open=True))
-
-
-class _PoissonRule(Table):
-    """Reads, checks and writes random arrivals such as ``arrivals = { poisson = "50 1/s" }``."""
-
-    def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
-        return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
-
-    def write(self, value: Any) -> str:
-        return write(value.rate, "frequency")
-
-
-@dataclass(frozen=True)
-class ParetoArrivals(Checked):
-    """Flows arrive at random; the times between arrivals have a Pareto distribution.
-
-    ``rate`` is in flows per second, and ``shape`` is the distribution's shape (> 1).
-    """
-
-    rate: OrText[float] = field(Quantity("frequency", low_open=True))
-    shape: OrText[float] = field(_SHAPE)
-
-
-_RTT = OneOf(
-    plain=_POSITIVE_TIME,
-    tagged={"uniform": _UniformRule(Uniform)},
-    for_list="a time, one for all flows of a [[flow]] table; write a table for each RTT",
-)
-_START = OneOf(plain=_TIME, table=Table(Staggered))
-_SIZE = OneOf(
-    plain=Quantity("packets", low_open=True, infinite=True), tagged={"pareto": Table(Pareto)}
-)
-_ARRIVALS = OneOf(
-    word="once", tagged={"poisson": _PoissonRule(Poisson), "pareto": Table(ParetoArrivals)}
-)
 _THRESHOLD = Quantity("packets", low_open=True, high=1e6)
 
 
@@ -323,20 +232,20 @@ class Flow(ShownAsCall):
     """
 
     law: str = field(LawRule())
-    rtt: OrText[float | Uniform] = field(_RTT)
+    rtt: OrText[float | Uniform] = field(RTT)
     name: str = field(Text(), None)
     count: int = field(Integer(1, MAX_FLOWS), 1)
-    start: OrText[float | Staggered] = field(_START, 0.0)
-    stop: OrText[float | None] = field(_POSITIVE_TIME, None)
-    size: OrText[float | Pareto] = field(_SIZE, math.inf)
-    arrivals: OrText[Literal["once"] | Poisson | ParetoArrivals] = field(_ARRIVALS, "once")
+    start: OrText[float | Staggered] = field(START, 0.0)
+    stop: OrText[float | None] = field(POSITIVE_TIME, None)
+    size: OrText[float | Pareto] = field(SIZE, math.inf)
+    arrivals: OrText[Literal["once"] | Poisson | ParetoArrivals] = field(ARRIVALS, "once")
     alpha: OrText[float] = field(_THRESHOLD, None)
     beta: OrText[float] = field(_THRESHOLD, None)
     gamma: OrText[float] = field(_THRESHOLD, None)
     decrease: OrText[float] = field(Quantity("fraction", high=1.0, low_open=True), None)
     variant: Variant = field(Choice(VARIANTS), "paper")
     over_estimate: OrText[float | Literal["measured"]] = field(
-        OneOf(plain=_TIME, word="measured"), "measured"
+        OneOf(plain=TIME, word="measured"), "measured"
     )
     max_window: OrText[float] = field(Quantity("packets", low=1.0, infinite=True), math.inf)
     initial_window: OrText[float | None] = field(Quantity("packets", low=1.0, high=1e6), None)
@@ -346,8 +255,8 @@ class Flow(ShownAsCall):
     service: Literal["rate", "delay"] = field(Choice(("rate", "delay")), None, key="class")
     path: tuple[str, ...] | None = field(Texts(), None)
     access: OrText[float | None] = field(_RATE, None)
-    send_jitter: OrText[float | None] = field(_TIME, None)
-    delay_noise: OrText[float] = field(_TIME, 0.0)
+    send_jitter: OrText[float | None] = field(TIME, None)
+    delay_noise: OrText[float] = field(TIME, 0.0)
     match: str | None = field(Text(LONGEST_MATCH), None)
     _filled: ClassVar[Sequence[str]] = ()  # of an instance: the fields whose defaults it filled in
 
@@ -374,7 +283,7 @@ class Flow(ShownAsCall):
         if first is not None and rules.known(first) and first % 1.0:
             raise FieldError("initial_window", self.initial_window, "a whole number of packets")
         if self.arrivals != "once" and (self.size == math.inf or self.count != 1):
-            given = _ARRIVALS.write(self.arrivals)
+            given = ARRIVALS.write(self.arrivals)
             here = f"here count is {self.count}" if self.count != 1 else "give the key size"
             raise FieldError("arrivals", given, here, wrong="needs count = 1 and a finite size")
 
@@ -439,11 +348,11 @@ class Run(ShownAsCall):
       which the papers were written, or ``"2.35"`` for those of ns-2 2.35.
     """
 
-    duration: OrText[float] = field(_POSITIVE_TIME, 600.0)
-    warmup: OrText[float] = field(_TIME, None)
+    duration: OrText[float] = field(POSITIVE_TIME, 600.0)
+    warmup: OrText[float] = field(TIME, None)
     seed: int = field(Integer(0, 2**31 - 1), 1)
     runs: int | None = field(Integer(1, 10_000), None)
-    start_jitter: OrText[float] = field(_TIME, 0.0)
+    start_jitter: OrText[float] = field(TIME, 0.0)
     ns2_defaults: Literal["papers", "2.35"] = field(Choice(("papers", "2.35")), "papers")
     _filled: ClassVar[Sequence[str]] = ()  # as in ``Flow``
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from vegasmodel.scenario.parts import Flow, Link, Member, Run, Staggered, Uniform
+from vegasmodel.scenario.parts import Flow, Link, Member, Run
+from vegasmodel.scenario.varying import Staggered, Uniform
 
 __all__ = ["access_rate", "members", "path", "size_of", "transmission"]
 
