@@ -14,6 +14,7 @@ from tests.shown.scenes import C, P, S
 from vegasmodel.fields.lists import few
 from vegasmodel.metrics import with_error
 from vegasmodel.results.assumption import sends_after_warm_up
+from vegasmodel.study.basins import Outcome
 from vegasmodel.study.solutions import Design, Solution
 from vegasmodel.support.shown import Shown
 
@@ -166,6 +167,15 @@ def test_steady_states_are_short_on_a_line_and_a_table_elsewhere() -> None:
     assert names.split()[-4:] == ["kind", "period", "<b>[0]", "<b>[1]"]
     assert "fixed point" in row
     assert f"{found.outcomes[0].throughput[0]:.4g} (" in row
+
+
+def test_an_outcome_shows_the_least_and_the_greatest_throughput_of_each_flow() -> None:
+    """3 of 4 starts, a share with the standard error sqrt(3/4 1/4 / 4) = 0.2165."""
+    rates = [np.array(each) for each in ([10.0, 20.5], [9.0, 18.25], [11.0, 22.75])]
+    outcome = Outcome(*rates, 3, 0.75, 0.2165, (0.3006, 0.9544), 1)
+    cells = ["75 ± 22", "30.1..95.4", "10 (9..11)", "20.5 (18.25..22.75)"]
+    assert outcome.cells(2) == cells
+    assert outcome.cells(1) == cells[:-1]
 
 
 def test_a_boundary_of_stability_is_short_on_a_line_and_a_table_elsewhere() -> None:

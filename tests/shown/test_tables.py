@@ -86,6 +86,8 @@ def test_the_error_of_a_group_is_said_to_be_that_of_its_mean(
     answer = vm.Prediction("rounds", single, means[:2], throughput_se=error)
     tables.print_results(single, [answer])
     assert notes.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
+    tables.print_results(S, [vm.Prediction("fluid", S, means)])  # no error is known
+    assert notes.OF_GROUPS not in capsys.readouterr().out.replace("\n  ", " ")
 
 
 WIDE = """
@@ -139,14 +141,20 @@ def test_the_queueing_delay_is_under_the_table(capsys: pytest.CaptureFixture[str
     assert "Mean queueing delay at bottleneck: rounds 7 ms.\n" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("columns", "left_out"), [("80", 0), ("70", 1), ("50", 2), ("15", 2)])
+@pytest.mark.parametrize(
+    ("columns", "keep", "left_out"),
+    [("80", 2, 0), ("79", 2, 1), ("50", 2, 2), ("50", 3, 1), ("15", 3, 1), ("15", 1, 2)],
+)
 def test_columns_that_do_not_fit_are_left_out_and_counted(
-    columns: str, left_out: int, monkeypatch: pytest.MonkeyPatch
+    columns: str, keep: int, left_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each column takes 20 characters with the space around it; two columns always stay."""
+    """Each column takes 20 characters with the space around it; ``keep`` columns always stay.
+
+    A terminal counts as at least 40 characters wide.
+    """
     monkeypatch.setenv("COLUMNS", columns)
     heads = ["first", "second", "third", "fourth"]
-    grid, narrow = console.fitting(heads, [["123456789012345678"] * 4], 2)
+    grid, narrow = console.fitting(heads, [["123456789012345678"] * 4], keep)
     assert (narrow, len(grid.columns)) == (left_out, 4 - left_out)
 
 
