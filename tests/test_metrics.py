@@ -29,6 +29,9 @@ def test_jain_of_tsang_section_1() -> None:
     assert metrics.jain([1, 1, 0, 0, 0]) == pytest.approx(0.4)
     assert metrics.jain([2, 1]) == pytest.approx(0.9)
     assert math.isnan(metrics.jain([0, 0]))
+    # a flow without a throughput is left out, one that gets nothing is not
+    sets = [[1.0, 1.0, math.nan], [2.0, 1.0, math.nan], [1.0, 1.0, 0.0]]
+    assert metrics.jains(sets) == pytest.approx([1.0, 0.9, 2 / 3])
 
 
 def test_runs_that_differ_by_rounding_have_no_standard_error() -> None:
