@@ -14,6 +14,7 @@ import xarray as xr
 
 import vegasmodel as vm
 from tests.sweep.scenes import file_of, mixed
+from vegasmodel.command_line import sweep_rows
 from vegasmodel.fields.units import FieldError
 from vegasmodel.study import fields, points
 
@@ -433,3 +434,31 @@ def test_whole_numbers_as_rtts_that_may_be_meant_in_ms_have_a_warning() -> None:
     for silent in ([0.02, 0.04], ["20 s", "40 s"], [20.0, 40.0], [1, 2]):
         vm.sweep(mixed(), {"flow.rtt": silent}, "minicycle")
     vm.sweep(mixed(), {"link.buffer": [20, 40]}, "minicycle")
+
+
+def test_a_group_has_the_mean_of_its_flows_that_have_a_throughput() -> None:
+    """The first of three Reno flows has sent its 200 packets before the warm-up ends.
+
+    The two others send after the warm-up, so the group's mean is over these two.
+    """
+    starts = vm.Staggered(0.0, 12.0)
+    brief = vm.Flow("reno", "80 ms", "brief", 3, starts, size=200.0, send_jitter=0.0)
+    base = vm.Scenario(
+        [vm.Link("300 pkt/s", buffer=20)],
+        [brief, vm.Flow("vegas", "80 ms", variant="ns2", send_jitter=0.0)],
+        run=vm.Run("40 s", "10 s"),
+    )
+    rates = vm.predict(base, "rounds").throughput
+    assert np.isnan(rates).tolist() == [True, False, False, False]
+    assert rates[1] != rates[2]
+    mean = (rates[1] + rates[2]) / 2.0
+    by_flow = vm.sweep(base, {"link.buffer": [20]}, "rounds")
+    [row] = sweep_rows.rows(by_flow, ["link.buffer"], base)
+    assert row["groups"]["brief"]["throughput_pps"] == pytest.approx(mean)
+    assert row["groups"]["brief"]["throughput_mbps"] == pytest.approx(mean * 8e-3)  # 1000 B
+    by_group = vm.sweep(base, {"flow.brief.count": [1, 3]}, "rounds")
+    assert np.isnan(by_group["throughput"].values[0, 0])
+    assert by_group["throughput"].values[1].tolist() == pytest.approx([mean, rates[3]])
+    [none, row] = sweep_rows.rows(by_group, ["flow.brief.count"], base)
+    assert none["groups"]["brief"]["throughput_pps"] is None
+    assert row["groups"]["brief"]["throughput_pps"] == pytest.approx(mean)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.metrics import known_mean
 from vegasmodel.support.files import atomic_write
 from vegasmodel.support.json_numbers import finite
 
@@ -87,10 +88,14 @@ def _values(data: xr.Dataset, name: str) -> Any:
 
 
 def _group(point: dict[str, Any], where: list[int]) -> dict[str, float | None]:
+    """The share of a group's flows together, and their mean throughput.
+
+    Flows without a throughput are left out of the mean.  ``where`` has the places of the flows.
+    """
     return {
         "share": finite(point["share"][where].sum()),
-        "throughput_pps": finite(point["throughput"][where].mean()),
-        "throughput_mbps": finite(point["throughput_mbps"][where].mean()),
+        "throughput_pps": finite(float(known_mean(point["throughput"][where]))),
+        "throughput_mbps": finite(float(known_mean(point["throughput_mbps"][where]))),
     }
 
 

@@ -99,7 +99,7 @@ class Points:
 
         If so, ``Figures`` has one entry for each group of flows (entry ``[[flow]]``), where it
         otherwise has one for each flow. The share and its standard error are those of the whole
-        group. All other quantities are means over the group's flows.
+        group. All other quantities are means over the group's flows that have a throughput.
         """
         return any(field.key == "count" for field in self.fields)
 
@@ -175,15 +175,15 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
             table["status"][i], reasons[i] = answer
             continue
         groups = np.array([member.group for member in answer.scenario.members])
-        scenario, count = answer.scenario, np.bincount(groups)
-        bits = np.asarray(answer.throughput) * packet_bits(scenario)
+        scenario, rates = answer.scenario, np.asarray(answer.throughput)
+        bits = rates * packet_bits(scenario)
         share = _parts(np.asarray(answer.delivered_bps))
         values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
         for name, value in {**values, "throughput_bps": bits}.items():
             if value is not None:
-                table[name][i] = np.bincount(groups, value) / count if points.by_group else value
+                table[name][i] = _means(value, groups, rates) if points.by_group else value
         table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
-        table["group_known"][i] = np.bincount(groups, np.isfinite(np.asarray(answer.throughput)))
+        table["group_known"][i] = np.bincount(groups, np.isfinite(rates))
         table["group_share"][i] = np.bincount(groups, share)
         table["share"][i] = table["group_share"][i] if points.by_group else share
         table["group_share_se"][i] = _share_error(answer, groups)
@@ -198,6 +198,20 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         table["uncertainty"][i] = _uncertainty(answer)
     broken = tuple(not_held.of_prediction(answer) for answer in found)
     return Figures(**table, reasons=tuple(reasons), broken=broken)
+
+
+def _means(values: Floats, groups: NDArray[Any], rates: Floats) -> Floats:
+    """The mean of ``values`` [flow] over the flows of each group that have a throughput, [group].
+
+    ``groups`` [flow] are the groups of the flows, and ``rates`` [flow] their throughputs.  A flow's
+    throughput is NaN if the flow is never active between warm-up and end.  The mean is NaN for a
+    group in which no flow has a throughput.
+    """
+    known, n = np.isfinite(rates), int(groups.max()) + 1
+    total = np.bincount(groups[known], np.asarray(values)[known], n)
+    with np.errstate(invalid="ignore"):
+        mean: Floats = total / np.bincount(groups[known], minlength=n)
+    return mean
 
 
 def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | float:

@@ -114,7 +114,8 @@ def sweep(
     ``group_share_se`` has the dimension ``group``: it is the standard error of the share that all
     flows of a group (entry ``[[flow]]``) get together.  If
     the ``count`` of a group (entry ``[[flow]]``) varies, this dimension has the groups: ``share``
-    and ``share_se`` are those of the whole group, and the other variables are means over its flows.
+    and ``share_se`` are those of the whole group, and the other variables are means over its flows
+    that have a throughput.
 
     The variable ``status`` is 0 at a point for which the model has a result.  At any other point
     ``status`` and ``reason`` say why there is none, and the other variables are NaN.  The variable
