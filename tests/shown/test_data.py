@@ -10,6 +10,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.shown.scenes import C, P, S
+from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.many_predictions import Predictions
 
 
@@ -123,3 +124,71 @@ def test_a_stored_measurement_has_the_runs_of_its_scenario() -> None:
 def test_the_results_of_several_models_as_plain_data() -> None:
     data = json.loads(json.dumps(Predictions([P, P]).to_json(), allow_nan=False))
     assert data == [P.to_json(), P.to_json()]
+
+
+def test_the_json_document_of_an_answer_by_hand() -> None:
+    """Two links, packets of two sizes, and a value of each kind that is not known."""
+    case = vm.Scenario(
+        [vm.Link(500.0, "a", delay=0.001), vm.Link(400.0, "b", delay=0.001)],
+        [
+            vm.Flow("vegas", 0.1, "v"),
+            vm.Flow("reno", 0.1, "r", path=("b",), packet_size=1500.0),
+            vm.Flow("sack", 0.1, "back", direction="reverse"),
+        ],
+        packet_size=500.0,
+        name="by hand",
+    )
+    nan = np.nan
+    found = vm.Prediction(
+        "rounds", case, np.array([100.0, 50.0, 25.0]),
+        throughput_range=np.array([[90.0, 110.0], [45.0, 55.0], [20.0, 30.0]]),
+        throughput_se=np.array([1.0, nan, 2.0]),
+        base_rtt=np.array([0.1, nan, nan]), rtt_mean=np.array([0.11, 0.12, 0.13]),
+        loss_rate=np.array([0.0, 0.01, 0.02]), acks=np.array([7.0, 8.0, 9.0]),
+        retransmits=np.array([4.0, 5.0, nan]), queue_mean=np.array([3.0, 6.0]), seconds=0.5,
+        assumptions=(Assumption("whole-stack", False, "why"), Assumption("enough-runs", None)),
+    )  # fmt: skip
+    names = (
+        "name", "law", "throughput_pps", "throughput_bps", "throughput_range_pps",
+        "throughput_se_pps", "base_rtt_s", "rtt_mean_s", "loss_rate", "acks", "retransmits",
+    )  # fmt: skip
+    flows = [
+        ("v", "vegas", 100.0, 4e5, [90.0, 110.0], 1.0, 0.1, 0.11, 0.0, 7.0, 4.0),
+        ("r", "reno", 50.0, 6e5, [45.0, 55.0], None, None, 0.12, 0.01, 8.0, 5.0),
+        ("back", "sack", 25.0, 1e5, [20.0, 30.0], 2.0, None, 0.13, 0.02, 9.0, None),
+    ]
+    # forward: v on both links, and r on b, where each of its packets counts as 3
+    links = [("a", 100.0 / 500.0, 3.0), ("b", (100.0 + 3.0 * 50.0) / 400.0, 6.0)]
+    document = found.to_json()
+    assert document.pop("ratios") == pytest.approx(
+        {"v/r": 2.0, "r/v": 0.5, "v/back": 4.0, "back/v": 0.25, "r/back": 2.0, "back/r": 0.5}
+    )
+    assert document.pop("jain") == pytest.approx(175.0**2 / (3.0 * (100**2 + 50**2 + 25**2)))
+    assert document == {
+        "model": "rounds", "applicable": True, "reason": None, "seconds": 0.5,
+        "flows": [dict(zip(names, flow, strict=True)) for flow in flows],
+        "utilization": pytest.approx(links[0][1]), "queue_mean_pkt": 3.0,
+        "links": [
+            {"name": name, "utilization": pytest.approx(load), "queue_mean_pkt": queue}
+            for name, load, queue in links
+        ],
+        "assumptions": [
+            {"name": "whole-stack", "holds": False, "detail": "why"},
+            {"name": "enough-runs", "holds": None, "detail": ""},
+        ],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("part", "bits"), [(None, 4e5), (20.0, 8e5)])
+def test_delivered_packets_count_over_the_time_from_warm_up_to_end(
+    part: float | None, bits: float
+) -> None:
+    """4000 packets of 500 B in 40 of 60 s, or in the 20 s of them that a trace covers."""
+    case = vm.Scenario(
+        [vm.Link(900.0)], [vm.Flow("reno", 0.1)], packet_size=500.0, run=vm.Run(60.0, 20.0)
+    )
+    found = vm.Prediction(
+        "trace", case, np.array([90.0]), delivered=np.array([4000.0]), delivered_time=part
+    )
+    assert found.delivered_bps == pytest.approx([bits])
+    assert found.utilization == pytest.approx([bits / (8.0 * 500.0 * 900.0)])
