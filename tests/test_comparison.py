@@ -397,6 +397,26 @@ def test_no_model_is_named_the_nearest_if_chance_may_decide() -> None:
     assert vm.Comparison(scenario, answer("ns2", 501.5), ()).nearest == ()
 
 
+@pytest.mark.parametrize(("part", "tied"), [(0.98, False), (1.02, True)])
+def test_the_95_percent_interval_decides_whether_a_model_is_nearer(part: float, tied: bool) -> None:
+    """Two models are 1 below and 2 above the measurement; a rise by e changes both distances by e.
+
+    The first comes nearer and the other one recedes, or vice versa. So the difference of the
+    distances, 1, may be due to chance if 2 T_4 e >= 1, with Student's T_4 = 2.776 for 5 runs.
+    """
+    scenario = pair("paper").replace({"run.runs": 5})
+    error = part * 1.0 / (2.0 * 2.776445)
+    measured = Prediction(
+        "ns2", scenario, np.array([500.0, 300.0]), throughput_se=np.array([error, 0.0])
+    )
+    models = [
+        Prediction(name, scenario, np.array([rate, 300.0]))
+        for name, rate in (("below", 499.0), ("above", 502.0))
+    ]
+    found = vm.Comparison(scenario, measured, tuple(models)).nearest
+    assert found == (("below", "above") if tied else ("below",))
+
+
 def test_a_measurement_of_one_run_says_that_its_noise_is_unknown() -> None:
     scenario = pair("paper")
     unknown = (Assumption("enough-runs", None),)
