@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from vegasmodel.equilibrium import _arrivals_many, arrivals, bands, secular
+from vegasmodel.status import Status
 
 
 def test_two_flows_stand_in_the_golden_ratio():
@@ -197,3 +198,20 @@ def test_early_flows_win_without_over_estimation_and_late_ones_with_it():
 def test_bands_need_rtt():
     with pytest.raises(ValueError, match=r"^rtt: missing; "):
         arrivals.arrive([1.0, 1.0], 10.0, beta=3.0)
+
+
+def test_the_worst_step_of_the_recursion_counts(monkeypatch):
+    """The steady state after the second of four arrivals is made wrong, the others are right."""
+    right = secular.solve
+
+    def wrong(alpha, *args, **options):
+        state = right(alpha, *args, **options)
+        if np.shape(alpha)[-1] != 2:
+            return state
+        return state._replace(residual=-1e-3, status=int(Status.ILL_CONDITIONED))
+
+    assert arrivals.arrive(np.full(4, 3.0), 250.0).status == Status.DONE
+    monkeypatch.setattr(arrivals.secular, "solve", wrong)
+    found = arrivals.arrive(np.full(4, 3.0), 250.0)
+    assert found.residual == pytest.approx(1e-3)
+    assert found.status == Status.ILL_CONDITIONED

@@ -15,7 +15,7 @@ from scipy import optimize
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel.engines.fluid import continuous
-from vegasmodel.equilibrium import minicycle
+from vegasmodel.equilibrium import minicycle, minicycle_derived
 from vegasmodel.equilibrium import minicycle_printed as printed
 from vegasmodel.status import Status
 
@@ -485,3 +485,27 @@ def test_the_parameters_of_every_vegas_group_count():
     assert "base-rtt-is-the-rtt" in broken
     assert "base-rtt-is-the-rtt" not in [a.name for a in answer().assumptions if not a.holds]
     assert "one gamma" in str(answer(gamma=9).reason)
+
+
+@pytest.mark.parametrize(("residual", "solved"), [(0.9e-9, True), (1.1e-9, False)])
+def test_a_cycle_that_does_not_close_is_no_answer(residual, solved, monkeypatch):
+    """The second of two cycles has a residual, as if its windows differed at its two losses."""
+    right = minicycle_derived.cycle
+
+    def wrong(path, V_N):
+        sums = right(path, V_N)
+        return dataclasses.replace(sums, residual=sums.residual + np.array([0.0, residual]))
+
+    monkeypatch.setattr(minicycle_derived, "cycle", wrong)
+    c = minicycle.solve(1080.0, 0.08, np.array([20.0, 30.0]))
+    assert c.status.tolist() == [Status.DONE, Status.DONE if solved else Status.UNDEFINED]
+    assert np.isfinite(c.vegas).tolist() == [True, solved]
+    assert np.isfinite(c.queue_mean).tolist() == [True, solved]
+
+
+def test_a_vegas_flow_loses_a_packet_a_cycle_only_where_it_is_said_to_lose():
+    """With these buffers Vegas grows up to the loss (3), and stops before it (60)."""
+    for who, loses in (("both", [1.0, 1.0]), ("reno", [0.0, 0.0]), ("growing", [1.0, 0.0])):
+        c = minicycle.solve(1080.0, 0.08, np.array([3.0, 60.0]), losers=who)
+        assert c.loss_rate_vegas == pytest.approx(np.array(loses) / c.packets_vegas)
+        assert c.loss_rate_reno == pytest.approx(1.0 / c.packets_reno)

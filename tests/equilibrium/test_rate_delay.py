@@ -126,7 +126,7 @@ def test_utilization_is_a_fraction_grows_with_the_buffer_and_needs_no_scale(T, B
 def test_loss_law_against_a_sawtooth_counted_round_by_round(decrease):
     """Each of n flows loses a packet per cycle; their mean window fills path and buffer."""
     windows = np.arange(4000 * decrease, 4000 + 1)
-    n, T, B = 10, 0.1, 9.0
+    n, T, B = 10, 0.1, 9000.0
     S = (windows.mean() * n - B) / T
     counted = 1 / windows.sum()
-    assert rd.delay_loss(n, T, B, S, 1.0, decrease) == pytest.approx(counted, rel=2e-3)
+    assert rd.delay_loss(n, T, B, S, 1000.0, decrease) == pytest.approx(counted, rel=2e-3)
