@@ -62,6 +62,39 @@ def test_starts_that_differ_from_the_trace_s_are_said():
     assert "same-starts" not in [a.name for a in told]
 
 
+@pytest.mark.parametrize(("first", "said"), [(4.1, False), (4.3, True)])
+def test_a_start_may_be_late_by_the_start_jitter_and_a_second(first, said):
+    seen = scenario()
+    seen = dataclasses.replace(seen, run=dataclasses.replace(seen.run, start_jitter=3.2))
+    trace = small_rates(np.full((6, 2), 100.0), first=[0.1, first])
+    told = [a.name for a in measured.to_prediction(trace, seen).assumptions]
+    assert ("same-starts" in told) is said
+
+
+def test_without_counts_of_sent_packets_these_are_the_delivered_and_the_lost_ones():
+    """Flow a has 90 packets delivered and 10 lost a second, flow b 60 and 40."""
+    rates, lost = np.tile([90.0, 60.0], (6, 1)), np.tile([10.0, 40.0], (6, 1))
+    dropped = measured.to_prediction(gappy(rates, slice(0), loss=lost), scenario())
+    again = measured.to_prediction(gappy(rates, slice(0), retransmits=lost), scenario())
+    both = gappy(rates, slice(0), retransmits=2.0 * lost, loss=lost)
+    for found, how in (
+        (dropped, "drops"),
+        (again, "retransmissions"),
+        (measured.to_prediction(both, scenario()), "drops"),
+    ):
+        np.testing.assert_allclose(found.loss_rate, [0.1, 0.4])
+        assert found.extra["loss_rate"] == f"{how} over packets sent"
+
+
+def test_the_mean_queue_leaves_out_the_warm_up_and_what_follows_the_run():
+    """Of 4 s measured, the queue has 2 packets for half a second, then 4, 6, 8 and 10."""
+    queue = np.array([[100.0], [100.0], [2.0], [4.0], [6.0], [8.0], [10.0], [100.0]])
+    given = {"throughput": np.full((8, 2), 250.0), "queue": queue, "served": queue * 50}
+    trace = make("ns2", np.arange(1.0, 9.0), ["a", "b"], given, links=["bottleneck"])
+    found = measured.to_prediction(trace, scenario(warmup=2.5, duration=6.5))
+    np.testing.assert_allclose(found.queue_mean, [(0.5 * 2 + 4 + 6 + 8 + 0.5 * 10) / 4.0])
+
+
 def test_prediction_counts_a_flow_only_while_it_is_active():
     rates = np.full((6, 2), 100.0)
     late = measured.to_prediction(small_rates(rates), scenario(start=3.0))
