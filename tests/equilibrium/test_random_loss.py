@@ -113,6 +113,15 @@ def test_goodput_scales_with_time(law, method, p, factor):
     assert slower * factor == pytest.approx(rate, rel=1e-6)
 
 
+@pytest.mark.parametrize("method", ["rounds", "pftk", "square-root"])
+@pytest.mark.parametrize("law", ["reno", "newreno", "sack", "tahoe"])
+def test_a_queue_of_others_lengthens_round_trip_and_timeout(law, method):
+    """A queueing delay of 20 ms is as 20 ms more of propagation, for the timer, too."""
+    waits = rl.throughput(rl.Sender(law, 0.05, timeout=0.3), 0.05, queueing=0.02, method=method)
+    far = rl.throughput(rl.Sender(law, 0.07, timeout=0.32), 0.05, method=method)
+    assert waits == pytest.approx(far, rel=1e-12)
+
+
 def test_no_loss_and_total_loss():
     vegas = rl.Sender("vegas", 0.05)
     assert rl.throughput(vegas, 0.0, 500.0) == pytest.approx(500.0)
