@@ -8,6 +8,7 @@ import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel.adapters import minicycle
 from vegasmodel.report.tables import notes
+from vegasmodel.testing import invariants
 
 
 @pytest.mark.parametrize("beta", [3.0, 6.0])
@@ -101,3 +102,15 @@ def test_a_window_that_does_not_grow_may_lose_if_packets_come_early_or_late(keys
     """In ``rounds``, which knows nothing of the assumption."""
     _, case = who_loses(variant="linux", rtt="60 ms", **keys)
     assert vm.predict(case, "rounds").loss_rate[0] > 0.0
+
+
+@pytest.mark.parametrize("count", [5, 100])
+def test_a_loss_rate_is_a_probability(count):
+    """A flow that sends less than a packet in a cycle lost more packets than it sent."""
+    flows = (vm.Flow("vegas", "10 ms", count=5), vm.Flow("reno", "10 ms", count=count))
+    found = vm.predict(vm.Scenario((vm.Link(1000.0, buffer=0.0),), flows), "minicycle")
+    invariants.check(found)
+    assert found.loss_rate is not None
+    assert all(entry["loss_rate"] is None for entry in found.to_json()["flows"][5:])
+    both = {a.name: a.holds for a in found.assumptions}["synchronised-losses"]
+    assert both  # Vegas, too, loses packets

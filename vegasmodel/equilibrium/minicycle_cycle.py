@@ -47,7 +47,7 @@ class Cycle:
     period: Floats  # seconds from loss to loss
     packets_vegas: Floats  # sent by one flow in a cycle
     packets_reno: Floats
-    loss_rate_vegas: Floats  # packets lost over packets sent
+    loss_rate_vegas: Floats  # packets lost over packets sent; NaN if less than one is sent a cycle
     loss_rate_reno: Floats
     queue_mean: Floats  # time average of the waiting packets
     utilization: Floats
@@ -87,8 +87,10 @@ def cycle_of(
         ["loss-limited", "hold", "least-window", "lagging"],
         "equilibrium",
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        loss_R = np.where(sent_R > 0, 1 / sent_R, np.nan)
+    # a flow that loses one packet a cycle sends at least this one
+    loss_V, loss_R = (
+        np.where(sent >= 1.0, 1.0 / np.maximum(sent, 1.0), np.nan) for sent in (sent_V, sent_R)
+    )
     deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
     lengths = [end.rounds.sum(axis=-1) for end in ends]
     spans = np.array(
@@ -113,7 +115,7 @@ def cycle_of(
         period=known(total / C),
         packets_vegas=known(sent_V),
         packets_reno=known(sent_R),
-        loss_rate_vegas=known(np.where(loses, 1 / sent_V, 0.0)),
+        loss_rate_vegas=known(np.where(loses, loss_V, 0.0)),
         loss_rate_reno=known(loss_R),
         queue_mean=known(sums.queue / total),
         utilization=known((sums.sent_vegas + sums.sent_reno) / total),

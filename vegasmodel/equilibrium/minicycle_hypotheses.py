@@ -45,7 +45,7 @@ def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
     """
     M, B, alpha, beta, n_V, n_R, variant, max_window, both_lose = setting
     peak = np.maximum(cycle.window_vegas.max(axis=-1), cycle.window_reno.max(axis=-1))
-    both, growing = cycle.loss_rate_vegas > 0, cycle.regime == "loss-limited"
+    both, growing = _both_lose(cycle), cycle.regime == "loss-limited"
     least = cycle.window_reno[..., -1]
     least = np.where(both, np.minimum(least, cycle.window_vegas[..., -1]), least)
     lowest, _ = dead_zone(alpha, alpha, variant)
@@ -70,7 +70,7 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
     holding = held(cycle, setting)
     M, B, alpha, beta = (float(each) for each in setting[:4])
     windows = cycle.window_vegas, cycle.window_reno
-    both = float(cycle.loss_rate_vegas) > 0
+    both = bool(_both_lose(cycle))
     peak = max(float(each.max()) for each in windows)
     least = min(float(each[..., -1]) for each in (windows if both else windows[1:]))
     first = float(_after_loss(cycle, setting.n_vegas, setting.n_reno))
@@ -104,6 +104,11 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
         "single-threshold": f"alpha {alpha:g}, beta {beta:g}",
     }
     return tuple((name, bool(holds), details[name]) for name, holds in holding.items())
+
+
+def _both_lose(cycle: Cycle) -> NDArray[np.bool_]:
+    """Whether Vegas loses packets, too; its loss rate is then positive, or NaN."""
+    return np.asarray(cycle.loss_rate_vegas != 0.0)
 
 
 def _after_loss(cycle: Cycle, n_V: Floats, n_R: Floats) -> Floats:
