@@ -142,6 +142,27 @@ def test_a_law_that_is_not_known_here_is_a_guess_that_names_it() -> None:
     assert [flow.law for flow in vm.Scenario.from_toml(text).flows] == ["reno", "cubic", "reno"]
 
 
+def test_a_law_of_the_users_file_is_no_guess(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], no_own_laws: None
+) -> None:
+    """``new`` had no option ``--laws``, so it wrote "reno" for a law of the user's own."""
+    law, trace, path = (str(tmp_path / name) for name in ("my.py", "run.csv", "s.toml"))
+    Path(law).write_text(
+        "import vegasmodel as vm\n\n\n@vm.register_law('grows')\ndef grows(f):\n    return 2.0\n"
+    )
+    rows = (
+        f"{t},{flow},20,{14480 * t},1448,50000,{cc}\n"
+        for t in range(40)
+        for flow, cc in (("a", "grows"), ("b", "cubic"))
+    )
+    Path(trace).write_text("time,flow,cwnd,bytes_acked,snd_mss,rtt_us,cc\n" + "".join(rows))
+    assert run(["new", path, "--from-trace", trace, "--laws", law]) == 0
+    said = capsys.readouterr().out
+    assert f"try: vegasmodel predict {path} --model all --laws {law}" in said
+    assert "law of" not in said  # no law is among the guesses
+    assert [flow.law for flow in vm.load(path).flows] == ["grows", "cubic"]
+
+
 def test_a_kernels_trace_is_of_linux_whatever_its_laws() -> None:
     rates = {"throughput": [[10.0, 9.0], [10.0, 9.0]]}
     controls = {"10.0.0.1:1": "cubic"}  # of the other flow it is not known

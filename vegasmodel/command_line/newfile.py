@@ -77,7 +77,7 @@ capacity = "10 Mbit/s"     # or "1250 pkt/s"
 buffer = "1 BDP"           # capacity times the mean rtt of all flows; or "50 pkt", "inf"
 
 [[flow]]                   # as many tables as there are groups of like flows
-law = "vegas"              # {laws}
+law = "vegas"              # {laws}, or a law of your own
 rtt = "40 ms"              # of a packet and its ACK while every queue is empty
 alpha = 1                  # packets that Vegas keeps queued: at least alpha, at most beta
 beta = 3

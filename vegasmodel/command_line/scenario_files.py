@@ -26,11 +26,13 @@ LONG_NAME = 12  # characters; the table has numbers in place of longer names
     type=inputs.FILE,
     help="Fill in what this trace shows: flows, RTTs, capacity.",
 )
+@inputs.laws
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
 @inputs.as_json
 def new(
     file: Path | None,
     from_trace: Path | None,
+    laws: tuple[Path, ...],
     force: bool,
     json: bool,
 ) -> None:
@@ -38,6 +40,7 @@ def new(
 
     The file is written to SCENARIO.toml; if you give no name, its text is printed.  With
     --from-trace, the values are estimated from a trace, and comments say what is doubtful.
+    If a flow of the trace runs a law of your own, give the law's file by --laws.
     Every command that takes a scenario file accepts the file.
 
     Example: vegasmodel new mixed.toml --from-trace capture.pcap
@@ -53,6 +56,7 @@ def new(
         if file.exists() and not force:
             said = "give another name, or --force to replace it"
             raise FieldError("SCENARIO.toml", str(file), said, wrong="exists already")
+    inputs.register(laws)
     name = _usable("new" if file is None else file.stem, "new")
     doubts: dict[str, str] = {}
     guesses: tuple[str, ...] = ()
@@ -81,7 +85,9 @@ def new(
     else:
         if "no-idle-flows" in doubts:
             doubts["no-idle-flows"] += "; left out"
-        what = f"{file} is written; try: vegasmodel predict {shlex.quote(str(file))} --model all"
+        words = [str(file), "--model", "all"]
+        words += [word for path in laws for word in ("--laws", str(path))]
+        what = f"{file} is written; try: vegasmodel predict {shlex.join(words)}"
         # no line is broken, so that the command can be copied
         console.console().print(console.plain(what), soft_wrap=True)
         lines = [f"{key}: {said}." for key, said in doubts.items()]
