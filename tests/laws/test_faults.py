@@ -63,6 +63,36 @@ def test_a_number_as_cut_is_told_of_decrease():
         vm.register_law("factor", lambda _: 1.0, cut=0.7)
 
 
+def test_a_cut_that_returns_a_factor_is_refused():
+    """The window after a loss then was one packet, and no message told why the flow got little."""
+    said = r"the window after a loss, packets, not a factor: 0\.5 \* f\.window \(test_faults"
+    with pytest.raises(FieldError, match=rf"^law half: cut: 0\.5 is not allowed; {said}"):
+        vm.register_law("half", lambda _: 1.0, cut=lambda _: 0.5)
+    with pytest.raises(FieldError, match="not a factor"):
+        vm.register_law("adaptive", lambda _: 1.0, cut=lambda f: f.base_rtt / f.rtt)
+    vm.register_law("shallow", lambda _: 1.0, cut=lambda f: 0.5 * f.backlog)  # 0.9 at the test
+
+
+@pytest.mark.parametrize("name", ["window", "memory", "velocity"])
+def test_a_law_that_stores_in_its_source_is_told_what_stores_a_number(name):
+    """Python's message was "can't set attribute", and then followed "it must return a number"."""
+
+    def drift(f):
+        setattr(f, name, 1.0)
+        return 1.0
+
+    said = rf"'a new value of {name}' is not allowed; the functions of a law only read .* remember"
+    with pytest.raises(FieldError, match=f"^law stores: drift: {said}"):
+        vm.register_law("stores", drift)
+
+
+@pytest.mark.parametrize("name", ["count", "index"])
+def test_a_field_that_a_source_lacks_is_named_although_tuples_have_it(name):
+    said = f"'Source' object has no attribute '{name}'\" was raised; a Source has window, "
+    with pytest.raises(FieldError, match=f"^law counts: drift: .*{said}"):
+        vm.register_law("counts", lambda f: getattr(f, name) + 1)
+
+
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
 def test_a_rule_that_fails_in_a_run_is_named_with_what_it_saw(model):
     """Numba's C functions cannot raise: the run continues, but its answer is not returned."""

@@ -20,7 +20,7 @@ from vegasmodel.fields.rules import nearest
 from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import discovery
 from vegasmodel.laws.built_in import BUILT_IN
-from vegasmodel.laws.law import Law, Recovery, Rule, SlowStart, Source, ask
+from vegasmodel.laws.law import Law, Recovery, Rule, SlowStart, Source, ask, place
 
 __all__ = [
     "BUILT_IN", "Law", "Source", "add", "files", "find", "foreign", "known", "names",
@@ -39,6 +39,8 @@ PROPERTIES = (
 
 # the state of the sender with which a law's functions are tested when it is registered
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0, 9.1)
+# a larger window: if ``cut`` returns less than a packet for both states, it returns a factor
+_LARGE = _USUAL._replace(window=200.0, backlog=18.0, memory=300.0)
 _outside: dict[str, Law] = {}
 _files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of each
 
@@ -184,11 +186,15 @@ def add(law: Law) -> None:
     """Add a user's law of congestion control to the known laws.
 
     Each function of the law is first called once as a test. Raises ``FieldError`` if a function
-    fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9).
+    fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9). Raises it
+    also if ``cut`` seems to return a factor: less than a packet, whatever the window is.
     """
     for each in ("drift", "cut", "remember"):
         if getattr(law, each) is not None:
-            ask(law, each, _USUAL)
+            found = ask(law, each, _USUAL)
+            if each == "cut" and 0.0 < found < 1.0 and 0.0 < ask(law, each, _LARGE) < 1.0:
+                said = f"the window after a loss, packets, not a factor: {found:.3g} * f.window"
+                raise FieldError(f"law {law.name}: cut", found, f"{said} ({place(law.cut)})")
     _outside[law.name] = law
 
 

@@ -56,6 +56,31 @@ class Source(NamedTuple):
     round_trips: float = 0.0  # since its last loss (since its start, if there was none)
 
 
+class _Tested(Source):
+    """A ``Source`` whose errors name what a law cannot do with it.
+
+    ``ask`` calls a law's function with it. A ``Source`` is a tuple, so Python finds a method
+    ``count`` in it, and the error that follows would not say that a ``Source`` has no such field.
+    """
+
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("count", "index"):  # methods of every tuple
+            said = f"'Source' object has no attribute {name!r}"
+            raise AttributeError(said, name=name, obj=self)
+        return super().__getattribute__(name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise _StoreError(name=name)
+
+
+class _StoreError(AttributeError):
+    """A law's function has assigned a value to an attribute of its ``Source``."""
+
+
+_Tested.__name__ = "Source"  # Python's messages contain the name of the class
+
 # If a function of a law returns a number whose magnitude is larger than ``LARGEST_ANSWER``, this is
 # an error. Windows are never so large: even a link of 1 Tbit/s with an RTT of 1 s holds only about
 # 1e8 packets.
@@ -204,11 +229,17 @@ def ask(law: Law, name: str, source: Source) -> float:
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
     allowed = must_return(name, source)
     _takes_one(rule, where)
+    tested = _Tested(*source)
     try:
-        found: Any = rule(source)
+        found: Any = rule(tested)
+    except _StoreError as error:
+        said = f"a new value of {error.name}"
+        reads = "the functions of a law only read their Source, and return numbers"
+        kept = "remember returns the number to keep after a loss"
+        raise FieldError(where, said, f"{reads}; {kept} ({place(rule, error)})") from error
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        if isinstance(error, AttributeError) and error.obj is source:
+        if isinstance(error, AttributeError) and error.obj is tested:
             near = nearest(error.name, Source._fields)
             allowed = f"a Source has {', '.join(Source._fields)}{near} ({place(rule, error)})"
         else:
