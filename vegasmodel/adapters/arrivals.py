@@ -253,7 +253,7 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 
 def _recursion_is_plain(scenario: Scenario) -> bool:
     groups = scenario.flows
-    plain = all(g.alpha == g.beta and STACKS[g.variant].real_numbers for g in groups)
+    plain = all(g.one_threshold and STACKS[g.variant].real_numbers for g in groups)
     return plain and all(g.measures_base for g in groups)
 
 

@@ -137,7 +137,7 @@ def _one_backlog(scenario: Scenario) -> Assumption:
     """
     for service in ("rate", "delay"):
         of_class = [g for g in scenario.flows if g.service == service and g.keeps_backlog]
-        if any(g.alpha < g.beta for g in of_class) and sum(g.count for g in of_class) > 1:
+        if any(not g.one_threshold for g in of_class) and sum(g.count for g in of_class) > 1:
             detail = "start times decide how several Vegas flows divide the rate of their class"
             return Assumption("single-threshold", False, detail)
     return Assumption("single-threshold", True)

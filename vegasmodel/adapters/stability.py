@@ -185,7 +185,7 @@ def _band(scenario: Scenario) -> str:
     """A text on why there are many equilibria: Vegas keeps its window over a range of backlogs."""
     vegas = [group for group in scenario.flows if group.keeps_backlog]
     rest = "leaves a set of equilibria; each holds its windows"
-    if any(group.alpha < group.beta for group in vegas):
+    if any(not group.one_threshold for group in vegas):
         return f"without losses a band alpha < beta {rest}"
     group = next(g for g in vegas if not STACKS[g.variant].real_numbers)
     lower, upper = continuous.thresholds(group)

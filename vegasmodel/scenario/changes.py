@@ -122,7 +122,7 @@ def _keep_one_threshold(wanted: dict[Place, _Change], groups: Sequence[Any]) -> 
     """
     for i, group in enumerate(groups):
         alpha = wanted.get(("flows", i, "alpha"))
-        if alpha is not None and group.alpha == group.beta:
+        if alpha is not None and group.one_threshold:
             wanted.setdefault(("flows", i, "beta"), alpha)
 
 

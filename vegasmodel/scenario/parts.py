@@ -293,6 +293,11 @@ class Flow(ShownAsCall):
         return laws.find(self.law).keeps_backlog
 
     @property
+    def one_threshold(self) -> bool:
+        """Whether alpha = beta: then a change of alpha alone changes beta, too."""
+        return self.alpha == self.beta
+
+    @property
     def delay_based(self) -> bool:
         """Whether the congestion control reads the round-trip time; if not, it is loss-based."""
         return laws.find(self.law).delay_based

@@ -161,7 +161,7 @@ class Field:
         if self.part != "flow" or self.key != "alpha":
             return []
         groups = [scenario.flows[i] for i in self.indices]
-        return [g.name for g in groups if g.keeps_backlog and g.alpha == g.beta]
+        return [g.name for g in groups if g.keeps_backlog and g.one_threshold]
 
     def apart(self, scenario: Scenario) -> list[Field]:
         """Split the field into one for each link or group: ``flow.a.rtt`` and ``flow.b.rtt``.

@@ -96,7 +96,7 @@ def other_threshold(scenario: Scenario, field: Field) -> float | None:
     """
     flows = [scenario.flows[i] for i in field.indices]
     if field.key == "alpha":
-        return min((flow.beta for flow in flows if flow.alpha < flow.beta), default=None)
+        return min((flow.beta for flow in flows if not flow.one_threshold), default=None)
     return max(flow.alpha for flow in flows) if field.key == "beta" else None
 
 

@@ -268,7 +268,7 @@ def _with_beta(space: Grid, field: Field) -> dict[str, str]:
         return {}
     groups = [space.scenario.flows[i] for i in field.indices]
     alone = not any((axis.field.part, axis.field.key) == ("flow", "beta") for axis in space.axes)
-    moves = alone and all(group.alpha == group.beta for group in groups)
+    moves = alone and all(group.one_threshold for group in groups)
     return {"long_name": f"{field.name} = beta"} if moves else {}
 
 

@@ -53,7 +53,7 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
             return None
         values[field.key] = column
     if "alpha" in values and "beta" not in values:
-        tied = {group.alpha == group.beta for group in scenario.flows if group.keeps_backlog}
+        tied = {group.one_threshold for group in scenario.flows if group.keeps_backlog}
         if len(tied) > 1:
             return None
         if tied == {True}:

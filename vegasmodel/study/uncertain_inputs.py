@@ -118,7 +118,7 @@ def _expect_independent(scenario: Scenario, one: Input, other: Input) -> None:
     This is so if a group of flows (``[[flow]]`` table) has alpha = beta, because its beta then
     changes with its alpha.
     """
-    tied = {i for i, group in enumerate(scenario.flows) if group.alpha == group.beta}
+    tied = {i for i, group in enumerate(scenario.flows) if group.one_threshold}
     moved = {
         ("flow", i, "beta", False) for i in tied if ("flow", i, "alpha", False) in _places(one)
     }
