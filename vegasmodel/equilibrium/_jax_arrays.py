@@ -1,5 +1,7 @@
 """Lets functions that compute with NumPy take JAX arrays, and return JAX arrays for them.
 
+The function ``sum_of_others`` computes with either of the two libraries.
+
 JAX is never imported here. If an argument is a JAX array, the user has imported JAX.
 """
 
@@ -74,3 +76,18 @@ def _as_jax(result: Any) -> Any:
         fields = {f.name: _as_jax(getattr(result, f.name)) for f in dataclasses.fields(result)}
         return dataclasses.replace(result, **fields)
     return result
+
+
+def sum_of_others(values: Any, numpy: Any) -> Any:
+    """For each flow i, the sum of ``values`` [..., n] over all other flows, [..., n].
+
+    ``numpy`` is the module that computes: ``numpy``, or ``jax.numpy`` for JAX arrays.
+
+    The function adds the sum over the flows before i and the sum over the flows after i.
+    Subtracting the entry of flow i from the sum over all flows would be inexact if this entry were
+    nearly all of that sum.
+    """
+    pad = [(0, 0)] * (values.ndim - 1)
+    before = numpy.cumsum(numpy.pad(values, [*pad, (1, 0)])[..., :-1], axis=-1)
+    after = numpy.cumsum(numpy.pad(values, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]
+    return before + after

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium._checks import fit, floats, some_flow
-from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64
+from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64, sum_of_others
 from vegasmodel.equilibrium._solution import Equilibrium
 from vegasmodel.fields.units import FieldError
 
@@ -135,7 +135,7 @@ def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     total = fall.sum(-1, keepdims=True)
     moved, weight = pushed + fall * dx, fall / total  # p_i and f_i/S
     d_delay = (moved.sum(-1) - dc) / total[..., 0]
-    rest, by_others = _others(weight), _others(moved) - dc[..., None]
+    rest, by_others = sum_of_others(weight, jnp), sum_of_others(moved, jnp) - dc[..., None]
     d_rates = moved * rest - weight * by_others
     d_y = (pushed + by_others) / total - rest * dx
     # flows that share the largest x share the derivative of the gap, as in jnp.max
@@ -144,17 +144,6 @@ def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
     d_gap = jnp.where(at_top, d_y, 0.0).sum(-1) / at_top.sum(-1)
     still = (jnp.zeros(c.shape, jax.dtypes.float0) for _ in range(2))
     return out, (d_delay, d_y, d_rates, d_gap, *still)
-
-
-def _others(v: Any) -> Any:
-    """For each flow i, the sum of ``v`` over all other flows.
-
-    It is not computed as the sum over all flows less the entry of flow i, which could lose digits.
-    """
-    pad = [(0, 0)] * (v.ndim - 1)
-    before = jnp.cumsum(jnp.pad(v, [*pad, (1, 0)])[..., :-1], axis=-1)
-    after = jnp.cumsum(jnp.pad(v, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]
-    return before + after
 
 
 _paper.defjvp(lambda primals, tangents: _implicit(False, primals, tangents))

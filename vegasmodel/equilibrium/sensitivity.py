@@ -30,7 +30,7 @@ import numpy as np
 
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import positive
-from vegasmodel.equilibrium._jax_arrays import same_kind
+from vegasmodel.equilibrium._jax_arrays import same_kind, sum_of_others
 from vegasmodel.metrics import Floats
 
 
@@ -46,7 +46,7 @@ def own(alpha: Any, x: Any, c: Any) -> Floats:
     The errors are those of ``secular.solve``.
     """
     y, w = _parts(alpha, x, c)
-    return np.asarray(np.where(w > 0, _others(w) / y, w))
+    return np.asarray(np.where(w > 0, sum_of_others(w, np) / y, w))
 
 
 @same_kind
@@ -62,7 +62,7 @@ def cross(alpha: Any, x: Any, c: Any) -> Floats:
     y, w = _parts(alpha, x, c)
     out = np.where(w[..., :, None] > 0, -w[..., None, :] / y[..., :, None], w[..., :, None])
     i = np.arange(y.shape[-1])
-    out[..., i, i] = np.where(w > 0, _others(w) / y, w)
+    out[..., i, i] = np.where(w > 0, sum_of_others(w, np) / y, w)
     return np.asarray(out)
 
 
@@ -87,7 +87,7 @@ def own_printed(y: Any) -> Floats:
     ``own``.
     """
     y = np.atleast_1d(positive("y", y))
-    s = _others(1.0 / y**2)
+    s = sum_of_others(1.0 / y**2, np)
     return np.asarray(y * s / (1.0 + y**2 * s))
 
 
@@ -106,7 +106,7 @@ def cross_printed(y: Any) -> Floats:
     The result has the shape [..., i, k]. For i = k it is NaN.
     """
     y = np.atleast_1d(positive("y", y))
-    out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * _others(1.0 / y)[..., None, :])
+    out = -1.0 / (y[..., :, None] + y[..., None, :] ** 2 * sum_of_others(1.0 / y, np)[..., None, :])
     i = np.arange(y.shape[-1])
     out[..., i, i] = np.nan
     return np.asarray(out)
@@ -139,15 +139,3 @@ def _parts(alpha: Any, x: Any, c: Any) -> tuple[Floats, Floats]:
         y = np.where(there, np.asarray(state.gap)[..., None] + (np.where(there, top - x, 0.0)), 1.0)
     fall = state.rates / y
     return np.asarray(y), np.asarray(fall / fall.sum(axis=-1, keepdims=True))
-
-
-def _others(w: Floats) -> Floats:
-    """For each flow i, the sum of ``w`` over all other flows.
-
-    The function adds the sum over the flows before i and the sum over the flows after i.
-    Subtracting w_i from the sum over all flows would be inexact if w_i were nearly all of that sum.
-    """
-    pad = [(0, 0)] * (w.ndim - 1)
-    before = np.cumsum(np.pad(w, [*pad, (1, 0)])[..., :-1], axis=-1)
-    after = np.cumsum(np.pad(w, [*pad, (0, 1)])[..., :0:-1], axis=-1)[..., ::-1]
-    return np.asarray(before + after)
