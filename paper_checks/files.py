@@ -6,11 +6,11 @@ gives the same float when read back.  So the file has the fingerprint of its sce
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
+from vegasmodel.fields import toml_file
 from vegasmodel.fields.units import parse
 from vegasmodel.scenario import (
     Flow,
@@ -46,23 +46,12 @@ def to_toml(scenario: Scenario) -> str:
         "packet_size": _quantity(size, "bytes", size),
         "ack_size": _quantity(scenario.ack_size, "bytes", size),
     }
-    parts = [_table("", head)]
-    parts += [_table("[[link]]", _link(link, size)) for link in scenario.links]
-    parts += [_table("[[flow]]", _flow(flow, size)) for flow in scenario.flows]
-    return "\n".join([*parts, _table("[run]", _run(scenario.run))])
-
-
-def _table(head: str, entries: Mapping[str, Any]) -> str:
-    lines = [f"{key} = {_value(value)}" for key, value in entries.items()]
-    return "\n".join([head, *lines] if head else lines) + "\n"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_value(entry)}" for key, entry in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_value, value)) + "]"
-    return json.dumps(value)  # a string, number or truth value of JSON is one of TOML
+    parts = {
+        "link": [_link(link, size) for link in scenario.links],
+        "flow": [_flow(flow, size) for flow in scenario.flows],
+        "run": _run(scenario.run),
+    }
+    return toml_file.write({**head, **parts})
 
 
 def _quantity(value: float, kind: str, size: float) -> str:
