@@ -1,5 +1,8 @@
 """Wrong arguments from Python: one line that names the argument, and no wrong number."""
 
+# Most tests here pass a wrong argument on purpose, which mypy would report:
+# mypy: disable-error-code="arg-type, call-arg, list-item"
+
 from collections.abc import Callable
 from typing import Any
 
@@ -87,10 +90,10 @@ def test_true_is_no_number_and_a_number_no_truth_value() -> None:
     wrong: Any
     for wrong, name in (
         (lambda: vm.metrics.jain([True, False]), "throughput"),
-        (lambda: vm.equilibrium.settling.alone([True], [0.1], [1.0]), "windows"),  # type: ignore[arg-type]
+        (lambda: vm.equilibrium.settling.alone([True], [0.1], [1.0]), "windows"),
         (lambda: vm.plots.model_errors({"fluid": [True]}), "errors, fluid"),
         (lambda: vm.equilibrium.red.Flows([True, False], True), "rtt"),
-        (lambda: vm.equilibrium.red.Flows("yes", 0.05), "vegas"),  # type: ignore[arg-type]
+        (lambda: vm.equilibrium.red.Flows("yes", 0.05), "vegas"),
     ):
         with pytest.raises(vm.FieldError, match=rf"^{name}: "):
             wrong()
@@ -113,7 +116,7 @@ def test_a_routing_matrix_may_hold_truth_values() -> None:
 def test_an_error_does_not_name_classes_of_numpy() -> None:
     """The kinds of which ``ArrayLike`` consists stood in the message: a _Buffer or ..."""
     for wrong in (
-        lambda: vm.equilibrium.arrivals.arrive([1.0], 3.0, beta="x"),  # type: ignore[arg-type]
+        lambda: vm.equilibrium.arrivals.arrive([1.0], 3.0, beta="x"),
         lambda: vm.equilibrium.minicycle.solve(1.0, 3.0, 3.0, beta="x"),
     ):
         with pytest.raises(vm.FieldError, match=r"; a number or an array of numbers or None$"):
@@ -143,11 +146,11 @@ def test_a_number_too_large_for_a_float_is_no_number() -> None:
 
 def test_an_unknown_argument_is_an_error_that_names_the_nearest() -> None:
     with pytest.raises(vm.FieldError, match="is no argument of Flow; did you mean 'delayed_ack'"):
-        vm.Flow("vegas", "40 ms", delayed_acks=True)  # type: ignore[call-arg]
+        vm.Flow("vegas", "40 ms", delayed_acks=True)
     with pytest.raises(vm.FieldError, match="did you mean 'buffer'"):
-        vm.Link("10 Mbit/s", bufer="20 pkt")  # type: ignore[call-arg]
+        vm.Link("10 Mbit/s", bufer="20 pkt")
     with pytest.raises(vm.FieldError, match="did you mean 'name'"):
-        vm.Scenario(BASE.links, BASE.flows, nam="x")  # type: ignore[call-arg]
+        vm.Scenario(BASE.links, BASE.flows, nam="x")
 
 
 def test_a_queue_is_named_once() -> None:
@@ -157,7 +160,7 @@ def test_a_queue_is_named_once() -> None:
     wrong: Any
     for wrong, place in (
         (lambda: vm.Red(5.0, 3.0), "max_threshold"),
-        (lambda: vm.Link(1000.0, queue=table), "queue.max_threshold"),  # type: ignore[arg-type]
+        (lambda: vm.Link(1000.0, queue=table), "queue.max_threshold"),
         (lambda: red.replace({"link.queue.max_threshold": 3.0}), "link.queue.max_threshold"),
         (lambda: BASE.replace({"link.queue": table}), "link.queue.max_threshold"),
     ):
@@ -174,14 +177,14 @@ def test_an_error_is_one_line_whatever_the_value_is() -> None:
     trace = vm.packets.trace.make("ns2", [1.0, 2.0], ["a"], {"throughput": [[1.0], [2.0]]})
     wrong: Any
     for wrong in (
-        lambda: vm.predict(data),  # type: ignore[arg-type]
+        lambda: vm.predict(data),
         lambda: vm.plots.sweep(data),
         lambda: vm.plots.windows(trace.data),
-        lambda: vm.plots.sweep(trace),  # type: ignore[arg-type]
-        lambda: vm.compare(data),  # type: ignore[arg-type]
-        lambda: vm.Flow("vegas", np.ones((3, 3))),  # type: ignore[arg-type]
-        lambda: vm.load(data),  # type: ignore[arg-type]
-        lambda: vm.Link(data),  # type: ignore[arg-type]
+        lambda: vm.plots.sweep(trace),
+        lambda: vm.compare(data),
+        lambda: vm.Flow("vegas", np.ones((3, 3))),
+        lambda: vm.load(data),
+        lambda: vm.Link(data),
         lambda: vm.Link(10**5000),
         lambda: vm.Flow("vegas", 0.05, count=10**5000),
         lambda: vm.equilibrium.rates(10**5000, 0.0, 1.0),
@@ -195,7 +198,7 @@ def test_an_error_is_one_line_whatever_the_value_is() -> None:
 def test_a_trace_is_written_to_a_path() -> None:
     trace = vm.packets.trace.make("ns2", [1.0, 2.0], ["a"], {"throughput": [[1.0], [2.0]]})
     with pytest.raises(vm.FieldError, match=r"^path: 3 is not allowed; text or a path"):
-        trace.write(3)  # type: ignore[arg-type]
+        trace.write(3)
 
 
 def test_helpers_of_plots_name_what_is_no_axes_and_no_map() -> None:
@@ -206,11 +209,11 @@ def test_helpers_of_plots_name_what_is_no_axes_and_no_map() -> None:
     ax, words = plots.figure().subplots(), {"title": "", "shown": "", "up": ""}
     wrong: Any
     for wrong, name in (
-        (lambda: plots.tidy(3), "axes"),  # type: ignore[arg-type]
-        (lambda: plots.tidy(np.array([ax])), "axes"),  # type: ignore[arg-type]
-        (lambda: plots.tidy(ax, grid=3), "grid"),  # type: ignore[arg-type]
-        (lambda: plots.legend(3), "fig"),  # type: ignore[arg-type]
-        (lambda: plots.legend(plots.figure(), 3), "axes"),  # type: ignore[arg-type]
+        (lambda: plots.tidy(3), "axes"),
+        (lambda: plots.tidy(np.array([ax])), "axes"),
+        (lambda: plots.tidy(ax, grid=3), "grid"),
+        (lambda: plots.legend(3), "fig"),
+        (lambda: plots.legend(plots.figure(), 3), "axes"),
         (lambda: plots.legend(plots.figure(), columns=0), "columns"),
         (lambda: plots.heat([], [], [], **words), "panels"),
         (lambda: plots.heat([one[0]], [""], [""], **words), "panels"),
@@ -340,8 +343,8 @@ def test_starts_and_samples_of_a_simulator_fit_its_flows() -> None:
     wrong: Any
     for wrong, name in (
         (lambda: rounds.run(BASE, starts=three), "starts"),
-        (lambda: rounds.run(BASE, starts=[]), "starts"),  # type: ignore[arg-type]
-        (lambda: rounds.run(BASE, samples=2.5), "samples"),  # type: ignore[arg-type]
+        (lambda: rounds.run(BASE, starts=[]), "starts"),
+        (lambda: rounds.run(BASE, samples=2.5), "samples"),
         (lambda: rounds.run(BASE, samples=-1), "samples"),
         (lambda: rounds.run(BASE, samples=np.ones((2, 3))), "samples"),
         (lambda: rounds.run(BASE, samples=np.array([1.0, 0.5])), "samples"),
@@ -365,18 +368,18 @@ def test_more_wrong_arguments_are_one_line() -> None:
     curve = {"a": ([1.0], [1.0])}
     wrong: Any
     for wrong, name in (
-        (lambda: BASE.path("vegas"), "group"),  # type: ignore[arg-type]
-        (lambda: BASE.size_of(0), "group"),  # type: ignore[arg-type]
-        (lambda: BASE.access_rate(None), "group"),  # type: ignore[arg-type]
-        (lambda: BASE.jitter(BASE), "group"),  # type: ignore[arg-type]
-        (lambda: BASE.transmission("reno"), "group"),  # type: ignore[arg-type]
+        (lambda: BASE.path("vegas"), "group"),
+        (lambda: BASE.size_of(0), "group"),
+        (lambda: BASE.access_rate(None), "group"),
+        (lambda: BASE.jitter(BASE), "group"),
+        (lambda: BASE.transmission("reno"), "group"),
         (lambda: make("ns2", 1.0, ["a"], {}), "times"),
-        (lambda: make("ns2", [1.0], {"a": 1}, {}), "flows"),  # type: ignore[arg-type]
-        (lambda: make("ns2", [1.0], [b"a"], {}), "flows"),  # type: ignore[list-item]
-        (lambda: trace.get(["window"]), "name"),  # type: ignore[arg-type]
-        (lambda: trace.known(3), "name"),  # type: ignore[arg-type]
-        (lambda: vm.explain(np.ones(2)), "name"),  # type: ignore[arg-type]
-        (lambda: vm.Trace(3, "ns2"), "data"),  # type: ignore[arg-type]
+        (lambda: make("ns2", [1.0], {"a": 1}, {}), "flows"),
+        (lambda: make("ns2", [1.0], [b"a"], {}), "flows"),
+        (lambda: trace.get(["window"]), "name"),
+        (lambda: trace.known(3), "name"),
+        (lambda: vm.explain(np.ones(2)), "name"),
+        (lambda: vm.Trace(3, "ns2"), "data"),
         (lambda: vm.Trace(vm.simulate(BASE, "fluid", samples=5), "fluid"), "data"),
         (lambda: vm.plots.save(vm.plots.figure(), "x.nosuch"), "path"),
         (lambda: vm.plots.curves({}, {"a": ([1, 2], [1, 2], [-1, 1])}, x="", y=""), "measured, a"),
@@ -396,16 +399,16 @@ def test_more_wrong_arguments_are_one_line() -> None:
         (lambda: vm.packets.ns3.run_trace(BASE, np.nan), "interval"),
         (lambda: list(vm.packets.campaign.run([], "x", processes=-1)), "processes"),
         (lambda: vm.LimitCycle.failed(10**12, "no"), "n"),
-        (lambda: vm.plots.curves(curve, {}, x="x", y="y", log=np.ones(2)), "log"),  # type: ignore[arg-type]
-        (lambda: E.random_loss.share(np.empty((0, 2)), 0.1, 9.0), "flows"),  # type: ignore[arg-type]
-        (lambda: E.hopf.trace(None, None, (1.0, -1.0), (1.0, 2.0)), "make"),  # type: ignore[arg-type]
-        (lambda: E.loss_rounds.Source([0.1], 0.1, 1.0), "loss"),  # type: ignore[arg-type]
+        (lambda: vm.plots.curves(curve, {}, x="x", y="y", log=np.ones(2)), "log"),
+        (lambda: E.random_loss.share(np.empty((0, 2)), 0.1, 9.0), "flows"),
+        (lambda: E.hopf.trace(None, None, (1.0, -1.0), (1.0, 2.0)), "make"),
+        (lambda: E.loss_rounds.Source([0.1], 0.1, 1.0), "loss"),
         (lambda: E.loss_rounds.Recovery(decrease=2.0), "decrease"),
         (lambda: E.heterogeneous.equilibria([[1]], 9.0, [CURVE], FLOW, seed=-1), "seed"),
     ):
         with pytest.raises(vm.FieldError, match=rf"^{name}: "):
             wrong()
-    assert make("ns2", [1.0], ["a"], {}, links=np.empty(0)).links == []  # type: ignore[arg-type]
+    assert make("ns2", [1.0], ["a"], {}, links=np.empty(0)).links == []
     flat = {"a": ([0.0, 1.0], [0.0, 0.0])}
     vm.plots.curves(flat, {}, x="x", y="y", log=True)  # matplotlib warned: no positive values
 
