@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_many_points_have_no_table_but_reasons(
     # beta below alpha: (alpha, beta) has 12 such pairs, each at 8 buffers, with 9 texts
     assert "96 of them: values not allowed together." in said
     assert said.count("No answer at 8 points: flow.beta: ") == 3
-    assert "9 more reasons are in the variable reason." in said
+    assert "9 more reasons are in the variable or column reason." in said
 
 
 @pytest.mark.parametrize(
@@ -303,3 +304,50 @@ def test_a_table_is_no_folder(
     assert said in capsys.readouterr().err
     assert not (place / name).exists()
     assert not (place / "m.zarr").exists()
+
+
+def test_values_given_in_another_unit_are_shown_in_it_too(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only packets were shown: 1080 pkt/s of 500 B send 10 ms of the buffer in 10.8 packets."""
+    line = ["sweep", str(place / "s.toml"), "--model", "minicycle", "--csv", str(place / "t.csv")]
+    over = {
+        "link.buffer=10ms:50ms:20ms": ["10.8 (10)", "32.4 (30)", "54 (50)"],
+        "link.buffer=0,5000B": ["0 (0)", "10 (5000)"],
+        "link.capacity=2Mbit/s,4Mbit/s": ["500 (2)", "1000 (4)"],
+        "link.buffer=20pkt,30": ["20", "30"],
+        "link.buffer=20pkt,40ms": ["20", "43.2"],
+        "flow.rtt=60ms,80ms": ["60 ms", "80 ms"],
+    }
+    heads = []
+    for values, shown in over.items():
+        assert run([*line, "--over", values]) == 0
+        lines = [row.strip() for row in capsys.readouterr().out.splitlines()]
+        heads.append(lines[1].split("  ")[0])
+        assert [re.split("  +", row)[0] for row in lines[2 : 2 + len(shown)]] == shown
+    assert heads == [
+        "buffer, pkt (ms)",
+        "buffer, pkt (B)",
+        "capacity, pkt/s (Mbit/s)",
+        *["buffer, pkt"] * 2,
+        "rtt",
+    ]
+
+
+def test_a_table_alone_needs_no_folder(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--out`` was required, also where a user wanted only the table."""
+    line = ["sweep", str(place / "s.toml"), "--over", "link.buffer=20,30", "--model", "minicycle"]
+    assert run([*line, "--out", str(place / "m.zarr"), "--csv", str(place / "both.csv")]) == 0
+    assert run([*line, "--csv", str(place / "alone.csv")]) == 0
+    assert (place / "alone.csv").read_text() == (place / "both.csv").read_text()
+    assert "None" not in capsys.readouterr().out
+    assert {path.name for path in place.iterdir()} == {"s.toml", "m.zarr", "both.csv", "alone.csv"}
+    assert run([*line, "--csv", str(place / "alone.csv"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["out"] is None
+    many = [*line[:2], "--over", "link.buffer=1:40:1", *line[4:]]
+    assert run([*many, "--csv", str(place / "many.csv")]) == 0
+    assert "; the table has their results." in " ".join(capsys.readouterr().out.split())
+    assert run(line) == 2
+    assert capsys.readouterr().err == (
+        "vegasmodel: --out: missing; the name of a folder; or --csv FILE for a table only\n"
+    )

@@ -12,7 +12,7 @@ import click
 
 from vegasmodel.command_line import inputs, not_held, sweep_rows
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.fields.units import MISSING, FieldError, format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
 from vegasmodel.support.exits import Shortfall
 
@@ -33,8 +33,8 @@ TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
 
 UNSURE = (
     ": the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
-    "The variable uncertainty tells how wide; more runs (a larger `runs` under `[run]` in the "
-    "file) make it narrower."
+    "The variable or column uncertainty tells how wide; more runs (a larger `runs` under `[run]` "
+    "in the file) make it narrower."
 )
 
 
@@ -58,7 +58,6 @@ ONE_RUN = (
 @click.option(
     "--out",
     type=inputs.FILE,
-    required=True,
     help="Zarr folder for the results; a sweep in it is continued.",
 )
 @inputs.model
@@ -72,7 +71,9 @@ ONE_RUN = (
 )
 @click.option("--scheduler", help="Address tcp://... of a Dask cluster. Default: a local cluster.")
 @click.option(
-    "--csv", type=inputs.FILE, help="Also write a table with a row for each point (.csv)."
+    "--csv",
+    type=inputs.FILE,
+    help="Table with a row for each point (.csv). Without --out only the table is written.",
 )
 @inputs.plot
 @click.option("--map-of", metavar="GROUP", help="Group of the map of --plot. Default: the first.")
@@ -81,7 +82,7 @@ ONE_RUN = (
 def sweep(
     scenario: Path,
     over: tuple[str, ...],
-    out: Path,
+    out: Path | None,
     model: str,
     draw: int | None,
     seed: int,
@@ -95,12 +96,12 @@ def sweep(
 ) -> None:
     """Run a model over a grid of fields' values.
 
-    The results are written to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
+    --out writes the results to a Zarr folder. xarray.open_zarr reads it, with labels and units.  If
     the command is interrupted, the same command continues where it stopped.  The variable status of
     the results marks points at which the model predicts nothing.  A share is a part of all bytes
-    delivered.  --csv writes a table that spreadsheets read.  With one field, --plot draws a line
-    for each group's share.  With two, it draws a map of the share of the first group, or of the
-    group that --map-of names.
+    delivered.  --csv writes a table that spreadsheets read.  Give --out, --csv or both.  A sweep
+    without --out cannot be continued.  With one field, --plot draws a line for each group's share.
+    With two, it draws a map of the share of the first group, or of the group that --map-of names.
 
     Example: vegasmodel sweep mixed.toml --over link.buffer=5:60:5 --over flow.rtt=20ms:200ms:20ms
     --model minicycle --out map.zarr
@@ -109,13 +110,17 @@ def sweep(
     import time
 
     from vegasmodel.report import console
+    from vegasmodel.study import grid
     from vegasmodel.study.meter import meter
     from vegasmodel.study.sweep import sweep as over_grid
 
+    if out is None and csv is None:
+        allowed = "the name of a folder; or --csv FILE for a table only"
+        raise FieldError("--out", None, allowed, wrong=MISSING)
     inputs.check_picture(plot)
     if csv is not None:
         console.output_path(csv, "--csv", (".csv",))
-    if out.suffix.lower() in TABLES:
+    if out is not None and out.suffix.lower() in TABLES:
         raise FieldError("--out", str(out), "the name of a folder; --csv FILE writes a table")
     if plot is not None and (draw is not None or len(over) > 2):
         raise FieldError("--plot", str(plot), "a sweep of one or two fields, without --draw")
@@ -139,7 +144,7 @@ def sweep(
         )  # fmt: skip
     seconds = time.monotonic() - began
     told = _Told(case, model, out, data, first[0], seconds)
-    fields = [text.partition("=")[0] for text in over]
+    fields = [text.partition("=")[0].strip() for text in over]
     if csv is not None:
         sweep_rows.write_csv(csv, data, fields, case)
     if plot is not None and told.answered:
@@ -149,7 +154,7 @@ def sweep(
     if json:
         console.print_json(told.to_json(fields))
     else:
-        told.show(fields)
+        told.show(fields, grid.units_given(case, over))
         console.written(csv, plot if told.answered else None)
     if plot is not None and not told.answered:
         raise Shortfall(f"{plot} is not drawn: no point of the sweep has an answer")
@@ -158,12 +163,19 @@ def sweep(
 class _Told:
     """What the command prints about a sweep.
 
-    ``there`` is the number of points that an earlier sweep has computed, if this sweep continues
-    it. (A point is one choice of the fields' values.)
+    ``out`` is the folder with the results. Without it only a table in CSV is written. ``there`` is
+    the number of points that an earlier sweep has computed, if this sweep continues it. (A point is
+    one choice of the fields' values.)
     """
 
     def __init__(
-        self, case: Scenario, model: str, out: Path, data: xr.Dataset, there: int, seconds: float
+        self,
+        case: Scenario,
+        model: str,
+        out: Path | None,
+        data: xr.Dataset,
+        there: int,
+        seconds: float,
     ) -> None:
         from vegasmodel.measurement import ENGINES
         from vegasmodel.study.not_held import counted
@@ -190,7 +202,7 @@ class _Told:
         return {
             "scenario": self.case.name,
             "model": self.model,
-            "out": str(self.out),
+            "out": None if self.out is None else str(self.out),
             "dims": self.dims,
             "points": self.points,
             "computed": self.points - self.there,
@@ -202,25 +214,28 @@ class _Told:
             **({"notes": self.notes} if self.notes else {}),
         }
 
-    def show(self, fields: Sequence[str]) -> None:
+    def show(self, fields: Sequence[str], given: Mapping[str, tuple[str, float]]) -> None:
         """Print a table of the points, if they are few, and sentences on all of them.
 
-        ``fields`` are the names of the fields that vary.
+        ``fields`` are the names of the fields that vary. ``given`` has the units in which the user
+        gave their values (``grid.units_given``).
         """
         from vegasmodel.report import console
 
         few = self.points <= MAX_POINTS_SHOWN
-        marks, left = None, [f"{TOO_MANY_POINTS}; {self.out} has their results."]
+        table = "the table" if self.out is None else self.out
+        marks, left = None, [f"{TOO_MANY_POINTS}; {table} has their results."]
         # the assumption enough-runs has a mark and a line of its own
         broken = {name: n for name, n in self.broken.items() if name != "enough-runs"}
         if few:
             marks = not_held.letters(broken)
-            grid, left = _points(self.data, fields, marks, self.case, self.out)
+            grid, left = _points(self.data, fields, given, marks, self.case, self.out)
             console.console().print(grid)
         sizes = " x ".join(f"{name} {size}" for name, size in self.dims.items())
         bad = "".join(f" {n} of them: {word}." for word, n in list(self.counts.items())[1:] if n)
         there = f", {self.there} of them there already" if self.there else ""
-        done = f"{self.out}: {self.points} points ({sizes}){there}; {self.seconds:.1f} s.{bad}"
+        where = "" if self.out is None else f"{self.out}: "
+        done = f"{where}{self.points} points ({sizes}){there}; {self.seconds:.1f} s.{bad}"
         at = "point" if self.unsure == 1 else "points"
         star = " (*)" if few else ""  # the mark in the table
         doubt = f"enough-runs does not hold at {self.unsure} {at}{star}{UNSURE}"
@@ -244,16 +259,18 @@ def _reasons(data: xr.Dataset) -> list[str]:
         for said, n in found.most_common(MAX_REASONS)
     ]
     more = len(found) - len(lines)
-    left = f"{more} more {'reason is' if more == 1 else 'reasons are'} in the variable reason."
+    are = "reason is" if more == 1 else "reasons are"
+    left = f"{more} more {are} in the variable or column reason."
     return [*lines, left] if more else lines
 
 
 def _points(
     data: xr.Dataset,
     fields: Sequence[str],
+    given: Mapping[str, tuple[str, float]],
     marks: Mapping[str, str],
     scenario: Scenario,
-    out: Path,
+    out: Path | None,
 ) -> tuple[Table, list[str]]:
     """A table with a row for each point of a sweep, and sentences on its columns.
 
@@ -264,6 +281,9 @@ def _points(
     there: the 95 % interval of some flow's mean throughput is wider than 10 % of the mean
     (``ENOUGH_PRECISION``) to either side.
 
+    ``given`` has the units in which the user gave the fields' values (``grid.units_given``).  A
+    value has the user's unit beside the field's own.
+
     ``marks`` has a letter for each assumption that does not hold at some point.  The column
     ``broken`` has the letters of those that do not hold at the row's point. If ``marks`` is empty,
     there is no such column.
@@ -271,21 +291,24 @@ def _points(
     from vegasmodel.report import console
 
     flows = [str(name) for name in data["flow"].values]
-    grid, more = _shares(data, fields, marks, [(name, [i]) for i, name in enumerate(flows)])
+    whole = "--out FOLDER writes" if out is None else f"{out} has"
+    each = [(name, [i]) for i, name in enumerate(flows)]
+    grid, more = _shares(data, fields, given, marks, each)
     if not more or len(flows) == len(scenario.flows):
-        return grid, console.left_out(more, f"{out} has all")
+        return grid, console.left_out(more, f"{whole} all")
     names = [f"{g.name} ({g.count})" if g.count > 1 else g.name for g in scenario.flows]
     groups = list(zip(names, sweep_rows.places(data, scenario), strict=True))
-    grid, more = _shares(data, fields, marks, groups)
+    grid, more = _shares(data, fields, given, marks, groups)
     together = (
-        f"NAME (N): a group of N flows, with the share of all N together. {out} has each flow's."
+        f"NAME (N): a group of N flows, with the share of all N together. {whole} each flow's."
     )
-    return grid, [together, *console.left_out(more, f"{out} has all", "group")]
+    return grid, [together, *console.left_out(more, f"{whole} all", "group")]
 
 
 def _shares(
     data: xr.Dataset,
     fields: Sequence[str],
+    given: Mapping[str, tuple[str, float]],
     marks: Mapping[str, str],
     columns: Sequence[tuple[str, list[int]]],
 ) -> tuple[Table, int]:
@@ -304,7 +327,7 @@ def _shares(
     for place in np.ndindex(data["status"].shape):
         point = data.isel(dict(zip(dims, place, strict=True)))
         at = {name: point[name].item() for name in fields}
-        where = [_value(v, units[n]) for n, v in at.items()]
+        where = [_value(v, units[n], given.get(n)) for n, v in at.items()]
         shares = [point["share"].values[i].sum() for _, i in columns[:MAX_FLOWS_SHOWN]]
         mark = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
         shown = [f"{100 * x:.1f} %{mark}" if math.isfinite(x) else "-" for x in shares]
@@ -314,6 +337,7 @@ def _shares(
     for name, unit in units.items():
         part, _, key = name.rpartition(".")
         key += f", {unit}" if unit not in ("", "1", "s") else ""
+        key += f" ({given[name][0]})" if name in given else ""
         heads.append(f"{part}.\n{key}" if part else key)
     first = [*heads, "broken"] if marks else heads
     heads = [*first, *(f"{name}\nshare" for name, _ in columns[:MAX_FLOWS_SHOWN])]
@@ -321,10 +345,15 @@ def _shares(
     return grid, narrow + max(len(columns) - MAX_FLOWS_SHOWN, 0)
 
 
-def _value(value: str | float, unit: str) -> str:
-    """The value of a field as text for a table; a boolean is true or false, as in TOML."""
+def _value(value: str | float, unit: str, given: tuple[str, float] | None) -> str:
+    """The value of a field as text for a table; a boolean is true or false, as in TOML.
+
+    ``given`` is the user's unit, as ``grid.units_given`` returns it.  The value in this unit stands
+    in parentheses.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
         return value
-    return format_time(value) if unit == "s" else f"{value:.6g}"
+    also = f" ({value / given[1]:.6g})" if given is not None else ""
+    return format_time(value) if unit == "s" else f"{value:.6g}{also}"

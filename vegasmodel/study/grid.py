@@ -25,7 +25,7 @@ from vegasmodel.study import fields
 from vegasmodel.study.fields import Field
 from vegasmodel.study.points import Points
 
-__all__ = ["Axis", "Block", "Grid", "make"]
+__all__ = ["Axis", "Block", "Grid", "make", "units_given"]
 
 MAX_POINTS = 100_000_000  # points
 MAX_VALUES = 10_000_000  # values of one field
@@ -169,13 +169,42 @@ def make(
     return grid
 
 
+def units_given(scenario: Scenario, over: Sequence[str]) -> dict[str, tuple[str, float]]:
+    """The unit in which the user gave the values of a field, if it is not the field's own unit.
+
+    ``over`` are the texts ``FIELD=VALUES`` of a sweep.  The result maps the name of a field to the
+    unit, and to how much of the field's own unit one of it is.  For example, a buffer given in ms
+    at a link of 1080 pkt/s has ("ms", 1.08), because the field's own unit is a packet.  Fields
+    whose own unit is the second are left out, and so are fields with values in several units.
+    """
+    found = {}
+    for name, text in map(_split, over):
+        field = fields.find(scenario, name, "over")
+        if not field.number or field.unit == "s":
+            continue
+        parts = [part.strip() for part in _parts(text)]
+        written = [(part, *fields.NUMBER.findall(part)[0]) for part in parts]
+        given = [each for each in written if each[1] and float(each[1])]  # 0 needs no unit
+        if given and len({unit for _, _, unit in given}) == 1:
+            part, number, unit = given[0]
+            one = float(field.read(part, scenario)) / float(number)
+            if abs(one - 1.0) > 1e-9:
+                found[name] = (unit, one)
+    return found
+
+
+def _parts(values: str) -> list[str]:
+    """The single values in the text START:STOP:STEP, a,b,c or LOW..HIGH."""
+    return re.split("[,:]|[.][.]", values)
+
+
 def _expect_fixed(axis: Axis, given: ArrayLike | str, scenario: Scenario, other: Axis) -> None:
     """Raise ``FieldError`` if a value of ``axis`` depends on the values of the axis ``other``.
 
     For example, a buffer of ``0.5 BDP`` is a different number of packets for each RTT.  ``given``
     are the values of ``axis`` as the user gave them.
     """
-    field, texts = axis.field, re.split("[,:]|[.][.]", given) if isinstance(given, str) else given
+    field, texts = axis.field, _parts(given) if isinstance(given, str) else given
     for text in np.ravel(np.asarray(texts, dtype=object)).tolist():
         if not isinstance(text, str):
             continue
