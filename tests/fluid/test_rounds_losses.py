@@ -16,6 +16,7 @@ from vegasmodel.engines.rounds.laws import grow, window
 from vegasmodel.engines.rounds.run import Simulation, run
 from vegasmodel.engines.rounds.state import COLUMNS, FLOW, array
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
+from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 from vegasmodel.stacks import STACKS
@@ -272,8 +273,8 @@ def test_the_ranges_of_missing_packets_are_those_that_did_not_arrive() -> None:
         f, missing, end = record[0], set[int](), 0
         while end < 200:
             count = int(rng.integers(1, 6))
-            if missing and rng.random() < 0.6:  # a packet before which nothing near is missing
-                first = int(rng.choice([n for n in missing if n - 1 not in missing]))
+            if missing and rng.random() < 0.6:
+                first = int(rng.choice(sorted(missing)))
             elif rng.random() < 0.5:
                 add_hole(f, holes, float(end), float(count), 0.0)
                 missing |= set(range(end, end + count))
@@ -292,13 +293,39 @@ def test_the_ranges_of_missing_packets_are_those_that_did_not_arrive() -> None:
             assert f["received"] == end
 
 
-def test_packets_from_inside_a_range_of_missing_packets_end_it() -> None:
+def test_packets_from_inside_a_range_of_missing_packets_divide_it() -> None:
+    """The packets of the range that did not arrive stay missing, on both sides."""
     record, holes = np.zeros(1, FLOW), np.zeros((64, COLUMNS))
     add_hole(record[0], holes, 0.0, 10.0, 0.0)
     assert fill_holes(record[0], holes, 4.0, 2.0, 0.0) == 2.0
-    assert record["holes"][0] == 1
-    assert tuple(holes[0, :2]) == (0.0, 4.0)
-    assert record["missing"][0] == 4.0
+    assert record["holes"][0] == 2
+    assert holes[:2, :2].tolist() == [[0.0, 4.0], [6.0, 10.0]]
+    assert (record["missing"][0], record["acked"][0]) == (8.0, 0.0)
+
+
+def test_packets_that_are_lost_twice_are_not_acknowledged() -> None:
+    """Six SACK sources begin with 64 packets each; most are lost, and many of these again.
+
+    Each of ns-2's sources gets 56.4 +- 2.6 packets acknowledged in 5 s, the mean of 24 runs. If a
+    packet from inside a range of missing packets made the rest of this range count as received, it
+    would be 83.
+    """
+    flow = Flow("sack", 0.05, count=6, variant="ns2", initial_window=64.0)
+    scenario = Scenario((Link(100.0, buffer=10.0),), (flow,), run=Run(5.0, 2.0, start_jitter=0.5))
+    counts = [
+        run(scenario, starts=start_times(scenario, k), seed=k + 1).flows["acked"].mean()
+        for k in range(16)
+    ]
+    assert np.mean(counts) == pytest.approx(56.4, rel=0.15)
+
+
+def test_packets_from_inside_a_range_count_as_missing_without_a_free_row() -> None:
+    record, holes = np.zeros(1, FLOW), np.zeros((2, COLUMNS))
+    add_hole(record[0], holes, 0.0, 10.0, 0.0)
+    add_hole(record[0], holes, 20.0, 5.0, 0.0)
+    assert fill_holes(record[0], holes, 4.0, 2.0, 0.0) == 0.0
+    assert holes[:, :2].tolist() == [[0.0, 10.0], [20.0, 25.0]]
+    assert record["missing"][0] == 15.0
 
 
 def test_filling_the_first_of_many_ranges_moves_no_other() -> None:

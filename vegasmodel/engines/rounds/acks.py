@@ -141,6 +141,28 @@ def move_to_front(f: Sender | Receiver, holes: Floats) -> int:
     return free
 
 
+@rare
+def split_hole(f: Sender | Receiver, holes: Floats, k: int, at: float) -> int:
+    """Divide hole ``k``, a range of missing packets; its second part begins with packet ``at``.
+
+    Returns the row of the second part. If ``at`` is not inside hole ``k``, or if ``holes`` has no
+    free row, nothing is divided and the result is the row of the hole.
+    """
+    if at <= holes[k, 0] or at >= holes[k, 1]:
+        return k
+    if f.holes == holes.shape[0]:
+        k -= move_to_front(f, holes)
+    if f.holes == holes.shape[0]:
+        return k
+    for row in range(f.holes, k, -1):
+        for column in range(COLUMNS):
+            holes[row, column] = holes[row - 1, column]
+    f.holes += 1
+    holes[k, 1], holes[k + 1, 0] = at, at
+    holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
+    return k + 1
+
+
 @jit
 def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
     """The row of the first hole with a packet of number ``first`` or higher.
@@ -165,7 +187,9 @@ def fill_holes(
     """Record that ``count`` packets have arrived, from number ``first`` on.
 
     ``sent_at`` is the time at which the last of them was sent. Returns how many of the packets had
-    not arrived before. They may fill holes, which are ranges of packets that the receiver misses.
+    not arrived before. They may fill holes, which are ranges of packets that the receiver misses,
+    or divide one: a sender that sends a range again may lose the first of its packets once more. If
+    ``holes`` has no free row for the new range, packets from inside a hole count as missing.
     ``f.acked`` becomes the number of the first packet that is still missing.
     """
     end = first + count
@@ -175,11 +199,8 @@ def fill_holes(
     f.received = max(f.received, end)
     kept = _first_behind(f, holes, first)
     if kept < f.holes and holes[kept, 0] < first:
-        # the packets begin inside a hole: the rest of this hole counts as received, too
-        new += min(holes[kept, 1], end) - first
-        f.missing -= holes[kept, 1] - first
-        holes[kept, 1] = first
-        kept += 1
+        kept = split_hole(f, holes, kept, first)
+        kept += 1 if holes[kept, 0] < first else 0
     filled = kept
     while filled < f.holes and holes[filled, 1] <= end:
         new += holes[filled, 1] - holes[filled, 0]

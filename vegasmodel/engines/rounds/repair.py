@@ -14,12 +14,13 @@ from vegasmodel.engines.rounds.acks import (
     move_to_front,
     note_flight,
     send,
+    split_hole,
     usable_window,
     waits_first,
 )
 from vegasmodel.engines.rounds.laws import cut, outstanding, prr_allowance, restart_when_idle
 from vegasmodel.engines.rounds.scoreboard import forget_retransmissions, forgotten, known_lost
-from vegasmodel.engines.rounds.state import COLUMNS, Sender, apart, jit, rare
+from vegasmodel.engines.rounds.state import Sender, apart, jit, rare
 from vegasmodel.metrics import Floats
 
 LATER_RETRANSMISSIONS = 5.0  # scoreboard1.cc: GetRtx() + (dupack_threshold + 1) < acked_rtx_id_
@@ -88,23 +89,14 @@ def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: f
 
 @rare
 def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
-    """Divide hole ``k``, a range of missing packets; its second part begins with packet ``at``.
+    """Divide hole ``k`` at packet ``at``, so that one part may count as retransmitted alone.
 
-    Then one part can count as retransmitted and the other not. Returns the row of the second part.
-    If ``at`` is not inside hole ``k``, or if ``holes`` has no free row, nothing is divided and the
-    result is ``k``.
+    See ``acks.split_hole`` for the result.
     """
-    if at <= holes[k, 0] or at >= holes[k, 1] or f.holes == holes.shape[0]:
-        return k
-    for row in range(f.holes, k, -1):
-        for column in range(COLUMNS):
-            holes[row, column] = holes[row - 1, column]
-    f.holes += 1
-    holes[k, 1], holes[k + 1, 0] = at, at
-    holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
-    if f.clears_scoreboard:
+    second = split_hole(f, holes, k, at)
+    if second > k and f.clears_scoreboard:
         holes[k, 4] = 0.0  # nothing has arrived between the two parts
-    return k + 1
+    return second
 
 
 @rare
