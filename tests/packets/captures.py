@@ -123,6 +123,12 @@ class Truth:
     rtts: list[float] = field(default_factory=list)
 
 
+def _near_the_end(rng: random.Random, most: int) -> int:
+    """A number of 32 bits; every second one begins again at 0 after at most ``most`` steps."""
+    number = rng.randrange(2**32)
+    return number if number % 2 else 2**32 - 1 - number % most
+
+
 class Connection:
     """Packets of one connection over time.
 
@@ -140,7 +146,7 @@ class Connection:
         self.rate, self.away, self.back = rng.uniform(200, 3000), rng.uniform(0.004, 0.05), 0.0
         self.back = rng.uniform(0.004, 0.05)
         self.idents = [rng.randrange(1, 65536), rng.randrange(1, 65536)]
-        self.clocks = [rng.randrange(2**32), rng.randrange(2**32)]
+        self.clocks = [_near_the_end(rng, 1000) for _ in range(2)]  # ms
         self.free = self.una = self.next = self.cum = self.dups = self.unacked = 0
         self.echo, self.latest, self.got = [0, 0], -1.0, set[int]()
         self.first: dict[int, float] = {}  # when a packet was sent, unless it was sent again
@@ -282,7 +288,7 @@ def make(options: Options, rng: random.Random) -> Capture:
     for number in range(options.connections):
         one = Connection(options, rng, begin)
         begin = one.run()
-        isns.append((rng.randrange(2**32), rng.randrange(2**32)))
+        isns.append((_near_the_end(rng, 20_000), _near_the_end(rng, 20_000)))
         seen = _merged(one.frames, options)[options.skipped :]
         if options.skipped:
             _since(one.truth, seen)

@@ -12,6 +12,7 @@ from tests.packets import captures
 from tests.packets.captures import ACK, FIN, RST, SYN, Frame, Options
 from tests.packets.samples import delivered
 from vegasmodel.packets import read
+from vegasmodel.packets.readers import segments
 from vegasmodel.packets.trace import TraceError
 from vegasmodel.report.lookup import explain
 
@@ -31,6 +32,24 @@ def test_random_captures_are_counted_exactly_or_said_to_be_unknown(share, tmp_pa
             assert what == "exact", (seed, options)
         said.append(what)
     assert {"exact", "unknown"} == set(said)  # neither all nor nothing is said to be unknown
+
+
+@pytest.mark.parametrize("number", [70, 2**16 - 1, 2**32 - 1])
+def test_numbers_that_begin_again_at_0_still_tell_the_order(number):
+    """Timestamps have 32 bits and the identifiers of IPv4 have 16: the later one is 50 further."""
+    stamps = segments.Flow(0, (), 0.0, 0)
+    stamps.sent(0, 1000, -1, number, 0.0)
+    assert stamps.later(-1, (number + 50) % 2**32) is True
+    assert stamps.later(-1, (number - 50) % 2**32) is False
+    assert stamps.later(-1, number) is None
+    stamps.sent(1000, 2000, -1, (number + 50) % 2**32, 0.1)
+    stamps.sent(0, 1000, -1, number, 0.2)  # a copy does not lead back
+    assert stamps.later(-1, (number + 49) % 2**32) is False
+    assert stamps.later(-1, (number + 51) % 2**32) is True
+    ids = segments.Flow(0, (), 0.0, 0)
+    ids.sent(0, 1000, number % 2**16, -1, 0.0)
+    assert ids.later((number + 50) % 2**16, -1) is True
+    assert ids.later((number - 50) % 2**16, -1) is False
 
 
 def one(tmp_path, seed=1, **options):
