@@ -9,7 +9,7 @@ import pytest
 import vegasmodel as vm
 from tests.packets import samples
 from tests.packets.scenes import LINUX, gappy, kernel_log, of_a_queue
-from vegasmodel.packets import read
+from vegasmodel.packets import capacity, read
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.trace import make
 from vegasmodel.packets.trajectories import to_trace
@@ -348,3 +348,15 @@ def test_an_interval_with_losses_counts_if_its_rtts_are_of_packets_sent_once(how
     figures["retransmits"] = (rtt > 0.065).astype(float)
     trace = make("pcap", np.arange(1.0, 151.0), ["a"], figures, provenance={"rtt": how})
     assert estimate(trace, capacity_pps=1000.0).buffer.value == pytest.approx(buffer)
+
+
+def test_packets_without_their_ack_are_those_that_an_ack_waits_for():
+    """A link of capacity C may send C T + 1 packets in a time T, and receivers delay ACKs.
+
+    By ACKs of 4 packets and of 1, 3 and at least 1 packets are not acknowledged; what is not known
+    counts as 2 packets per ACK.
+    """
+    rates = np.full((6, 2), 100.0)
+    for per_ack, least in (([4.0, 1.0], 5.0), ([4.0, math.nan], 5.0), (None, 3.0)):
+        more = {} if per_ack is None else {"packets_per_ack": per_ack}
+        assert capacity._unacknowledged(gappy(rates, slice(0), **more)) == least

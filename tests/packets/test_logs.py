@@ -239,6 +239,17 @@ def test_flow_monitor_files_that_contradict_themselves_are_refused(flows, messag
         read(saved(tmp_path, xml))
 
 
+def test_flow_monitor_s_data_packets_are_those_without_the_handshakes(tmp_path):
+    """A SYN and an ACK of 52 bytes, and 10 packets of 1000 bytes."""
+    place = '<Flow flowId="1" sourceAddress="a" sourcePort="1" destinationAddress="b" '
+    place += 'destinationPort="2" protocol="{}"/>'
+    for protocol, size in (("6", 1000.0), ("17", 10104 / 12)):
+        xml = f"<FlowMonitor><FlowStats>{FLOW.format(1, 10104, 12, 12, 0)}</FlowStats>"
+        xml += f"<Ipv4FlowClassifier>{place.format(protocol)}</Ipv4FlowClassifier></FlowMonitor>"
+        trace = read(saved(tmp_path, xml.encode()))
+        np.testing.assert_allclose(trace.get("packet_size"), [size])
+
+
 def test_flow_monitor_s_least_rtt_is_that_of_the_handshake(tmp_path):
     """The SYN takes 20 ms, the SYN-ACK 21 ms; the mean delays are 100 ms each."""
     stats = "".join(

@@ -3,9 +3,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import vegasmodel as vm
+from vegasmodel.engines.starts import start_times
 from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import ns2, ns2_script, ns2_support
 from vegasmodel.packets.ns2_defaults import SETS
@@ -48,6 +50,24 @@ def test_the_same_seed_gives_the_same_script() -> None:
     s = scenario(flow="count = 3\n", run='start_jitter = "1 s"\n')
     assert ns2_script.script(s, 1) == ns2_script.script(s, 1)
     assert ns2_script.script(s, 1) != ns2_script.script(s, 2)
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_seed_and_number_of_a_run_decide_its_random_starts(seed: int) -> None:
+    """The simulators draw the same starts (``start_times``)."""
+    flows = [vm.Flow("vegas", "80 ms", count=3), vm.Flow("reno", "80 ms", start="1 s")]
+    jittered = vm.Run("60 s", "20 s", seed=seed, start_jitter="5 s")
+    scenario = vm.Scenario([vm.Link("1000 pkt/s", buffer=20)], flows, run=jittered)
+    seen = set()
+    for run in (0, 1):
+        text = ns2_script.script(scenario, run).text
+        starts = [float(at) for at in re.findall(r"^start \d+ (\S+) ", text, re.MULTILINE)]
+        assert starts == pytest.approx(start_times(scenario, run).tolist(), rel=1e-12)
+        assert max(np.subtract(starts, [0.0, 0.0, 0.0, 1.0])) <= 5.0
+        expected = np.random.default_rng([seed, run]).integers(1, 2**31 - 1)
+        assert re.findall(r"^begin (\d+)$", text, re.MULTILINE) == [str(expected)]
+        seen |= set(starts)
+    assert len(seen) == 8
 
 
 def test_default_sets() -> None:
