@@ -62,6 +62,20 @@ def test_frozen_windows_under_red_without_average_are_lambert_w():
     np.testing.assert_allclose(np.sort_complex(found.roots), np.sort_complex(inside), rtol=1e-9)
 
 
+def test_roots_that_are_not_exact_prove_no_stability(monkeypatch):
+    """As many roots as the argument principle counts, but each is wrong in the fifth digit."""
+    case, search = loop(0.1, loss=0.01, steep=3.0), _roots.search
+    right = assess(case, top=250.0, left=9.0)
+    assert right.complete
+    assert right.stable is True
+    monkeypatch.setattr(_roots, "search", lambda *given: search(*given) * (1.0 + 1e-5))
+    wrong = assess(case, top=250.0, left=9.0)
+    assert wrong.roots.size == right.roots.size
+    assert wrong.residual > 1e-7
+    assert not wrong.complete
+    assert wrong.stable is None
+
+
 def collocated(at, ways, N):
     """Eigenvalues of the linear equations in time, by Chebyshev collocation over the longest delay.
 
