@@ -85,6 +85,21 @@ def test_drawn_rtts_are_those_of_the_contract() -> None:
     s = Scenario.from_toml(WHOLE)
     drawn = np.random.default_rng([7, 0]).uniform(0.06, 0.3, 3)
     assert [m.rtt for m in s.members[:3]] == list(drawn)
+    two = [vm.Flow(law, vm.Uniform(0.06, 0.3), count=3) for law in ("vegas", "reno")]
+    rtts = [m.rtt for m in vm.Scenario([vm.Link(100.0)], two, run=Run(seed=7)).members]
+    assert rtts == [*drawn, *np.random.default_rng([7, 1]).uniform(0.06, 0.3, 3)]
+
+
+def test_a_bandwidth_delay_product_is_that_of_the_mean_rtt_of_the_links_flows() -> None:
+    """1000 packets/s and a mean of 85 ms: one flow of 40 ms, three of 100 ms."""
+    links = [vm.Link(1000.0, "a", "1 BDP"), vm.Link(500.0, "b", "2 BDP")]
+    flows = [
+        vm.Flow("vegas", 0.04, path=("a",)),
+        vm.Flow("reno", 0.1, count=3, path=("a",)),
+        vm.Flow("sack", 0.3, path=("b",)),
+    ]
+    found = vm.Scenario(links, flows).links
+    assert [link.buffer for link in found] == pytest.approx([85.0, 2.0 * 150.0])
 
 
 def test_defaults() -> None:

@@ -107,6 +107,28 @@ def test_short_flows_that_bring_more_than_the_link_sends_never_settle(rate, hold
     assert ("bring 840 packets per second" in slip.detail) is not holds
 
 
+@pytest.mark.parametrize(("size", "holds"), [(1499.0, True), (1500.0, False)])
+def test_short_flows_that_bring_just_what_the_link_sends_never_settle(size, holds) -> None:
+    """50 flows/s of 10 packets of 1500 B bring 750 packets/s of 1000 B; the link sends 750."""
+    web = vm.Flow("sack", "40 ms", "web", size=10.0, arrivals=vm.Poisson(50.0), packet_size=size)
+    long = vm.Flow("vegas", "40 ms")
+    slip = settles(vm.Scenario([vm.Link(750.0, buffer=20)], [long, web], run=vm.Run(60, 20)))
+    assert slip.holds is holds
+    assert ("bring 750 packets per second" in slip.detail) is not holds
+
+
+@pytest.mark.parametrize(("warm_up", "late"), [(1.9, True), (1.98, False)])
+def test_random_losses_bound_the_window_that_has_to_grow_back(warm_up, late) -> None:
+    """With a loss of 0.001 the mean window is sqrt(1500) = 38.73, and not the 100 of the link.
+
+    Half of it grows back at a packet per round trip of 100 ms, in 1.936 s.
+    """
+    link = vm.Link(1000.0, buffer=20, loss=0.001)
+    slip = settles(vm.Scenario([link], [vm.Flow("reno", "100 ms")], run=vm.Run(60, warm_up)))
+    assert (slip.holds is False) is late
+    assert ("takes 1.936 s to grow back" in slip.detail) is late
+
+
 FAST = vm.Scenario(
     [vm.Link("100 Mbit/s", buffer=200)], [vm.Flow("vegas", "200 ms", alpha=3, beta=3, gamma=1)]
 )
