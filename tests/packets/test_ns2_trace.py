@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.packets import ns2, ns2_trace
+from vegasmodel.packets import ns2, ns2_trace, run_output
 from vegasmodel.packets.measured import to_prediction
 from vegasmodel.packets.trace_file import read_parquet
 
@@ -92,3 +92,27 @@ def test_a_start_that_start_jitter_delays_is_the_time_of_the_first_packet() -> N
     assert np.all(begins > 1.0)
     assert np.all(first <= begins)
     assert np.all(begins < first + 0.5)
+
+
+def test_rtts_are_those_of_acks_whose_packets_were_all_sent_once() -> None:
+    """Karn's rule, ACK by ACK, for random packets that are sent again and ACKs that skip some."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        n = int(rng.integers(1, 12))
+        again = np.flatnonzero(rng.random(n) < 0.3)
+        sent = [(float(k), True, int(k)) for k in range(n)]
+        sent += [(k + rng.uniform(0.1, 3.0), True, int(k)) for k in again]
+        numbers = np.sort(rng.integers(0, n, int(rng.integers(0, n + 1))))
+        acks = [(k + 4.0 + rng.uniform(0.0, 0.5), False, int(k)) for k in numbers]
+        events = sorted(sent + acks)
+        expected, highest = [], -1
+        for time, is_data, number in events:
+            if is_data or number <= highest:
+                continue
+            if not set(range(highest + 1, number + 1)) & set(again.tolist()):
+                expected.append((time, time - number))
+            highest = number
+        times, kinds, numbers = (np.array(column) for column in zip(*events, strict=True))
+        found = run_output._match(kinds, times, numbers)
+        assert found.time.tolist() == [time for time, _ in expected]
+        assert found.rtt == pytest.approx([rtt for _, rtt in expected])
