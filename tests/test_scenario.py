@@ -90,6 +90,16 @@ def test_drawn_rtts_are_those_of_the_contract() -> None:
     assert rtts == [*drawn, *np.random.default_rng([7, 1]).uniform(0.06, 0.3, 3)]
 
 
+def test_a_start_at_the_end_of_the_run_is_named_as_the_start() -> None:
+    flow = Flow("reno", 0.1, start=60.0)
+    with pytest.raises(
+        vm.FieldError, match=r"^flow 1, start: 60\.0 is not allowed; less than 60 s"
+    ):
+        Scenario([Link(100.0)], [flow], run=Run(60.0, 20.0))
+    late = Flow("reno", 0.1, start=59.9)
+    assert Scenario([Link(100.0)], [late], run=Run(60.0, 20.0)).members[0].stop == 60.0
+
+
 def test_a_bandwidth_delay_product_is_that_of_the_mean_rtt_of_the_links_flows() -> None:
     """1000 packets/s and a mean of 85 ms: one flow of 40 ms, three of 100 ms."""
     links = [vm.Link(1000.0, "a", "1 BDP"), vm.Link(500.0, "b", "2 BDP")]

@@ -27,6 +27,14 @@ def test_the_delay_queue_needs_room_for_bursts(buffer: int, share: float, holds:
     assert simulated / said.throughput[0] == pytest.approx(share, abs=0.08)
 
 
+def test_a_flow_of_the_rate_class_gets_k_times_as_much() -> None:
+    """The weights are 2 each for two Reno flows and 1 each for three Vegas flows, so 7 in all."""
+    flows = [vm.Flow("reno", 0.1, count=2), vm.Flow("vegas", 0.1, count=3)]
+    link = vm.Link(700.0, buffer=200, queue=vm.RateDelay(k=2.0))
+    found = vm.predict(vm.Scenario([link], flows), "rate-delay")
+    assert found.throughput == pytest.approx([200.0, 200.0, 100.0, 100.0, 100.0])
+
+
 @pytest.mark.parametrize(
     ("vegas", "reno", "buffer", "there"), [(0, 1, 15, 779.1), (1, 1, 40, 440.6), (2, 1, 100, None)]
 )
