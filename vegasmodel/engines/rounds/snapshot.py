@@ -50,10 +50,11 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-# The constants below name the fields of each record (sender, receiver, link and so on) that are
-# part of a stored state. Each constant groups its fields by the way in which they are stored, for
-# example as instants or as spans of time (``Kinds``). The fields in ``SENDER`` are stored for every
-# sender, those in ``ROUND`` and ``CUBIC`` only for some senders.
+# The search for periodic motion compares the simulator's states at two times. For this it stores
+# some of the fields of each record (of a sender, receiver, link and so on). The constants below
+# name these fields. A field's kind (see ``Kinds``) decides how it is stored. An instant, for
+# example, is stored relative to the time of the state. The fields in ``SENDER`` are stored for
+# every sender, and those in ``ROUND`` and ``CUBIC`` only for some senders.
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
     _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),

@@ -288,12 +288,13 @@ def _acknowledges(s, f, seq):
 
 @jit
 def _queue(s, link, begin, width, e, kind, t, uid):
-    """Count an event of an ns-2 trace at link number e, and update the length of its queue.
+    """Count an event of an ns-2 trace at link number e, and update the counted packets in its queue.
 
-    At ``+`` a packet joins the queue.  At ``-`` it leaves the queue to be transmitted.  At ``d`` it
-    is dropped.  If the queue is full, ns-2 writes ``+`` before ``d``, so the packet is taken off
-    the queue again.  An error model drops a packet before the queue, and ns-2 writes only ``d``.
-    The queue then stays as it is.
+    At ``+`` a packet arrives at the queue, and is counted as waiting.  At ``-`` it leaves the queue
+    to be transmitted, and is no longer counted.  At ``d`` it is dropped.  If the queue drops it on
+    arrival, ns-2 has written ``+`` just before, so this function takes it off the count again.  If
+    an error model drops it before the queue, ns-2 writes only ``d``, and the count does not change.
+    In the first case the last ``+`` of the link has the same uid.
     """
     last, waiting = s.link_times[e], s.link[e, WAITING]
     count = link.shape[2]
