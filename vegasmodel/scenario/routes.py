@@ -1,7 +1,8 @@
-"""Lists the single flows of a scenario, the links that a flow crosses, and the transmission times.
+"""Lists the flows of each group, the links that a flow crosses, and packets' transmission times.
 
-These functions take parts of a scenario, because ``settle`` needs them before the scenario is
-complete. Everybody else calls the methods of ``Scenario`` with the same names.
+The arguments are parts of a scenario, such as its links, and not a whole ``Scenario``. This is
+because the module ``settle``, which fills in what a scenario file leaves out, needs these functions
+before the ``Scenario`` exists. All other code calls the methods of ``Scenario`` with the same names.
 """
 
 from __future__ import annotations

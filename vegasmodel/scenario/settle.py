@@ -1,7 +1,7 @@
 """Completes the links and flows of a new scenario, and checks that all its fields fit together.
 
 In the functions, ``links`` and ``flows`` are the links and the groups of flows, and ``each`` are
-the single flows. ``packet_size`` and ``ack_size`` are the scenario's, in bytes.
+the flows of all groups. ``packet_size`` and ``ack_size`` are the scenario's, in bytes.
 """
 
 from __future__ import annotations

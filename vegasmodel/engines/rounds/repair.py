@@ -93,7 +93,7 @@ def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
 
     See ``acks.split_hole`` for the result.
     """
-    second = split_hole(f, holes, k, at)
+    second: int = split_hole(f, holes, k, at)
     if second > k and f.clears_scoreboard:
         holes[k, 4] = 0.0  # nothing has arrived between the two parts
     return second

@@ -288,7 +288,7 @@ def _acknowledges(s, f, seq):
 
 @jit
 def _queue(s, link, begin, width, e, kind, t, uid):
-    """Count an event of an ns-2 trace at link number e, and update the counted packets in its queue.
+    """Count an event of an ns-2 trace at link number e, and the packets that wait in its queue.
 
     At ``+`` a packet arrives at the queue, and is counted as waiting.  At ``-`` it leaves the queue
     to be transmitted, and is no longer counted.  At ``d`` it is dropped.  If the queue drops it on

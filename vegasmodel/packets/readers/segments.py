@@ -1,15 +1,19 @@
 """Tracks one direction of a captured TCP connection: its bytes, retransmissions and copies.
 
 A capture may show the same bytes in two segments. Either the sender sent the bytes twice: then the
-second segment is a retransmission. Or the capture has one packet twice: then the second segment is
-a copy. These rules decide which of the two it is. The first rule that applies counts:
+later segment is a retransmission. Or the capture has one packet twice: then the later segment is a
+copy. These rules decide which of the two the later segment is. The first rule that applies counts:
 
-1. A second segment with a later TCP timestamp than all before it is a retransmission. If it has no
-   timestamp, or the same as the latest one, a later IPv4 identifier makes it a retransmission.
-2. If the second segment does not begin and end at the same bytes as a recent one, it is undecided.
-3. If both have IPv4 identifiers, equal ones mean a copy, different ones a retransmission.
-4. If both have TCP timestamps, different ones mean a retransmission.
-5. If the second segment follows within half the smallest RTT, it is a copy, because no sender
+1. If its TCP timestamp is later than those of all earlier segments of the flow, it is a
+   retransmission. If it has no timestamp, or the same as the latest so far, its IPv4 identifier is
+   compared with the latest so far instead.
+2. The other rules compare it with an earlier segment that begins and ends at the same bytes. The
+   reader remembers only the last segments (``MAX_RECENT``). If none of them begins and ends at the
+   same bytes, it is undecided.
+3. If it and the earlier segment have IPv4 identifiers, equal ones mean a copy, different ones a
+   retransmission.
+4. If it and the earlier segment have TCP timestamps, different ones mean a retransmission.
+5. If the time between the two is less than half the smallest RTT, it is a copy, because no sender
    retransmits so early. (An RTT is here the time from a segment to its ACK in the capture.)
 6. Otherwise it is undecided.
 
