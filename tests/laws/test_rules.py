@@ -188,9 +188,17 @@ def _opens(f) -> float:
     return 1.0
 
 
+def _excepts(f) -> float:
+    try:
+        return 1.0 / f.backlog
+    except ZeroDivisionError:
+        return 1.0
+
+
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
+        (_excepts, "after except it knows only Exception, as in `except Exception:`"),
         (_stores, "Use of unsupported opcode (STORE_GLOBAL) found"),
         (_opens, "The 'with (context manager) as (variable):' construct is not supported"),
     ],

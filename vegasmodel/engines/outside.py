@@ -155,13 +155,15 @@ def _reason(error: Exception) -> str:
     """Why Numba cannot compile the user's code, in at most 160 characters.
 
     It is the first line of Numba's message that concerns this code, without Numba's words on where
-    it found the error. If a variable outside the function is a list, for example, Numba's message
-    is long, and the reason is a text of ours.
+    it found the error. If a variable outside the function is a list, for example, or if ``except``
+    names an exception, Numba's message is long or unclear, and the reason is a text of ours.
     """
     name = re.search(r"(?:to variable '|Untyped global name '|freevar\()(\w+)", str(error))
     if name:
         kinds = "a number, a truth value, text, a tuple of these or a NumPy array of numbers"
         return f"the variable {name[1]!r} outside the function must be {kinds}"
+    if "exception_match" in str(error):
+        return "after except it knows only Exception, as in `except Exception:`"
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     said = (telling or lines or [type(error).__name__])[0]
