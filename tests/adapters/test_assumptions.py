@@ -22,6 +22,7 @@ def test_what_an_assumption_that_holds_says_is_no_failure(model: str) -> None:
 
 UNKNOWN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("no-delay-noise", {"delay_noise": "1 ms"}, {}),
+    ("window-not-limited", {"max_window": "30 pkt"}, {}),
     ("one-ack-a-packet", {"delayed_ack": True}, {}),
     ("long-lived-flows", {"size": "30 pkt"}, {}),
     ("no-random-loss", {}, {"loss": 0.01}),
@@ -33,9 +34,13 @@ UNKNOWN: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 def test_a_feature_that_the_equations_lack_is_named(
     name: str, flow: dict[str, Any], link: dict[str, Any]
 ) -> None:
-    p = vm.predict(scenario({**VEGAS, **flow}, RENO, buffer="20 pkt", **link), "minicycle")
-    assert p.applicable
-    assert name in [a.name for a in p.assumptions if a.holds is False]
+    """It is named whichever group has it, and not without it."""
+    for flows in (({**VEGAS, **flow}, RENO), (VEGAS, {**RENO, **flow})):
+        p = vm.predict(scenario(*flows, buffer="20 pkt", **link), "minicycle")
+        assert p.applicable
+        assert name in [a.name for a in p.assumptions if a.holds is False]
+    without = vm.predict(scenario(VEGAS, RENO, buffer="20 pkt"), "minicycle")
+    assert name in [a.name for a in without.assumptions if a.holds is True]
 
 
 def test_fluid_says_where_its_equations_lack_the_delayed_acks_of_vegas() -> None:

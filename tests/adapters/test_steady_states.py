@@ -24,6 +24,27 @@ def test_the_golden_section_of_two_arrivals() -> None:
         assert last / first == pytest.approx((1 + math.sqrt(5)) / 2, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("variant", "alpha", "beta", "kept"),
+    [("paper", 2.0, 4.0, 3.0), ("ns2", 0.2, 1.0, 0.75), ("ns2", 2.0, 4.0, 3.0)],
+)
+def test_a_flow_alone_keeps_the_middle_of_its_dead_zone_queued(
+    variant: Any, alpha: float, beta: float, kept: float
+) -> None:
+    """ns-2's zone is from alpha - 1/2, but not below 0, to beta + 1/2."""
+    flow = vm.Flow("vegas", 0.1, variant=variant, alpha=alpha, beta=beta)
+    found = vm.predict(vm.Scenario([vm.Link(1000.0)], [flow]), "equilibrium")
+    assert found.queue_mean == pytest.approx([kept])
+
+
+def test_a_linux_flow_alone_computes_the_middle_of_alpha_and_beta_plus_1() -> None:
+    """W D/T = 3.5 for alpha 2 and beta 4, with W = c (T + D): 1000 (0.1 + D) D/0.1 = 3.5."""
+    flow = vm.Flow("vegas", 0.1, variant="linux", alpha=2.0, beta=4.0)
+    found = vm.predict(vm.Scenario([vm.Link(1000.0)], [flow]), "equilibrium")
+    delay = (math.sqrt(0.1**2 + 4.0 * 3.5 * 0.1 / 1000.0) - 0.1) / 2.0
+    assert found.queue_mean == pytest.approx([1000.0 * delay])
+
+
 @settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=5), st.integers(0, 5))
 def test_the_order_of_groups_does_not_matter(alphas: list[int], shift: int) -> None:
