@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import vegasmodel as vm
 from tests.design.scenes import mixed
 from vegasmodel.fields.units import FieldError
 from vegasmodel.study import fields, models, points, targets
+from vegasmodel.study.search import sides
 
 FAR = """
 [[flow]]
@@ -117,3 +119,33 @@ def test_a_group_that_has_the_name_of_a_law_is_noted() -> None:
         assert said in note
         alone = vm.design(mixed(), "link.buffer", text, "minicycle", verify=())
         assert not [each for each in alone.notes if "not counted" in each]
+
+
+def test_a_target_of_a_link_is_of_the_link_that_it_names() -> None:
+    """5 packets wait at 500 packets/s, and 2 at 400 packets/s."""
+    links = [vm.Link(500.0, "a"), vm.Link(400.0, "b")]
+    case = vm.Scenario(links, [vm.Flow("reno", "80 ms", "f")])
+    answer = vm.Prediction(
+        "rounds", case, np.array([300.0]),
+        queue_mean=np.array([5.0, 2.0]), utilization_links=np.array([0.6, 0.75]),
+    )  # fmt: skip
+    figures = points.collected(points.Points(case, (), (np.zeros(1),)), [answer])
+    for text, value in (
+        ("delay=20ms", 0.01),
+        ("delay:a=20ms", 0.01),
+        ("delay:b=20ms", 0.005),
+        ("utilization=0.5", 0.6),
+        ("utilization:b=0.5", 0.75),
+    ):
+        assert targets.read(text, case).of(figures, case) == pytest.approx([value])
+
+
+def test_a_target_is_met_within_a_millionth_of_it() -> None:
+    """For a delay of 20 ms this is 20 ns."""
+    case = mixed()
+    delay = SimpleNamespace(aim=targets.read("delay=20ms", case), y=np.array([1.9e-8, -2.1e-8]))
+    assert sides.exact(delay).tolist() == [True, False]  # type: ignore[arg-type]
+    ratio = SimpleNamespace(
+        aim=targets.read("ratio:vegas/reno=4", case), y=np.array([-3.9e-6, 4.1e-6])
+    )
+    assert sides.exact(ratio).tolist() == [True, False]  # type: ignore[arg-type]
