@@ -11,7 +11,7 @@ from scipy import stats
 
 import vegasmodel as vm
 from tests.helpers import scenario
-from vegasmodel import comparison, metrics, plots
+from vegasmodel import comparison, metrics, plots, same_case
 from vegasmodel.results.prediction import Prediction
 
 POSITIVE = st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20)
@@ -101,3 +101,30 @@ def test_nothing_is_left_of_a_picture_that_fails(
     with pytest.raises(OSError, match="disk full"):
         plots.save(plots.figure(), tmp_path / "p.png")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_comparison_has_the_least_error_and_the_base_rtts_of_vegas_only() -> None:
+    """Vegas's baseRTT is 2 ms too large; that of Reno, which has none, would be 50 ms off."""
+    s = scenario({"law": "vegas"}, {"law": "reno"})
+    rates, bases = np.array([500.0, 580.0]), np.array([0.084, 0.080])
+    measured = Prediction("ns2", s, rates, base_rtt=bases)
+    models = tuple(
+        Prediction(name, s, rates + error, base_rtt=np.array([0.086, 0.130]))
+        for name, error in (("worse", 54.0), ("better", 27.0), ("worst", 108.0))
+    )
+    found = comparison.Comparison(s, measured, models)
+    assert found.best_error() == pytest.approx(27.0 / 540.0)
+    assert found.errors["worse"]["base_rtt"] == pytest.approx(2.0 / 4.0)
+    none = Prediction.not_applicable("none", s, "no")
+    assert comparison.Comparison(s, measured, (none,)).best_error() is None
+
+
+def test_the_measured_vegas_is_that_of_the_models_only_if_all_flows_have_it() -> None:
+    """Linux ran; a model that follows Linux for one flow and ns-2 for the other differs."""
+    for other, holds in (("linux", True), ("ns2", False)):
+        s = scenario(
+            {"law": "vegas", "variant": "linux", "name": "a"},
+            {"law": "vegas", "variant": other, "name": "b"},
+        )
+        (note,) = same_case.vegas_of(s, "linux")
+        assert note.holds is holds

@@ -262,3 +262,21 @@ def test_an_unknown_stack_is_named() -> None:
         ValueError, match=r"^variant: 'bsd' is not allowed; one of paper, ns2, linux"
     ):
         dead_zone(1.0, 3.0, "bsd")
+
+
+@pytest.mark.parametrize(("rtt", "ticks"), [(0.03, 3.0), (0.1, 3.0), (0.25, 5.5), (0.42, 7.2)])
+def test_the_timeout_at_a_steady_rtt_is_that_of_bsds_integers(rtt: float, ticks: float) -> None:
+    """srtt in eighths and rttvar in quarters of a tick of 0.1 s; packets leave at random times.
+
+    An RTT of at most a tick is always one tick, and the timeout exactly three.
+    """
+    rng, srtt, rttvar, found = np.random.default_rng(2), 0, 0, []
+    for phase in rng.random(20_000):
+        sample = max(math.floor(rtt / 0.1 + phase), 1)
+        if srtt == 0:
+            srtt, rttvar = 8 * sample, 2 * sample
+        error = sample - (srtt >> 3)
+        srtt, rttvar = max(srtt + error, 1), max(rttvar + abs(error) - (rttvar >> 2), 1)
+        found.append(((rttvar << 3) + srtt) >> 3)
+    assert np.mean(found[100:]) == pytest.approx(ticks, abs=0.0 if ticks == 3.0 else 0.7)
+    assert STACKS["ns2"].steady_timeout(rtt) == pytest.approx(0.1 * ticks)
