@@ -90,6 +90,32 @@ def test_drawn_rtts_are_those_of_the_contract() -> None:
     assert rtts == [*drawn, *np.random.default_rng([7, 1]).uniform(0.06, 0.3, 3)]
 
 
+@pytest.mark.parametrize(
+    ("link", "flow", "run", "random"),
+    [
+        ({}, {}, {}, False),
+        ({"loss": 0.01}, {}, {}, True),
+        ({"queue": Red(5.0, 15.0)}, {}, {}, True),
+        ({}, {"send_jitter": 1e-3}, {}, True),
+        ({}, {"send_jitter": None}, {}, True),  # the default waits
+        ({}, {"delay_noise": 1e-3}, {}, True),
+        ({}, {}, {"start_jitter": 1.0}, True),
+        ({"loss": 0.01}, {"size": 10.0, "arrivals": Poisson(5.0)}, {}, False),  # one run averages
+        ({}, {"size": 10.0, "arrivals": Poisson(5.0)}, {"start_jitter": 1.0}, True),
+    ],
+)
+def test_runs_differ_by_chance_for_one_reason_at_a_time(
+    link: dict[str, object], flow: dict[str, object], run: dict[str, object], random: bool
+) -> None:
+    still = Flow("vegas", 0.1, send_jitter=0.0)
+    other = Flow("reno", 0.1, **{"send_jitter": 0.0, **flow})  # type: ignore[arg-type]
+    case = Scenario([Link(1000.0, **link)], [still, other], run=Run(**run))  # type: ignore[arg-type]
+    assert case.by_chance is random
+    idle = Link(100.0, "idle", loss=0.5)  # no flow crosses it
+    flows = [dataclasses.replace(each, path=("bottleneck",)) for each in case.flows]
+    assert Scenario([*case.links, idle], flows, run=case.run).by_chance is random
+
+
 def test_a_start_at_the_end_of_the_run_is_named_as_the_start() -> None:
     flow = Flow("reno", 0.1, start=60.0)
     with pytest.raises(
