@@ -303,3 +303,17 @@ def test_the_repr_of_a_part_shows_a_number_as_the_text_from_which_it_comes():
     assert repr(changed).startswith("Link(capacity='8 Mbit/s', buffer='33 pkt', delay='1 ms'")
     queues = [vm.DropTail(), vm.RateDelay(2.0), vm.Red("5 pkt", "15 pkt", ecn=True)]
     assert [eval(repr(queue), names) for queue in queues] == queues  # noqa: S307 - our own
+
+
+@pytest.mark.parametrize(("stop", "said"), [(19.9, True), (20.0, True), (20.1, False)])
+def test_a_flow_that_stops_when_the_averages_begin_is_named(stop: float, said: bool) -> None:
+    """In some traces its throughput is 0, and not NaN."""
+    flows = [vm.Flow("reno", 0.1, "a", stop=stop), vm.Flow("reno", 0.1, "b")]
+    case = vm.Scenario([vm.Link(100.0)], flows, run=vm.Run(60.0, 20.0))
+    for rate in (0.0, np.nan):
+        found = sends_after_warm_up(case, np.array([rate, 90.0]))
+        assert bool(found) is said
+        if said:
+            (note,) = found
+            assert note.holds is False
+            assert note.detail.startswith(f"a stops at {stop:g} s before averages begin at 20 s")
