@@ -449,14 +449,14 @@ def first_gap(
     if linux:
         g = max(least, reach - top)
     else:
-        # The gap G solves pole/G + R(G) = c, where c is the capacity. Let x be a flow's
-        # over-estimate, and ``top`` the largest x. ``pole`` is the sum of alpha over the flows with
-        # x = top. R(G) is the sum of alpha/(G + top - x) over the other flows. The iteration starts
-        # at a lower bound of G, which is found as follows. For the other flows let ``others`` be
-        # the sum of alpha, and ``mean`` the mean of top - x, weighted by alpha. By Jensen's
-        # inequality R(G) >= others/(G + mean). So pole/G + others/(G + mean) <= c. The left side
-        # falls as G grows. So G is at least the root g of pole/g + others/(g + mean) = c. This root
-        # is the lower bound.
+        # With the gap G, the rates of all flows add up to the capacity c. Let x be a flow's
+        # over-estimate, and ``top`` the largest x. The flow's rate is alpha/(G + top - x).
+        # ``pole`` is the sum of alpha over the flows with x = top, so the sum of their rates is
+        # pole/G. The rates of the other flows have the sum R(G), so pole/G + R(G) = c. The first
+        # value g of the iteration is found as follows. For the other flows let ``others`` be the
+        # sum of alpha, and ``mean`` the mean of top - x, weighted by alpha. By Jensen's inequality
+        # R(G) >= others/(G + mean). So pole/G + others/(G + mean) <= c. The left side falls as G
+        # grows. So G is at least the root g of pole/g + others/(g + mean) = c.
         least, others = pole / c, total - pole
         g = least
         if others > 0.0:

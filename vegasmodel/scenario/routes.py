@@ -1,8 +1,9 @@
 """Lists the flows of each group, the links that a flow crosses, and packets' transmission times.
 
-The arguments are parts of a scenario, such as its links, and not a whole ``Scenario``. This is
-because the module ``settle``, which fills in what a scenario file leaves out, needs these functions
-before the ``Scenario`` exists. All other code calls the methods of ``Scenario`` with the same names.
+The arguments are parts of a scenario, such as its links, and not a whole ``Scenario``. The reason
+is the module ``settle``, which fills in what a scenario file leaves out: it needs these functions
+before the ``Scenario`` exists. All other code calls the methods of ``Scenario`` that have the same
+names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Checks that the predictions of every model must pass, such as: no link exceeds its capacity.
 
 The checks allow for rounding errors, and for errors in counting packets. For example, a simulator
-may count a packet when its ACK comes back, which is later than the link sent the packet
-(``counting``).
+may count a packet only when its ACK comes back, some time after the link has sent the packet. So
+packets that the link sent before the measured time may be counted, too (``counting``).
 """
 
 from __future__ import annotations
