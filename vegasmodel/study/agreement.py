@@ -102,14 +102,15 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
 
 def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray[np.intp]:
-    """Divide wide outcomes into up to ``BINS`` parts; return the new outcome of each start [start].
+    """Split each wide outcome into up to ``BINS`` parts; return the starts' new outcomes [start].
 
-    An outcome is a group of random starts with similar throughputs.  ``rates`` [start, flow] are
-    the throughputs, and ``label`` [start] is the number of each start's outcome so far.  An outcome
-    is wide if the throughputs of some flow differ in it by more than ``2 tolerance`` times the mean
-    throughput of all flows and starts.  A wide outcome is divided by the throughput of the flow
-    that differs most: ``_cuts`` returns the throughputs at which the parts meet.  If it returns
-    none, the outcome stays whole.
+    A start is a run of a model from a random initial state.  An outcome is a group of starts with
+    similar throughputs.  ``rates`` [start, flow] are the throughputs, and ``label`` [start] is the
+    number of each start's outcome so far, negative if it belongs to none.  An outcome is wide if
+    the throughputs of some flow differ, between its starts, by more than ``2 tolerance`` times the
+    mean throughput of the flows.  The starts of a wide outcome are sorted into parts by the
+    throughput of one flow: the flow whose throughputs differ most between these starts.  ``_cuts``
+    returns the throughputs that separate the parts.  If it returns none, the outcome stays whole.
     """
     scale = float(rates[label >= 0].mean()) if np.any(label >= 0) else 1.0
     parted, n = label.copy(), int(label.max(initial=-1)) + 1

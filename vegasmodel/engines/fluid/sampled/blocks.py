@@ -31,11 +31,12 @@ from __future__ import annotations
 from vegasmodel.engines.fluid.sampled.records import NEVER, LinkState, Sender, moving
 from vegasmodel.engines.tables import Table, rare
 
-# After a burst, packets arrive in blocks for ``ROUND_TRIPS`` round trips. A block is all packets
-# that a flow has in flight. In the first round trip, the burst and a block of the other flow
-# arrive. Their ACKs release two new blocks, which arrive in the second round trip. In the third,
-# the senders learn which packets of the new blocks were lost. After the third round trip this
-# simulator no longer lets packets arrive in blocks.
+# There are two flows. After a burst of one of them, the packets of both arrive at the link in
+# blocks for ``ROUND_TRIPS`` round trips. A block is all packets that a flow has in flight. In the
+# first round trip, the burst and a block of the other flow arrive. Their ACKs release two new
+# blocks, one of each flow, which arrive in the second round trip. In the third round trip, further
+# blocks arrive, and the senders learn which packets of the second round trip were lost. After the
+# third round trip this simulator no longer lets packets arrive in blocks.
 ROUND_TRIPS = 3.0
 
 
