@@ -96,3 +96,48 @@ def test_a_window_limit_near_the_share_shortens_the_queue() -> None:
     [near] = vm.predict(case.replace({"flow.max_window": 8.0}), "red").queue_mean
     assert free == pytest.approx(21.9, rel=0.06)
     assert near == pytest.approx(18.7, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("count", "rtt", "capacity", "thresholds", "weight", "measured"),
+    [
+        (1, "88 ms", 318.0, (17.0, 68.0), 0.005, 14.7),  # falls below min_threshold
+        (1, "76 ms", 310.0, (12.0, 48.0), 0.005, 11.7),
+        (8, "101 ms", 497.0, (13.0, 26.0), 0.002, None),  # one of many cuts hardly shows
+        (1, "88 ms", 318.0, (17.0, 68.0), 0.0001, None),  # RED's average hardly follows the queue
+    ],
+)
+def test_a_cut_that_moves_the_average_past_a_threshold_is_told(
+    count: int,
+    rtt: str,
+    capacity: float,
+    thresholds: tuple[float, float],
+    weight: float,
+    measured: float | None,
+) -> None:
+    """``measured``: the mean queue in ``rounds``, mean of 4 runs. ``red`` gave no alarm."""
+    queue = vm.Red(*thresholds, 0.05, weight=weight)
+    flow = vm.Flow("reno", rtt, count=count, variant="paper")
+    case = vm.Scenario([vm.Link(capacity, buffer=200.0, queue=queue)], [flow])
+    said = vm.predict(case, "red")
+    [row] = [a for a in said.assumptions if a.name == "average-within-thresholds"]
+    assert row.holds is (measured is None)
+    assert bool(row.detail) is not row.holds
+    if measured is not None:
+        assert said.queue_mean is not None
+        assert said.queue_mean[0] > 1.1 * measured
+        assert f"beyond {thresholds[0]:g} packets" in row.detail
+
+
+def test_the_average_varies_as_a_sawtooth_through_reds_filter() -> None:
+    """A Reno window varies by a third of its mean, the average by less: by hand."""
+    queue = vm.Red(17.0, 68.0, 0.05, weight=0.005)
+    flow = vm.Flow("reno", "88 ms", variant="paper")
+    said = vm.predict(vm.Scenario([vm.Link(318.0, buffer=200.0, queue=queue)], [flow]), "red")
+    assert said.queue_mean is not None
+    assert said.loss_rate is not None
+    window = 318.0 * 0.088 + float(said.queue_mean[0])  # all that is in flight
+    turn = 2.0 * np.pi * float(said.loss_rate[0]) / -np.log(1.0 - 0.005)
+    swing = window / 3.0 / np.sqrt(1.0 + turn**2)
+    [row] = [a for a in said.assumptions if a.name == "average-within-thresholds"]
+    assert f"varies by {swing:.2g} packets" in row.detail

@@ -95,6 +95,7 @@ def answer(scenario: Scenario) -> Prediction:
         assumptions=(
             *_hypotheses(scenario, root.kind),
             _holds(scenario, flows, curve, root, queue.weight),
+            *_within(flows, curve, root, queue.weight),
             _room(scenario, root.queue),
             settles(scenario),
             waits.short(scenario, root.rates),
@@ -174,6 +175,57 @@ def _holds(
     if found.stable is None:
         return Assumption(name, None, "not all of its characteristic roots were found")
     return Assumption(name, found.stable, "" if found.stable else _swing(found.period))
+
+
+def _within(flows: Flows, curve: Curve, root: Equilibrium, weight: float) -> list[Assumption]:
+    """The assumption that RED's average queue stays between two corners of RED's curve.
+
+    The model takes RED's loss at the mean queue. This is the mean loss only if the loss changes
+    evenly with the average queue, over the range in which the average queue varies. At a corner of
+    the curve the loss begins to rise faster, or jumps. If the average queue passes the corner at
+    times, the mean loss is larger than the loss at the mean queue, so the queue is shorter than
+    predicted.
+
+    Here the average queue varies because a single flow's window rises and is cut. A loss multiplies
+    the window by d, so the window W goes from 2d/(1+d) to 2/(1+d) of its mean: it varies by
+    (1-d)/(1+d) W to either side. A limit ``max_window`` allows at most half a cut to either side.
+    The queue varies by as many packets. Such a cycle takes N packets of all flows: 1/p packets of
+    the flow itself, where p is the loss probability. RED's average follows the queue with a lag of
+    L = -1/log(1 - ``weight``) packets. So the average varies less than the queue, by the factor
+    1/sqrt(1 + (2 pi L/N)^2), that of a first-order filter for an oscillation of period N.
+
+    The list is empty if the loss jumps at the mean queue itself, which ``steady-queue`` tells.
+    """
+    from vegasmodel.equilibrium.red import cuts
+
+    name = "average-within-thresholds"
+    if root.kind in ("no-loss", "underloaded"):
+        return [Assumption(name, True)]
+    if root.kind != "on-curve":
+        return []
+    limit, alpha, x, T, vegas = (
+        np.broadcast_to(np.asarray(v, dtype=np.float64), root.rates.shape)
+        for v in (flows.max_window, flows.alpha, flows.over_estimate, flows.rtt, flows.vegas)
+    )
+    q, p, d, total = root.queue, root.loss, cuts(flows, curve), float(root.rates.sum())
+    sent = root.rates / (1.0 if curve.ecn else 1.0 - p)
+    delay = q / total
+    held = (vegas > 0) & (sent * (delay - x) >= alpha * (1.0 - 1e-9))  # by its backlog, not losses
+    to_side = np.minimum((1.0 - d) / (1.0 + d) * sent * (T + delay), (1.0 - d) / 2.0 * limit)
+    lag = 0.0 if weight == 1.0 else -1.0 / math.log1p(-weight)
+    with np.errstate(divide="ignore"):
+        period = total / (p * root.rates)
+    swing = float(np.where(held, 0.0, to_side / np.hypot(1.0, 2.0 * np.pi * lag / period)).max())
+    corners = curve.corners()[:, 0]
+    low, high = corners[corners <= q].max(), corners[corners > q].min()
+    corner = low if q - swing < low else high
+    said = (
+        f"the window of one flow rises and is cut, so RED's average varies by {swing:.2g} packets "
+        f"about its mean of {q:.3g}, beyond {corner:g} packets, where RED's drop probability "
+        "begins to rise faster; the queue is shorter than predicted"
+    )
+    holds = bool(low <= q - swing and q + swing <= high)
+    return [Assumption(name, holds, "" if holds else said)]
 
 
 def _room(scenario: Scenario, queue: float) -> Assumption:

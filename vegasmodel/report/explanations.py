@@ -202,6 +202,7 @@ EXPLANATIONS = MappingProxyType(
             _meanings(
                 "steady-queue",
                 "stable-queue",
+                "average-within-thresholds",
                 "single-threshold",
                 "paper-equation",
                 "recovery-as-taken",
