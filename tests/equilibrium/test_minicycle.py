@@ -342,6 +342,16 @@ def test_more_pairs_on_a_larger_link_are_one_pair_seen_larger(
     assert abs(many.vegas - one.vegas) / capacity < 4 / (capacity * rtt + buffer)
 
 
+def test_rounding_makes_no_throughput_negative():
+    """Vegas windows that nothing cuts fill the whole link, so nothing is left for Reno."""
+    n = np.arange(1.0, 200.0)
+    found = minicycle.solve(404980.0, 5e-4, 812.0, 581315.0, losers="reno", n_vegas=n)
+    assert set(found.status) == {Status.DONE}
+    assert np.all(found.reno >= 0.0)
+    assert np.all(found.window_reno >= 0.0)
+    np.testing.assert_allclose(n * found.vegas + found.reno, 404980.0, rtol=1e-12)
+
+
 def test_growing_takes_the_losers_from_the_regime():
     """Below B_th both lose, above it only Reno.
 

@@ -155,7 +155,9 @@ def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Flo
     mu T is the bandwidth-delay product (``M``) and B the buffer. For one source of each law, the
     solution is V = (mu T + B + 1)/(3 - 2 lambda).
     """
-    return (M + B + 1) * n_V / (n_V + 2 * n_R * (1 - cut))
+    total = M + B + 1
+    grown: Floats = total * n_V / (n_V + 2 * n_R * (1 - cut))
+    return np.minimum(grown, total)  # rounding may have made V larger, and so R negative
 
 
 def still_grows(
