@@ -16,7 +16,7 @@ import vegasmodel as vm
 from tests.sweep.scenes import file_of, mixed
 from vegasmodel.command_line import sweep_rows
 from vegasmodel.fields.units import FieldError
-from vegasmodel.study import fields, points
+from vegasmodel.study import fields, grid, points, store
 
 
 def check_point(data: xr.Dataset, i: tuple[int, ...], made: vm.Scenario, model: str) -> None:
@@ -462,3 +462,26 @@ def test_a_group_has_the_mean_of_its_flows_that_have_a_throughput() -> None:
     [none, row] = sweep_rows.rows(by_group, ["flow.brief.count"], base)
     assert none["groups"]["brief"]["throughput_pps"] is None
     assert row["groups"]["brief"]["throughput_pps"] == pytest.approx(mean)
+
+
+def test_random_values_of_two_fields_are_independent_and_fill_their_ranges() -> None:
+    """1000 points: the correlation has the standard deviation 1/sqrt(1000) = 0.03."""
+    ranges = {"link.buffer": "5..65", "flow.rtt": "20ms..80ms"}
+    space, again, other = (grid.make(mixed(), ranges, 1000, seed) for seed in (1, 1, 2))
+    (buffer, rtt), same, fresh = (
+        [values for _, values in each.coordinates.values()] for each in (space, again, other)
+    )
+    assert abs(np.corrcoef(buffer, rtt)[0, 1]) < 0.15
+    for values, low, high in ((buffer, 5.0, 65.0), (rtt, 0.02, 0.08)):
+        assert low <= values.min() < low + 0.02 * (high - low)
+        assert high >= values.max() > high - 0.02 * (high - low)
+        assert values.mean() == pytest.approx((low + high) / 2.0, rel=0.1)
+    np.testing.assert_array_equal((buffer, rtt), same)
+    assert not np.isin(fresh[0], buffer).any()
+
+
+def test_a_block_is_done_only_if_each_of_its_points_is() -> None:
+    status = np.array([[points.OK, points.NO_ANSWER, -1], [points.OK, points.OK, points.OK]])
+    kept = store.Store({"status": status}, Path("nowhere"))
+    for columns, row, done in ((2, 0, True), (3, 0, False), (3, 1, True)):
+        assert kept.done((slice(row, row + 1), slice(0, columns))) is done
