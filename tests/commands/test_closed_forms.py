@@ -6,8 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from tests.commands.scenes import document
+from vegasmodel import equilibrium
 from vegasmodel.command_line.commands import run
 
 
@@ -119,3 +121,49 @@ def test_the_list_of_alphas_tells_how_many_flows_there_are(
     np.testing.assert_allclose(document(capsys, [*asked, "2"])["rates_pps"], [600, 600])
     assert run([*asked, "1,2,3", "--over-estimate", "0s,0s"]) == 2
     assert "--alpha: 3 values are not allowed" in capsys.readouterr().err
+
+
+def test_the_json_of_equilibrium_by_root_finding(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Equation (6) of Boutremans and Le Boudec: 3/D + 3/(D - 16.2 ms) = 250."""
+    asked = ["equilibrium", "--capacity", "250pkt/s", "--alpha", "3"]
+    asked += ["--over-estimate", "0ms,16.2ms", "--json"]
+    delay = brentq(lambda D: 3.0 / D + 3.0 / (D - 0.0162) - 250.0, 0.0163, 1.0, xtol=1e-15)
+    told = document(capsys, asked)
+    assert told["queueing_delay_s"] == pytest.approx(delay)
+    assert told["queue_pkt"] == pytest.approx(250.0 * delay)
+    assert told["rates_pps"] == pytest.approx([3.0 / delay, 3.0 / (delay - 0.0162)])
+    assert abs(told["residual"]) < 1e-14
+    assert (told["capacity_pps"], told["variant"], told["status"]) == (250.0, "paper", "converged")
+    right = equilibrium.solve
+    monkeypatch.setattr(
+        equilibrium, "solve", lambda *given, **more: right(*given, **more)._replace(residual=0.25)
+    )
+    assert document(capsys, asked)["residual"] == 0.25
+
+
+def test_the_json_of_rd_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    """12500 packets/s for 100 flows of weight 2 and 90 of weight 1: the sum of weights is 290."""
+    asked = ["rd", "--rate", "100", "--delay", "90", "--capacity", "100Mbit/s", "--k", "2"]
+    told = document(capsys, [*asked, "--buffer", "3130pkt", "--alpha", "2", "--json"])
+    one = 12500.0 / 290.0
+    expected = {
+        "capacity_pps": 12500.0, "k": 2.0,
+        "service_rate_R_pps": 200.0 * one, "service_rate_D_pps": 90.0 * one,
+        "flow_rate_R_pps": 2.0 * one, "flow_rate_D_pps": one,
+        "buffer_R_pkt": 2817.0, "buffer_D_pkt": 313.0,
+        "delay_bound_s": 313.0 / (90.0 * one), "loss_onset_flows": 156.5,
+    }  # fmt: skip
+    assert {name: told[name] for name in expected} == pytest.approx(expected)
+    assert told["note"] is None
+
+
+@pytest.mark.parametrize("option", ["--capacity", "--alpha", "--over-estimate", "--rtt"])
+def test_an_error_of_a_calculator_names_the_option_at_fault(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = {"--capacity": "250pkt/s", "--alpha": "3", "--over-estimate": "0ms", "--rtt": "50ms"}
+    asked = [word for pair in (good | {option: "7 apples"}).items() for word in pair]
+    assert run(["equilibrium", *asked]) == 2
+    assert capsys.readouterr().err.startswith(f"vegasmodel: {option}: '7 apples'")
