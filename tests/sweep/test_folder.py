@@ -299,3 +299,15 @@ def test_the_folder_of_a_version_without_the_names_is_refused(place: Path) -> No
     (out / "zarr.json").write_text(json.dumps(document))
     with pytest.raises(FieldError, match="another version wrote the sweep there"):
         vm.sweep(mixed(), OVER[:1], "minicycle", out)
+
+
+def test_random_points_of_another_seed_are_another_sweep(tmp_path: Path) -> None:
+    over, out = {"link.buffer": "5..60"}, tmp_path / "random.zarr"
+    first = vm.sweep(mixed(), over, "minicycle", out, draw=20, seed=1)
+    assert (first.attrs["draw"], first.attrs["seed"]) == (20, 1)
+    again = vm.sweep(mixed(), over, "minicycle", out, draw=20, seed=1)
+    np.testing.assert_array_equal(again["link.buffer"], first["link.buffer"])
+    with pytest.raises(FieldError, match="the seed differs, 1 there and 2 now"):
+        vm.sweep(mixed(), over, "minicycle", out, draw=20, seed=2)
+    with pytest.raises(FieldError, match=r"the number of random points \(draw\) differs, 20 there"):
+        vm.sweep(mixed(), over, "minicycle", out, draw=21, seed=1)
