@@ -1,4 +1,4 @@
-"""Vegas flows alone on a link: ``fluid`` beside ns-2."""
+"""Vegas flows alone on a link, or beside a loss-based flow: ``fluid`` beside ns-2."""
 
 from __future__ import annotations
 
@@ -252,3 +252,24 @@ def test_no_other_difference_counts_as_one_packet_of_the_queue(changes: dict[str
     s = Scenario((Link(500.0, buffer=100.0),), tuple(flows), run=Run(100.0, 20.0)).replace(changes)
     [said] = [a for a in vm.predict(s, "fluid").assumptions if a.name == "many-packets-queued"]
     assert said.holds is True
+
+
+@pytest.mark.parametrize(
+    ("threshold", "rtt", "most", "in_ns2"),
+    [(3.0, 0.04, 13.0, 288.9), (4.0, 0.02, 6.0, 230.8), (6.0, 0.02, 8.0, 275.8)],
+)
+def test_beside_a_loss_based_flow_vegas_does_not_measure_waits_in_hosts(
+    threshold: float, rtt: float, most: float, in_ns2: float
+) -> None:
+    """Vegas beside Reno with a fixed window, with default waits; ``in_ns2``: Reno's rate, 3 runs.
+
+    Of N packets in flight, half a packet waits in its host. So Vegas measures an RTT of (N - 1/2)/c
+    seconds. By this RTT only one window has a backlog that is ``threshold`` when it is rounded. By
+    an RTT of N/c seconds it is the window that is smaller by one, and Reno gets 2 to 4 % more.
+    """
+    flows = (
+        vegas(rtt, alpha=threshold, beta=threshold),
+        Flow("reno", rtt, variant="ns2", max_window=most, start=1.0),
+    )
+    found = run(Scenario((Link(1000.0),), flows, run=Run(60.0, 20.0, start_jitter=0.1)))
+    assert found.throughput[1] == pytest.approx(in_ns2, rel=0.003)

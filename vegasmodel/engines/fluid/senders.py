@@ -39,10 +39,15 @@ def senders(scenario: Scenario) -> np.ndarray:
 
     A sender may wait a random time before it sends a packet (``send_jitter``). During the wait the
     packet counts as in flight, but it is not in the queue. ns-2's Vegas measures its RTT from the
-    end of the wait. So if all flows are Vegas, these waits make the queue shorter, by half a packet
-    at the default ``send_jitter``. To simulate this, the field ``rtt`` of a record then contains
-    the mean wait, which is also in the field ``wait``. If any flow is loss-based, ``wait`` is 0 for
-    all flows. The random waits then only decide which flow loses a packet (``loser``).
+    end of the wait. So these waits make the queue shorter, by half a packet at the default
+    ``send_jitter``, and the RTT that Vegas measures, too. There are two cases:
+
+    - If all flows are Vegas, the field ``rtt`` of a record contains the mean wait, which is also in
+      the field ``wait``.
+    - If any flow is loss-based, ``wait`` is 0 for all flows, and the mean wait is in the field
+      ``wait_in_host``. It shortens the delay that Vegas measures (``round_trip.sample_delay``). The
+      simulator does not shorten the queue: random waits let some packets find the buffer full
+      although the mean queue is shorter. They also decide which flow loses a packet (``loser``).
     """
     from vegasmodel.engines.fluid.sampled.records import FLOW
 
@@ -66,8 +71,8 @@ def senders(scenario: Scenario) -> np.ndarray:
             flows[i][name] = value
         flow = member.flow
         flows[i]["over_estimate"] = math.inf if flow.measures_base else flow.over_estimate
-        if not (fills or smooth or stack(scenario, member.flow).waits_in_queue):
-            flows[i]["wait"] = 0.5 * scenario.jitter(member.flow)
+        if not (smooth or stack(scenario, member.flow).waits_in_queue):
+            flows[i]["wait_in_host" if fills else "wait"] = 0.5 * scenario.jitter(member.flow)
         flows[i]["rtt"] = member.rtt + flows[i]["wait"]
         flows[i]["start"], flows[i]["stop"] = member.start, member.stop
         flows[i]["held"] = 0.0 if smooth else held_by_receiver(scenario, member)

@@ -24,6 +24,7 @@ class Sender:
 
     rtt: float  # T: the RTT in the empty network, with the mean wait of its sender
     wait: float  # mean wait of its sender before each packet, a part of ``rtt``
+    wait_in_host: float  # mean wait of its sender before each packet, if ``rtt`` leaves it out
     drift: int  # index in ``law.DRIFTS``, or -1 if ``drift_at`` is called
     drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
     cut_at: int
@@ -184,6 +185,7 @@ class LinkState:
     time: float  # t, seconds
     delay: float  # s, seconds
     step: float  # length of the step under way, seconds
+    in_hosts: float  # seconds in which the link sends the packets that wait in their hosts
     red_average: float  # packets
     red_waiting: float  # packets that wait at RED in or after a burst; 0: as ``delay`` says
     red_part: float  # RED: part of the next packet that has arrived

@@ -65,12 +65,21 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
     pair if the window is even, and the first one if the window is odd (``queue.hold_back``). The
     least delay of a round trip also comes from these packets.
 
+    The delays are those that equation (S1) gives. It counts all packets in flight as queued for
+    which the link has no room, also those that wait at random in their hosts (``wait_in_host``).
+    ns-2's Vegas measures its RTT from the end of such a wait, so it finds only the other packets in
+    the queue. Flow j sends r_j packets per second, with a mean wait of w_j. Then sum_j r_j w_j
+    packets wait in hosts (Little's law). The link would send them in sum_j r_j w_j/c seconds, which
+    is stored in ``now.in_hosts``. The function ``end_round`` subtracts this time.
+
     Returns the number of packets that all flows send in the step.
     """
-    s, arrivals, growth = now.delay, 0.0, 0.0
+    s, arrivals, growth, waiting = now.delay, 0.0, 0.0, 0.0
     for i in range(len(flows)):
         if flows[i].active:
             growth += max(flows[i].growth, 0.0)
+            waiting += flows[i].wait_in_host * moving(flows[i]) / (flows[i].rtt + s)
+    now.in_hosts = waiting / c
     alone = delay_alone(flows, s, c)
     for i in range(len(flows)):
         flow = flows[i]
@@ -137,7 +146,8 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     """End a sender's round trip.
 
     Slow start may end, or the law may decide how the window moves next. The function also stores
-    the mean queueing delay (in Linux: the least) of the packets that were sent in this round trip.
+    the mean queueing delay (in Linux: the least) of the packets that were sent in this round trip,
+    without the part ``now.in_hosts`` that is no delay in the queue (``sample_delay``).
     Their ACKs report it in the next round trip. In ns-2 the packets of the first window give no RTT
     sample (docs/ns2.md), so the first samples come from the packets of the second round trip.
 
@@ -165,9 +175,10 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
-        flow.acked_delay = flow.least_delay if flow.least_of_round else mean
+        measured = flow.least_delay if flow.least_of_round else mean
+        flow.acked_delay = max(measured - now.in_hosts, 0.0)
     if flow.untimed and flow.heard:
-        flow.acked_delay, flow.untimed = now.delay, False
+        flow.acked_delay, flow.untimed = max(now.delay - now.in_hosts, 0.0), False
     flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.burst, flow.next_burst, flow.round_delay = flow.next_burst, 0.0, now.delay
 
