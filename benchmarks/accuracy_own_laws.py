@@ -1,0 +1,139 @@
+"""Compares laws that are registered as a user's own with the same laws in ns-2.
+
+    python -m benchmarks.accuracy_own_laws
+
+ns-2 contains the congestion controls of Linux 2.6 (``Agent/TCP/Linux``). Three of them are written
+here with ``register_law``: TCP Illinois, Scalable TCP and TCP Veno. Each of them meets a SACK, a
+Vegas and a CUBIC flow at a drop-tail link. The networks are random: they are the first ``NETWORKS``
+of each family of ``benchmarks.accuracy_cubic``, with the law in the place of CUBIC. ns-2 is run
+anew. A measurement is the mean of 3 runs of 120 s, with a warm-up of 40 s. A model makes 3 runs,
+too, with starts of its own.
+
+The output has the law's share in each case, and then a table of the mean error of the share: the
+mean of the absolute differences between the model and ns-2. The column "chance" has the mean error
+that a perfect model would have whose runs scatter as those of ns-2, because both make three runs.
+
+The laws follow the papers, and Linux 2.6 where it differs:
+
+- Illinois: S. Liu, T. Basar, R. Srikant, Performance Evaluation 65, 2008; ``tcp_illinois.c``.
+  Here the law takes the last RTT, not the mean of a round trip, and the largest delay at a loss.
+- Scalable: T. Kelly, ACM CCR 33(2), 2003; ``tcp_scalable.c`` has 50 in place of 100.
+- Veno: C. P. Fu, S. C. Liew, IEEE JSAC 21(2), 2003; ``tcp_veno.c``.
+
+Two further laws of ``Agent/TCP/Linux`` are left out. H-TCP (``tcp_htcp.c``) must store two numbers
+from loss to loss, and ``register_law`` stores one. Compound TCP in ns-2 is not that of its paper
+(Tan, Song, Zhang, Sridharan, INFOCOM 2006): with fewer than 12 packets queued, ns-2's window grew
+by about one packet per round trip, and by the paper it would grow faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import re
+from unittest import mock
+
+import numpy as np
+
+import vegasmodel as vm
+from benchmarks.accuracy_cubic import case
+from vegasmodel.packets import ns2, ns2_script
+
+RIVALS = ("sack", "vegas", "cubic")
+NETWORKS = 3  # of each family
+MODELS = ("rounds", "fluid")
+
+
+def _most_delay(f: vm.Source) -> float:
+    return max(f.memory, f.rtt - f.base_rtt)
+
+
+def _illinois_cut(f: vm.Source) -> float:
+    """The window after a loss: W (1 - beta), with beta from 1/8 to 1/2, as the delay tells."""
+    delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
+    part = min(max((delay - 0.1 * most) / (0.7 * most), 0.0), 1.0) if most > 0.0 else 1.0
+    beta = 0.125 + 0.375 * part if f.window >= 15.0 else 0.5
+    return max(2.0, math.floor(f.window * (1.0 - beta)))
+
+
+@vm.register_law("illinois", cut=_illinois_cut, remember=_most_delay)
+def illinois(f: vm.Source) -> float:
+    """alpha: 10 packets per round trip without delay, 0.3 at the largest delay."""
+    delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
+    first = 0.01 * most
+    if f.window < 15.0 or f.memory == 0.0:
+        return 1.0
+    if delay <= first:
+        return 10.0
+    reach = (most - first) * 0.3 / (10.0 - 0.3)
+    return 10.0 * reach / (reach + delay - first)
+
+
+@vm.register_law("scalable", decrease=0.875)
+def scalable(f: vm.Source) -> float:
+    """One packet for 50 ACKs, or per round trip if the window is smaller."""
+    return max(1.0, f.window / 50.0)
+
+
+@vm.register_law("veno", cut=lambda f: math.floor(f.window * (0.8 if f.backlog < 3.0 else 0.5)))
+def veno(f: vm.Source) -> float:
+    """As Reno, but half as fast while 3 packets or more are queued."""
+    return 1.0 if f.backlog < 3.0 else 0.5
+
+
+LAWS = ("illinois", "scalable", "veno")
+
+
+def network(law: str, rival: str, index: int) -> vm.Scenario:
+    """The ``index``-th random network, with flows of ``law`` and of ``rival``."""
+    return case(rival, index).replace({"flow.cubic.name": "own"}).replace({"flow.own.law": law})
+
+
+def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
+    """The share of the law in each run of ns-2, which selects its own module of this name."""
+    write = ns2_script.script
+
+    def with_module(*given: object, **options: object) -> ns2_script.Script:
+        made = write(*given, **options)
+        text, found = re.subn(r"module cubic cubic_beta \d+", f"module {law}", made.text, count=1)
+        if not found:
+            raise ValueError("the script of ns-2 selects no module")
+        return dataclasses.replace(made, text=text)
+
+    with mock.patch.object(ns2_script, "script", with_module):
+        rates = ns2.run(network("cubic", rival, index)).extra["throughput_runs"]
+    return np.asarray(rates[:, 0] / rates.sum(axis=1))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--networks", type=int, default=NETWORKS, help="of each family")
+    parser.add_argument("laws", nargs="*", default=LAWS, help=f"of {', '.join(LAWS)}")
+    given = parser.parse_args()
+    table = []
+    for law in given.laws:
+        for rival in RIVALS:
+            errors: dict[str, list[float]] = {model: [] for model in MODELS}
+            chances = []
+            for index in range(given.networks):
+                runs, scenario = in_ns2(law, rival, index), network(law, rival, index)
+                variance = 2.0 * runs.var(ddof=1) / len(runs)  # of ns-2's mean and of the model's
+                said = f"{law} {rival} {index}: ns-2 {runs.mean():.3f}"
+                for model in MODELS:
+                    found = vm.predict(scenario, model)
+                    share = found.shares["own"]
+                    if share is None:
+                        raise ValueError(f"{law} beside {rival}: {model} has no share")
+                    errors[model].append(abs(share - runs.mean()))
+                    said += f", {model} {share:.3f}"
+                chances.append(math.sqrt(2.0 / math.pi * variance))
+                print(said, flush=True)
+            means = [f"{np.mean(each):.3f}" for each in (*errors.values(), chances)]
+            table.append(f"| {law} | {rival} | {' | '.join(means)} |")
+    print("\n| law | beside | rounds | fluid | chance |\n| --- | --- | ---: | ---: | ---: |")
+    print("\n".join(table))
+
+
+if __name__ == "__main__":
+    main()
