@@ -94,7 +94,7 @@ def _narrow_rests(scenario: Scenario) -> Assumption:
 
 
 def many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
-    """The assumption that the rates hardly change if late flows find one packet less in the queue.
+    """The assumption that the rates hardly change if late flows find a few packets less queued.
 
     A flow that starts late counts the least queueing delay that it finds as propagation delay. The
     packets of a flow follow one another closely, as a train. If RTTs differ, the trains of
@@ -103,7 +103,7 @@ def many_packets(scenario: Scenario, run: ContinuousRun) -> Assumption:
     the trains of slow start (``slow_start.py``), and the rise and fall of windows because Vegas
     decides late (``late_decisions.py``), both only for the variant ``paper``. So the queue that a
     late flow finds may be too long or too short in the equations. ``only_vegas.many_packets`` tests
-    whether one packet matters.
+    whether one packet matters, or root(k) packets if k flows start earlier.
 
     The assumption is tested if all flows are Vegas flows that lose no packets, all flows send in
     the whole measured time, no ``max_window`` limits them, and starts are not random. If all RTTs

@@ -92,8 +92,9 @@ def many_packets(
     for other reasons, too. So the equations then give both sets of rates that are compared. In the
     simulation, trains of packets may make late flows find shorter queues than those of the steady
     states (``rest.dips``). So both sets are computed with these shorter queues. The simulation
-    contains the motion of the queue that Vegas's windows cause, so the test only takes one packet
-    less.
+    contains the motion of the queue that Vegas's windows cause, but no single packets. Each earlier
+    flow has a packet more or less in the queue at some times, and these variations are independent.
+    So with k earlier flows the test takes root(k) packets less.
     """
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")
@@ -106,7 +107,10 @@ def many_packets(
     less = rest.dips(scenario, solve, x)
     _, found = rest.follow(scenario, solve, less)
     rates = found[-1].windows / (rtt + found[-1].delays)
-    return rest.many_packets(scenario, solve, c, rates, less)
+    starts = rest.starts(scenario)
+    earlier = (starts < starts[:, None]).sum(axis=1)
+    others = np.sqrt(np.maximum(earlier - 1, 0)) / c  # beside the one packet of the test
+    return rest.many_packets(scenario, solve, c, rates, less, others)
 
 
 def waves_found(scenario: Scenario) -> Floats:

@@ -203,7 +203,8 @@ def many_packets(
     queueing delay that a flow finds is below the mean delay by ``waves`` (s, [n]).  This motion and
     single packets are independent.  So the test takes the queueing delay that a flow finds to be
     shorter by the root of the sum of two squares: of ``waves``, and of the time in which the link
-    sends a packet.
+    sends a packet. For the simulator ``fluid``, ``waves`` is the motion by single packets of
+    several earlier flows.
 
     In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by ``less``
     (s, [n]), because trains of packets make the queue vary.

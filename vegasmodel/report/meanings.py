@@ -53,10 +53,11 @@ ASSUMPTIONS = MappingProxyType(
         "many-packets-queued": "flows that start late find so many packets queued that one packet "
         "more or less hardly changes the rates. With the variant `paper` and alpha = beta, the "
         "windows of earlier flows make the queue longer and shorter by a few packets, so the "
-        "closed forms then test with a few packets less instead of one. `bands` tests the "
-        "assumption only if there is one equilibrium. `fluid` tests it only if all flows are Vegas "
-        "flows that lose no packets, send in the whole measured time, do not start at random times "
-        "and stay below their `max_window`; and only if RTTs differ or the variant is `paper`",
+        "closed forms then test with a few packets less instead of one. `fluid` tests with root(k) "
+        "packets less if k flows start earlier. `bands` tests the assumption only if there is one "
+        "equilibrium. `fluid` tests it only if all flows are Vegas flows that lose no packets, "
+        "send in the whole measured time, do not start at random times and stay below their "
+        "`max_window`; and only if RTTs differ or the variant is `paper`",
         "mean-field": "only one flow uses the link. With several flows the model leaves out "
         "bursts: each flow sees only the mean queue that the others cause",
         "narrow-band": "the flows keep nearly equal backlogs (tested only if all flows are Vegas "
