@@ -16,7 +16,7 @@ import vegasmodel as vm
 from vegasmodel.adapters.stability import place, stability
 from vegasmodel.command_line.commands import run
 from vegasmodel.engines.delayed import feedback
-from vegasmodel.equilibrium import _roots, hopf
+from vegasmodel.equilibrium import _roots, hopf, loop_rest, red
 from vegasmodel.equilibrium.loop_rest import Sources, rest
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.fields.units import FieldError
@@ -505,3 +505,18 @@ def test_each_of_many_roots_is_kept_once_in_little_time():
     found = _roots._distinct(function, points, -10.0, 2.0, 5000.0)
     assert time.process_time() - before < 1.5  # a comparison with all roots kept takes 8 s
     np.testing.assert_allclose(found, roots[np.argsort(-roots.real)], rtol=1e-9)
+
+
+def test_a_window_limit_that_does_not_lower_the_rate_leaves_the_equations() -> None:
+    """Half a packet below the peaks that losses allow, growth jumped from 1 to 0.86 packets."""
+    curve = red.Curve(15.0, 60.0, 0.2, ecn=True)
+    [free] = red.equilibria(red.Flows(np.zeros(12, bool), 0.1), curve, 600.0)
+    peak = 2.0 * np.sqrt(2.0 / free.loss)  # sqrt(2 / (b p)) / (1 - d) of ``red.limited``
+    for less, climb in ((-0.5, 1.0), (0.5, 1.0), (0.5 * peak, None)):
+        flows = red.Flows(np.zeros(12, bool), 0.1, max_window=peak - less)
+        [root] = red.equilibria(flows, curve, 600.0)
+        loop = loop_rest.about_red(flows, curve, 600.0, root, 0.002)
+        assert (root.queue == free.queue) is (climb is not None)
+        window = float(root.rates[0]) * (0.1 + root.queue / 600.0)
+        balanced = root.loss * 0.5 * window**2  # what the cuts take away in a round trip
+        assert loop.climb == pytest.approx(climb if climb is not None else balanced)

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.equilibrium._checks import numbers, positive, same_size
+from vegasmodel.equilibrium._loss_formulas import square_root
 from vegasmodel.equilibrium.red import (
     Curve,
     Equilibrium,
@@ -181,9 +182,9 @@ def about_red(
     sending rate at ``root`` times the RTT. If losses limit a window, it grows between losses: in
     Vegas by 1 packet per round trip, in all other laws by 1/``ack_every`` packets. This growth is
     assumed to balance the cuts at the loss probability of ``root``. But ``max_window`` may keep a
-    window below the peaks that losses allow (``red.limited``). Such a window grows only between a
-    cut and the time at which it is back at ``max_window``. On average it then grows by as much as
-    the cuts take away. The equations leave timeouts out.
+    window so far below the peaks that losses allow that the flow's rate is lower (``red.limited``).
+    Such a window grows only between a cut and the time at which it is back at ``max_window``. On
+    average it then grows by as much as the cuts take away. The equations leave timeouts out.
 
     Raises ``FieldError`` for a weight out of range.
     """
@@ -205,7 +206,8 @@ def about_red(
     steep = _chance(curve, 0.0, root.queue)[1]
     d = cuts(flows, curve)
     growth = np.where(vegas, 1.0, 1.0 / every)
-    at_times = limited(root.loss, most, every, d) > 0.0
+    free = np.sqrt(every * root.loss) / square_root(1.0, 1.0, 1.0, d)  # round trips per packet
+    at_times = limited(root.loss, most, every, d) > free
     growth = np.where(at_times, np.minimum(growth, root.loss * (1.0 - d) * W**2), growth)
     climb = np.where(held, growth, 0.0)
     return Loop(R, sent, slope, W, climb, root.loss, steep, pole, curve.ecn)
