@@ -121,6 +121,24 @@ def test_trains_that_meet_overflow_a_small_buffer() -> None:
     assert _held(found)["windows-fill-the-link"] is False
 
 
+def test_the_slow_start_of_one_tahoe_flow_meets_the_train_of_vegas_if_the_link_idles() -> None:
+    """In ns-2 Vegas gets 1189 and Tahoe 885 pkt/s: Vegas loses packets in Tahoe's bursts.
+
+    In ``fluid`` it loses none, and gets 13 to 16 % too much beside Tahoe. At a larger buffer the
+    link hardly idles.
+    """
+    flows = tuple(
+        Flow(law, 0.0561, alpha=5, beta=5, variant="ns2", send_jitter=0.000201)
+        for law in ("vegas", "tahoe")
+    )
+    scenario = Scenario((Link(2498.0, buffer=16.0),), flows, run=RANDOM)
+    found = predict(scenario, "fluid")
+    assert found.throughput is not None
+    assert found.throughput[0] / found.throughput[1] > 1.1 * 1189.0 / 885.0
+    assert _held(found)["windows-fill-the-link"] is False
+    assert _held(predict(scenario.replace({"link.buffer": 80.0}), "fluid"))["windows-fill-the-link"]
+
+
 def test_red_may_take_the_base_rtt_of_ns2s_vegas() -> None:
     """Vegas gets 11 pkt/s in 18 of 20 runs of ns-2 and 145 in the others (docs/ns2.md)."""
     flows = (

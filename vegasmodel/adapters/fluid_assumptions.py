@@ -254,8 +254,9 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     - Small changes of the scenario do not change the result, and there are enough random runs.
     - The windows fill the link. If they do not, each flow's packets reach the queue in bursts, and
       packets are dropped when bursts of different flows meet. The model knows only roughly how many
-      (``engines/fluid/sampled/trains.py``). This is tested only if several loss-based flows share a
-      drop-tail queue, and some of them lose packets.
+      (``engines/fluid/sampled/trains.py``). If all RTTs are equal, bursts meet in slow start: the
+      burst of a Tahoe flow, for example, leaves a queue in which packets of Vegas are lost. This is
+      tested only if several flows share a drop-tail queue, and a loss-based one loses packets.
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
     - If all flows are Vegas flows, their backlogs are nearly equal (``fluid_vegas.narrow_band``).
     - One packet less in the queue that late Vegas flows find hardly matters
@@ -270,7 +271,8 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     link, members = scenario.links[0], scenario.members
     losers = [i for i, m in enumerate(members) if not m.flow.delay_based]
     idle = 1.0 - float(np.nansum(run.throughput * active_part(scenario))) / link.capacity
-    trains = isinstance(link.queue, DropTail) and len(losers) > 1 and bool(run.losses[losers].any())
+    lost = bool(run.losses[losers].any())
+    trains = isinstance(link.queue, DropTail) and len(members) > 1 and lost
     rough = trains and idle > MOST_IDLE
     said = f"the link idles for {idle:.0%} of the time"
     said += "; how often trains of packets meet then is known only roughly" if rough else ""
