@@ -271,6 +271,22 @@ def test_cubic_of_ns2_that_waits_does_not_halve_its_rate(
     assert found == pytest.approx(there[0], rel=0.06, abs=3.0 * there[1])
 
 
+def test_cubic_of_ns2_grows_only_at_acks_that_find_its_window_full() -> None:
+    """ns-2's source sends 47.5 +- 1.6 packets again in 25 s, the mean of 24 runs.
+
+    It waits for up to two transmission times before it sends, so some ACKs arrive while it waits.
+    If these ACKs grew the window, too, slow start would lose more packets: 72 would be sent again.
+    """
+    flow = Flow("cubic", 0.05, variant="ns2", send_jitter=0.02)
+    times = Run(25.0, 5.0, start_jitter=0.5)
+    scenario = Scenario((Link(100.0, buffer=15.0),), (flow,), run=times)
+    again = [
+        run(scenario, starts=start_times(scenario, k), seed=k + 1).flows["retransmits"].sum()
+        for k in range(8)
+    ]
+    assert np.mean(again) == pytest.approx(47.5, rel=0.12)
+
+
 def test_cubic_that_waits_sends_at_each_ack_with_sack_blocks() -> None:
     """ns-2's means of 10 runs: CUBIC of a long RTT beside Vegas; CUBIC's loss rate is 0.00152.
 

@@ -39,6 +39,7 @@ NS2 = Stack(
         ("clock_from_zero", True),  # tcp-linux.cc: tcp_time_stamp
         ("counts_places", True),  # scoreboard1.cc: lost_seq_threshold
         ("dup_thresh", 4.0),  # scoreboard1.cc: fack_ - (dupack_threshold + 1)
+        ("grows_when_full", True),  # tcp_cubic.c: tcp_is_cwnd_limited
         ("halves_rate", True),  # tcp-linux.cc: next_pkts_in_flight_
         ("clears_scoreboard", True),  # tcp-linux.cc: ClearScoreBoard
         ("keeps_scoreboard", True),  # tcp-linux.cc: enter_loss, MarkLoss

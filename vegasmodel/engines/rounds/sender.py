@@ -213,9 +213,12 @@ def _advance_window(
 
     Each ACK acknowledges ``each`` packets. The last ACK arrives at the time ``end``. If it ends a
     round trip, so that the congestion control law decides, ``decides`` is True. ``alone`` is True
-    if the first ACK acknowledges all packets that were in flight.
+    if the first ACK acknowledges all packets that were in flight. The window of ns-2's CUBIC
+    (``grows_when_full``) does not grow if the ACK arrives while the sender waits before it fills
+    the window.
     """
     packets = acks * each
+    full = acks > 1.0 or in_flight(f) >= window(f)  # between ACKs of one step the sender sends
     f.acked += packets
     f.arrived += packets
     f.delivered += packets
@@ -233,7 +236,8 @@ def _advance_window(
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     swell = in_slow_start(f)
-    grow(f, packets if f.counts_packets else acks, end)
+    if full or not f.grows_when_full:
+        grow(f, packets if f.counts_packets else acks, end)
     restart_timer(f, end)
     if alone:
         restart_when_idle(f)
