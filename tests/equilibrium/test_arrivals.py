@@ -202,7 +202,7 @@ def test_bands_need_rtt():
 
 def test_the_worst_step_of_the_recursion_counts(monkeypatch):
     """The steady state after the second of four arrivals is made wrong, the others are right."""
-    right = secular.solve
+    right = secular.balance
 
     def wrong(alpha, *args, **options):
         state = right(alpha, *args, **options)
@@ -211,7 +211,7 @@ def test_the_worst_step_of_the_recursion_counts(monkeypatch):
         return state._replace(residual=-1e-3, status=int(Status.ILL_CONDITIONED))
 
     assert arrivals.arrive(np.full(4, 3.0), 250.0).status == Status.DONE
-    monkeypatch.setattr(arrivals.secular, "solve", wrong)
+    monkeypatch.setattr(arrivals.secular, "balance", wrong)
     found = arrivals.arrive(np.full(4, 3.0), 250.0)
     assert found.residual == pytest.approx(1e-3)
     assert found.status == Status.ILL_CONDITIONED

@@ -73,7 +73,7 @@ def test_whole_windows_by_each_rule():
             expected = []
             for pair in itertools.product(range(1, 30), repeat=2):
                 w = np.array(pair)
-                delay = float(secular.queueing_delay(w, -rtt, c))
+                delay = float(secular.balance(w, -rtt, c).delay)
                 diff = w * delay / (rtt if variant == "linux" else rtt + delay)
                 rest = {
                     "paper": (diff >= 1) & (diff <= 3),

@@ -18,6 +18,7 @@ from vegasmodel.equilibrium import _secular_lanes as lanes
 from vegasmodel.equilibrium import phase_plane, secular, sensitivity
 from vegasmodel.fields.units import FieldError
 from vegasmodel.status import Status
+from vegasmodel.testing import invariants
 
 FAMILIES = ("uniform", "magnitudes", "close", "small at top", "cluster")
 
@@ -117,6 +118,27 @@ def test_a_failure_is_flagged_and_a_true_one():
     mixed = secular.solve([[1.0, 1.0], [1.0, np.nan]], 0.0, 1.0)
     assert mixed.status.tolist() == [0, Status.INVALID]
     assert mixed.rates[0].tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("variant", secular.VARIANTS)
+def test_a_queueing_delay_is_not_negative(variant):
+    """Flows that keep a backlog of 1 while baseRTT is 5 s too small leave most of the link idle."""
+    x = np.array([[-5.0, -5.0], [-0.1, -5.0], [-0.01, 0.0]])
+    case = {"alpha": np.ones(2), "x": x, "c": 10.0, "rtt": 20.0, "variant": variant}
+    plain = secular.solve(**case)
+    with jax.enable_x64(True):
+        traced = jax.jit(partial(secular.solve, variant=variant))(1.0, x, 10.0, 20.0)
+    for state in (plain, traced, secular.solve(**case | {"x": x[0]})):
+        idle = np.asarray(state.status) == Status.INVALID
+        assert idle.tolist() in ([True, False, False], True)
+        for part in (state.delay, state.gap, state.residual):
+            np.testing.assert_array_equal(np.isnan(part), idle)
+        assert np.isnan(np.asarray(state.rates)[idle]).all()
+    invariants.check_rates(plain.rates[1], 10.0)
+    assert (np.asarray(plain.delay)[1:] >= 0.0).all()
+    known = secular.balance(**case).delay  # that of windows that do not fill the link
+    assert known[0] < 0.0
+    np.testing.assert_array_equal(known[1:], plain.delay[1:])
 
 
 def test_misuse_is_a_value_error():

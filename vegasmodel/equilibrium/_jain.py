@@ -108,9 +108,9 @@ def _fair(boxes: _Boxes) -> bool:
     """Whether there is an equilibrium in which all n flows have the same rate, c/n."""
     n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
     low, high = (
-        secular.queueing_delay(
+        secular.balance(
             edge[:, None], boxes.x[:, None], boxes.c / n, boxes.rtt[:, None], variant
-        )
+        ).delay
         for edge in (boxes.a, boxes.b)
     )
     return bool(low.max() <= high.min())

@@ -16,7 +16,8 @@ class Equilibrium(NamedTuple):
     other values of the status are:
 
     - 1: the iteration has not converged.
-    - 2: a value is not a number or out of range, or there is no flow.
+    - 2: a value is not a number or out of range, there is no flow, or all x_i are so negative that
+      the flows do not fill the link.
     - 3: the inputs do not determine the result to as many digits as the solver promises, or their
       squares overflow or underflow.
     """

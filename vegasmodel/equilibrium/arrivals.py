@@ -228,7 +228,8 @@ def _join(
     w = np.concatenate([windows, np.ones((*x.shape[:-1], 1))], axis=-1)
     state = None
     for _ in range(old + 2):
-        state = secular.solve(  # W/(Delta + d) is the rate for a backlog W and an over-estimate -d
+        # W/(Delta + d) is the rate for a backlog W and an over-estimate -d
+        state = secular.balance(
             np.where(kept, w, edge),
             np.where(kept, -d, x),
             c,

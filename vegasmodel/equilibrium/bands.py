@@ -387,7 +387,7 @@ class Band:
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, self.x.size)
         if many == 0:
             return grid, grid.astype(float), np.empty(0)
-        state = secular.solve(grid, -self.rtt, self.c)
+        state = secular.balance(grid, -self.rtt, self.c)
         backlog = state.rates * self._backlog_over_rate(state.delay[:, None])
         close = 1e-12 * self.upper
         inside = backlog >= self.lower - close

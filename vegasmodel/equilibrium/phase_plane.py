@@ -55,7 +55,7 @@ def reckoned(
     x = numbers("over_estimate", over_estimate, -np.inf)
     full = (W / d).sum(axis=-1) > c
     # the same equation as (6) with poles at -d; a flow without window takes no part in it
-    state = secular.solve(W, -d, c)
+    state = secular.balance(W, -d, c)
     delay = np.where(full, np.maximum(state.delay, 0.0), 0.0)
     y = delay[..., None] - x
     bend = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +30,7 @@ from vegasmodel.equilibrium._checks import VARIANTS, fit, floats, rtt_of, some_f
 from vegasmodel.equilibrium._jax_arrays import is_jax
 from vegasmodel.equilibrium._solution import Equilibrium as Equilibrium
 from vegasmodel.stacks import find
+from vegasmodel.status import Status
 
 _INTERPRETED = 30_000  # flows in all: below, interpreting takes less time than importing Numba
 _THREADED = 300_000  # flows, in all or on one link: from there on threads share the work
@@ -86,7 +88,33 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
     """The steady state of Vegas flows on one link: ``Equilibrium``, with delay, rates and status.
 
     The arguments and errors are those of ``queueing_delay`` and ``rates``. The status says whether
-    the solver has found the steady state.
+    the solver has found the steady state. If all x are negative, the flows may leave a part of the
+    link idle. There is then no such steady state, and the status is 2.
+    """
+    state = balance(alpha, x, c, rtt=rtt, variant=variant)
+    idle = state.delay < 0.0
+    xp: Any = np
+    if is_jax(idle):
+        xp = sys.modules["jax"].numpy
+    elif not np.any(idle):
+        return state
+    delay, gap, residual = (
+        xp.where(idle, xp.nan, part)[()] for part in (state.delay, state.gap, state.residual)
+    )
+    return state._replace(
+        delay=delay,
+        rates=xp.where(idle[..., None], xp.nan, state.rates),
+        gap=gap,
+        residual=residual,
+        status=xp.where(idle, int(Status.INVALID), state.status)[()],
+    )
+
+
+def balance(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
+    """The solution of the equations of ``solve``, even if its queueing delay is negative.
+
+    A flow that keeps its window W at the propagation delay d has the rate W/(Delta + d). So it
+    counts as a flow with alpha = W and x = -d.
     """
     word("variant", variant, VARIANTS)
     linux = find(variant).backlog_over_base

@@ -151,7 +151,7 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
     A, x = floats("new", new[0]), floats("new", new[1])
     same_size(**{"new[0]": A, "new[1]": x})
     poles = np.concatenate([-rtt, x])
-    return float(secular.solve(np.concatenate([windows, A]), poles, c).delay)
+    return float(secular.balance(np.concatenate([windows, A]), poles, c).delay)
 
 
 @kinds.checked
