@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 import vegasmodel as vm
-from vegasmodel.equilibrium import red
+from vegasmodel.equilibrium import random_loss, red
 from vegasmodel.scenario import Flow, Link, Red, Run, Scenario
 
 CHECKED = settings(deadline=None, max_examples=40, derandomize=True)
@@ -94,6 +94,20 @@ def test_a_scan_of_the_curve_finds_the_same_root_and_no_other():
     assert np.count_nonzero(np.diff(signs)) == 1
     assert root.kind == "on-curve"
     assert root.queue == pytest.approx(brentq(excess, 5.0001, 15, xtol=1e-13), rel=1e-10)
+
+
+@pytest.mark.parametrize("T", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("capacity", [1e3, 1e6, 1e9])
+def test_losses_far_below_one_in_1e16_packets_are_found(T, capacity):
+    """Marks only: c = K/(R sqrt p).  The rates once missed a large capacity by up to 90 %."""
+    curve = red.Curve(33837.5, 909182.0, ecn=True)
+    (root,) = red.equilibria(red.Flows([False], T), curve, capacity)
+    R = T + root.queue / capacity
+    p = (float(random_loss.square_root(1.0, R)) / capacity) ** 2
+    assert root.kind == "on-curve"
+    assert root.loss == pytest.approx(p, rel=1e-9)
+    assert root.rates[0] == pytest.approx(capacity, rel=1e-9)
+    assert root.certified
 
 
 @pytest.mark.parametrize(("wait", "name"), [(True, "wait"), (False, "uniform")])

@@ -327,39 +327,46 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     """
     positive("capacity", capacity)
 
-    def point(s: float) -> tuple[float, float]:
-        """The point (queue, loss) of RED's curve at the position s along it.
+    def point(t: float) -> tuple[float, float]:
+        """The point (queue, loss) of RED's curve at the position t along it.
 
-        The corners of the curve are at s = 0, 1, 2, ...  Between two corners, the mean queue and
-        RED's base drop probability p_b change linearly with s. The loss is the fraction of packets
-        that RED drops at this p_b (``effective``).
+        Position 0 is the corner number ``first``, and the distance between two corners is 1.
+        Between two corners, the mean queue and RED's base drop probability p_b change linearly with
+        t. The loss is the fraction of packets that RED drops at this p_b (``effective``).
         """
-        piece = min(int(s), len(corners) - 2)
+        piece, part = first, t
+        if not 0 <= t <= 1:
+            piece = min(int(first + t), pieces - 1)
+            part = first + t - piece
         (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
-        part = s - piece
         base = p0 + part * (p1 - p0)
         return float(q0 + part * (q1 - q0)), float(effective(base, curve.spacing))
 
-    def excess(s: float) -> float:
-        q, p = point(s)
+    def excess(t: float) -> float:
+        q, p = point(t)
         return float(rates_at(q, p).sum() / capacity - 1)
 
     rates_at = _demand(flows, curve, capacity)
     corners = curve.corners()
-    end = float(len(corners) - 1)
+    pieces, first = len(corners) - 1, 0
     if excess(0.0) <= 0:
         low, high = 0.0, 0.0
-    elif excess(end) > 0:
-        return ()
     else:
-        low, high = bisect(excess, end)
+        # The loss may be far below 1e-16. So positions count from the corner at which the root's
+        # piece begins: floats near 0 are closer together than floats near 1.
+        while first < pieces and excess(1.0) > 0:
+            first += 1
+        if first == pieces:
+            return ()
+        low, high = bisect(excess, 1.0)
     q, p = point(high)
     rates = rates_at(q, p)
     if low == high:  # the link is not filled even without a queue
         kind, shown = "underloaded", True
     else:
         kind = _kind(curve, q, p)
-        low, high, shown = _certify(excess, low, high, end, rates.size)
+        ends = -float(first), float(pieces - first)
+        low, high, shown = _certify(excess, low, high, ends, rates.size)
     interval = np.array([point(low), point(high)])
     return (Equilibrium(q, p, rates, kind, float(rates.sum() / capacity - 1), interval, shown),)
 
@@ -379,23 +386,25 @@ def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
 
 
 def _certify(
-    excess: Callable[[float], float], low: float, high: float, end: float, n: int
+    excess: Callable[[float], float], low: float, high: float, ends: tuple[float, float], n: int
 ) -> tuple[float, float, bool]:
     """Widen the interval ``low`` .. ``high`` until the signs of ``excess`` at its ends are certain.
 
     ``excess`` is the sum of the flows' rates divided by the capacity, minus 1. Rounding errors
     change it by less than (n + 64) eps, where eps is the distance from 1 to the next float. The n
     stands for the additions of the n rates, the 64 for the operations that compute one rate. A sign
-    is certain if ``excess`` differs from 0 by more than that.
+    is certain if ``excess`` differs from 0 by more than that. ``ends`` are the two ends of the
+    curve, beyond which the interval cannot be widened.
 
-    Returns the two ends, and whether both signs are certain.
+    Returns the two ends of the interval, and whether both signs are certain.
     """
     doubt = (n + 64) * EPS
-    width = EPS * max(high, 1.0)
-    while width < end:
+    start, end = ends
+    width = max(EPS * high, math.ulp(0.0))
+    while width < end - start:
         if excess(low) > doubt and excess(high) < -doubt:
             return low, high, True
-        low, high = max(low - width, 0.0), min(high + width, end)
+        low, high = max(low - width, start), min(high + width, end)
         width *= 2
     return low, high, False
 
