@@ -520,3 +520,18 @@ def test_a_window_limit_that_does_not_lower_the_rate_leaves_the_equations() -> N
         window = float(root.rates[0]) * (0.1 + root.queue / 600.0)
         balanced = root.loss * 0.5 * window**2  # what the cuts take away in a round trip
         assert loop.climb == pytest.approx(climb if climb is not None else balanced)
+
+
+@pytest.mark.parametrize(("rtt", "found"), [("100 ms", True), ("100 s", False)])
+def test_a_queue_at_which_the_rates_miss_the_capacity_is_no_equilibrium(rtt, found) -> None:
+    """With an RTT of 100 s, RED loses 2 in 1e16 packets: the rates missed the capacity by 5 %."""
+    queue = vm.Red(5.0, 15.0)
+    case = vm.Scenario([vm.Link(1e6, queue=queue)], [vm.Flow("reno", rtt)])
+    at = place(case)
+    if found:
+        assert not isinstance(at, str)
+        assert at.window[0] / (0.1 + at.delay) == pytest.approx(1e6, rel=1e-5)
+    else:
+        assert isinstance(at, str)
+        assert "exactly enough" in at
+        assert vm.stability(case).reason == at

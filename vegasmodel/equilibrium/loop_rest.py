@@ -54,6 +54,7 @@ from vegasmodel.metrics import Floats
 
 __all__ = ["Rest", "Sources", "about_red", "rest"]
 
+RESIDUAL = 1e-6  # greatest ``Rest.residual`` of an equilibrium that counts as found
 SAME = 1e-9  # greatest relative distance of a value from a limit that counts as reached
 
 
@@ -166,10 +167,16 @@ def rest(
     p, steep = _chance(curve, loss, q)
     W = _windows(sources, q / c, p)
     R, rate = sources.rtt + q / c, W / (sources.rtt + q / c)
+    residual = float((1.0 - p) * rate.sum() / c - 1.0)
+    if abs(residual) > RESIDUAL:
+        return (
+            "the equilibrium cannot be computed exactly enough: the windows are so large that a "
+            "rounding error of the queue changes the rates too much"
+        )
     slope, climb = _answers(sources, W, q / c, p)
     pole = math.inf if weight == 1.0 or curve is None else -math.log1p(-weight) * float(rate.sum())
     loop = Loop(R, rate, slope, W, climb, p, steep, pole)
-    return Rest(q / c, W, p, float((1.0 - p) * rate.sum() / c - 1.0), loop)
+    return Rest(q / c, W, p, residual, loop)
 
 
 @kinds.checked
