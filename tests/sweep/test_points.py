@@ -485,3 +485,23 @@ def test_a_block_is_done_only_if_each_of_its_points_is() -> None:
     kept = store.Store({"status": status}, Path("nowhere"))
     for columns, row, done in ((2, 0, True), (3, 0, False), (3, 1, True)):
         assert kept.done((slice(row, row + 1), slice(0, columns))) is done
+
+
+def test_the_status_of_a_block_is_written_after_all_else() -> None:
+    """If the process is killed before, the block counts as missing, and is computed again."""
+    written = []
+
+    class Array:
+        ndim = 1
+
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __setitem__(self, block: object, values: object) -> None:
+            written.append(self.name)
+
+    names = ("status", "throughput", "reason", "broken", "share")
+    kept = store.Store({name: Array(name) for name in names}, Path("nowhere"))
+    kept.write((slice(0, 3),), {name: np.zeros(3) for name in names})
+    assert sorted(written) == sorted(names)
+    assert written[-1] == "status"
