@@ -389,3 +389,30 @@ def test_a_run_fails_if_a_sender_waits_for_nothing() -> None:
         simulation = simulator.Simulation(_pair(max_window=1.0))
         array(simulation.net.flows)["size"] = 10.0 + left
         assert simulation.proceed()[0] == status
+
+
+def test_a_run_that_fails_gives_no_throughput(monkeypatch):
+    """It is stopped after 100 events, in its first second."""
+    case = Scenario((Link(1000.0, buffer=20.0),), (Flow("reno", 0.1), Flow("vegas", 0.1)))
+    monkeypatch.setattr(simulator, "PAUSE", 100)
+    monkeypatch.setattr(simulator, "MOST_EVENTS", 50)
+    found = answer(case, runs=2)
+    assert np.isnan(found.throughput).all()
+    assert found.extra["status"] == Status.TOO_MANY_EVENTS.reason
+    assert found.extra["runs"] == 1  # no further run is made
+
+
+def test_the_scenarios_seed_decides_the_waits_of_a_run():
+    """Nothing else differs from run to run: no packet is lost, so no timer expires."""
+    flows = [Flow("vegas", rtt, f"{rtt}", variant="ns2") for rtt in (0.1, 0.05)]
+    run = Run(30.0, 10.0)
+    rates = [
+        answer(
+            Scenario([Link(500.0)], flows, run=dataclasses.replace(run, seed=seed)),
+            runs=2,
+        ).extra["throughput_runs"]
+        for seed in (1, 1, 2)
+    ]
+    np.testing.assert_array_equal(rates[0], rates[1])
+    assert np.all(rates[0][0] != rates[0][1])  # two runs of one seed
+    assert all(np.any(one != other) for one in rates[2] for other in rates[0])
