@@ -7,6 +7,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.fluid.scenes import reno, scenario, vegas
+from vegasmodel.engines.fluid.run import run as by_fluid
 from vegasmodel.scenario import Flow, Red
 from vegasmodel.testing import invariants
 
@@ -115,3 +116,22 @@ def test_no_mean_rtt_is_below_the_rtt_with_empty_queues():
     found = vm.predict(case, "fluid")
     assert found.utilization[0] < 0.2
     invariants.check(found)
+
+
+def test_the_loss_rate_is_of_the_packets_sent():
+    """Each tenth packet is lost; the counts are those of the trajectories after the warm-up."""
+    case = scenario([ns2("reno"), ns2("sack")], duration=60.0, warmup=20.0)
+    case = case.replace({"link.loss": 0.1, "run.runs": 1})
+    found = by_fluid(case, 1.0)
+    lost = found.lost[60] - found.lost[20]
+    delivered = found.delivered_so_far[60] - found.delivered_so_far[20]
+    np.testing.assert_allclose(found.loss_rate, lost / (lost + delivered), rtol=1e-6)
+    assert lost.min() > 20.0
+
+
+def test_a_wait_before_sending_is_no_part_of_the_rtt():
+    """Vegas alone keeps 3 packets queued, so its RTT is that of the path and of the queue."""
+    case = scenario([ns2("vegas", rtt=0.1, alpha=3.0, beta=3.0, send_jitter=0.02)], 500.0, 60.0)
+    found = vm.predict(case.replace({"run.runs": 1}), "fluid")
+    assert found.rtt_mean == pytest.approx(0.1 + found.queue_mean / 500.0, rel=1e-3)
+    assert found.base_rtt == pytest.approx([0.1], abs=2e-3)

@@ -395,3 +395,13 @@ def test_what_the_model_has_no_equation_for_is_refused():
     for options in ({"losers": "nobody"}, {"samples": 1}, {"step": 0.0}, {"step": 1.0}):
         with pytest.raises(ValueError, match=rf"^{next(iter(options))}: "):
             feedback.run(scenario([vegas()]), **options)
+
+
+def test_a_throughput_is_a_mean_over_the_time_in_which_the_flow_is_active():
+    """The second flow stops after 10 of the 40 s; the curves tell what it delivers in them."""
+    flows = [vegas(name="a"), vegas(name="b", stop=30.0)]
+    case = scenario(flows, 500.0, 50.0, duration=60.0, warmup=20.0)
+    found = feedback.run(case, samples=61)
+    delivered = found.delivered[60] - found.delivered[20]
+    assert found.throughput == pytest.approx(delivered / [40.0, 10.0], rel=0.02)
+    assert found.throughput[1] == pytest.approx(250.0, rel=0.5)
