@@ -306,3 +306,21 @@ def test_a_value_without_the_quantity_of_the_target_has_that_reason(
     (solution,) = found.solutions
     assert solution.value == pytest.approx(18.7, abs=0.1)
     assert "values: its prediction has no share:vegas" in str(found.table())
+
+
+@pytest.mark.parametrize(("within", "values"), [(0.1, []), (0.12, [2.0])])
+def test_a_jump_past_a_target_is_a_solution_only_near_enough_to_it(
+    within: float, values: list[float]
+) -> None:
+    """Beside 4 Vegas flows, one Reno flow has 0.2 of a Rate-Delay link and two have 1/3.
+
+    From 0.3 this is farther than 10 % of 0.3, and nearer than 12 %.
+    """
+    flows = [vm.Flow("reno", 0.1), vm.Flow("vegas", 0.1, count=4)]
+    case = vm.Scenario([vm.Link(1000.0, buffer=200, queue=vm.RateDelay())], flows)
+    found = vm.design(
+        case, "flow.reno.count", "share:reno=0.3", "rate-delay", verify=(), within=within
+    )
+    assert [each.value for each in found.solutions] == values
+    if values:
+        assert found.solutions[0].achieved == pytest.approx(1.0 / 3.0)
