@@ -52,6 +52,19 @@ def test_numbers_that_begin_again_at_0_still_tell_the_order(number):
     assert ids.later((number - 50) % 2**16, -1) is False
 
 
+@pytest.mark.parametrize(
+    ("singly", "between", "waited"),
+    [(600, 0.0, False), (400, 0.0, True), (400, 1.0, True), (600, 1.0, False)],
+)
+def test_an_ack_of_one_packet_may_have_waited_if_most_acks_are_of_several(singly, between, waited):
+    """Of 1000 bytes, ``singly`` were acknowledged packet by packet; ACKs of two come at once."""
+    flow = segments.Flow(0, (), 0.0, 0)
+    flow.per_ack, flow.counted = {1: singly, 2: 1000 - singly}, 1000
+    assert flow.waited(1, between) is waited
+    assert flow.waited(2, 0.0) is False
+    assert flow.waited(1, between) is (waited or between > 0.04)  # the one before was of two
+
+
 def one(tmp_path, seed=1, **options):
     """A capture with these options only: the trace, its true values and frames."""
     plain = replace(Options(), **options)
