@@ -23,7 +23,7 @@ from vegasmodel.adapters.stability import place
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.stability import Loop, assess
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 

@@ -13,7 +13,7 @@ import numpy as np
 import paper_checks
 from paper_checks.checks import Check, Record, judge
 from paper_checks.runs import Runs
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.report import console
 
 __all__ = ["drawn", "show", "text"]

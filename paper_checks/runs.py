@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats, jain
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Flow, Red, Scenario

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from paper_checks import PAPERS, records
 from paper_checks.checks import AT_A_POINT, Record, Value
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.report import console
 from vegasmodel.support.exits import Shortfall
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import vegasmodel as vm
 from tests.helpers import pair
 from vegasmodel.command_line.commands import run
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import ns2
 from vegasmodel.study import models
 from vegasmodel.study.agreement import agreement

@@ -12,7 +12,7 @@ import vegasmodel as vm
 from vegasmodel import comparison, measurement, packets, same_case
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets.trace import make
 from vegasmodel.report import notes
 from vegasmodel.results.assumption import Assumption

@@ -14,7 +14,7 @@ from tests.packets import samples
 from vegasmodel.command_line import newfile
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields import toml_file
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import measured, read
 from vegasmodel.packets.completion import complete
 from vegasmodel.packets.trace import VARIABLES, assemble, make

@@ -20,7 +20,7 @@ import pytest
 from scripts.kill_campaign import at_work
 from vegasmodel import comparison
 from vegasmodel.command_line.commands import run
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.packets.engine import EngineFailed, EngineMissing
 from vegasmodel.scenario import Scenario

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 RECIPE = Path(__file__).parents[1] / "scripts" / "kernel"
 SCENARIO = """

@@ -10,7 +10,7 @@ from paper_checks import reading, texts
 from paper_checks.checks import AT_A_POINT, OURS, Record, exactly, judge
 from paper_checks.runs import Runs
 from vegasmodel.command_line.commands import run
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 
 def record(printed: object, prints: tuple[str, ...] | None = None) -> Record:

@@ -18,7 +18,7 @@ from tests.helpers import scenario
 from vegasmodel import plots
 from vegasmodel.command_line.commands import run
 from vegasmodel.equilibrium import phase_plane
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.results.many_predictions import Predictions
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 import vegasmodel as vm
 from vegasmodel.fields import units
+from vegasmodel.fields.errors import FieldError, show
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError, format_rate, format_time, parse
+from vegasmodel.fields.units import format_rate, format_time, parse
 
 
 @pytest.mark.parametrize(
@@ -283,9 +284,9 @@ def test_a_hint_does_not_wait_for_the_packet_size(text: str, meant: str) -> None
 def test_an_error_shows_a_value_without_rounding_error() -> None:
     """50 times 1e-6 is 4.9999999999999996e-05."""
     assert str(FieldError("start", 50 * 1e-6, "less")) == "start: 5e-05 is not allowed; less"
-    assert units.show(123456.789012345) == "123456.789012345"
-    assert units.show(60.0) == "60.0"
-    assert units.show(1.7976931348623157e308) == "1.7976931348623157e+308"
+    assert show(123456.789012345) == "123456.789012345"
+    assert show(60.0) == "60.0"
+    assert show(1.7976931348623157e308) == "1.7976931348623157e+308"
 
 
 def test_wrong_capitals_of_a_word_get_a_hint() -> None:

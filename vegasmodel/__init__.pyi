@@ -9,7 +9,7 @@ from vegasmodel.adapters.stability import StabilityVerdict as StabilityVerdict
 from vegasmodel.adapters.stability import stability as stability
 from vegasmodel.comparison import Comparison as Comparison
 from vegasmodel.comparison import compare as compare
-from vegasmodel.fields.units import FieldError as FieldError
+from vegasmodel.fields.errors import FieldError as FieldError
 from vegasmodel.laws import Source as Source
 from vegasmodel.laws import register_law as register_law
 from vegasmodel.packets.engine import EngineFailed as EngineFailed

@@ -19,8 +19,9 @@ import numpy as np
 
 from vegasmodel import measurement
 from vegasmodel.fields.by_name import ByName
+from vegasmodel.fields.errors import FieldError, told
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import FieldError, format_time, told
+from vegasmodel.fields.units import format_time
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import (
     Floats,

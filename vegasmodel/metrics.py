@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.by_name import ByName
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer
-from vegasmodel.fields.units import FieldError, format_number
+from vegasmodel.fields.units import format_number
 
 Floats = NDArray[np.float64]
 

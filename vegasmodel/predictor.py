@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Choice, Integer, listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.results.many_predictions import Batch, Predictions

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_SAMPLES, Boolean, Choice, Integer, Quantity
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption

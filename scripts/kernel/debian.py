@@ -23,7 +23,7 @@ from typing import Any
 
 from job import controls, job
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
 

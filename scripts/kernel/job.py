@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import DropTail, Flow, Scenario
 
 MAX_FLOWS = 200

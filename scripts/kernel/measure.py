@@ -17,7 +17,7 @@ from pathlib import Path
 import rig
 from job import controls, job
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import load
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from jittered import FAMILIES
 
 from vegasmodel import packets
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import standard_error
 from vegasmodel.packets import measured, reference
 from vegasmodel.predictor import predict

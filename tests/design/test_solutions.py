@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import vegasmodel as vm
 from tests.design.scenes import SHORT, figure, mixed
 from tests.helpers import MIXED
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.study import fields, models, points, ranges
 from vegasmodel.study.search import tried

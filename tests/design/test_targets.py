@@ -10,7 +10,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.design.scenes import mixed
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.study import fields, models, points, targets
 from vegasmodel.study.search import sides
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 from vegasmodel.equilibrium import _jain, bands, secular
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 # Two flows of Linux 6.1's tcp_vegas on a 250 pkt/s link, in runs that reached equilibrium: alpha,
 # beta, true base RTT in ms; measured are each flow's final baseRTT in ms and its share of the link.

@@ -11,7 +11,7 @@ import pytest
 from vegasmodel.equilibrium import minicycle
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_folds import cycles
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.status import Status
 
 

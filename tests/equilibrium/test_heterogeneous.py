@@ -13,7 +13,7 @@ from vegasmodel.equilibrium import network
 from vegasmodel.equilibrium.heterogeneous import Flows, _Network, droptail, equilibria, red
 from vegasmodel.equilibrium.random_loss import square_root
 from vegasmodel.equilibrium.red import Curve
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 K = float(square_root(1.0, 1.0))  # Reno's rate is K/(R sqrt p)
 TRIANGLE = np.array([[1, 1, 1], [1, 0, 1], [0, 1, 1]])  # two Vegas flows, Reno over all links

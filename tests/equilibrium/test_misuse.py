@@ -21,7 +21,7 @@ from vegasmodel.equilibrium import (
     secular,
     sensitivity,
 )
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 CURVE, FLOWS = red.Curve(5, 15), red.Flows(True, 0.1)
 RENO = random_loss.Sender("reno", 0.1)

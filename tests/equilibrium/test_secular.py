@@ -16,7 +16,7 @@ from vegasmodel import equilibrium
 from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium import _secular_lanes as lanes
 from vegasmodel.equilibrium import phase_plane, secular, sensitivity
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.status import Status
 from vegasmodel.testing import invariants
 

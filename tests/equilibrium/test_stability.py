@@ -19,7 +19,7 @@ from vegasmodel.engines.delayed import feedback
 from vegasmodel.equilibrium import _roots, hopf, loop_rest, red
 from vegasmodel.equilibrium.loop_rest import Sources, rest
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Scenario
 
 

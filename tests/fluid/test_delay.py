@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from vegasmodel.engines.delayed.integrator import Event, integrate
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 
 def steps(t):

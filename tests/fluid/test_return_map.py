@@ -13,7 +13,7 @@ from vegasmodel import simulation
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid import cycle as return_map
 from vegasmodel.engines.starts import start_times
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Flow
 
 limit_cycle = return_map.limit_cycle

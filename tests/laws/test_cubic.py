@@ -10,7 +10,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.laws.scenes import scenario
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Link, Run, Scenario
 
 

@@ -19,7 +19,7 @@ from vegasmodel.engines.fluid import batch as fluid_batch
 from vegasmodel.engines.fluid import pauses
 from vegasmodel.engines.outside import address, sound
 from vegasmodel.engines.rounds import batch as rounds_batch
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Link, Run, Scenario
 
 

@@ -15,7 +15,7 @@ import vegasmodel as vm
 from tests.laws.scenes import scenario
 from vegasmodel import laws
 from vegasmodel.command_line.commands import run
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import LAWS, Link
 
 

@@ -13,7 +13,7 @@ import pytest
 import vegasmodel as vm
 from tests.helpers import exact
 from tests.laws.scenes import rates, scenario
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Link, Run, Scenario
 
 TARGET = 0.0  # s; a test changes it, and these two

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import arrivals, read, reference
 from vegasmodel.packets.readers import bins
 from vegasmodel.packets.trace import TraceError

@@ -9,7 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.packets.scenes import LINUX, ROOT, gappy, scenario, small
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import measured, read
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.inspection import inspect

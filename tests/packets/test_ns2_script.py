@@ -8,7 +8,7 @@ import pytest
 
 import vegasmodel as vm
 from vegasmodel.engines.starts import start_times
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import ns2, ns2_script, ns2_support
 from vegasmodel.packets.ns2_defaults import SETS
 

@@ -9,7 +9,7 @@ import pytest
 import vegasmodel as vm
 from tests.packets import samples
 from vegasmodel.command_line import newfile
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import read
 from vegasmodel.packets.inspection import inspect
 from vegasmodel.packets.measured import to_prediction

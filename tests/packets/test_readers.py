@@ -11,7 +11,7 @@ import pytest
 
 from tests.packets import samples
 from tests.packets.samples import delivered
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import TraceError, read
 
 RUN = samples.course(packets=2000, window=20, rate=500.0, delay=0.005)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import measured
 from vegasmodel.packets.trace import make
 

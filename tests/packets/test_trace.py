@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.packets import mutations, samples
 from tests.packets.scenes import small
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import TraceError, read
 from vegasmodel.packets.trace import VARIABLES, assemble, make
 from vegasmodel.packets.trace_writing import KEY

@@ -23,7 +23,7 @@ from tests.helpers import MIXED
 from tests.sweep.scenes import OVER, RUN, file_of, mixed
 from vegasmodel import laws
 from vegasmodel.command_line.commands import run
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.study import points, store
 from vegasmodel.study import sweep as sweeps
 

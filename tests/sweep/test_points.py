@@ -15,7 +15,7 @@ import xarray as xr
 import vegasmodel as vm
 from tests.sweep.scenes import file_of, mixed
 from vegasmodel.command_line import sweep_rows
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.study import fields, grid, points, store
 
 

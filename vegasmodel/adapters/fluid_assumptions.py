@@ -20,8 +20,8 @@ from vegasmodel.adapters.common import (
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.methods import papers_only
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import Source, find
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask

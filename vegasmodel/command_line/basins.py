@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vegasmodel.command_line import inputs, not_held
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario

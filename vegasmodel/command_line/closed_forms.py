@@ -25,7 +25,8 @@ import click
 from vegasmodel import stacks
 from vegasmodel.command_line import inputs
 from vegasmodel.fields import checked, rules
-from vegasmodel.fields.units import MISSING, FieldError, format_time, parse
+from vegasmodel.fields.errors import MISSING, FieldError
+from vegasmodel.fields.units import format_time, parse
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 from vegasmodel.support.json_numbers import all_finite, finite

@@ -28,8 +28,8 @@ from vegasmodel.command_line import (
     sweep,
     traces,
 )
+from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.support import exits
 
 NAME = "vegasmodel"

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.units import format_time
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario

@@ -8,7 +8,7 @@ from typing import Any
 
 from vegasmodel import laws
 from vegasmodel.fields import checked
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Flow, Link, Scenario
 
 _WHOLE = re.compile(r"[+-]?\d+")

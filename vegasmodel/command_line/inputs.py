@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario

@@ -16,7 +16,8 @@ import numpy as np
 
 from vegasmodel import laws
 from vegasmodel.fields import toml_file
-from vegasmodel.fields.units import FieldError, printable, write
+from vegasmodel.fields.errors import FieldError, printable
+from vegasmodel.fields.units import write
 from vegasmodel.packets.ack_delays import AckDelay, ack_delays
 from vegasmodel.packets.activity import ends_early, idle_flows
 from vegasmodel.packets.completion import DEFAULT, EstimateError, complete

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.support import extras
 from vegasmodel.support.exits import Shortfall
 

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.fields.units import FieldError, format_time, printable
+from vegasmodel.fields.errors import FieldError, printable
+from vegasmodel.fields.units import format_time
 
 MAX_FLOWS_SHOWN = 50  # flows in a table
 LONG_NAME = 12  # characters; the table has numbers in place of longer names

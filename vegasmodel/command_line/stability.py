@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.support import progress
 
 if TYPE_CHECKING:

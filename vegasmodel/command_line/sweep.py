@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vegasmodel.command_line import inputs, not_held, sweep_rows
+from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import MISSING, FieldError, format_time
+from vegasmodel.fields.units import format_time
 from vegasmodel.metrics import ENOUGH_PRECISION
 from vegasmodel.support.exits import Shortfall
 

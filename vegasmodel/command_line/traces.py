@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from vegasmodel.command_line import inputs
-from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.units import format_time
 from vegasmodel.support.exits import Shortfall
 from vegasmodel.support.json_numbers import finite
 

@@ -22,7 +22,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import reads
 from vegasmodel.laws.faults import LawFault, Record
 from vegasmodel.laws.law import (

@@ -21,9 +21,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.fields.kinds import holds_bool
 from vegasmodel.fields.rules import Choice, Integer
-from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import STACKS, find
 

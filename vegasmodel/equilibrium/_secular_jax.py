@@ -22,7 +22,7 @@ from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium._checks import fit, floats, some_flow
 from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64, sum_of_others
 from vegasmodel.equilibrium._solution import Equilibrium
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 ROUGH_PASSES = 60
 EXACT_PASSES = 80

@@ -33,7 +33,7 @@ from vegasmodel.equilibrium._checks import (
 )
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import MISSING, FieldError
+from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import dead_zone, find
 

@@ -49,7 +49,7 @@ from vegasmodel.equilibrium._checks import (
 )
 from vegasmodel.equilibrium._jain import jain_range
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import MISSING, FieldError
+from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import dead_zone, find
 

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from vegasmodel.equilibrium._checks import count, floats, numbers, positive, same_size
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 

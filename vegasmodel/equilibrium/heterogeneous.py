@@ -49,7 +49,7 @@ from vegasmodel.equilibrium._loss_formulas import square_root
 from vegasmodel.equilibrium.network import Routing
 from vegasmodel.equilibrium.red import Curve, effective
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 
 __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"]

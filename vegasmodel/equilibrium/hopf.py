@@ -23,7 +23,7 @@ from vegasmodel.equilibrium._checks import count, positive, same_size
 from vegasmodel.equilibrium.continuation import MOST_POINTS, Equations, follow
 from vegasmodel.equilibrium.stability import Loop, assess, characteristic
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 

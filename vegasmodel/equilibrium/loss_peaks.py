@@ -20,7 +20,7 @@ from vegasmodel.equilibrium._loss_formulas import hold_window, random_factor
 from vegasmodel.equilibrium.loss_rounds import LAWS
 from vegasmodel.equilibrium.random_loss import Sender, throughput
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import find
 
 __all__ = ["load", "recovery_burst", "slow_start_queue"]

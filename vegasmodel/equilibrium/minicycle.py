@@ -40,7 +40,7 @@ from vegasmodel.equilibrium.minicycle_cycle import Cycle, cycle_of
 from vegasmodel.equilibrium.minicycle_hypotheses import Setting, told
 from vegasmodel.equilibrium.minicycle_start import INITIAL
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import Variant, dead_zone, find
 

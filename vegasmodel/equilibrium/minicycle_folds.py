@@ -43,7 +43,7 @@ from vegasmodel.equilibrium._checks import VARIANTS, floats, numbers, positive, 
 from vegasmodel.equilibrium.continuation import follow
 from vegasmodel.equilibrium.minicycle_derived import Edge, loss_limited_window
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import Variant
 from vegasmodel.status import Status

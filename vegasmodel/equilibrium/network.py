@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.equilibrium._checks import MOST, count, floats, numbers, positive
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 from vegasmodel.support.extras import need

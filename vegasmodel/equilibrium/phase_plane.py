@@ -26,7 +26,7 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import VARIANTS, fit, numbers, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.stacks import find
 

@@ -29,7 +29,7 @@ from vegasmodel.equilibrium._loss_formulas import (
 )
 from vegasmodel.equilibrium.loss_rounds import LAWS, Source
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import find
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status

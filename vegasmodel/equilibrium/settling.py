@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import floats, numbers, positive, same_size
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws.vegas import LEFT
 from vegasmodel.metrics import Floats
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn, TypeVar
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError
 
 __all__ = ["ByName", "UnknownNameError"]
 

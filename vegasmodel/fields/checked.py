@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self, TypeVar, cast
 
+from vegasmodel.fields.errors import MISSING, NO_KEY, FieldError
 from vegasmodel.fields.rules import Quantity, Rule, Unresolved, instead
-from vegasmodel.fields.units import MISSING, NO_KEY, FieldError
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Tables:
 
         An entry that already is such an object is not changed. An error's attribute ``field`` has
         the entry's index, counted from 0: ``flow[1]`` is the second flow. Its message counts from 1
-        (``units.told``).
+        (``errors.told``).
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
             heading = re.sub(r"\[\d+\]", "", where)  # link.drops, if the field is link[0].drops

@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 __all__ = ["checked", "holds_bool"]
 

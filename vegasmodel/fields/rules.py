@@ -15,7 +15,8 @@ import numbers
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
-from vegasmodel.fields.units import FieldError, needs_packet_size, parse, write
+from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.units import needs_packet_size, parse, write
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vegasmodel.fields.units import FieldError, printable
+from vegasmodel.fields.errors import FieldError, printable
 
 __all__ = ["keys_of", "parse", "piped", "read", "write"]
 

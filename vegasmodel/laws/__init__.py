@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import discovery
 from vegasmodel.laws.built_in import BUILT_IN
 from vegasmodel.laws.law import Law, Recovery, Rule, SlowStart, Source, ask, place

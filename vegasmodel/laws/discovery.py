@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vegasmodel.fields.units import FieldError, printable
+from vegasmodel.fields.errors import FieldError, printable
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

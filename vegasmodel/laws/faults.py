@@ -15,7 +15,7 @@ import threading
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 
 ROWS = 10_001  # the main thread, and the most threads that a user may ask for
 

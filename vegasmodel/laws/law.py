@@ -27,8 +27,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws.packets import PacketRules
 
 

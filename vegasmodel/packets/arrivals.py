@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.engine import UNLIMITED
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Run

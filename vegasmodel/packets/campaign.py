@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_RUNS, Integer
-from vegasmodel.fields.units import FieldError
 from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
 from vegasmodel.support import children

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.units import MISSING, FieldError, printable, told
+from vegasmodel.fields.errors import MISSING, FieldError, printable, told
 from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_RUNS, MAX_SAMPLES, Integer, Quantity
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, known_mean, standard_error
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output

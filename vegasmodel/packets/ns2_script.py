@@ -18,7 +18,7 @@ from importlib import resources
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import arrivals, ns2_support
 from vegasmodel.packets.engine import queue_limits, window_limit
 from vegasmodel.packets.ns2_agents import AGENTS, Settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets.engine import check_queue, queue_limits
 from vegasmodel.packets.ns2_agents import AGENTS
 from vegasmodel.results.assumption import Assumption

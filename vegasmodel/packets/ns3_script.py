@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import arrivals, ns3_support
 from vegasmodel.packets.engine import UNLIMITED, queue_limits, window_limit
 from vegasmodel.scenario import Link, RateDelay, Red, Scenario

@@ -6,7 +6,7 @@ package. For example, it rounds Vegas's backlog up. ``remarks`` lists these devi
 
 from __future__ import annotations
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import find
 from vegasmodel.packets.engine import check_queue, queue_limits
 from vegasmodel.results.assumption import Assumption

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError, printable
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import FieldError, printable
 from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.trace import Trace

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.errors import FieldError, printable
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError, printable
 from vegasmodel.packets.readers.csv import NEEDED, check_header, header
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, TraceError

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields import kinds, toml_file
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import ns2_support
 from vegasmodel.packets.trace import Trace, TraceError
 from vegasmodel.packets.trace_file import read_parquet, scenario_of

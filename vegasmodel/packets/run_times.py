@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Quantity
-from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.activity import ends_early, idle_flows
 from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.trace import Trace

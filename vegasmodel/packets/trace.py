@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import trace_writing
 from vegasmodel.packets.trace_variables import (

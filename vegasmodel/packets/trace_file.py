@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import (

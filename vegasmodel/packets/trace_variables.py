@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from vegasmodel.fields.units import FieldError, printable, show
+from vegasmodel.fields.errors import FieldError, printable, show
 
 __all__ = ["VARIABLES", "TraceError", "Variable"]
 

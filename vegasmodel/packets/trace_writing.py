@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets.trace_variables import MAX_FLOWS, MAX_LINKS, VARIABLES
 from vegasmodel.support.files import atomic_write
 

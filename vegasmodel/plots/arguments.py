@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.plots.style import Look, look
 from vegasmodel.results.many_predictions import Predictions
 from vegasmodel.results.prediction import Prediction

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import figure, plain
 

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from vegasmodel.equilibrium import phase_plane, secular
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer, listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.plots.style import (
     BLACK,

@@ -23,8 +23,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
 from vegasmodel.fields import kinds
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Boolean, Integer, Quantity, listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.support.files import atomic_write
 

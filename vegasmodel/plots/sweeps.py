@@ -17,8 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError, parse
+from vegasmodel.fields.units import parse
 from vegasmodel.plots.maps import every_nth, heat, on_axis
 from vegasmodel.plots.style import COLORS, DASHES, MARKERS, figure, legend, plain, tidy
 

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any, get_args
 
 from vegasmodel.fields import checked
+from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import MISSING, FieldError
 from vegasmodel.queues.discipline import Discipline
 from vegasmodel.queues.droptail import DropTail
 from vegasmodel.queues.rate_delay import RateDelay

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Boolean, BufferRule, Choice, OrText, Quantity, known
-from vegasmodel.fields.units import FieldError
 from vegasmodel.queues.discipline import Discipline
 
 

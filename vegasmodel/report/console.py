@@ -16,7 +16,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from vegasmodel.fields.units import FieldError, format_number, printable
+from vegasmodel.fields.errors import FieldError, printable
+from vegasmodel.fields.units import format_number
 from vegasmodel.support.files import is_special
 
 SCHEMA = 1

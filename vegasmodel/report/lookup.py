@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from vegasmodel import laws
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError
 from vegasmodel.report.explanations import EXPLANATIONS
 from vegasmodel.report.meanings import ASSUMPTIONS, COLUMNS, WORDS
 from vegasmodel.scenario import Flow, Link, Run

@@ -10,8 +10,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from vegasmodel.fields.errors import told
 from vegasmodel.fields.lists import few
-from vegasmodel.fields.units import format_number, format_time, told
+from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.measurement import ENGINES
 from vegasmodel.metrics import with_error
 from vegasmodel.report.console import (

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from vegasmodel.fields.checked import evolve
+from vegasmodel.fields.errors import NO_KEY, FieldError
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import instead, nearest
-from vegasmodel.fields.units import NO_KEY, FieldError
 
 __all__ = ["replaced", "with_thresholds"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from vegasmodel.fields.units import NO_KEY, FieldError
+from vegasmodel.fields.errors import NO_KEY, FieldError
 from vegasmodel.queues import DISCIPLINES
 from vegasmodel.scenario.parts import Flow, Link, Run
 

@@ -22,6 +22,7 @@ from vegasmodel import laws
 from vegasmodel.fields import checked, rules
 from vegasmodel.fields.checked import Checked, OneOf, ShownAsCall, Tables
 from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import (
     Boolean,
     BufferRule,
@@ -32,7 +33,6 @@ from vegasmodel.fields.rules import (
     Text,
     Texts,
 )
-from vegasmodel.fields.units import FieldError
 from vegasmodel.queues import DropTail, Queue, QueueRule, Red
 from vegasmodel.scenario.special_rules import LawRule, PacketNumbers
 from vegasmodel.scenario.varying import (

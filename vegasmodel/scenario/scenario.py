@@ -20,8 +20,9 @@ from vegasmodel import stacks
 from vegasmodel.fields import checked, toml_file
 from vegasmodel.fields.checked import Checked, Table, Tables
 from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import OrText, Quantity, Text, Texts
-from vegasmodel.fields.units import FieldError, format_rate, format_time, write
+from vegasmodel.fields.units import format_rate, format_time, write
 from vegasmodel.laws import Law, registered
 from vegasmodel.laws.reads import draws
 from vegasmodel.scenario import routes

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from vegasmodel.fields import checked, rules
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario.parts import MAX_FLOWS, Flow, Link, Member, Run
 from vegasmodel.scenario.routes import members, path, size_of, transmission
 

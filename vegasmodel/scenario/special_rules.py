@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from vegasmodel import laws
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import AsItIs, Integer, nearest
-from vegasmodel.fields.units import FieldError
 
 __all__ = ["LawRule", "PacketNumbers"]
 

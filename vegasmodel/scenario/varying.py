@@ -11,8 +11,9 @@ from typing import Any
 
 from vegasmodel.fields.checked import Checked, OneOf, Table
 from vegasmodel.fields.checked import declare as field
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import OrText, Quantity
-from vegasmodel.fields.units import FieldError, write
+from vegasmodel.fields.units import write
 
 LONGEST = 1e7  # seconds
 TIME = Quantity("time", high=LONGEST)

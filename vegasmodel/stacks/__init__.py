@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.stacks.linux import LINUX
 from vegasmodel.stacks.ns2 import NS2, NS2_2_35
 from vegasmodel.stacks.paper import PAPER

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel import predictor
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Quantity
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats, delivered
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario, expect

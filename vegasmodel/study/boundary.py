@@ -19,8 +19,9 @@ import numpy as np
 from vegasmodel.adapters.stability import place
 from vegasmodel.equilibrium import hopf
 from vegasmodel.equilibrium.stability import Loop
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer, listed, real
-from vegasmodel.fields.units import FieldError, format_number
+from vegasmodel.fields.units import format_number
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field

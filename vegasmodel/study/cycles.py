@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError, format_time
+from vegasmodel.fields.units import format_time
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import workers
 from vegasmodel.results.steady_state import LimitCycle

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from vegasmodel import measurement, same_case
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Quantity, listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.results.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields, models, targets

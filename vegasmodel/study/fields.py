@@ -28,8 +28,9 @@ from typing import Any
 
 from vegasmodel.fields import rules
 from vegasmodel.fields.checked import OneOf
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Boolean, Integer, Quantity, Unresolved
-from vegasmodel.fields.units import KINDS, FieldError
+from vegasmodel.fields.units import KINDS
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 from vegasmodel.scenario.changes import THRESHOLDS, with_thresholds
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer, listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.scenario.parts import warn_of_ms
 from vegasmodel.study import fields

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.sweep import sweep
 

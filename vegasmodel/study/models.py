@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vegasmodel import measurement, predictor
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.fields.units import FieldError
 from vegasmodel.packets.engine import EngineFailed
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_uncertainty
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.scatter import sometimes

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer, listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 from vegasmodel.study.fields import Field

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Boolean, Integer, Quantity, listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.settle import MAX_GROUPS
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vegasmodel import measurement
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import digests
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import grid, models, points, store, together, workers

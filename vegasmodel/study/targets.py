@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vegasmodel.fields import rules
-from vegasmodel.fields.units import FieldError, parse
+from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.units import parse
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from vegasmodel.adapters import fluid, minicycle, minicycle_many
 from vegasmodel.adapters.common import NOBODY_SENDS
 from vegasmodel.engines.fluid import methods
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats, delivered
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.active_time import active_part

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer, Quantity
-from vegasmodel.fields.units import KINDS, FieldError
+from vegasmodel.fields.units import KINDS
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields
 from vegasmodel.study.fields import Field

@@ -32,9 +32,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from vegasmodel.fields.by_name import ByName
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import listed
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.predictor import CLOSED_FORMS, predict
 from vegasmodel.scenario import Scenario, expect

@@ -22,8 +22,8 @@ from concurrent.futures import (
 from pathlib import Path
 
 from vegasmodel import laws
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Choice
-from vegasmodel.fields.units import FieldError
 from vegasmodel.study.grid import Block
 from vegasmodel.study.models import answers
 from vegasmodel.study.points import Figures, Points

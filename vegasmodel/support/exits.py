@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-from vegasmodel.fields.units import printable
+from vegasmodel.fields.errors import printable
 from vegasmodel.support import children, files
 
 __all__ = ["Shortfall", "Stopped", "main", "status_of"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vegasmodel.fields.units import printable
+from vegasmodel.fields.errors import printable
 
 __all__ = ["Text", "text_table"]
 

@@ -49,7 +49,7 @@ from vegasmodel.engines.delayed.past import (
     rounding,
 )
 from vegasmodel.fields import kinds
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]

@@ -40,8 +40,8 @@ from vegasmodel.engines.fluid.continuous import (
 )
 from vegasmodel.engines.fluid.records import Batch, Flows, Samples
 from vegasmodel.fields import kinds
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_RUNS, Choice, Integer
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario

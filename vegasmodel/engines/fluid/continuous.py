@@ -25,8 +25,8 @@ from vegasmodel.engines.fluid.late_decisions import less_found, resting_range
 from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.engines.fluid.records import Flows, State, Tally, empty_state, empty_tally
 from vegasmodel.fields import kinds
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_SAMPLES, Choice, Quantity
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws import foreign
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import DropTail, Red, Scenario

@@ -16,7 +16,7 @@ from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.engines.fluid.pauses import running, whole
 from vegasmodel.engines.fluid.records import empty_tally
 from vegasmodel.engines.starts import random_delays
-from vegasmodel.fields.units import FieldError
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import find
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.laws.law import ask, place

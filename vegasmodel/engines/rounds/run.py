@@ -36,8 +36,8 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.engines.tables import direct
 from vegasmodel.fields import kinds
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_SAMPLES, Integer
-from vegasmodel.fields.units import FieldError
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from vegasmodel import measurement
 from vegasmodel.engines.fluid.methods import papers_only
+from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import Integer
-from vegasmodel.fields.units import FieldError
 from vegasmodel.metrics import Floats
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario

@@ -1,0 +1,88 @@
+"""The error for wrong input, ``FieldError``, and how its message shows fields and values."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+
+__all__ = ["MISSING", "NO_KEY", "FieldError", "printable", "show", "told"]
+
+MISSING = "missing"  # as ``wrong`` of a ``FieldError``
+NO_KEY = "is no key here"  # as ``wrong`` of a ``FieldError`` whose value is an unknown key
+
+
+class FieldError(ValueError):
+    """Raised for wrong input, with a message of one line.
+
+    The message names the field, the wrong value and what is allowed. ``wrong`` says what is wrong
+    with the value. If ``wrong`` is ``MISSING``, the field was not given, and the message shows no
+    value. If ``file`` is given, the field is a key of that file, and the message begins with the
+    file's name. The message names the field ``flow[0].rtt`` as "flow 1, rtt".
+    """
+
+    def __init__(
+        self,
+        field: str,
+        value: object,
+        allowed: str,
+        *,
+        wrong: str = "is not allowed",
+        file: str = "",
+    ) -> None:
+        self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
+        self.file = file
+        place = f"{file}, {told(field, 'key ')}" if file else told(field)
+        said = wrong if wrong == MISSING else f"{show(value)} {wrong}"
+        super().__init__(f"{place}: {said}; {allowed}")
+
+    def of(self, field: str) -> FieldError:
+        """The same error for another field: a copy in which only the field's name is changed."""
+        return FieldError(field, self.value, self.allowed, wrong=self.wrong, file=self.file)
+
+    def in_file(self, file: str) -> FieldError:
+        """A copy of the error whose message also says that the field is a key of ``file``."""
+        return FieldError(self.field, self.value, self.allowed, wrong=self.wrong, file=file)
+
+
+def told(field: str, key: str = "") -> str:
+    """A field as messages name it: ``flow[0].rtt`` is "flow 1, rtt".
+
+    Messages count the tables ``[[flow]]`` and ``[[link]]`` of a scenario file from 1. ``key`` is
+    put before the name of the key in its table, as in "flow 1, key rtt".
+    """
+    if not field.startswith(("flow[", "link[")):
+        return key + field
+    parts = [re.sub(r"\[(\d+)\]$", _from_1, part) for part in re.split(r"(?<=\])\.", field)]
+    if not field.endswith("]"):
+        parts[-1] = key + parts[-1]
+    return ", ".join(parts)
+
+
+def _from_1(index: re.Match[str]) -> str:
+    return f" {int(index[1]) + 1}"
+
+
+def show(value: object) -> str:
+    """A value as an error message shows it: its ``repr`` on one line, cut to 80 characters.
+
+    A float is shown without the rounding error of its last digits. A tuple is shown as a list,
+    because a list in a scenario file is a tuple in Python.
+    """
+    if type(value) is tuple:
+        value = list(value)
+    if isinstance(value, float):
+        rounded = float(f"{value:.{sys.float_info.dig}g}")
+        value = rounded if math.isfinite(rounded) else float(value)  # the greatest may round to inf
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of more than 4300 digits
+        text = "a number of thousands of digits"
+    if "\n" in text:  # an array or a dataset; in text a line break is escaped
+        text = " ".join(text.split())
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def printable(text: str) -> str:
+    """The text with each control character replaced by a visible escape, safe for a terminal."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
