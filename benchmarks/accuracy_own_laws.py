@@ -92,7 +92,7 @@ def network(law: str, rival: str, index: int) -> vm.Scenario:
 
 def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
     """The share of the law in each run of ns-2, which selects its own module of this name."""
-    write = ns2_script.script
+    write = ns2_script.script  # ns-2's runs are threads of this process, so the patch reaches them
 
     def with_module(*given: object, **options: object) -> ns2_script.Script:
         made = write(*given, **options)

@@ -185,7 +185,7 @@ def register_law(
 def add(law: Law) -> None:
     """Add a user's law of congestion control to the known laws.
 
-    Each function of the law is first called once as a test. Raises ``FieldError`` if a function
+    Each function of the law is first called as a test. Raises ``FieldError`` if a function
     fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9). Raises it
     also if ``cut`` seems to return a factor: less than a packet, whatever the window is.
     """

@@ -284,12 +284,12 @@ COLUMNS = MappingProxyType(
         "queue pkt": "the mean number of packets that wait at the link",
         "queueing delay": "the mean time that a packet waits at the link: the mean queue divided "
         "by the capacity",
-        "status": "of `sweep`, in JSON and in its folder: `done`, or why a point has no "
-        "throughputs: `no answer` (the model cannot compute the point), `values not allowed "
+        "status": "of `sweep`, in JSON, in its folder and in its table: `done`, or why a point has "
+        "no throughputs: `no answer` (the model cannot compute the point), `values not allowed "
         "together` or `run failed`; of `design`: whether it found `one` value, `several` or "
         "`none`; of `equilibrium` and `arrivals`: whether the solver converged",
-        "reason": "in JSON and in the folder of `sweep`: why there is no result; null or empty if "
-        "there is one",
+        "reason": "in JSON, and in the folder and the table of `sweep`: why there is no result; "
+        "null or empty if there is one",
         "least RTT": "of `inspect`: the smallest round-trip time of the flow in the trace",
         "packet B": "of `inspect`: the size of the flow's data packets in bytes, headers included",
         "broken": "of `sweep`: letters of the assumptions that do not hold at the point; the lines "
