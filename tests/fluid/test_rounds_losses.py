@@ -14,6 +14,7 @@ from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.engines.rounds.flows import mechanisms
 from vegasmodel.engines.rounds.laws import grow, window
 from vegasmodel.engines.rounds.run import Simulation, run
+from vegasmodel.engines.rounds.scoreboard import forgotten
 from vegasmodel.engines.rounds.state import COLUMNS, FLOW, array
 from vegasmodel.engines.rounds.timer import back_off, restart_timer
 from vegasmodel.engines.starts import start_times
@@ -301,6 +302,20 @@ def test_packets_from_inside_a_range_of_missing_packets_divide_it() -> None:
     assert record["holes"][0] == 2
     assert holes[:2, :2].tolist() == [[0.0, 4.0], [6.0, 10.0]]
     assert (record["missing"][0], record["acked"][0]) == (8.0, 0.0)
+
+
+def test_packets_that_arrive_inside_a_range_leave_the_forgotten_ones_behind_it() -> None:
+    """ns-2's CUBIC has forgotten packets 10 to 19; then 4 and 5 arrive, of the missing 0 to 9."""
+    record, holes = np.zeros(1, FLOW), np.zeros((64, COLUMNS))
+    f = record[0]
+    mechanisms(find("cubic"), STACKS["ns2"], f)
+    add_hole(f, holes, 0.0, 10.0, 0.0)
+    fill_holes(f, holes, 10.0, 10.0, 0.0)
+    add_hole(f, holes, 20.0, 5.0, 0.0)
+    holes[0, 4] = 10.0  # the first forgotten packet
+    fill_holes(f, holes, 4.0, 2.0, 0.0)
+    assert holes[:3, :2].tolist() == [[0.0, 4.0], [6.0, 10.0], [20.0, 25.0]]
+    assert [forgotten(f, holes, k) for k in range(3)] == [False, True, False]
 
 
 def test_packets_that_are_lost_twice_are_not_acknowledged() -> None:

@@ -160,6 +160,8 @@ def split_hole(f: Sender | Receiver, holes: Floats, k: int, at: float) -> int:
     f.holes += 1
     holes[k, 1], holes[k + 1, 0] = at, at
     holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
+    if holes[k, 4] > 1.0:  # ns-2's CUBIC: what it has forgotten lies behind the second part
+        holes[k, 4] = 0.0
     return k + 1
 
 

@@ -88,18 +88,6 @@ def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: f
 
 
 @rare
-def _split(f: Sender, holes: Floats, k: int, at: float) -> int:
-    """Divide hole ``k`` at packet ``at``, so that one part may count as retransmitted alone.
-
-    See ``acks.split_hole`` for the result.
-    """
-    second: int = split_hole(f, holes, k, at)
-    if second > k and f.clears_scoreboard:
-        holes[k, 4] = 0.0  # nothing has arrived between the two parts
-    return second
-
-
-@rare
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
     """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost again.
 
@@ -111,8 +99,8 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
         move_to_front(f, holes)
     for k in range(f.first_hole, f.holes):
         if holes[k, 0] <= first < holes[k, 1]:
-            own = _split(f, holes, k, first)
-            _split(f, holes, own, first + lost)
+            own = split_hole(f, holes, k, first)
+            split_hole(f, holes, own, first + lost)
             holes[own, 6] = 1.0
             return
 
