@@ -48,7 +48,7 @@ class Mechanisms:
     cnt_before_loss: float = 0.0  # ACKs per packet of growth before a loss; 0: as CUBIC computes
     cnt_once_a_tick: bool = True  # ``cnt`` changes at most once per tick of CUBIC's clock
     acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
-    grows_when_full: bool = False  # an ACK that finds fewer packets in flight does not grow cwnd
+    grows_when_full: bool = False  # an ACK grows cwnd only if at least cwnd packets are in flight
     passes_ssthresh: bool = False  # slow start goes on at cwnd = ssthresh, by one more packet
     cubic_tick: float = 0.004  # length of a tick of CUBIC's clock, seconds
     clock_from_zero: bool = False  # the sender's clock begins with the simulation, not at random

@@ -214,11 +214,12 @@ def _advance_window(
     Each ACK acknowledges ``each`` packets. The last ACK arrives at the time ``end``. If it ends a
     round trip, so that the congestion control law decides, ``decides`` is True. ``alone`` is True
     if the first ACK acknowledges all packets that were in flight. The window of ns-2's CUBIC
-    (``grows_when_full``) does not grow if the ACK arrives while the sender waits before it fills
-    the window.
+    (``grows_when_full``) does not grow if fewer packets than cwnd are in flight when the ACK
+    arrives: while the sender waits, or if ``max_window`` limits the flow.
     """
     packets = acks * each
-    full = acks > 1.0 or in_flight(f) >= window(f)  # between ACKs of one step the sender sends
+    # between ACKs of one step the sender sends
+    full = acks > 1.0 or in_flight(f) >= np.floor(f.cwnd)  # cwnd alone, without ``max_window``
     f.acked += packets
     f.arrived += packets
     f.delivered += packets
