@@ -163,7 +163,10 @@ def _reason(error: Exception) -> str:
         kinds = "a number, a truth value, text, a tuple of these or a NumPy array of numbers"
         return f"the variable {name[1]!r} outside the function must be {kinds}"
     if "exception_match" in str(error):
-        return "after except it knows only Exception, as in `except Exception:`"
+        return (
+            "it cannot catch this exception; compiled code raises none for a division by zero, "
+            "so test the divisor first"
+        )
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     said = (telling or lines or [type(error).__name__])[0]
