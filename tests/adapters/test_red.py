@@ -139,4 +139,4 @@ def test_the_average_varies_as_a_sawtooth_through_reds_filter() -> None:
     turn = 2.0 * np.pi * float(said.loss_rate[0]) / -np.log(1.0 - 0.005)
     swing = window / 3.0 / np.sqrt(1.0 + turn**2)
     [row] = [a for a in said.assumptions if a.name == "average-within-thresholds"]
-    assert f"varies by {swing:.2g} packets" in row.detail
+    assert f"varies by about {swing:.2g} pkt" in row.detail

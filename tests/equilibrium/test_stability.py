@@ -530,7 +530,7 @@ def test_a_queue_at_which_the_rates_miss_the_capacity_is_no_equilibrium(rtt, fou
     at = place(case)
     if found:
         assert not isinstance(at, str)
-        assert at.window[0] / (0.1 + at.delay) == pytest.approx(1e6, rel=1e-5)
+        assert at.window[0] / (0.1 + at.delay) == pytest.approx(1e6, rel=2e-6)
     else:
         assert isinstance(at, str)
         assert "exactly enough" in at

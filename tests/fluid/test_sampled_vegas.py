@@ -288,7 +288,11 @@ def test_beside_a_loss_based_flow_vegas_does_not_measure_waits_in_hosts(
             {0.0: 0.0382, 14.49: 0.1126, 24.14: 0.0862, 33.14: 0.2188},
             (83.2, 88.4, 127.7, 134.8),
         ),
-        ("paper", 2.0, 2.0, 1792.0, {0.0: 0.1068, 6.9: 0.2435, 10.88: 0.2203}, (644.5, 565.1, 582.4)),
+        (
+            "paper", 2.0, 2.0, 1792.0,
+            {0.0: 0.1068, 6.9: 0.2435, 10.88: 0.2203},
+            (644.5, 565.1, 582.4),
+        ),
     ],
 )  # fmt: skip
 def test_packets_of_each_earlier_flow_vary_in_the_queue_that_a_late_flow_finds(

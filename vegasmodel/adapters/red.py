@@ -220,9 +220,9 @@ def _within(flows: Flows, curve: Curve, root: Equilibrium, weight: float) -> lis
     low, high = corners[corners <= q].max(), corners[corners > q].min()
     corner = low if q - swing < low else high
     said = (
-        f"the window of one flow rises and is cut, so RED's average varies by {swing:.2g} packets "
-        f"about its mean of {q:.3g}, beyond {corner:g} packets, where RED's drop probability "
-        "begins to rise faster; the queue is shorter than predicted"
+        f"the window of one flow rises and is cut, so RED's average varies by about {swing:.2g} "
+        f"pkt about its mean of {q:.3g}, beyond {corner:g} packets, where the slope of RED's drop "
+        "probability changes; so the mean loss is not the loss at the mean queue"
     )
     holds = bool(low <= q - swing and q + swing <= high)
     return [Assumption(name, holds, "" if holds else said)]

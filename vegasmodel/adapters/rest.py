@@ -199,12 +199,12 @@ def many_packets(
     more than ``NOTABLE`` of the mean rate when each flow that measures its baseRTT finds one packet
     less in the queue.
 
-    The windows of earlier flows may also move the queue up and down.  Because of this, the least
-    queueing delay that a flow finds is below the mean delay by ``waves`` (s, [n]).  This motion and
-    single packets are independent.  So the test takes the queueing delay that a flow finds to be
-    shorter by the root of the sum of two squares: of ``waves``, and of the time in which the link
-    sends a packet. For the simulator ``fluid``, ``waves`` is the motion by single packets of
-    several earlier flows.
+    Other motion of the queue makes the least queueing delay that a flow finds shorter than the mean
+    delay by ``waves`` (s, [n]).  In the closed forms this is the motion that the windows of earlier
+    flows cause; in ``fluid``, that of the single packets of all earlier flows but one.  This motion
+    and single packets are independent.  So the test takes the queueing delay that a flow finds to
+    be shorter by the root of the sum of two squares: of ``waves``, and of the time in which the
+    link sends a packet.
 
     In the simulator ``fluid`` the baseRTTs are shorter than those of the steady states by ``less``
     (s, [n]), because trains of packets make the queue vary.

@@ -39,7 +39,7 @@ def _real(name: str, value: Any) -> Any:
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
-    """The steady state of Vegas flows on one link: the function ``secular.solve`` for JAX arrays.
+    """The solution of the equations on one link, as by ``secular.balance``, for JAX arrays.
 
     If ``rtt`` is None, the flows compute their backlog as in the papers, otherwise as in Linux.
     Raises ``FieldError`` if there is no flow. Raises ``ValueError`` if JAX computes with 32-bit
