@@ -239,8 +239,8 @@ ARGUMENTS = {
         "for a map of a scenario: sweep with --over twice, and --plot",
     ),
     "no folder for a sweep": (
-        ["sweep", "SCENARIO", "--over", "link.buffer=1:9:1", "--csv", "t.csv"],
-        "--out: missing; zarr folder for the results",
+        ["sweep", "SCENARIO", "--over", "link.buffer=1:9:1"],
+        "--out: missing; the name of a folder; or --csv FILE for a table only",
     ),
     "a file whose name is not ASCII": (["predict", "Köln.toml"], "Köln.toml: 'Köln.toml' cannot"),
     "a trace whose name is not ASCII": (
