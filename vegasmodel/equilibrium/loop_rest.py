@@ -43,10 +43,12 @@ from vegasmodel.equilibrium.red import (
     Curve,
     Equilibrium,
     Flows,
-    bisect,
+    crossing,
     cuts,
     effective,
     limited,
+    on_curve,
+    rounding,
 )
 from vegasmodel.equilibrium.stability import Loop
 from vegasmodel.fields import kinds
@@ -136,35 +138,41 @@ def rest(
     numbers("loss", loss, high=1.0, below=True)
     numbers("weight", weight, high=1.0, above=True)
 
-    def through(queue: float) -> float:
-        p = _chance(curve, loss, queue)[0]
+    def dropped(base: float) -> float:
+        return 0.0 if curve is None else float(effective(base, curve.spacing))
+
+    def through(queue: float, base: float) -> float:
+        p = loss + (1.0 - loss) * dropped(base)
         return float(
             ((1.0 - p) * _windows(sources, queue / c, p) / (sources.rtt + queue / c)).sum()
         )
 
-    if through(0.0) <= c:
+    if through(0.0, 0.0) <= c:
         return (
             "the flows do not fill the link, so there is no queue whose delay they could react to"
         )
-    end, over = _end(buffer, curve)
-    if end < math.inf and through(end) >= c:
-        return over
-    high = 1.0
-    while end == math.inf and through(high) >= c:
-        high *= 2.0
-        if high > 1e15:
-            return (
-                "there is no equilibrium: nothing ends the growth of a window; a finite buffer, "
-                "random loss or max_window would"
-            )
-    q = bisect(lambda queue: through(queue) - c, high if end == math.inf else end)[1]
-    if curve is not None and q in (curve.min_threshold, curve.max_threshold):
+    corners, over = _corners(buffer, curve)
+    if corners[-1, 0] == math.inf:
+        long = (high for high in 2.0 ** np.arange(50) if through(high, 0.0) < c)
+        corners[-1, 0] = next(long, math.inf)
+    if corners[-1, 0] == math.inf:
+        return (
+            "there is no equilibrium: nothing ends the growth of a window; a finite buffer, "
+            "random loss or max_window would"
+        )
+    if any(abs(through(*at) / c - 1.0) <= rounding(sources.rtt.size) for at in corners[1:-1]):
         return (
             "the equilibrium's queue is exactly RED's min_threshold or max_threshold, where the "
             "slope of the drop probability jumps, so the equations cannot be linearised there; a "
             "slightly different threshold avoids this"
         )
-    p, steep = _chance(curve, loss, q)
+    found = crossing(lambda first, t: through(*on_curve(corners, first, t)) - c, len(corners) - 1)
+    if found is None or through(*corners[-1]) >= c:
+        return over
+    first, _, t = found
+    q, base = on_curve(corners, first, t)
+    early = dropped(base)
+    p = loss + (1.0 - loss) * early
     W = _windows(sources, q / c, p)
     R, rate = sources.rtt + q / c, W / (sources.rtt + q / c)
     residual = float((1.0 - p) * rate.sum() / c - 1.0)
@@ -173,6 +181,7 @@ def rest(
             "the equilibrium cannot be computed exactly enough: the windows are so large that a "
             "rounding error of the queue changes the rates too much"
         )
+    steep = 0.0 if curve is None else (1.0 - loss) * _steep(curve, q, early)
     slope, climb = _answers(sources, W, q / c, p)
     pole = math.inf if weight == 1.0 or curve is None else -math.log1p(-weight) * float(rate.sum())
     loop = Loop(R, rate, slope, W, climb, p, steep, pole)
@@ -210,7 +219,7 @@ def about_red(
         slope = np.where(on, (T + x) / (s - x), 0.0)
     held = ~on & (most * (1.0 - SAME) > W)
     pole = math.inf if weight == 1.0 else -math.log1p(-weight) * float(sent.sum())
-    steep = _chance(curve, 0.0, root.queue)[1]
+    steep = _steep(curve, root.queue, root.loss)
     d = cuts(flows, curve)
     growth = np.where(vegas, 1.0, 1.0 / every)
     free = np.sqrt(every * root.loss) / square_root(1.0, 1.0, 1.0, d)  # round trips per packet
@@ -220,46 +229,48 @@ def about_red(
     return Loop(R, sent, slope, W, climb, root.loss, steep, pole, curve.ecn)
 
 
-def _end(buffer: float, curve: Curve | None) -> tuple[float, str]:
-    """The longest queue in packets at which there can be an equilibrium, and a message.
+def _corners(buffer: float, curve: Curve | None) -> tuple[Floats, str]:
+    """The corners of the curve of RED's base drop probability over the queue, and a message.
 
-    At a longer queue the buffer overflows, or RED drops every packet. The message explains why
-    there is no equilibrium if the flows would need such a queue.
+    The rows are as in ``Curve.corners``. The curve ends at the longest queue at which there can be
+    an equilibrium: at a longer queue the buffer overflows, or RED drops every packet. The message
+    explains why there is no equilibrium if the flows would need such a queue. Without RED the
+    probability is 0.
     """
     if curve is None:
         said = "the flows overflow the buffer, so their windows move in a cycle without equilibrium"
-        return buffer, said
+        return np.array([(0.0, 0.0), (buffer, 0.0)]), said
+    buffer = min(buffer, curve.buffer)
+    if buffer <= 0.0:
+        corners = np.zeros((1, 2))
+    else:
+        corners = dataclasses.replace(curve, buffer=buffer).corners()
+    if len(corners) > 1 and corners[-1, 0] == corners[-2, 0]:  # the probability jumps to 1
+        corners = corners[:-1]
     if buffer < curve.max_threshold:
-        return buffer, (
+        return corners, (
             "the buffer is full before RED drops enough packets, so the windows move in a cycle "
             "without equilibrium; a buffer above max_threshold lets RED act first"
         )
-    top = curve.max_threshold * (2.0 if curve.gentle else 1.0)
-    return min(top, buffer), (
+    return corners, (
         "RED drops too few packets up to its last threshold and every packet above it, so the "
         "queue oscillates about this threshold; a larger max_probability may give an equilibrium"
     )
 
 
-def _chance(curve: Curve | None, loss: float, queue: float) -> tuple[float, float]:
-    """The probability p that a packet is lost at random or by RED, and the derivative of p.
+def _steep(curve: Curve, queue: float, p: float) -> float:
+    """The derivative of RED's drop probability p with respect to its average queue.
 
-    The derivative is with respect to RED's average queue. It is 0 without RED, and if the queue
-    does not exceed RED's lower threshold.
+    It is 0 if p is 0. Otherwise it is the slope of the base probability p_b, times the derivative
+    of p with respect to p_b. From p = 2 p_b/(3 - p_b), the latter is 6/(3 - p_b)^2 = (2 + p)^2/6.
     """
-    if curve is None or queue <= curve.min_threshold:
-        return loss, 0.0
+    if p == 0.0:
+        return 0.0
     low, high, top = curve.min_threshold, curve.max_threshold, curve.max_probability
-    slope = top / (high - low)
-    base = top * (queue - low) / (high - low)
-    if queue > high:
-        slope = (1.0 - top) / high
-        base = min(top + slope * (queue - high), 1.0)
-    p = float(effective(base, curve.spacing))
-    by_base = 6.0 / (3.0 - base) ** 2  # of 2 p_b/(3 - p_b)
-    if curve.spacing != "wait":
-        by_base = 1.0 if curve.spacing == "independent" else 2.0
-    return 1.0 - (1.0 - loss) * (1.0 - p), (1.0 - loss) * by_base * slope
+    slope = top / (high - low) if queue <= high else (1.0 - top) / high
+    if curve.spacing == "wait":
+        return (2.0 + p) ** 2 / 6.0 * slope
+    return slope if curve.spacing == "independent" else 2.0 * slope
 
 
 def _windows(sources: Sources, s: float, p: float) -> Floats:

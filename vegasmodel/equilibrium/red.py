@@ -23,6 +23,7 @@ thresholds are 3 and 9 packets.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -327,48 +328,64 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     """
     positive("capacity", capacity)
 
-    def point(t: float) -> tuple[float, float]:
-        """The point (queue, loss) of RED's curve at the position t along it.
+    def point(first: int, t: float) -> tuple[float, float]:
+        """The queue, and the fraction of packets that RED drops there (``effective``)."""
+        queue, base = on_curve(corners, first, t)
+        return queue, float(effective(base, curve.spacing))
 
-        Position 0 is the corner number ``first``, and the distance between two corners is 1.
-        Between two corners, the mean queue and RED's base drop probability p_b change linearly with
-        t. The loss is the fraction of packets that RED drops at this p_b (``effective``).
-        """
-        piece, part = first, t
-        if not 0 <= t <= 1:
-            piece = min(int(first + t), pieces - 1)
-            part = first + t - piece
-        (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
-        base = p0 + part * (p1 - p0)
-        return float(q0 + part * (q1 - q0)), float(effective(base, curve.spacing))
-
-    def excess(t: float) -> float:
-        q, p = point(t)
+    def excess(first: int, t: float) -> float:
+        q, p = point(first, t)
         return float(rates_at(q, p).sum() / capacity - 1)
 
     rates_at = _demand(flows, curve, capacity)
     corners = curve.corners()
-    pieces, first = len(corners) - 1, 0
-    if excess(0.0) <= 0:
-        low, high = 0.0, 0.0
-    else:
-        # The loss may be far below 1e-16. So positions count from the corner at which the root's
-        # piece begins: floats near 0 are closer together than floats near 1.
-        while first < pieces and excess(1.0) > 0:
-            first += 1
-        if first == pieces:
+    first, low, high = 0, 0.0, 0.0
+    if excess(0, 0.0) > 0:
+        found = crossing(excess, len(corners) - 1)
+        if found is None:
             return ()
-        low, high = bisect(excess, 1.0)
-    q, p = point(high)
+        first, low, high = found
+    q, p = point(first, high)
     rates = rates_at(q, p)
     if low == high:  # the link is not filled even without a queue
         kind, shown = "underloaded", True
     else:
         kind = _kind(curve, q, p)
-        ends = -float(first), float(pieces - first)
-        low, high, shown = _certify(excess, low, high, ends, rates.size)
-    interval = np.array([point(low), point(high)])
+        ends = -float(first), float(len(corners) - 1 - first)
+        low, high, shown = _certify(functools.partial(excess, first), low, high, ends, rates.size)
+    interval = np.array([point(first, low), point(first, high)])
     return (Equilibrium(q, p, rates, kind, float(rates.sum() / capacity - 1), interval, shown),)
+
+
+def on_curve(corners: Floats, first: int, t: float) -> tuple[float, float]:
+    """The point (queue, base drop probability p_b) at the position ``t`` along RED's curve.
+
+    ``corners`` are the curve's corners (``Curve.corners``). Position 0 is the corner number
+    ``first``, and the distance between two corners is 1. Between two corners, the queue and p_b
+    change linearly with ``t``.
+    """
+    piece, part = first, t
+    if not 0 <= t <= 1:
+        piece = min(int(first + t), len(corners) - 2)
+        part = first + t - piece
+    (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]
+    return float(q0 + part * (q1 - q0)), float(p0 + part * (p1 - p0))
+
+
+def crossing(excess: Callable[[int, float], float], pieces: int) -> tuple[int, float, float] | None:
+    """Find where ``excess`` falls to 0 along a curve of so many ``pieces``.
+
+    ``excess`` takes a position as ``on_curve`` does: a corner's number, and the position after this
+    corner. Returns the number of the corner before the root, and two neighbouring positions with
+    the root between them, or None if ``excess`` is positive along the whole curve.
+
+    At the root RED's loss may be far below 1e-16. So positions count from the corner before it:
+    floats near 0 are closer together than floats near 1.
+    """
+    for first in range(pieces):
+        if excess(first, 1.0) <= 0:
+            return first, *bisect(functools.partial(excess, first), 1.0)
+    return None
 
 
 def bisect(excess: Callable[[float], float], end: float) -> tuple[float, float]:
@@ -390,15 +407,13 @@ def _certify(
 ) -> tuple[float, float, bool]:
     """Widen the interval ``low`` .. ``high`` until the signs of ``excess`` at its ends are certain.
 
-    ``excess`` is the sum of the flows' rates divided by the capacity, minus 1. Rounding errors
-    change it by less than (n + 64) eps, where eps is the distance from 1 to the next float. The n
-    stands for the additions of the n rates, the 64 for the operations that compute one rate. A sign
-    is certain if ``excess`` differs from 0 by more than that. ``ends`` are the two ends of the
-    curve, beyond which the interval cannot be widened.
+    ``excess`` is the sum of the rates of n flows divided by the capacity, minus 1. A sign is
+    certain if ``excess`` differs from 0 by more than its ``rounding``. ``ends`` are the two ends of
+    the curve, beyond which the interval cannot be widened.
 
     Returns the two ends of the interval, and whether both signs are certain.
     """
-    doubt = (n + 64) * EPS
+    doubt = rounding(n)
     start, end = ends
     width = max(EPS * high, math.ulp(0.0))
     while width < end - start:
@@ -407,6 +422,15 @@ def _certify(
         low, high = max(low - width, start), min(high + width, end)
         width *= 2
     return low, high, False
+
+
+def rounding(n: int) -> float:
+    """An upper bound of the rounding error of the sum of ``n`` rates divided by the capacity.
+
+    It is (n + 64) eps, where eps is the distance from 1 to the next float. The n stands for the
+    additions of the n rates, the 64 for the operations that compute one rate.
+    """
+    return (n + 64) * EPS
 
 
 def _kind(curve: Curve, queue: float, loss: float) -> str:
