@@ -181,10 +181,11 @@ def _within(flows: Flows, curve: Curve, root: Equilibrium, weight: float) -> lis
     """The assumption that RED's average queue stays between two corners of RED's curve.
 
     The model takes RED's loss at the mean queue. This is the mean loss only if the loss changes
-    evenly with the average queue, over the range in which the average queue varies. At a corner of
-    the curve the loss begins to rise faster, or jumps. If the average queue passes the corner at
-    times, the mean loss is larger than the loss at the mean queue, so the queue is shorter than
-    predicted.
+    evenly with the average queue, over the range in which the average queue varies. At each corner
+    of the curve the slope of the loss changes, or the loss jumps. If the average queue passes a
+    corner at which the slope rises or the loss jumps, the mean loss is larger than the loss at the
+    mean queue, so the queue is shorter than predicted. The slope falls only at ``max_threshold`` of
+    a ``gentle`` curve with a large ``max_probability``. There the queue is longer than predicted.
 
     Here the average queue varies because a single flow's window rises and is cut. A loss multiplies
     the window by d, so the window W goes from 2d/(1+d) to 2/(1+d) of its mean: it varies by
