@@ -10,6 +10,7 @@ import vegasmodel as vm
 from tests.helpers import scenario
 from tests.homes import HOME, RENO, VEGAS
 from vegasmodel.adapters.warm_up import settles
+from vegasmodel.scenario.active_time import active_part
 
 
 @pytest.mark.parametrize("model", ["fluid", "rounds"])
@@ -41,6 +42,17 @@ def test_a_feature_that_the_equations_lack_is_named(
         assert name in [a.name for a in p.assumptions if a.holds is False]
     without = vm.predict(scenario(VEGAS, RENO, buffer="20 pkt"), "minicycle")
     assert name in [a.name for a in without.assumptions if a.holds is True]
+
+
+@pytest.mark.parametrize(("start", "warmup", "holds"), [(0, 0, True), (5, 5, True), (6, 5, False)])
+def test_a_flow_that_starts_as_the_averages_begin_is_there_all_the_time(
+    start: float, warmup: float, holds: bool
+) -> None:
+    run = {"duration": "60 s", "warmup": f"{warmup} s"}
+    case = scenario(VEGAS, {**RENO, "start": f"{start} s"}, run=run, buffer="20 pkt")
+    assert bool(active_part(case).min() == 1.0) is holds
+    [row] = [a for a in vm.predict(case, "minicycle").assumptions if a.name == "all-flows-present"]
+    assert row.holds is holds
 
 
 def test_fluid_says_where_its_equations_lack_the_delayed_acks_of_vegas() -> None:

@@ -115,7 +115,7 @@ def left_out(scenario: Scenario, *, random_loss: bool = False) -> list[Assumptio
     groups, run = scenario.flows, scenario.run
     starts = [member.start for member in scenario.members]
     stops = [member.stop for member in scenario.members]
-    all_there = max(starts) < run.warmup and min(stops) == run.duration
+    all_there = max(starts) <= run.warmup and min(stops) == run.duration
     rows = [
         (
             "long-lived-flows",

@@ -17,7 +17,7 @@ ASSUMPTIONS = MappingProxyType(
     {
         "alike-in-class": "the flows of each class of a Rate-Delay link have the same law, RTT, "
         "alpha and beta, so they divide the rate of their class equally",
-        "all-flows-present": "every flow starts before the warm-up ends and none stops early",
+        "all-flows-present": "no flow starts after the warm-up, and none stops early",
         "average-within-thresholds": "RED's average queue stays between two corners of its curve, "
         "such as the thresholds, while the window of a single flow rises and is cut",
         "base-rtt-above-propagation": "Vegas's baseRTT stays above the propagation delay",
