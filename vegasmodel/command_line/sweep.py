@@ -111,7 +111,6 @@ def sweep(
     import time
 
     from vegasmodel.report import console
-    from vegasmodel.study import grid
     from vegasmodel.study.meter import meter
     from vegasmodel.study.sweep import sweep as over_grid
 
@@ -155,7 +154,7 @@ def sweep(
     if json:
         console.print_json(told.to_json(fields))
     else:
-        told.show(fields, grid.units_given(case, over))
+        told.show(fields, over)
         console.written(csv, plot if told.answered else None)
     if plot is not None and not told.answered:
         raise Shortfall(f"{plot} is not drawn: no point of the sweep has an answer")
@@ -215,13 +214,14 @@ class _Told:
             **({"notes": self.notes} if self.notes else {}),
         }
 
-    def show(self, fields: Sequence[str], given: Mapping[str, tuple[str, float]]) -> None:
+    def show(self, fields: Sequence[str], over: Sequence[str]) -> None:
         """Print a table of the points, if they are few, and sentences on all of them.
 
-        ``fields`` are the names of the fields that vary. ``given`` has the units in which the user
-        gave their values (``grid.units_given``).
+        ``fields`` are the names of the fields that vary. ``over`` are the texts ``FIELD=VALUES`` in
+        which the user gave their values. The table has the units of these texts, too.
         """
         from vegasmodel.report import console
+        from vegasmodel.study import grid
 
         few = self.points <= MAX_POINTS_SHOWN
         table = "the table" if self.out is None else self.out
@@ -230,8 +230,9 @@ class _Told:
         broken = {name: n for name, n in self.broken.items() if name != "enough-runs"}
         if few:
             marks = not_held.letters(broken)
-            grid, left = _points(self.data, fields, given, marks, self.case, self.out)
-            console.console().print(grid)
+            given = grid.units_given(self.case, over)
+            points, left = _points(self.data, fields, given, marks, self.case, self.out)
+            console.console().print(points)
         sizes = " x ".join(f"{name} {size}" for name, size in self.dims.items())
         bad = "".join(f" {n} of them: {word}." for word, n in list(self.counts.items())[1:] if n)
         there = f", {self.there} of them there already" if self.there else ""
