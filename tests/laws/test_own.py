@@ -179,6 +179,42 @@ def test_what_the_fluid_has_not_is_said():
     assert not {a.name: a.holds for a in endless.assumptions}["losses-end-growth"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [
+        ({"decrease": 1}, False),
+        ({"cut": lambda f: f.window}, False),
+        ({"cut": lambda f: f.window - 1.0}, True),
+        ({"decrease": 0.9}, True),
+        ({"decrease": 1, "recovery": "slow start"}, True),
+        ({"decrease": 1, "delay_based": True}, True),  # the queueing delay may end its growth
+    ],
+)
+def test_a_law_that_losses_do_not_cut_is_told(changes, holds):
+    vm.register_law("bold", lambda f: 1.0, **changes)
+    run = vm.Run(10.0, 5.0, runs=1)
+    case = vm.Scenario([vm.Link(250.0, buffer=20.0)], [vm.Flow("bold", 0.08)], run=run)
+    for model in ("fluid", "rounds"):
+        said = {a.name: a for a in vm.predict(case, model).assumptions}["losses-end-growth"]
+        assert said.holds is holds
+        assert ("the window of bold" in said.detail) is not holds
+
+
+@pytest.mark.parametrize(
+    ("ecn", "law", "holds"),
+    [(False, "reno", False), (True, "reno", True), (True, "cubic", False), (True, "tahoe", True)],
+)
+def test_a_mark_halves_a_window_that_a_loss_leaves_as_it_is(ecn, law, holds):
+    """CUBIC multiplies its window by ``decrease`` at a mark, too (RFC 9438, section 4.6)."""
+    queue = vm.Red(5.0, 15.0, ecn=ecn)
+    flow = vm.Flow(law, 0.08, decrease=1, variant="ns2")
+    case = vm.Scenario(
+        [vm.Link(250.0, buffer=40.0, queue=queue)], [flow], run=vm.Run(10.0, 5.0, runs=1)
+    )
+    said = {a.name: a.holds for a in vm.predict(case, "rounds").assumptions}
+    assert said["losses-end-growth"] is holds
+
+
 def test_an_own_law_does_not_lose_its_base_rtt_as_vegas_of_ns2_does():
     """``fluid`` said of a law of the user how ns-2's Vegas loses its baseRTT."""
     vm.register_law("keeps-its-base", lambda f: 1.0 if f.backlog < 2.0 else -1.0, delay_based=True)

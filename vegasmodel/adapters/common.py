@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from vegasmodel.fields.lists import few
-from vegasmodel.laws import find
+from vegasmodel.laws import TESTED, find
+from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
-from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Scenario
+from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
 from vegasmodel.scenario.placement import (
     NOTABLE_WAIT,
     left_out_access,
@@ -239,20 +240,47 @@ def with_growth(found: Prediction) -> Prediction:
 def losses_end_growth(scenario: Scenario) -> Assumption:
     """The simulators' assumption that no loss-based window grows for ever.
 
-    It fails for a loss-based flow if all of the following hold:
+    It fails for a loss-based flow with unlimited data and without a receiver's window in two cases:
 
-    - The flow has unlimited data to send.
-    - No receiver's window limits it.
-    - No link on its path loses packets: the buffers are infinite, no queue is RED, and there is no
-      random loss. (Packets that a link drops on purpose do not count, see ``Link.drops``.)
+    - No link on its path loses packets (``endless``).
+    - Losses do not reduce its window (``_kept_at_losses``).
     """
-    endless = [
-        group.name
-        for group in scenario.flows
-        if group.grows_until_loss and all(link.lossless for link in scenario.path(group))
-    ]
-    said = "an infinite buffer loses nothing, so nothing ends the growth of a loss-based window"
-    return Assumption("losses-end-growth", not endless, said if endless else "")
+    if said := endless(scenario):
+        return Assumption("losses-end-growth", False, said)
+    kept = [g.name for g in scenario.flows if g.grows_until_loss and _kept_at_losses(scenario, g)]
+    said = (
+        f"outside slow start, a fast retransmit does not reduce the window of {few(kept)} "
+        "(decrease or cut), so other flows may get almost nothing"
+    )
+    return Assumption("losses-end-growth", not kept, said if kept else "")
+
+
+def endless(scenario: Scenario) -> str:
+    """A text if no link on the path of some loss-based flow loses packets, or an empty text.
+
+    The buffers on the path are then infinite, no queue is RED, and there is no random loss.
+    (Packets that a link drops on purpose do not count, see ``Link.drops``.)
+    """
+    if any(
+        g.grows_until_loss and all(k.lossless for k in scenario.path(g)) for g in scenario.flows
+    ):
+        return "an infinite buffer loses nothing, so nothing ends the growth of a loss-based window"
+    return ""
+
+
+def _kept_at_losses(scenario: Scenario, group: Flow) -> bool:
+    """Whether a flow that repairs a loss by fast retransmit keeps its window as it was, or more.
+
+    A user's function ``cut`` is called with the two senders with which ``register_law`` tests it.
+    An ECN mark halves the window of every law that is not described by its ``drift``.
+    """
+    law = find(group.law)
+    if law.recovery == "slow start":
+        return False
+    if law.cut is not None:
+        return all(ask(law, "cut", law.source(each)) >= each.window for each in TESTED)
+    marks = any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group))
+    return group.decrease == 1.0 and not (marks and law.per_ack != "drift")
 
 
 def whole_thresholds(scenario: Scenario) -> Assumption:

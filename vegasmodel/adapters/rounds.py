@@ -11,6 +11,7 @@ import numpy as np
 
 from vegasmodel.adapters.common import (
     NOBODY_SENDS,
+    endless,
     losses_end_growth,
     own_laws_repair,
     whole_thresholds,
@@ -49,15 +50,20 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     the predictions of all runs so far. If it returns True, no further run is made.
     """
     found = answers.answer(scenario, enough=enough)
-    growth = losses_end_growth(scenario)
     if found.extra.get("status", "done") != "done":
-        said = f"{growth.detail}; give a buffer or a max_window"
-        reason = found.extra["status"] if growth.holds else said
+        said = endless(scenario)
+        reason = f"{said}; give a buffer or a max_window" if said else found.extra["status"]
         return Prediction.not_applicable(NAME, scenario, f"the simulation ended early: {reason}")
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
     repaired = own_laws_repair(scenario, found.loss_rate)
     ended = sends_after_warm_up(scenario, found.throughput)
-    notes = (growth, settles(scenario), whole_thresholds(scenario), *repaired, *ended)
+    notes = (
+        losses_end_growth(scenario),
+        settles(scenario),
+        whole_thresholds(scenario),
+        *repaired,
+        *ended,
+    )
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))
     return with_growth(found)

@@ -41,6 +41,7 @@ PROPERTIES = (
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0, 9.1)
 # a larger window: if ``cut`` returns less than a packet for both states, it returns a factor
 _LARGE = _USUAL._replace(window=200.0, backlog=18.0, memory=300.0)
+TESTED = (_USUAL, _LARGE)
 _outside: dict[str, Law] = {}
 _files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of each
 

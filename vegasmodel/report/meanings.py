@@ -48,8 +48,8 @@ ASSUMPTIONS = MappingProxyType(
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",
-        "losses-end-growth": "each loss-based window meets losses or a limit, so it does not grow "
-        "for ever",
+        "losses-end-growth": "each loss-based window meets a limit, or losses that reduce it, so "
+        "it does not grow for ever",
         "many-packets-queued": "flows that start late find so many packets queued that one packet "
         "more or less hardly changes the rates. With the variant `paper` and alpha = beta, the "
         "windows of earlier flows make the queue longer and shorter by a few packets, so the "
