@@ -221,6 +221,16 @@ def test_the_name_of_a_law_has_letters_digits_and_hyphens(name):
         vm.register_law(name, lambda f: 1.0)
 
 
+@pytest.mark.parametrize("name", ["reno", "Reno", "CUBIC"])
+def test_capital_letters_do_not_make_the_name_of_a_built_in_law_another(name):
+    capitals = "" if name == "reno" else f", {name.lower()}, but for capital letters"
+    match = f"^law: '{name}' is the name of a law of the package{capitals}; choose another name"
+    with pytest.raises(FieldError, match=match):
+        vm.register_law(name, lambda f: 1.0)
+    assert name.lower() in vm.laws.names()
+    assert name.lower() == name or name not in vm.laws.names()
+
+
 @pytest.mark.parametrize("name", ["my-law", "my_law_2", "Größe", "a" * 60])
 def test_a_law_may_have_a_usual_name(name):
     vm.register_law(name, lambda f: 1.0)

@@ -112,7 +112,7 @@ def register_law(
     """Add a law of congestion control for the simulators ``fluid`` and ``rounds``.
 
     ``name`` has letters, digits, hyphens and underscores.  It does not begin with a hyphen, and is
-    not the name of a law of the package, such as "reno".
+    not the name of a law of the package, such as "reno", in small or capital letters.
 
     The law's function ``drift`` takes a ``Source``, which is the state of the sender. It returns
     the change of the window in packets per round trip. ``register_law`` can decorate it:
@@ -151,9 +151,12 @@ def register_law(
         raise FieldError("law", said, 'a name in quotes, as in @vm.register_law("my-law")')
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w-]{0,59}", name):
         raise FieldError("law", name, NAMES)
-    if any(law.name == name for law in BUILT_IN):
-        said = "choose another name, such as my-law"
-        raise FieldError("law", name, said, wrong="is the name of a law of the package")
+    for ours in (law.name for law in BUILT_IN):
+        if ours == name.casefold():
+            said = "choose another name, such as my-law"
+            wrong = "is the name of a law of the package"
+            wrong += "" if ours == name else f", {ours}, but for capital letters"
+            raise FieldError("law", name, said, wrong=wrong)
     for key in unknown:
         near = nearest(key, PROPERTIES)
         raise FieldError(f"law {name}", key, f"a property of a law: {', '.join(PROPERTIES)}{near}")
