@@ -169,6 +169,17 @@ def open_question(why: str) -> Found:
     return Found(None, undecided=f"{why.rstrip('.')}.")
 
 
+def in_every_case(cases: Sequence[bool], decides: str, detail: str) -> Found:
+    """Whether a claim is right in all of ``cases``, with ``detail`` as a text about them.
+
+    The result is left open if the claim is right in some of the cases only. ``decides`` then says
+    what distinguishes them, and that the paper does not state it.
+    """
+    if any(cases) and not all(cases):
+        return open_question(f"{decides}. {detail}")
+    return Found(all(cases), detail=f"{detail}.")
+
+
 def judge(paper: str, record: Record, runs: Runs) -> Check:
     """Compute the value of one record of ``paper`` and compare it with the printed value."""
     if record.compute is None:

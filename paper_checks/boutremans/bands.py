@@ -6,7 +6,7 @@ import numpy as np
 
 from paper_checks.boutremans.scenes import CAPACITY, SMALL, finite, joining
 from paper_checks.boutremans.theory import ALPHA, BETA, FINE, D, N, X, settled
-from paper_checks.checks import AT_A_POINT, Found, Record, exactly, open_question
+from paper_checks.checks import AT_A_POINT, Found, Record, exactly, in_every_case
 from paper_checks.runs import Runs
 from paper_checks.spread import jittered
 from vegasmodel.metrics import Floats
@@ -152,9 +152,7 @@ def _efficient(runs: Runs) -> Found:
             f"{vegas.min():.2f} to {vegas.max():.2f} %"
         )
     text = f"Unused: {'; '.join(rows)}"
-    if any(less) and not all(less):
-        return open_question(f"The network decides, and the paper names none. {text}")
-    return Found(all(less), detail=f"{text}.")
+    return in_every_case(less, "The network decides, and the paper names none", text)
 
 
 def text() -> list[Record]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, exactly, open_question
+from paper_checks.checks import Found, Record, exactly, in_every_case
 from paper_checks.devendictis import whole
 from paper_checks.devendictis.scenes import (
     FORMS,
@@ -73,9 +73,8 @@ def _over_capacities(runs: Runs) -> Found:
         f"Percent, Vegas and Reno, by T and capacity: {'. '.join(texts)}. With the sums put right "
         f"Vegas {low[0]:.1f} to {high[0]:.1f}, Reno {low[1]:.1f} to {high[1]:.1f}"
     )
-    if any(within) and not all(within):
-        return open_question(f"T and the capacities decide, and neither is in our text. {detail}")
-    return Found(all(within), detail=f"{detail}.")
+    decides = "T and the capacities decide, and neither is in our text"
+    return in_every_case(within, decides, detail)
 
 
 def _flat(runs: Runs) -> Found:
@@ -86,9 +85,7 @@ def _flat(runs: Runs) -> Found:
         within.append(max(found) / min(found) < 1.1)
         texts.append(f"{1e3 * T:g} ms: {', '.join(f'{f:.3f}' for f in found)}")
     detail = f"Ratios by T and capacity: {'; '.join(texts)}"
-    if any(within) and not all(within):
-        return open_question(f"T decides, and the paper does not state it. {detail}")
-    return Found(all(within), detail=f"{detail}.")
+    return in_every_case(within, "T decides, and the paper does not state it", detail)
 
 
 def figure_4() -> list[Record]:
