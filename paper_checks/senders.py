@@ -15,7 +15,7 @@ from paper_checks.checks import Found
 from paper_checks.runs import Runs
 from vegasmodel.scenario import Drop, Scenario
 
-__all__ = ["doubling", "least_after_timeout", "windows"]
+__all__ = ["doubling", "growth", "least_after_timeout", "windows"]
 
 RTT = 2.0  # s: the round trips of slow start stand apart
 HELD = 20  # packets on their way, all of which are lost
@@ -64,6 +64,17 @@ def doubling(runs: Runs, base: Scenario, law: str, rounds: range) -> Found:
     W = windows(runs, base, law, rounds)
     text = ", ".join(f"{w:g}" for w in W)
     return Found([b / a for a, b in itertools.pairwise(W)], detail=f"Windows: {text}.")
+
+
+def growth(window: float) -> float:
+    """By how many packets a Reno window grows in a round trip, if each ACK adds 1/W to it.
+
+    ``window`` is W at the beginning of the round trip, a whole number of packets.
+    """
+    W = window
+    for _ in range(int(window)):  # the ACKs of one round trip
+        W += 1 / W
+    return W - window
 
 
 def least_after_timeout(runs: Runs, base: Scenario, law: str) -> float:

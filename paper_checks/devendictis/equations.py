@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Known, Record, exactly
 from paper_checks.circulation import circulate
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
+from paper_checks.senders import growth
 
 T, B = 0.08, 20.0  # figure 4's buffer with a T of ours
 M = MU * T
@@ -67,9 +68,6 @@ def window_rules() -> list[Record]:
     """The records of equations (1) to (3), the rules by which windows change."""
     W, slow = 12.0, 120.0  # pkt/s
     alone = circulate([int(W)], slow, T)
-    grown = W
-    for _ in range(int(W)):  # the ACKs of one round trip
-        grown += 1 / grown
     return [
         _counted(
             "equation 1",
@@ -82,7 +80,7 @@ def window_rules() -> list[Record]:
             "equation 2",
             "equation",
             1.0,
-            exactly(grown - W),
+            exactly(growth(W)),
             prints=("by 1 packet every T",),
             tolerance=0.5 / W,
             note="Section 3 makes of (2) a growth of one packet every T. Computed: 1/W for each of "

@@ -12,7 +12,7 @@ from paper_checks.checks import AT_A_POINT, Found, Record, by_print, exactly, ro
 from paper_checks.devendictis.hypotheses import after_loss
 from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windowed
 from paper_checks.runs import Runs
-from paper_checks.senders import doubling, least_after_timeout
+from paper_checks.senders import doubling, growth, least_after_timeout
 
 N_R, N_D, K, C = 300, 100, 1.0, 12500.0
 
@@ -77,15 +77,12 @@ def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
 def windows() -> list[Record]:
     """The records of equations (1) to (4) and of the window rule."""
     W, base = 12.0, 0.1
-    grown = W
-    for _ in range(int(W)):
-        grown += 1 / grown
     return [
         Record(
             "equation 1",
             "equation",
             1.0,
-            exactly(grown - W),
+            exactly(growth(W)),
             prints=("one segment",),
             tolerance=0.5 / W,
             note="Printed: the sentence, one segment a window; computed: (1) at each ACK of a "
