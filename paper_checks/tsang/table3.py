@@ -89,20 +89,28 @@ NOT_10_MS = "the print has '10 ms', read as an error (the record of section 3.1)
 # --- ratio and index -------------------------------------------------------------------------
 
 
-def index(x2: int, longer_first: bool = False, known: bool = False) -> float:
-    """The index of the mean rates, by the packet-by-packet simulation.
+def index(
+    x2: int,
+    alpha: float = 1.0,
+    beta: float = 3.0,
+    *,
+    since: float = LATE,
+    longer_first: bool = False,
+    known: bool = False,
+) -> float:
+    """Jain's index of the mean rates from ``since`` on, by the packet-by-packet simulation.
 
     ``longer_first``: the first packet at R1 is connection 2's; ``known``: both connections know
     their least RTTs.
     """
-    pair = replay(x2, longer_first=longer_first, known=known)
-    return jain([c.rate(LATE) for c in pair])
+    pair = replay(x2, alpha, beta, longer_first=longer_first, known=known)
+    return jain([c.rate(since) for c in pair])
 
 
 def _index(x2: int, runs: Runs) -> Found:
     _, first, _, second, *_ = TABLE_3[x2]
     ns2 = rounded(x2, 1.0, 3.0, runs)
-    early = jain([c.rate(START + 0.01) for c in replay(x2)])
+    early = index(x2, since=START + 0.01)
     return Found(
         index(x2),
         detail=f"From the printed 10 ms on {early:.4f}. With the longer's packet first "

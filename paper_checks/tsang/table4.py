@@ -13,10 +13,10 @@ import numpy as np
 
 from paper_checks.checks import Found, Record, by_print, rises, rounding
 from paper_checks.runs import Runs
+from paper_checks.tsang import table3
 from paper_checks.tsang.replay import START, replay
 from paper_checks.tsang.scenes import BITS, DELAYS
 from paper_checks.tsang.table3 import LATE, NOT_10_MS, rounded
-from vegasmodel.metrics import jain
 
 VEGAS = {"Vegas-1": (1, 1), "Vegas-2": (2, 2), "Vegas-3": (3, 3), "Vegas1_3": (1, 3)}
 TABLE_4 = {
@@ -44,8 +44,8 @@ SETTLED = 30.0  # s: the rates of section 3.3 are read from here on
 
 
 def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) -> float:
-    """Jain's index of the mean rates from ``since`` on, by the packet-by-packet simulation."""
-    return jain([c.rate(since) for c in replay(x2, *VEGAS[name], longer_first=longer_first)])
+    """The index of the mean rates from ``since`` on, by the packet-by-packet simulation."""
+    return table3.index(x2, *VEGAS[name], since=since, longer_first=longer_first)
 
 
 def _cell(x2: int, name: str, runs: Runs) -> Found:
