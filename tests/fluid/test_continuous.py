@@ -265,5 +265,8 @@ def test_the_reason_against_a_scenario_is_a_sentence() -> None:
     two = Scenario(links, [Flow("vegas", 0.1, size=30.0)])
     said = "the continuous fluid does not simulate more than one link or flows of finite size"
     assert continuous.unsupported(two) == said
+    small = Scenario([Link(100.0)], [Flow("vegas", 0.1, packet_size=100.0)])  # the only size
+    said_of_size = "the continuous fluid does not simulate flows whose packet_size is not the"
+    assert continuous.unsupported(small) == f"{said_of_size} scenario's"
     named = said.replace("the continuous fluid", "the simulator `fluid`")
     assert methods.unsupported(two) == named

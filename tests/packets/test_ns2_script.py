@@ -131,6 +131,14 @@ def test_what_ns2_does_differently_is_said() -> None:
     assert [r.name for r in ns2_support.remarks(stock)] == ["ns2-initial-window"]
 
 
+def test_the_remark_on_headers_has_the_size_of_the_packets_that_ns2_sends() -> None:
+    flows = [vm.Flow("vegas", 0.1), vm.Flow("reno", 0.1), vm.Flow("sack", 0.1, packet_size=500)]
+    run = vm.Run(ns2_defaults="2.35")
+    case = vm.Scenario([vm.Link(100.0)], flows, packet_size=1040, run=run)
+    [said] = [r.detail for r in ns2_support.remarks(case) if r.name == "ns2-headers"]
+    assert said.endswith(": reno 1080 B, sack 540 B")
+
+
 def test_other_laws_have_their_own_decrease() -> None:
     s = vm.Scenario.from_toml(LINK + '[[flow]]\nlaw = "reno"\nrtt = "80 ms"\ndecrease = 0.7\n')
     with pytest.raises(FieldError, match="decrease"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from types import MappingProxyType
 
 from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.lists import few
 from vegasmodel.packets.engine import check_queue, queue_limits
 from vegasmodel.packets.ns2_agents import AGENTS
 from vegasmodel.results.assumption import Assumption
@@ -19,6 +20,7 @@ __all__ = ["check", "remarks"]
 
 MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every earlier node
 QUEUES = MappingProxyType({"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"})
+HEADERS = 40  # bytes that ns-2.35 adds to packetSize_ in all TCP agents but Vegas (useHeaders_)
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
 
 
@@ -54,9 +56,10 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
             "ns-2's limit counts the packet in transmission, too, so buffer - 1 packets can wait"
         )
         found.append(Assumption("ns2-buffer", False, detail))
-    laws = {flow.law for flow in scenario.flows}
-    if scenario.run.ns2_defaults == "2.35" and laws - {"vegas"}:
-        detail = "in ns-2.35 packets of loss-based flows have 40 B of headers beside packet_size"
+    larger = [flow for flow in scenario.flows if flow.law != "vegas"]
+    if scenario.run.ns2_defaults == "2.35" and larger:
+        sizes = few([f"{flow.name} {scenario.size_of(flow) + HEADERS:g} B" for flow in larger])
+        detail = f"ns-2.35 adds {HEADERS} B of headers to each packet of a loss-based flow: {sizes}"
         found.append(Assumption("ns2-headers", False, detail))
     if any(isinstance(link.queue, RateDelay) for link in scenario.links):
         detail = "class-based queueing is used; an ACK belongs to the class of its flow"

@@ -101,7 +101,7 @@ def unsupported(
         "reverse traffic": any(f.direction == "reverse" for f in flows),
         "flows of finite size": not all(f.long_lived for f in flows),
         "noise on the delay": any(f.delay_noise > 0 for f in flows),
-        "packets of different sizes": any(
+        "flows whose packet_size is not the scenario's": any(
             scenario.size_of(f) != scenario.packet_size for f in flows
         ),
     }
