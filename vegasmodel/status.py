@@ -25,25 +25,25 @@ class Status(IntEnum):
     DONE = 0
     # solvers of a steady state
     NOT_CONVERGED = 1
-    INVALID = 2
-    ILL_CONDITIONED = 3
-    UNDEFINED = 4
+    INVALID = 2  # a value is out of its range
+    ILL_CONDITIONED = 3  # the inputs are too inexact for the promised number of digits
+    UNDEFINED = 4  # there is no such cycle, or its equations were not solved
     INACCURATE = 11
-    # a branch of equilibria
-    LEFT_RANGE = 12
-    POINTS_USED_UP = 13
-    LOST = 14
-    # the differential equations
-    OVERFLOW = 5
-    STUCK = 6
-    UNSETTLED = 7
+    # a solver that follows a branch of equilibria while a parameter changes
+    LEFT_RANGE = 12  # the parameter reached an end of its range
+    POINTS_USED_UP = 13  # the branch has as many points as were asked for
+    LOST = 14  # no next point of the branch was found
+    # the simulator ``fluid``
+    OVERFLOW = 5  # the buffer overflowed, and the caller asked to stop there
+    STUCK = 6  # the buffer overflows although no window can shrink further
+    UNSETTLED = 7  # the windows neither came to rest nor filled the buffer
     # the simulator ``rounds``; ``fluid`` has the last three, too
-    STALLED = 16
-    NOT_A_NUMBER = 17
-    FULL_RING = 8
+    STALLED = 16  # a sender has data left, but waits for nothing: a fault of the simulator
+    NOT_A_NUMBER = 17  # a count is NaN: a fault of the simulator
+    FULL_RING = 8  # too many packets are under way for the ring buffers that store them
     TOO_MANY_EVENTS = 9
-    FALL = 10
-    PAUSED = 15
+    FALL = 10  # a congestion window fell by a packet or more, and the caller asked to stop there
+    PAUSED = 15  # it has used up the events or steps of one call; the next call goes on
 
     @property
     def reason(self) -> str:

@@ -18,32 +18,32 @@ from vegasmodel.engines.tables import jit
 from vegasmodel.metrics import Floats
 
 FAR = 1e6  # seconds: times that are farther in the future count as this far
-_NUMBER, _INSTANT, _SPAN, _RATE, _PLAIN = range(5)  # the places in ``Kinds``
-_FLAG = 255  # one byte of a word: a bool
+_NUMBER, _INSTANT, _SPAN, _RATE, _PLAIN = range(5)  # the fields of ``Kinds``, in their order
+_FLAG = 255  # mask for the last byte of a word, as a bool takes one byte
 
 
 class Kinds(NamedTuple):
-    """The names of a record's fields, sorted into five kinds.
+    """The names of those fields of a record that belong to the state, sorted into five kinds.
 
-    A record is a row of a structured array that holds a part of a simulation's state, such as a
-    sender. The kinds are sequence numbers (``numbers``), times (``instants``), durations
-    (``spans``), rates in packets/s (``rates``), and all others (``plain``). A field's kind decides
-    how ``write`` converts its value, so that states at different times can be compared.
+    A record is a row of a structured array, for example the row that describes one sender. If a
+    simulation repeats itself, a field such as a time has grown since the last cycle, although the
+    state is the same. So ``write`` converts the value of each field. How it does this depends on
+    the field's kind.
     """
 
-    numbers: tuple[str, ...] = ()  # sequence numbers; all acknowledged ones count as equal
-    instants: tuple[str, ...] = ()
-    spans: tuple[str, ...] = ()  # seconds
-    rates: tuple[str, ...] = ()
-    plain: tuple[str, ...] = ()  # packets, counts, flags
+    numbers: tuple[str, ...] = ()  # sequence numbers; written relative to the last ACK
+    instants: tuple[str, ...] = ()  # times in seconds; written relative to the present
+    spans: tuple[str, ...] = ()  # durations in seconds
+    rates: tuple[str, ...] = ()  # packets per second
+    plain: tuple[str, ...] = ()  # packets, counts and flags; written as they are
 
 
 class Memory(NamedTuple):
     """The memory of an array of records as words of 8 bytes, read as floats or as integers."""
 
-    reals: Floats
-    integers: NDArray[np.int64]
-    width: int  # words of a record
+    reals: Floats  # every word, read as a float
+    integers: NDArray[np.int64]  # the same words, read as integers
+    width: int  # number of words in a record
 
 
 class Now(NamedTuple):
@@ -98,7 +98,7 @@ def write(
     """
     begin = row * records.width
     for k in range(fields.shape[0]):
-        word, form, kind = fields[k, 0], fields[k, 1], fields[k, 2]
+        word, form, kind = fields[k, 0], fields[k, 1], fields[k, 2]  # place, type and kind
         if form > 0:
             x = records.reals[begin + word]
         else:
@@ -131,7 +131,8 @@ def put(out: Floats, n: int, x: float) -> int:
 def apart(one: Floats, two: Floats, begin: int, enough: float) -> float:
     """The largest difference between corresponding elements of two arrays, from ``begin`` on.
 
-    The result is infinite if it would exceed ``enough``, or if the arrays differ in length.
+    The result is infinite if it would exceed ``enough``, because the caller then counts the states
+    as different. It is also infinite if the arrays differ in length.
     """
     worst = 0.0
     if one.shape[0] != two.shape[0]:
