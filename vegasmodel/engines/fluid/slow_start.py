@@ -34,7 +34,7 @@ from vegasmodel.engines.tables import jit
 from vegasmodel.laws.vegas import LEAST, LEFT
 from vegasmodel.metrics import Floats
 
-LENGTH = 2.0  # a train lasts this many times as long as the link needs for its packets
+LENGTH = 2.0  # a train lasts so many times as long as the link needs for its packets (``shortest``)
 
 
 @jit
@@ -49,16 +49,24 @@ def begin_slow_start(p: Flows, i: int, y: State) -> None:
 def end_doubling(p: Flows, i: int, y: State, s: float, c: float) -> float:
     """End a doubling of the window of flow i, at the queueing delay s; returns the window then.
 
-    Let W be the doubled window, r the queueing delay before the doubling, and c the capacity. In
-    the round trip in which the window doubles, W/2 additional packets arrive. The link needs
-    W/(2 c) seconds to send them. If the link is full, they stay in the queue, and the queueing
-    delay grows by W/(2 c) seconds. If it is not full, the delay grows by less, from r to s. The
-    other additional packets wait only until the link has sent the train, on average for half of
-    W/(2 c) - (s - r) seconds. So the mean queueing delay of the packets is
+    In slow start the packets of a window follow one another closely: they are a train. Let W be the
+    doubled window, r the queueing delay before the doubling, and c the capacity. The mean queueing
+    delay m of the packets in this round trip has two parts:
+
+    - While the window doubles, the delay that the windows cause (``windows.py``) goes from r to s.
+      Its mean is (r + s)/2.
+    - W/2 additional packets arrive in the train. The link needs W/(2 c) seconds to send them. The
+      rise of the delay from r to s contains s - r of this time (nothing if s is below r). While the
+      train arrives, the remainder is added to the delay evenly: nothing of it for the first packet
+      of the train, all of it for the last one. So a packet waits for half of the remainder on
+      average. When the link has sent the train, the remainder is gone.
+
+    The sum is
 
         m = (r + s)/2 + max(W/(2 c) - max(s - r, 0), 0)/2.
 
-    Vegas's backlog is then W (m - x)/(T + m), with the propagation delay T and its over-estimate x.
+    Let T be the propagation delay, and T + x the baseRTT that Vegas has measured (x is its
+    over-estimate). The RTT is T + m, so Vegas's backlog W (RTT - baseRTT)/RTT is W (m - x)/(T + m).
     Vegas rounds it to a whole number. If the result exceeds gamma, slow start ends, and the window
     is reduced by an eighth. Otherwise the next doubling begins.
     """
@@ -79,13 +87,14 @@ def shortest(
 ) -> float:
     """The queueing delay just before the train of flow i arrives, if the mean delay is s.
 
-    Flow i is in slow start and sends its window W as a train. Each train delays the packets of
-    every other flow j that are behind it in the queue. So there is a gap in the packets of flow j.
-    One round trip of flow j later, the gap reaches the queue: W r_j/c packets are missing there,
-    where r_j is the rate of flow j, and c the capacity. Until then the queue is longer by this
-    number. Let q be the RTT of flow j divided by that of flow i. On average over time, the gaps of
-    q trains have not reached the queue yet. But just before the next train of flow i arrives, only
-    the gaps of floor(q) trains have not. So the queue is then shorter than its mean by
+    Flow i is in slow start and sends the packets of its window W as a train: one closely behind the
+    other. Each train delays the packets of every other flow j that are behind it in the queue. So
+    there is a gap in the packets of flow j. One round trip of flow j later, the gap reaches the
+    queue: W r_j/c packets are missing there, where r_j is the rate of flow j, and c the capacity.
+    Until then the queue is longer by this number. Let q be the RTT of flow j divided by that of
+    flow i. On average over time, the gaps of q trains have not reached the queue yet. But just
+    before the next train of flow i arrives, only the gaps of floor(q) trains have not. So the queue
+    is then shorter than its mean by
 
         W r_j/c (q - floor(q))   packets.
 
@@ -103,8 +112,8 @@ def shortest(
     for j in range(on.size):
         if on[j] and j != i:
             other = p.rtt[j] + s
-            part = other / trip % 1.0
-            come = min(1.0, (1.0 - part) * trip * c / (LENGTH * W))
+            part = other / trip % 1.0  # q - floor(q)
+            come = min(1.0, (1.0 - part) * trip * c / (LENGTH * W))  # part of the gap that has come
             missing += windows[j] / other / c * max(part - 1.0 + come, 0.0)
     return max(s - W / c * missing, 0.0)
 
