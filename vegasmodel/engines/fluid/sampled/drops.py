@@ -81,9 +81,9 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
 
 @jit
 def grown_ago(flow: Sender, packets: float) -> float:
-    """The time in which the window has grown by its last ``packets`` packets, in seconds.
+    """How long before the end of the step the window began to grow by its last ``packets`` packets.
 
-    The time ends with the step. In the last ``flow.still`` seconds of the step the window does not
+    The result is in seconds. In the last ``flow.still`` seconds of the step the window does not
     grow. Before that, it grows by one packet in ``flow.interval`` seconds. If it does not grow in
     the step, the result is ``NEVER``.
     """
@@ -241,7 +241,7 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     A packet is additional if a flow sends more than one packet per ACK. If several flows sent
     theirs at the same time, one of these flows is drawn at random.
     """
-    last, which, like = np.inf, -1, 0.0
+    last, which, like = np.inf, -1, 0.0  # ``like``: number of flows that sent at this time
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.extra > WINDOW_ERROR:
@@ -308,6 +308,8 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
     """
     s_max = link.room / link.capacity
     while True:
+        # the first event that is left: seconds from it to the end of the step, its flow, number of
+        # flows that send at this time, and whether a window falls
         first, which, like, falls = -1.0, -1, 1.0, False
         for i in range(len(flows)):
             flow = flows[i]
@@ -359,7 +361,7 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
             over = in_network(flows) + flow.held_back - link.capacity * flow.rtt - link.room
             if over <= WINDOW_ERROR:
                 continue
-            passed = flow.acked_at_once * late_acks(flow, now, link)
+            passed = flow.acked_at_once * late_acks(flow, now, link)  # late packets before the loss
             if passed < flow.in_flight - 1.0:
                 lose(flow, now, link, 1.0, min(flow.early_ago, now.step) - passed / link.capacity)
 
@@ -407,6 +409,8 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess(flows, link)
+    # rates in pkt/s: of the places that falling windows free, of additional packets (``sent``), and
+    # of a packet that a receiver holds back (``held``)
     freed, sent, most, held, early, many = 0.0, 0.0, 0.0, 0.0, False, False
     for i in range(len(flows)):
         flow = flows[i]

@@ -27,35 +27,39 @@ from vegasmodel.engines.tables import Table, jit
 def recovering(flow: Sender) -> float:
     """Packets in flight during a recovery without SACK, in which each round trip repairs one loss.
 
-    Let W be the window after the cut, and k the number of lost packets.
+    Let W be the window after the cut, and k the number of lost packets. Each round trip but the
+    last ends with a partial ACK: it reports that the retransmitted packet has arrived, but asks for
+    the next lost one. If partial ACKs deflate the window (RFC 2582, section 3), W packets are in
+    flight in each round trip. If they do not, the number depends on the round trip:
 
-    - First round trip: the sender retransmits the first lost packet. Duplicate ACKs inflate the
-      window enough for W - k new packets (none if k exceeds W).
+    - First round trip: the sender retransmits the first lost packet. If n packets were outstanding
+      at the loss, n - k of them arrive, and each causes a duplicate ACK. Each duplicate ACK lets
+      one packet more be outstanding than the window W allows. So W + n - k may be outstanding:
+      the n old packets and W - k new ones (none if k exceeds W).
     - Second round trip: the window now begins at the second lost packet. The packets sent after
-      that one take up a part of the window, although most have arrived. The sender fills the other
-      part of the window with new packets, at most W - k. In this round trip the field
-      ``flight_later`` is the number of packets in flight.
-    - Later round trips: the sender usually retransmits only the next lost packet. But at RED the
-      last lost packets may be far apart. When one of them has been repaired, the window has room
-      for many new packets. ns-2's NewReno then sends two new packets at the partial ACK, and two
-      more at each duplicate ACK. So if n new packets are in flight in one round trip, 2 n + 2 are
-      in flight in the next. In the last round trip there are ``new_at_end``.
-
-    This description is for a sender whose window partial ACKs do not deflate. If they deflate it
-    (RFC 2582, section 3), W packets are in flight in each round trip.
+      this packet take up a part of the window, although most of them have arrived. The sender fills
+      the rest of the window with new packets, but sends at most W - k. At the beginning of the
+      recovery, ``recovery.on_loss`` stores the number of packets in flight in ``flight_later``.
+    - Later round trips: the sender retransmits the next lost packet, and usually sends nothing
+      else. But at RED the last lost packets may be far apart. When one of them is repaired, the
+      window moves on by many packets, and has room for new ones. ns-2's NewReno then sends two new
+      packets at the partial ACK, and two more at each duplicate ACK. Each new packet in flight
+      causes one duplicate ACK. So n new packets in one round trip lead to 2 n + 2 in the next:
+      n + 2 doubles. In the last round trip there are ``new_at_end`` (``holes.py``). So j round
+      trips before the last one there are (``new_at_end`` + 2)/2^j - 2, but at least 0.
 
     The result leaves out packets that are lost during the recovery. They count as outstanding until
     the recovery ends, so ``send`` adds them.
     """
     if flow.partial_deflates:
         return flow.cwnd
-    over = flow.holes - flow.recovery_left
-    if over < 1.0:
+    passed = flow.holes - flow.recovery_left  # round trips since the recovery began
+    if passed < 1.0:
         return max(flow.cwnd - flow.holes, 0.0) + 1.0
-    if over < 2.0:
+    if passed < 2.0:
         return flow.flight_later
-    growth = 2.0 ** np.floor(flow.recovery_left)  # until the recovery ends
-    new: float = max((flow.new_at_end + 2.0) / growth - 2.0, 0.0)
+    grows_by = 2.0 ** np.floor(flow.recovery_left)  # factor on n + 2 until the last round trip
+    new: float = max((flow.new_at_end + 2.0) / grows_by - 2.0, 0.0)
     return 1.0 + new
 
 
@@ -63,9 +67,10 @@ def recovering(flow: Sender) -> float:
 def repairing(flow: Sender) -> float:
     """Packets in flight during a recovery in which SACK tells the sender which packets are lost.
 
-    As in ns-2, the sender counts the lost packets as in flight. So it can send few packets in the
-    first round trip. Later each ACK of a retransmitted packet releases two packets (tcp-sack1.cc:
-    ``pipe_``). So the number of packets in flight doubles in each round trip.
+    As in ns-2, the sender counts the lost packets as in flight. So it can send only
+    ``flight_later`` packets in the first round trip. Later each ACK of a retransmitted packet
+    releases two packets (tcp-sack1.cc: ``pipe_``). So the number of packets in flight doubles in
+    each round trip.
     """
     rounds: float = max(np.floor(flow.holes - flow.recovery_left), 0.0)
     flight: float = flow.flight_later * 2.0**rounds
@@ -77,8 +82,8 @@ def end_recovery(flow: Sender, now: LinkState, after: float, c: float) -> None:
     """Begin a new round trip, because a recovery or a wait for the retransmission timer has ended.
 
     ``after`` is the part of the new round trip that has passed at the beginning of this step. It is
-    negative if the recovery ends later in the step. What happens next depends on the congestion
-    control:
+    negative, because the recovery or the wait ends within the step. What happens next depends on
+    the congestion control:
 
     - Vegas, for example, decides once per round trip how its window changes. If the flow's packets
       follow one another as a train, the sender has sent its latest train just before the ACK that
@@ -111,16 +116,17 @@ def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
 
     ACKs do not change the window during a recovery, or while the sender waits for its
     retransmission timer. Between a loss and its detection, only the ACKs of packets sent before the
-    lost packet change it.
+    lost packet change it. The last of these ACKs comes one packet before the ACK of the lost packet
+    is due. Between that moment and the detection lies the time ``flow.silence``.
     """
-    acked = h / (flow.rtt + now.delay)
-    g = acked
+    step = h / (flow.rtt + now.delay)  # its length in round trips
+    g = step
     idle = max(flow.recovery_left, (flow.timeout_ends - now.time) / (flow.rtt + now.delay))
     if idle > 0.0:
-        flow.recovery_left = max(flow.recovery_left - acked, 0.0)
-        g = max(acked - idle, 0.0)
-        if acked >= idle:
-            end_recovery(flow, now, g - acked, c)
+        flow.recovery_left = max(flow.recovery_left - step, 0.0)
+        g = max(step - idle, 0.0)
+        if step >= idle:
+            end_recovery(flow, now, g - step, c)
     if flow.detection_in > 0.0:
         last = flow.detection_in - flow.silence - 1.0 / max(flow.in_flight, 1.0)
         counted = max(min(g, last), 0.0)
@@ -144,7 +150,7 @@ def double(flow: Sender, now: LinkState, g: float, per: float) -> None:
     in flight that follow one another, in round trips.
     """
     W = flow.cwnd
-    per_trip = 1.5 if flow.resends_left > 0.0 else 2.0
+    per_trip = 1.5 if flow.resends_left > 0.0 else 2.0  # factor on the window in a round trip
     flow.cwnd = min(W * per_trip ** (flow.drift_factor * g), max(flow.ssthresh, W))
     if flow.resends_left > 0.0:
         flow.resends_left = max(flow.resends_left - W * g, 0.0)
@@ -160,19 +166,20 @@ def double(flow: Sender, now: LinkState, g: float, per: float) -> None:
 def double_in_trains(flow: Sender, now: LinkState, g: float, c: float) -> None:
     """Let the window grow in slow start during ``g`` round trips, but only while ACKs arrive.
 
-    In slow start the packets in flight stay close together. Their ACKs arrive as a train at the
-    link's rate c, at the beginning of a round trip (Jacobson 1988). Each ACK enlarges the window by
-    one packet, and releases one packet more than it acknowledges. In the rest of the round trip no
-    ACK arrives. There is none in the first round trip either: ``acks_left`` is 0 then. If packets
-    waited already when the round trip began, ACKs arrive all the time.
+    In slow start the packets in flight stay close together. Their ACKs arrive as a train (one
+    directly behind the other) at the link's rate c, at the beginning of a round trip (Jacobson
+    1988). Each ACK enlarges the window by one packet, and releases one packet more than it
+    acknowledges. In the rest of the round trip no ACK arrives. There is none in the first round
+    trip either: ``acks_left`` is 0 then. If packets waited already when the round trip began, ACKs
+    arrive all the time.
 
     The next round trip begins with the ACK of the first packet of the train (``round_lasts``). This
     packet does not wait for the packets behind it, so the growth of the queue does not delay the
     ACK.
     """
-    trip, left, x = flow.rtt + now.delay, g, flow.round_part
+    trip, left, x = flow.rtt + now.delay, g, flow.round_part  # x: part of the round that is over
     while left > 0.0 and flow.in_slow_start:
-        per = trip / flow.round_lasts
+        per = trip / flow.round_lasts  # how much of this round passes in ``trip`` seconds
         W, spent = flow.cwnd, min(left, max(1.0 - x, WINDOW_ERROR) / per)
         if flow.round_delay > 0.0 and flow.acks_left > 0.0:
             acks = (flow.in_flight - flow.undetected) * spent
@@ -204,13 +211,15 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     many ACKs of the train then follow the one at which the window grows.
 
     Let N be ssthresh, and let slow start end within the ACKs of one train. If slow start went on,
-    the window would be (1 + x) N after the last ACK of this train. So xN ACKs of this train come
-    after the end of slow start. Each of them adds 1/N packets, and the window is then N + x. To
-    grow from N to N + 1 packets, a window needs N + 1/2 ACKs. To reach N + 1 it still needs about
-    (1 - x) (N + 1/2) ACKs. It gets them from the next train, or, if that train has fewer ACKs, also
-    from the train after it.
+    the window would be (1 + x) N after the last ACK of this train. Each ACK would have added one
+    packet, so xN ACKs of this train come after the end of slow start. Each of them adds 1/N
+    packets, and the window is then N + x. To grow from N to N + 1 packets, a window needs N + 1/2
+    ACKs. To reach N + 1 it still needs about (1 - x) (N + 1/2) ACKs. It gets them from the next
+    train, which has N ACKs. N - (1 - x) (N + 1/2) ACKs of this train are then left
+    (``spare_acks``). If this number is negative, the window also needs ACKs of the train after it.
     """
-    after = g - np.log(flow.cwnd / W) / np.log(factor)
+    after = g - np.log(flow.cwnd / W) / np.log(factor)  # round trips of the step after slow start
+    # round trips from the end of slow start to the end of its round: 1 + x is ``factor**left``
     left = 1.0 - (flow.round_part + g - after + WINDOW_ERROR) % 1.0 + WINDOW_ERROR
     left = 0.0 if left >= 1.0 - WINDOW_ERROR else left
     N = np.floor(flow.cwnd + WINDOW_ERROR)
@@ -240,7 +249,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
 
     Returns for how many of the ``g`` round trips W grows, and for how many it rests after that.
     """
-    before = max(np.floor(flow.cwnd + WINDOW_ERROR), 1.0)
+    before = max(np.floor(flow.cwnd + WINDOW_ERROR), 1.0)  # whole packets; N afterwards
     if not flow.in_train:
         flow.cwnd += m * g * (before - flow.lacks) / (before + 0.5)
         return g, 0.0
@@ -269,7 +278,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     too, a loss-based window grows only while ACKs arrive (``double_in_trains``). If ``smooth``, the
     law changes the window at every instant. ``c`` is the capacity.
     """
-    W, doubling, moving, after = flow.cwnd, flow.in_slow_start, g, 0.0
+    W, doubling = flow.cwnd, flow.in_slow_start
+    moving, after = g, 0.0  # round trips in which the window moves, then those in which it rests
     if comes_in_trains(flow):
         double_in_trains(flow, now, g, c)
         return
@@ -333,12 +343,12 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
 def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     """Let the law change the window within a step, at the time when a round trip ends.
 
-    This is for ns-2's Vegas if all RTTs are equal. The step is ``h`` seconds long. Vegas reduces
-    its window at once, and then has one packet less in the queue. The free place goes to the flow
-    whose window grows next. As all RTTs are equal, this is the same flow in each round trip. So the
-    window of this flow can grow although the buffer is full. ``freed_ago`` tells ``drops.overflow``
-    how many seconds before the end of the step Vegas has decided. If windows change at every
-    instant (``smooth``), the function does nothing.
+    This is for ns-2's Vegas if all RTTs are equal. The step is ``h`` seconds long. If Vegas decides
+    to reduce its window, it does so at once, and then has one packet less in the queue. The free
+    place goes to the flow whose window grows next. As all RTTs are equal, this is the same flow in
+    each round trip. So the window of this flow can grow although the buffer is full. ``freed_ago``
+    tells ``drops.overflow`` how many seconds before the end of the step Vegas has decided. If
+    windows change at every instant (``smooth``), the function does nothing.
     """
     flow.decided, flow.freed, flow.freed_ago = False, 0.0, 0.0
     if not flow.in_train or not flow.once_a_round or flow.whole_window or smooth:

@@ -30,6 +30,7 @@ def _chain(functions: list[Any]) -> Any:
     """
 
     def link(k: int, function: Any, rest: Any) -> Any:
+        """A compiled call of ``function``, which is number k, or of ``rest``: the later ones."""
         if rest is None:
             return part(lambda _, f: function(f), error_model="numpy")
         return part(lambda i, f: function(f) if i == k else rest(i, f), error_model="numpy")
@@ -40,7 +41,8 @@ def _chain(functions: list[Any]) -> Any:
     return chain
 
 
-# the different rules of the papers' laws; those of all other laws are called by their addresses
+# The functions ``drift`` of the papers' laws, each once. Those of all other laws are called by
+# their addresses in memory (``Sender.drift_at``).
 DRIFTS = list(dict.fromkeys(law.drift for law in BUILT_IN if not foreign((law.name,))))
 _built_in = _chain(DRIFTS)
 
@@ -58,9 +60,12 @@ def source(flow: Sender, now: LinkState, smooth: bool) -> Source:
 
 @jit
 def source_at(flow: Sender, now: LinkState, smooth: bool, s: float) -> Source:
-    """The state that a congestion control sees if its sender measures the queueing delay ``s``."""
+    """The state that a congestion control sees if its sender measures the queueing delay ``s``.
+
+    ``smooth`` says whether windows are real numbers, as in the papers.
+    """
     W = flow.cwnd if smooth else np.floor(flow.cwnd + WINDOW_ERROR)
-    T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its wait
+    T = flow.rtt - flow.wait  # a sender measures its RTT from the end of its random wait
     rtt, base = T + s, T + flow.over_estimate
     backlog = W * (s - flow.over_estimate) / (base if flow.backlog_over_base else rtt)
     if flow.counts_sent:  # tcp-vegas.cc: rttLen, the packets sent in a round trip
@@ -147,9 +152,9 @@ def decide(flow: Sender, now: LinkState) -> None:
     packet waits at the receiver (``queue.hold_back``).
     """
     W = np.floor(flow.cwnd + WINDOW_ERROR)
-    samples = (W - flow.lacks) / flow.acked_at_once
+    samples = (W - flow.lacks) / flow.acked_at_once  # ACKs of the round trip
     few = flow.grows_if_few and samples <= FEW_SAMPLES
-    m = flow.acked_at_once / W if few else drift(flow, now, False)
+    m = flow.acked_at_once / W if few else drift(flow, now, False)  # change of the window, packets
     if m < 0.0 and flow.steps_down:
         m /= flow.drift_factor
     flow.round_drift = 0.0

@@ -75,7 +75,7 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
     for i in range(len(flows)):
         flows[i].in_place = i == grew or not flows[i].active
     while True:
-        which, least = -1, np.inf
+        which, least = -1, np.inf  # the flow whose train comes next in line
         for i in range(len(flows)):
             behind = (first.place - flows[i].place) % 1.0
             if not flows[i].in_place and behind < least:
@@ -101,8 +101,8 @@ def silence(flow: Sender, now: LinkState, lost_at: float, c: float) -> float:
     because this packet is sent much later.
     """
     L = length(flow, now, c)
-    at = (flow.place + lost_at) % 1.0 * L
-    last = flow.in_flight - DUPLICATES - 1.0 < at < flow.in_flight
+    at = (flow.place + lost_at) % 1.0 * L  # packets of its train ahead of the lost one
+    last = flow.in_flight - DUPLICATES - 1.0 < at < flow.in_flight  # too few packets follow
     return (L - at + 0.5 if last else DUPLICATES) / L
 
 
@@ -118,7 +118,7 @@ def begin_recovery(flow: Sender, now: LinkState, before: float, left: float, c: 
     recovery began. The function computes the place of this packet in the shorter train.
     """
     L = length(flow, now, c)
-    at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd
+    at = min((flow.place + left) % 1.0 * L / before, 1.0) * flow.cwnd  # packets ahead of it
     flow.place = at / max(L - before + flow.cwnd, c * flow.rtt) - left
     flow.spare_acks = flow.cwnd - at if at >= 1.0 else 0.0
 
@@ -135,6 +135,7 @@ def end_recovery_in_line(flow: Sender, now: LinkState, c: float) -> None:
     """
     if not (flow.once_a_round or flow.compares):
         L = length(flow, now, c)
+        # transmission times by which the window grows sooner than a round trip from now
         earlier = 1.0 if flow.spare_acks > 0.0 else max(L - np.floor(flow.cwnd), 0.0) + 1.0
         flow.cwnd += earlier / L
 

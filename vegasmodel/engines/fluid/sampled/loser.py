@@ -16,8 +16,8 @@ from vegasmodel.engines.fluid.sampled.line import line_up, since_begin
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
-LONGEST = 1.0 / 3.0  # part of the time in which the queue has the greatest of its three lengths
-TRIES = 64  # pairs of packets that are drawn at most, to find two that meet
+LONGEST = 1.0 / 3.0  # part of the time in which the queue has its greatest length (``loser``)
+TRIES = 64  # pairs of packets that ``loser`` draws at most, to find two that meet
 
 
 @jit
@@ -67,13 +67,14 @@ def next_train(
 
 @jit
 def lateness(flow: Sender, link: Bottleneck) -> float:
-    """The probability that the sender's random wait delays packets until after a departure.
+    """The probability that a packet is late, because of its sender's random wait (``follower``).
 
-    Without the wait, the packets would arrive before this departure. Such packets are called late
-    (``follower``). If no packet is late, the result is 0 or below.
+    A packet is late if it would arrive before a certain departure from the queue without the wait,
+    but arrives after it. If no packet can be late, the result is 0 or below.
     """
     if link.max_wait == 0.0:
         return 0.0
+    # transmission times from a departure to the arrival of a packet whose sender does not wait
     after = (flow.rtt - flow.wait) * link.capacity + WINDOW_ERROR
     after = max(after % 1.0 - WINDOW_ERROR, 0.0)
     return (after + link.max_wait - 1.0) / link.max_wait
@@ -134,7 +135,7 @@ def follower(
     late = lateness(flow, link)
     if late <= 0.0:
         return grew, 0.0
-    total, until = 0.0, np.inf
+    total, until = 0.0, np.inf  # packets in flight; seconds until a flow detects an earlier loss
     for i in range(len(flows)):
         if flows[i].active:
             total += flows[i].in_flight
@@ -275,6 +276,8 @@ def loser(
       the queue has just reached its greatest length. At that time packets of both flows arrive, and
       the later one is lost.
     """
+    # whether all RTTs are equal, whether there are only two, the RTT unlike that of ``grew``, and
+    # the packets per second by which the windows grow
     alike, two, other, growth = True, True, 0.0, 0.0
     for i in range(len(flows)):
         flow = flows[i]

@@ -45,16 +45,16 @@ def drop_at_random(
 ) -> None:
     """Drop some of the ``packets`` that arrive in a step, by random loss and by RED.
 
-    ``s`` is the queueing delay at the beginning of the step.
-
-    Random loss hits each packet with the same probability.
+    ``s`` is the queueing delay at the beginning of the step. Random loss hits each packet with the
+    same probability. So the function counts packets down to the next loss (``now.loss_gap``), and
+    draws at random which flow the lost packet belongs to.
     """
     if link.loss > 0.0:
         for i in range(len(flows)):
             flow = flows[i]
             g = now.step / (flow.rtt + s)
-            again = flow.active and sends_again(flow, now, g, link.capacity)
-            if again and not flow.real_numbers:
+            retransmits = flow.active and sends_again(flow, now, g, link.capacity)
+            if retransmits and not flow.real_numbers:
                 resend_at_random(flow, now, link)
             if flow.active and flow.resends > 0.0:
                 few_at_random(flow, now, link, g)
@@ -109,15 +109,16 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
     While ns-2's Vegas retransmits lost packets, it sends two packets at once: a lost one and the
     one behind it. The second one has usually arrived before the timeout, so its loss does no harm.
     """
-    ago = now.time - flow.timeout_ends
+    ago = now.time - flow.timeout_ends  # when it sends them: seconds before the end of the step
     if ago < 0.0 or flow.recovery_left > 0.0:
         return
-    if ago >= now.step:
+    if ago >= now.step:  # the timer expired in an earlier step: it sends when a round trip ends
         passed = round_passed(flow, now, g)
         if flow.round_part + passed < 1.0:
             return
         ago = (flow.round_part + passed - 1.0) / passed * now.step
     lost = 0.0
+    # whether the first of them was already sent before the timeout
     again = flow.resends - (g if flow.fine_timer else 0.0) > FRESH + WINDOW_ERROR
     for k in range(int(flow.in_flight - flow.undetected)):
         now.loss_gap += 1.0
@@ -161,6 +162,7 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     if now.time < now.ordered_until:
         now.red_waiting = block_by_block(flows, now, link, now.red_waiting, s)
         return
+    # packets that an arriving packet finds, at the beginning and at the end of the step
     before, after = max(c * s - 0.5, 0.0), max(c * now.delay - 0.5, 0.0)
     longest = max(before, after)
     queue = max(now.red_waiting, before)
@@ -305,7 +307,7 @@ def one_by_one(
     now.red_part += packets
     arrive = np.floor(now.red_part)
     now.red_part -= arrive
-    each = served / max(packets, 1.0)
+    each = served / max(packets, 1.0)  # packets that the link sends from one arrival to the next
     for k in range(int(arrive)):
         now.red_waiting = queue
         if dropped(now, link, queue):
@@ -328,8 +330,8 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
     packets, one more counts as in flight: the one whose ACK has released the burst.
     """
     flow.bunch, flow.bunch_left = 0.0, 1.0
-    clean, before = -1.0, queue
-    known, others = flow.detection_in > 0.0, flow.in_flight - flow.at_once - 1.0
+    clean, before = -1.0, queue  # ``clean``: packets of the burst that pass before the first drop
+    known, others = flow.detection_in > 0.0, flow.in_flight - flow.at_once - 1.0  # sent before it
     for _ in range(int(flow.at_once)):
         now.red_waiting = queue
         flow.sent_since += 1.0

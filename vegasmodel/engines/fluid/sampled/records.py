@@ -30,12 +30,12 @@ class Sender:
     cut_at: int
     remember_at: int
     # mechanisms of its stack (``stacks/stack.py``)
-    backlog_over_base: bool
-    real_numbers: bool
-    whole_window: bool
-    least_of_round: bool
-    rack: bool
-    doubling: int
+    backlog_over_base: bool  # Vegas: the backlog is W (RTT - baseRTT)/baseRTT, not divided by RTT
+    real_numbers: bool  # TCP as in the papers: backlogs are not rounded, windows shrink gradually
+    whole_window: bool  # Linux: its window is a whole number; it counts ACKs until the window grows
+    least_of_round: bool  # Vegas decides by the least RTT of a round, not by the mean
+    rack: bool  # Linux: it also detects a lost retransmission, without the timer (RACK)
+    doubling: int  # Vegas: in slow start its window doubles in every ``doubling``-th round
     cut_rounds_up: bool  # the window after a cut is rounded up to whole packets
     once_a_round: bool  # its law decides once per round trip
     grows_if_few: bool  # Linux's Vegas: in a round trip of at most two ACKs it counts packets
@@ -50,28 +50,28 @@ class Sender:
     compares: bool  # Linux's CUBIC in line: it compares its window at certain ACKs
     grows_by_acks: bool  # each ACK adds to its window, a real number (``grow_by_acks``)
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
-    partial_deflates: bool
-    restarts_rounds: bool
+    partial_deflates: bool  # NewReno: partial ACKs deflate its window (RFC 2582, section 3)
+    restarts_rounds: bool  # Linux's Vegas: a new round begins at the end of a recovery
     tick: float  # tick of the clock of its timer, seconds; 0: Linux
     timer_slack: float  # seconds by which its timeout exceeds a steady RTT
     longest_rto: float  # its longest timeout, seconds
     most_backoff: float  # largest factor on its timeout
     first_rto: float  # timeout before the first ACK, seconds; 0: a handshake has measured the RTT
-    sack_exit_rests: bool
-    halves_in_slow_start: bool
+    sack_exit_rests: bool  # SACK: the ACK that ends a recovery does not enlarge its window
+    halves_in_slow_start: bool  # a cut in slow start at least halves its window
     most_holes: float  # lost packets that a recovery repairs; more of them end in a timeout
     decides_slow_start: bool  # Vegas: in slow start it decides once per round trip
     fine_timer: bool  # ns-2's Vegas: it has a second, shorter timeout (``recovery.needed``)
     ends_at_gamma: bool  # a user's law: its slow start also ends at a backlog of ``gamma``
     lower: float  # lower edge of Vegas's dead zone (alpha of a user's law)
     upper: float  # upper edge of Vegas's dead zone (beta of a user's law)
-    gamma: float
+    gamma: float  # backlog above which slow start ends, packets
     drift_factor: float  # factor on the law's drift: 1/2 with delayed ACKs
     steps_down: bool  # its window falls by whole packets, whatever the number of ACKs: ns-2's Vegas
     counts_sent: bool  # its law counts the packets sent in a round trip: ns-2's Vegas, delayed ACKs
     delays_acks: bool  # its receiver acknowledges every second packet
     ack_pause: float  # seconds for which this receiver waits for a second packet
-    decrease: float
+    decrease: float  # factor on its window at a loss, if its law has no function ``cut``
     min_window: float
     max_window: float
     held: float  # packets of ``max_window`` whose delayed ACK the receiver has not sent yet
@@ -79,10 +79,10 @@ class Sender:
     starts_slowly: bool  # it begins with slow start; not after probes (``probes_base``)
     measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
     untimed_first: bool  # the packets of its first window give no RTT sample
-    start: float
+    start: float  # seconds
     stop: float
-    # what moves
-    active: bool
+    # what changes during the simulation
+    active: bool  # it has started and not stopped
     cwnd: float  # the window W
     in_flight: float  # the packets in flight, n
     undetected: float  # the lost packets of which the sender has not heard, k
@@ -105,7 +105,7 @@ class Sender:
     lost_of_pairs: bool  # slow start lost one of every two packets that an ACK released
     resends_left: float  # packets that Tahoe must still send again, if half of them had arrived
     drain: float  # packets per round trip by which ``in_flight`` falls after a cut
-    ssthresh: float
+    ssthresh: float  # packets
     in_slow_start: bool
     doubles: int  # slow start of Vegas: 1 if the window doubles in this round
     acks_left: float  # in slow start: ACKs of this round to come; 0 in the first round
@@ -154,7 +154,7 @@ class Sender:
     # the train that its packets form at the queue
     arriving: bool  # the train arrives at the queue now
     front: float  # time at which the first packet of the next train arrives
-    end: float  # time at which the last packet of the present (or else next) train arrives
+    end: float  # when the last packet of the present train arrives; if none arrives, of the next
     train: float  # packets in the train
     train_rate: float  # packets per second while it arrives
     phase: float  # part of a transmission time from a departure to a packet's arrival
@@ -187,11 +187,11 @@ class LinkState:
     step: float  # length of the step under way, seconds
     in_hosts: float  # seconds in which the link sends the packets that wait in their hosts
     red_average: float  # packets
-    red_waiting: float  # packets that wait at RED in or after a burst; 0: as ``delay`` says
+    red_waiting: float  # packets that wait at RED in or after a burst; 0: c times ``delay`` wait
     red_part: float  # RED: part of the next packet that has arrived
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
-    red_passes: float  # RED: probability that all these packets pass
-    red_gap: float  # RED: value of this probability at which the next packet is dropped
+    red_passes: float  # RED: probability that it would have dropped none of these packets
+    red_gap: float  # RED: when this probability falls to this random number, it drops a packet
     ordered_until: float  # RED: time until which packets arrive block by block (``blocks.py``)
     draws: int  # number of random numbers drawn so far
     drops: int  # number of drops that ``march`` has not yet counted as steps
@@ -205,7 +205,7 @@ class LinkState:
     trains_due: float  # when the next train begins or ends
     loss_gap: float  # random loss: packets until the next loss
     # what ``march`` keeps where it pauses
-    paused: bool
+    paused: bool  # it has paused, and the next call goes on
     due: float  # time of the next start or stop
     sampled: int  # number of samples taken so far
 

@@ -53,6 +53,8 @@ def acks_of_train(flow: Sender, W: float) -> float:
 
     ``W`` is the window before the loss. Slow start ends at half of it.
     """
+    # packets of the run that are left to send, size of the next train, whether the train after it
+    # is longer
     left, train, grows = flow.run, 2.0, flow.doubles == 0
     while left > train:
         left -= train
@@ -68,6 +70,9 @@ def note(flow: Sender, lost: bool) -> None:
     A block is the packets that a flow has in flight, one behind the other. A run is successive
     packets that RED has dropped. If an accepted packet ends a run, ``short_round`` becomes the
     number of ACKs in the short round trip whose length may become Vegas's baseRTT (``lose_base``).
+    P is the packet whose ACK would have ended the round trip of the first loss (see the top of this
+    file). Losses ahead of P count in ``lost_before``. P and the packets behind it can form a run;
+    they lie in the blocks after ``first_block``, and their losses count in ``lost_beyond``.
     """
     if not lost:
         flow.passed += 1.0
@@ -75,9 +80,9 @@ def note(flow: Sender, lost: bool) -> None:
             flow.short_round = acks_of_train(flow, flow.in_flight)
         flow.run = 0.0
         return
-    if flow.clean < 0.0:
+    if flow.clean < 0.0:  # the first drop in this block
         flow.clean = flow.passed
-    if flow.undetected <= 0.0:
+    if flow.undetected <= 0.0:  # the first loss, which sets P
         flow.first_block = flow.block - (flow.passed == 0.0)
         flow.run, flow.short_round, flow.lost_before, flow.lost_beyond = 0.0, 0.0, 0.0, 0.0
     if flow.block <= flow.first_block:
@@ -92,9 +97,9 @@ def note(flow: Sender, lost: bool) -> None:
 def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> None:
     """At a timeout, let the duration of a short round trip become Vegas's baseRTT, if there is one.
 
-    Before the losses ``W`` packets were in flight, and ``arrived`` of them have arrived. ``fast``
-    says whether Vegas has repaired losses before the timeout. ACKs come one transmission time of
-    the link apart; ``c`` is its capacity.
+    The short round trip is described at the top of this file. Before the losses ``W`` packets were
+    in flight, and ``arrived`` of them have arrived. ``fast`` says whether Vegas has repaired losses
+    before the timeout. ACKs come one transmission time of the link apart; ``c`` is its capacity.
 
     RED has dropped some successive packets of Vegas, a run. The short round trip occurs only if a
     packet behind the run has arrived. This may be one of the packets that were in flight with the

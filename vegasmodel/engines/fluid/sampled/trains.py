@@ -25,9 +25,9 @@ from vegasmodel.engines.fluid.sampled.drops import lose
 from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
-LOOK = 0.1  # round trips after which a flow that had no packets in flight is looked at again
+LOOK = 0.1  # round trips: if a flow has no packets in flight, ``begins`` tries again after so long
 FAR = 4.0  # standard deviations: chance does not matter if the buffer is this far from full
-MOST = 64  # flows; the trains of more flows overlap so often that their sum is nearly even
+MOST = 64  # flows: trains of more flows overlap so often that packets arrive almost evenly
 
 
 def meetings_matter(flows: np.ndarray, room: float, capacity: float) -> bool:
@@ -78,6 +78,7 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
         flow.front += LOOK * flow.rtt
         flow.end, flow.train = flow.front, 0.0
         return False
+    # ``anew``: the length of the train does not depend on that of the last round trip
     anew = flow.in_slow_start or (flow.recovery_left > 0.0 and flow.holes > 1.0)
     if n < flow.train and flow.end > t and not anew:
         # After the window is cut, ACKs release nothing at first: the train's front is missing.
@@ -100,7 +101,7 @@ def drop_where_trains_meet(
     """Drop packets because trains of packets meet at a full queue.
 
     A train is the packets in flight of one flow. The number of drops is ``over``, randomly rounded
-    up or down to a whole number. They occur ``ago`` seconds before the end of this step.
+    up or down to a whole number. The drops occur ``ago`` seconds before the end of this step.
 
     For each drop, two flows whose trains arrive now are drawn at random. A departure from the full
     queue makes room for one packet. One packet of each of the two flows arrives before the next
@@ -109,7 +110,7 @@ def drop_where_trains_meet(
     Trains of equal RTTs keep their distance and do not meet. So nothing is dropped if all trains
     that arrive have the same RTT.
     """
-    low, high = np.inf, 0.0
+    low, high = np.inf, 0.0  # least and greatest RTT of the trains that arrive
     for i in range(len(flows)):
         if flows[i].active and flows[i].arriving:
             low, high = min(low, flows[i].rtt), max(high, flows[i].rtt)
@@ -185,7 +186,7 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     """Move the trains on by ``h`` seconds; drop packets where trains meet at a full buffer.
 
     A train is the packets in flight of one flow. Let r_i be the rates at which trains arrive at the
-    queue, and c the capacity. The queue q grows at the sum of r_i minus c.
+    queue, and c the capacity. The queue q grows at the rate sum_i r_i - c.
 
     When trains pass the queue at the same time, their packets mix. Each train then takes longer and
     has gaps: in the time in which the link sends a packet, a packet of the train arrives with
