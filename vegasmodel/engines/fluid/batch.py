@@ -50,7 +50,7 @@ from vegasmodel.support.extras import need
 from vegasmodel.support.progress import counting
 from vegasmodel.support.threads import pool
 
-ENGINES = ("threads", "jax")
+ENGINES = ("threads", "jax")  # values of the argument ``engine`` of ``run``
 AVERAGES = ("throughput", "rtt_mean", "base_rtt", "losses", "delivered")  # by flow
 SHARE = 64  # scenarios that a thread takes at a time
 
@@ -222,6 +222,7 @@ def _mixed(
         found.queue_mean[others], found.ok[others] = rest.queue_mean, rest.ok
 
     def one(i: int) -> None:
+        """Simulate scenario ``i``, and write its averages into ``found``."""
         count.done += 1
         try:
             answer = one_by_one.run(scenarios[i], math.inf)
@@ -243,13 +244,20 @@ def _mixed(
 
 
 def _threads(cases: Batch, losers: int, step: float, threads: int) -> BatchRun:
+    """Simulate a batch on several threads, each of which takes ``SHARE`` scenarios at a time.
+
+    ``losers`` is the index in ``LOSERS`` of the flows that lose packets at an overflow. ``step`` is
+    the length of an integration step divided by the shortest RTT at that time.
+    """
     from vegasmodel.engines.fluid.march import average_many
 
     n, most = cases.flows.rtt.shape
     wide, narrow = np.empty((len(AVERAGES), n, most)), np.empty((2, n))
+    # no samples are stored; ``left[0]`` tells the other threads to stop
     nowhere, left = (np.empty(0), np.empty((0, 0))), np.zeros(1, np.bool_)
 
     def one(first: int) -> None:
+        """Simulate ``SHARE`` scenarios from number ``first`` on."""
         end, unsampled = min(first + SHARE, n), Samples(*nowhere, np.zeros(1, np.int64), 0, 0)
         average_many(*cases, losers, step, first, end, unsampled, left, wide, narrow)
         count.done += end - first

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 CHUNK = 64  # scenarios that share a loop on a CPU
 PASSES = 256  # passes of such a loop, after which new scenarios replace those that have ended
-FOREVER = 2**62
+FOREVER = 2**62  # passes on a GPU: all scenarios end before
 
 
 def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[Floats, ...]:
@@ -45,9 +45,14 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
     state: Any = None
 
     def onward(group: np.ndarray) -> Any:
+        """Advance the scenarios with the indices ``group``; returns their states.
+
+        If there are fewer than ``size``, some are repeated, so that all calls have the same shape.
+        """
         lanes = np.resize(group, size)
 
         def part(tree: Any) -> Any:
+            """The entries of these scenarios in each array of ``tree``."""
             return jax.tree.map(lambda a: a[..., lanes], tree)
 
         with jax.enable_x64(True):
@@ -92,6 +97,7 @@ def _compiled(
     """
 
     def advance(case: Batch, fraction: Array, y: Moving, passes: Array) -> Moving:
+        """Advance one scenario by this number of passes, or to the end of its run."""
         moved: Moving = jax.lax.while_loop(
             lambda a: runs(case, a[0]) & (a[1] < passes),
             lambda a: (one_pass(losers, case, fraction, a[0]), a[1] + 1),

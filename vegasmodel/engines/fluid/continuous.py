@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["ContinuousRun", "run", "unsupported"]
-LOSERS = ("growing", "all", "loss-based")
+LOSERS = ("growing", "all", "loss-based")  # values of ``losers``, in the order of ``march.GROWING``
+# the fields of ``Flows`` that are true or false
 BOOLEAN = ("keeps_backlog", "backlog_over_base", "in_trains", "measures_base")
 STEP = 0.5  # length of a step, as a part of the shortest round trip
 

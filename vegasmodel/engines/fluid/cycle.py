@@ -202,6 +202,7 @@ def _fixed_point(motion: _Motion, state: State) -> LimitCycle:
     trip = motion.slowest(state)
 
     def after_trip(window: Floats) -> Floats:
+        """The windows one round trip later, if they are ``window`` now."""
         moved = motion.copy(state, window)
         motion.integrate(
             moved, moved.clock[0] + trip, until_loss=False, tally=empty_tally(motion.n)
@@ -224,10 +225,12 @@ def _cycle(motion: _Motion, state: State, longest: float) -> LimitCycle:
     this does not happen for many overflows, Newton's method looks for a cycle. If it finds none,
     and the simulation still does not repeat, the result holds averages over many overflows.
     """
-    seen: list[Floats] = [state.window.copy()]
+    seen: list[Floats] = [state.window.copy()]  # windows after the latest overflows
+    # overflows so far, and the number of them at which Newton's method is next tried
     begin, count, attempt = state.clock[0], 0, OVERFLOWS
 
     def to_next_overflow(state: State, tally: Tally) -> int:
+        """Simulate up to the next overflow; returns the code that says how this ended."""
         end = state.clock[0] + longest * motion.slowest(state)
         return motion.integrate(state, end, until_loss=True, tally=tally)
 
@@ -277,6 +280,7 @@ def _map(
     """
 
     def image(window: Floats) -> Floats:
+        """The windows k overflows after those with the windows ``window``; NaN if it has none."""
         moved, tally = motion.copy(state, window), empty_tally(motion.n)
         if any(to_next_overflow(moved, tally) != Status.OVERFLOW for _ in range(k)):
             return np.full(motion.n, np.nan)
@@ -403,6 +407,10 @@ def _answer(
     residual: float,
     spread: Floats | None = None,
 ) -> LimitCycle:
+    """The steady state of this ``kind``, with the averages over the time that ``tally`` covers.
+
+    baseRTTs are those of ``state``. The other arguments become fields of the result.
+    """
     flows = motion.flows
     return LimitCycle(
         kind=kind,

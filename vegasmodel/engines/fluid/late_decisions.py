@@ -121,15 +121,18 @@ def less_found(p: Flows, capacity: float) -> Floats:
     A late flow counts the least queueing delay that it finds as propagation delay. In its first two
     round trips, R_i each, its window does not double yet, so the flow does not lengthen the queue
     (De Vendictis and Baiocchi 2002, equation (2)). Meanwhile the windows of the earlier flows move
-    the queue. The window of flow j is a triangular wave, which changes the queue by a_j k_j packets
-    to either side (``resting_range``). Two kinds of earlier flows do not count, because their
-    windows rest: those with alpha < beta, and those whose ``max_window`` is below the window of the
-    steady state.
+    the queue. As Vegas decides late, the window of flow j is a triangular wave, which changes the
+    queue by a_j k_j packets to either side (``resting_range``). Two kinds of earlier flows do not
+    count, because their windows rest: those with alpha < beta, and those whose ``max_window`` is
+    below the window of the steady state.
 
     Two round trips of flow i are the part u = 2 R_i/(4 ``LAG`` R_j) of the wave's period, at most
-    1. They begin at a random phase of the wave. The least value of a triangular wave in a part u of
-    its period is on average below the mean by 1 - (1 - u)^2 of its amplitude. This gives a depth
-    for each flow j. As in ``resting_range``, the squares of the depths add up.
+    1. They begin at a random phase of the wave. With the probability u they contain the lowest
+    point of the wave, which is one amplitude below the mean. Otherwise the wave is least at that
+    end of the two round trips which is nearer to the lowest point. There it is u amplitudes below
+    the mean on average. So on average the least value is below the mean by u + (1 - u) u, that is
+    1 - (1 - u)^2, of the amplitude. This gives a depth for each flow j. The waves have no fixed
+    phases, so the squares of the depths add up.
 
     ``p`` are the flows, all of them Vegas flows, and ``capacity`` is that of the link, pkt/s.
     """

@@ -203,6 +203,7 @@ def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspac
         _begin(y, workspace.on, workspace.last, workspace.mark)
         kept[1] = start_and_stop(p, y, workspace.on)
         set_delay(p, y, workspace.on, c)
+        # no overflow has begun a cycle, so the trail counts as incomplete; the first step is short
         kept[2], kept[4] = 1 + workspace.trail.shape[0], 1.0
 
 
@@ -224,9 +225,9 @@ def _step_to_event(
     """
     on, new, moves, last = workspace.on, workspace.new, workspace.moves, workspace.last
     h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
-    over = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, on, h, s1, c, last)
-    if over > 0.0:
-        wanted = time_to_change(p, y, on, h, over, trend, c, s_max, last)
+    passed = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, on, h, s1, c, last)
+    if passed > 0.0:  # an event lies within the step
+        wanted = time_to_change(p, y, on, h, passed, trend, c, s_max, last)
         stalls = stalls + 1 if wanted <= STALL * usual else 0
         # if the event comes at once, a short step leads past it
         wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
@@ -277,6 +278,7 @@ def march(
         wanted, h, s1, stalls = _step_to_event(
             p, y, c, s_max, workspace, wanted, usual, left, trend, jumped, stalls
         )
+        # the derivatives of the delay, from its mean slopes in this step and in the one before
         before_mean, mean = mean, (s1 - y.clock[1]) / h if h > 0.0 else 0.0
         bend = 2.0 * (mean - before_mean) / (h + length) if h > STALL * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
@@ -334,7 +336,9 @@ def average_many(
     time are stored, so ``unsampled`` holds no times. The function ends early, without results, soon
     after another thread has set ``left[0]``.
 
-    ``losers``, ``fraction`` and ``s_max`` mean the same as in ``march``.
+    ``losers`` says which flows lose at an overflow (``cut_windows``). The usual length of a step is
+    ``fraction`` of the shortest round trip. ``s_max`` [scenario] is the queueing delay in seconds
+    at which the buffer overflows.
     """
     n = p.rtt.shape[1]
     arrays = _workspace(n, 0)

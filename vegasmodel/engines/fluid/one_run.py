@@ -45,8 +45,9 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
     before, after = empty_tally(n), empty_tally(n)
     with running(lambda: float(state["time"][0]), scenario.run.duration):
         for end, out in ((scenario.run.warmup, before), (scenario.run.duration, after)):
-            lost, told = flows["lost"].copy(), (*frame(scenario, flows), False, out, time, record)
-            advance(scenario, march.march, flows, state, end, *told)
+            lost = flows["lost"].copy()  # at the beginning of this part of the run
+            further = (*frame(scenario, flows), False, out, time, record)
+            advance(scenario, march.march, flows, state, end, *further)
     record[time.searchsorted(scenario.run.warmup) :, 2 * n + 1 :] += before.delivered
     delay_based = np.array([member.flow.delay_based for member in scenario.members])
     propagation = flows["rtt"] - flows["wait"]
@@ -102,6 +103,7 @@ def room(scenario: Scenario) -> float:
 
 
 def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
+    """The constants of the link; ``smooth`` says whether windows are real numbers (``frame``)."""
     from vegasmodel.engines.fluid.sampled.records import Bottleneck
 
     link, queue = scenario.links[0], scenario.links[0].queue
@@ -110,7 +112,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
     else:
         room = link.room(link_stack(scenario))
     wait = link.capacity * max(scenario.jitter(group) for group in scenario.flows)
-    red = (0, 0.0, 1.0, 0.0, 0.0, 0)
+    red = (0, 0.0, 1.0, 0.0, 0.0, 0)  # the fields of ``Bottleneck`` from ``red`` to ``gentle``
     if isinstance(queue, Red):
         red = (
             1,
@@ -144,15 +146,19 @@ def _with_steps(link: Any, flows: np.ndarray, smooth: bool) -> Any:
 
 
 def advance(
-    scenario: Scenario, march: Callable[..., int], flows: np.ndarray, state: np.ndarray, *told: Any
+    scenario: Scenario,
+    march: Callable[..., int],
+    flows: np.ndarray,
+    state: np.ndarray,
+    *further: Any,
 ) -> int:
     """Call ``march`` of the package ``sampled`` until the simulation ends.
 
-    ``told`` are the further arguments of ``march``. Returns the code that says why the simulation
+    ``further`` are the other arguments of ``march``. Returns the code that says why the simulation
     ended. Raises ``LawFault`` if a flow sends far more packets at once than the link and its buffer
     hold.
     """
-    code = whole(march, flows, state, *told)
+    code = whole(march, flows, state, *further)
     if code == Status.TOO_MANY_EVENTS:
         raise _too_many(scenario, flows, state)
     return code

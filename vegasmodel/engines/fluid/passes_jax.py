@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # A step with ``fraction`` = 1 may change s by these parts of T + s and of s - x (``_slowly``).
 TRIP, GAP = 2.0**-6, 2.0**-5
-ITERATIONS = 6
+ITERATIONS = 6  # of Newton's method in a step (``_solve``)
 
 Array = Any
 
@@ -44,12 +44,12 @@ Array = Any
 class _Totals(NamedTuple):
     """Sums and time integrals since warmup, [flow] or scalars, from which averages are computed."""
 
-    delivered: Array
-    window: Array
-    active: Array
-    lost: Array
-    queue: Array  # of c s
-    time: Array
+    delivered: Array  # packets
+    window: Array  # integral of W dt
+    active: Array  # seconds
+    lost: Array  # cuts of the window at overflows
+    queue: Array  # integral of c s dt
+    time: Array  # seconds
 
 
 class _Mark(NamedTuple):
@@ -59,10 +59,10 @@ class _Mark(NamedTuple):
     windows repeats.
     """
 
-    t: Array
+    t: Array  # time of the overflow, seconds
     window: Array
     over_estimate: Array
-    totals: _Totals
+    totals: _Totals  # up to this time
 
 
 class Moving(NamedTuple):
@@ -127,7 +127,7 @@ class _Motion(NamedTuple):
     moves: Array  # 1: grows, -1: shrinks
     slides: Array  # bool
     goal: Array  # the window at the threshold that it slides on or is about to reach
-    goal_by_s: Array
+    goal_by_s: Array  # derivative of ``goal`` with respect to the queueing delay
 
 
 def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Array, _Motion]:
@@ -165,6 +165,7 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
     def choose(
         up: Array, low: Array, cap: Array, high: Array, down: Array, floor: Array, rest: Array
     ) -> Array:
+        """For each flow, the argument that belongs to the way in which its window moves."""
         moved = jnp.where(grows, up, jnp.where(on_low, low, jnp.where(capped, cap, rest)))
         moved = jnp.where(on_high, high, jnp.where(falls, down, jnp.where(floored, floor, moved)))
         return jnp.where(free, moved, rest)
@@ -347,12 +348,13 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
     s, r = y.s + (moved.s - y.s) * part, y.doubling_from
 
     def one_more(a: tuple[Array, Array]) -> tuple[Array, Array]:
+        """Take one flow from ``left``; lower ``least`` to what ``slow_start.shortest`` gives."""
         left, least = a
         i = jnp.argmax(left)
         trip, others = p.rtt[i] + s[i], p.rtt + s[i]
-        rest = others / trip % 1.0
-        come = jnp.minimum(1.0, (1.0 - rest) * trip * c / (LENGTH * W[i]))
-        gap = moved.window / others / c * jnp.maximum(rest - 1.0 + come, 0.0)
+        part = others / trip % 1.0
+        come = jnp.minimum(1.0, (1.0 - part) * trip * c / (LENGTH * W[i]))
+        gap = moved.window / others / c * jnp.maximum(part - 1.0 + come, 0.0)
         missing = jnp.sum(jnp.where(y.on & (jnp.arange(gap.size) != i), gap, 0.0))
         return left.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)
 
@@ -407,6 +409,7 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     p, c = case.flows, case.capacity
 
     def next_of(*times: Array) -> Array:
+        """The earliest of these times that is still to come."""
         later = [jnp.min(jnp.where(a > y.t, a, jnp.inf)) for a in times]
         return functools.reduce(jnp.minimum, later)
 

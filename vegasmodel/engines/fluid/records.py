@@ -41,9 +41,9 @@ class Flows(NamedTuple):
     recovery: Floats  # round trips of fast recovery: the window stays constant after a cut
     measures_base: np.ndarray  # bool: the over-estimate x_i is the least queueing delay measured
     over_estimate: Floats  # x_i, if the scenario gives it
-    less_found: Floats  # seconds: the delay found is below the mean (``late_decisions.py``)
-    start: Floats
-    stop: Floats
+    less_found: Floats  # seconds by which a late flow finds less than the mean queueing delay
+    start: Floats  # seconds
+    stop: Floats  # seconds
 
 
 class Batch(NamedTuple):

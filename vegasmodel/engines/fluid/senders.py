@@ -24,7 +24,7 @@ __all__ = ["own_law", "senders"]
 MOST_BACKOFF = 64.0  # ns-2's largest factor on a timeout, unless it follows RFC 2988
 CHECKS = 2.0  # ACKs after a retransmission at each of which Vegas may retransmit one more packet
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
-_MECHANISMS = (
+_MECHANISMS = (  # fields of ``Stack`` that are copied into a record under the same name
     "backlog_over_base",
     "real_numbers",
     "whole_window",
@@ -102,11 +102,13 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     runs, smooth = _runs(scenario, group), papers_only(scenario)
     rules = _law(scenario, group, runs)
     lower, upper = runs.dead_zone(group.alpha, group.beta)
-    own = runs.overdue_checks and not runs.real_numbers
+    in_ns2 = runs.overdue_checks and not runs.real_numbers
     vegas = rules.keeps_backlog
+    # ns-2's Vegas with a given baseRTT: probes measure it before the flow starts
     probed = group.law in runs.own_packets and runs.probes_base
     probed = probed and not group.measures_base
     first = group.initial_window or (runs.least_window if probed else runs.first_window)
+    # whether delayed ACKs matter: the papers' Vegas counts round trips, not ACKs
     late = group.delayed_ack and not (vegas and runs.real_numbers)
     if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
         lower, upper = lower + 1.0, upper + 1.0
@@ -114,7 +116,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     row: dict[str, Any] = {
         "drift": DRIFTS.index(rules.drift) if rules.drift in DRIFTS else -1,
         **{name: getattr(runs, name) for name in _MECHANISMS},
-        "cut_rounds_up": own and rules.overdue_checks,
+        "cut_rounds_up": in_ns2 and rules.overdue_checks,
         "least_of_round": runs.least_of_round and not foreign((group.law,)),
         "restarts_rounds": runs.restarts_rounds and vegas,
         "once_a_round": rules.once_a_round,

@@ -70,6 +70,7 @@ class _Motion:
 
     @property
     def time(self) -> float:
+        """The simulated time so far, in seconds."""
         return float(self.state["time"][0])
 
     @property
@@ -83,8 +84,8 @@ class _Motion:
         Only a fall by a packet or more at once counts, for example after a loss. Returns whether a
         window has fallen.
         """
-        told = (*self._frame, until_fall, tally, self._grid, self._nowhere)
-        code = advance(self._scenario, self._march, self.flows, self.state, end, *told)
+        further = (*self._frame, until_fall, tally, self._grid, self._nowhere)
+        code = advance(self._scenario, self._march, self.flows, self.state, end, *further)
         return code == Status.FALL
 
     def now(self) -> _State:
@@ -178,9 +179,11 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     if the windows have only grown until then, a longer search would not help. The result is then a
     ``LimitCycle`` whose averages are NaN.
     """
-    seen: dict[bytes, list[tuple[int, _State]]] = {}
+    seen: dict[bytes, list[tuple[int, _State]]] = {}  # earlier states, by windows in whole packets
+    # ``section`` is the number of the present fall. A state has returned once, as ``first``, at the
+    # fall number ``came``. It should return again at the fall number ``due``.
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
-    first, sizes = motion.now(), list[float]()
+    first, sizes = motion.now(), list[float]()  # sum of the windows after each time without a fall
     while motion.time < end:
         window = motion.flows["cwnd"].copy()
         if not motion.integrate(motion.time + REST * motion.trip, tally, until_fall=True):
@@ -194,7 +197,7 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
         if section == due and motion.apart(first, state) <= CLOSE:
             period, residual = state.time - first.time, motion.apart(first, state)
             return _answer(motion, "periodic", period, due - came, tally, residual=residual)
-        for then, one in reversed(seen.get(key, ())):
+        for then, one in reversed(seen.get(key, ())):  # the state ``one`` at fall number ``then``
             if section >= due and motion.apart(one, state) <= CLOSE:
                 first, came, due = state, section, 2 * section - then
                 tally = empty_tally(motion.n)
@@ -245,6 +248,11 @@ def _answer(
     residual: float = math.nan,
     spread: Floats | None = None,
 ) -> LimitCycle:
+    """The steady state of this ``kind``, with the averages over the time that ``tally`` covers.
+
+    ``sections`` is the number of falls of windows in a period. The other arguments become fields of
+    the result.
+    """
     flows, found = motion.flows, averages(tally)
     with np.errstate(invalid="ignore", divide="ignore"):
         found["rtt_mean"] = tally.moving / tally.delivered - flows["wait"]

@@ -98,7 +98,7 @@ def window_after(
         return W, 0.0, 0.0, REST
     rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
     per_s, per_s1 = 1.0 / (rtt + s), 1.0 / (rtt + s1)
-    pace = 0.5 * (per_s + per_s1)
+    pace = 0.5 * (per_s + per_s1)  # g/h = dg/dh
     bend = -0.5 * h * per_s1 * per_s1  # dg/ds1
     if slow:
         up = W * np.exp(p.slow_start_growth[i] * h * pace)
@@ -110,7 +110,7 @@ def window_after(
         climb = p.growth[i]
         up, by_s, by_h = W + climb * h * pace, climb * bend, climb * pace
         low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.backlog_over_base[i])
-    one = p.lower[i] == p.upper[i]
+    one = p.lower[i] == p.upper[i]  # both thresholds are one: alpha = beta
     if min(low, cap) > W:
         if up < min(low, cap):
             return up, by_s, by_h, UP

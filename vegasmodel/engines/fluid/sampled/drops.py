@@ -66,6 +66,7 @@ def lose(flow: Sender, now: LinkState, link: Bottleneck, packets: float, ago: fl
         flow.silence = silence(flow, now, passed, link.capacity) if flow.in_line else 0.0
         if flow.at_red:
             flow.silence = duplicates_take(flow, now, link.capacity)
+        # at RED in a burst: by how much the packet waits longer than ``now.delay``, in round trips
         waits = max(now.red_waiting / link.capacity - now.delay, 0.0) / (flow.rtt + now.delay)
         flow.detection_in, flow.later_delay = 1.0 + passed + waits + flow.silence, NEVER
         flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
@@ -245,6 +246,7 @@ def last_to_grow(flows: Table[Sender], now: LinkState) -> int:
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.extra > WINDOW_ERROR:
+            # the window has grown by this number since the flow sent that packet
             ago = grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost)
             if ago < last - WINDOW_ERROR * last or which < 0:
                 last, which, like = ago, i, 1.0

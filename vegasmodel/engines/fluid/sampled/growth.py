@@ -262,7 +262,7 @@ def grow_by_acks(flow: Sender, m: float, g: float) -> tuple[float, float]:
     flow.spare_acks -= (0.5 + flow.lacks) * (N - before) / m
     if flow.spare_acks >= 0.5 / m - WINDOW_ERROR:
         return moving, 0.0
-    after = (flow.cwnd - N) / m
+    after = (flow.cwnd - N) / m  # round trips since the window reached N
     flow.cwnd, flow.rest = N, max(1.0 / max(m, 1.0) - after, 0.0)
     flow.spare_acks += N
     return moving - after, after

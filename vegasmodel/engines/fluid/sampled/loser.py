@@ -77,6 +77,7 @@ def lateness(flow: Sender, link: Bottleneck) -> float:
     # transmission times from a departure to the arrival of a packet whose sender does not wait
     after = (flow.rtt - flow.wait) * link.capacity + WINDOW_ERROR
     after = max(after % 1.0 - WINDOW_ERROR, 0.0)
+    # the wait is uniform on 0 .. ``max_wait``; the packet is late if the sum of the two exceeds 1
     return (after + link.max_wait - 1.0) / link.max_wait
 
 

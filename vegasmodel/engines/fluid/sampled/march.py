@@ -164,20 +164,24 @@ def step_in_train(flows: Table[Sender], now: LinkState, link: Bottleneck, fracti
     """Length of the next step if all RTTs are equal, in round trips: at most ``fraction``.
 
     Steps end at fixed fractions of the first sender's round trip. So if windows and queue repeat a
-    cycle, each cycle has the same steps. While the buffer is nearly full, the order of events
-    within a round trip decides which flow loses a packet. Then a step also ends right after the
-    next event of any sender (``next_event``). While RED may drop packets, a step also ends right
-    after the next event. In a longer step a sender would detect a loss late, and RED would drop
-    more packets in the meantime.
+    cycle, each cycle has the same steps. In two cases a step also ends right after the next event
+    of any sender (``next_event``):
+
+    - The buffer is nearly full. Then the order of events within a round trip decides which flow
+      loses a packet.
+    - RED may drop packets. In a longer step a sender would detect a loss late, and RED would drop
+      more packets in the meantime.
     """
     part, first = fraction, True
     nears = now.red_count >= 0.0 or overflow_nears(flows, now, link, fraction)
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:
-            if first:  # steps end at (k + 1/2) ``fraction``: the round ends within a step
-                over = (flow.round_part / fraction + 0.5 + WINDOW_ERROR) % 1.0
-                part = (1.0 - over + WINDOW_ERROR) * fraction
+            # Steps end when k + 1/2 times ``fraction`` of the round trip is over, for k = 0, 1 ...
+            # So the end of a round trip, where a law may decide, lies in the middle of a step.
+            if first:
+                passed = (flow.round_part / fraction + 0.5 + WINDOW_ERROR) % 1.0  # of this step
+                part = (1.0 - passed + WINDOW_ERROR) * fraction
                 first = False
             if nears:
                 part = min(part, next_event(flow, now, link.capacity) + WINDOW_ERROR)
@@ -226,7 +230,11 @@ def step_length(
 
 @jit
 def take_sample(flows: Table[Sender], now: LinkState, out: Tally, record: Floats, k: int) -> None:
-    """Write row ``k`` of ``record``, which ``march`` describes."""
+    """Write row ``k`` of ``record``: the state at the time ``grid[k]`` of ``march``.
+
+    The columns are the windows, the queueing delay, the packets of each flow that were lost so far,
+    and those that were delivered so far (from ``out``).
+    """
     n = len(flows)
     for i in range(n):
         flow = flows[i]

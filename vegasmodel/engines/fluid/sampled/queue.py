@@ -53,6 +53,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
                 slope -= rate * per
         if slope == 0.0 or (s == 0.0 and total <= c):
             return 0.0
+        # Newton's step for 1/R - 1/c = 0, with the slope R': s - (R/c) (R - c)/R'
         new = max(s - (total / c) * (total - c) / slope, 0.0)
         if abs(new - s) <= DELAY_ERROR * (new + 1e-6):
             return new
@@ -125,9 +126,11 @@ def delay_alone(flows: Table[Sender], s: float, c: float) -> float:
     """The queueing delay of a packet that arrives alone, if the mean of all packets is ``s``.
 
     If packets arrive in pairs (``sends_pairs``), the first packet of a pair finds the same queue as
-    a packet that arrives alone. The second waits for one transmission time more, 1/c.
+    a packet that arrives alone. The second waits for one transmission time more, 1/c. Let p packets
+    per second arrive in pairs, of c packets per second in all. Then the part p/(2 c) of all packets
+    waits for 1/c more, so the mean is p/(2 c^2) above the result.
     """
-    pairs = 0.0  # packets per second
+    pairs = 0.0  # p, packets per second
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and sends_pairs(flow):
@@ -161,6 +164,8 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
         hold_back_from_train(flow, now, delays, h, c)
         return
     trip, odd = flow.rtt + now.delay, np.floor(flow.in_flight) % 2.0
+    # whether the next pair comes in time: a round trip has (n + 1)/2 pairs if n is odd; else, part
+    # of the time for which a packet waits alone
     joins = flow.in_flight > 1.0 and 2.0 * trip < (flow.in_flight + 1.0) * flow.ack_pause
     alone = flow.ack_pause / (trip + flow.ack_pause)
     flow.held_back = odd * delays * (1.0 if joins else alone)
@@ -186,12 +191,12 @@ def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c
     seconds.
     """
     trip = flow.rtt + now.delay
-    began = (flow.round_part - 1.0) * trip + h
+    began = (flow.round_part - 1.0) * trip + h  # seconds ago, at the end of this step
     if began < 0.0:
         return
     flow.early_ago = began + WINDOW_ERROR if flow.held_back > 0.0 else 0.0
     flow.held_back = flow.in_flight % 2.0 if delays and flow.in_flight % 1.0 == 0.0 else 0.0
-    joins = trip - flow.in_flight / c < flow.ack_pause
+    joins = trip - flow.in_flight / c < flow.ack_pause  # the next train comes in time
     flow.lacks = flow.held_back if joins else 0.0
 
 

@@ -167,6 +167,7 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
     longest = max(before, after)
     queue = max(now.red_waiting, before)
     if not bursts and (longest <= 1.0 or max(now.red_average, longest) < link.min_threshold):
+        # how often RED's average moves: at an empty queue at least once per transmission time
         times = max(packets, c * now.step) if longest == 0.0 else packets
         part = 1.0 - (1.0 - link.weight) ** times
         now.red_average += part * (0.5 * (before + after) - now.red_average)
@@ -174,6 +175,7 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
         resends_arrive(flows, now, link, s, after)
         count_sent(flows)
         return
+    # packets that the link sends; without bursts the queue goes from ``before`` to ``after``
     served = c * now.step if bursts or longest == 0.0 else before + packets - after
     queue = one_by_one(flows, now, link, packets, queue, served)
     resends_arrive(flows, now, link, s, queue)
@@ -343,6 +345,7 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
             queue += 1.0
             flow.bunch += 1.0
     if clean >= 0.0 and not known and others >= DUPLICATES:
+        # behind the waiting packets come the duplicate ACKs, one transmission time apart
         flow.hears_in = flow.rtt + (queue + DUPLICATES) / link.capacity
         flow.detection_in = flow.hears_in / (flow.rtt + now.delay)
     burst_is_block(flow, now, link.capacity, before, clean, flow.bunch)

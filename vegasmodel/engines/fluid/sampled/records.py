@@ -27,8 +27,8 @@ class Sender:
     wait_in_host: float  # mean wait of its sender before each packet, if ``rtt`` leaves it out
     drift: int  # index in ``law.DRIFTS``, or -1 if ``drift_at`` is called
     drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
-    cut_at: int
-    remember_at: int
+    cut_at: int  # likewise
+    remember_at: int  # likewise
     # mechanisms of its stack (``stacks/stack.py``)
     backlog_over_base: bool  # Vegas: the backlog is W (RTT - baseRTT)/baseRTT, not divided by RTT
     real_numbers: bool  # TCP as in the papers: backlogs are not rounded, windows shrink gradually
@@ -72,15 +72,15 @@ class Sender:
     delays_acks: bool  # its receiver acknowledges every second packet
     ack_pause: float  # seconds for which this receiver waits for a second packet
     decrease: float  # factor on its window at a loss, if its law has no function ``cut``
-    min_window: float
-    max_window: float
+    min_window: float  # packets
+    max_window: float  # packets
     held: float  # packets of ``max_window`` whose delayed ACK the receiver has not sent yet
-    initial_window: float
+    initial_window: float  # packets
     starts_slowly: bool  # it begins with slow start; not after probes (``probes_base``)
     measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
     untimed_first: bool  # the packets of its first window give no RTT sample
     start: float  # seconds
-    stop: float
+    stop: float  # seconds
     # what changes during the simulation
     active: bool  # it has started and not stopped
     cwnd: float  # the window W
@@ -228,9 +228,9 @@ class Bottleneck(NamedTuple):
     red: int  # 1: the queue is RED
     min_threshold: float  # lower threshold of RED's average queue, packets
     max_threshold: float  # upper threshold of RED's average queue, packets
-    max_probability: float
-    weight: float
-    gentle: int
+    max_probability: float  # RED's drop probability at the upper threshold
+    weight: float  # weight of one packet in RED's average queue
+    gentle: int  # 1: above the upper threshold RED's probability rises gradually
     max_wait: float  # longest random wait of a sender before it sends, in transmission times
     # addresses of compiled functions (``engines.on_demand``); 0: the scenario does not need them
     meet_at: int  # ``trains.meet``

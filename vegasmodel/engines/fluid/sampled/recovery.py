@@ -141,17 +141,19 @@ def await_timer(flow: Sender, now: LinkState, lost: float, ago: float) -> None:
 
     After the timeout ns-2's Vegas sends two packets at a time: the first lost one and the one
     behind it. So a round trip repairs one lost packet, or two if they follow each other. Of n
-    packets in flight, the first and ``lost`` - 1 others are lost. The places of these others are
-    taken to be random. Then (lost - 1)^2/(n - 1) pairs of lost packets follow each other on
-    average, and each pair saves a round trip. (This is too much for three lost packets in a row:
-    they count as two pairs, but save only one round trip.)
+    packets in flight, the first and k others are lost, where k = ``lost`` - 1. The places of these
+    others are taken to be random. The second packet is then lost with the probability k/(n - 1).
+    Each of the n - 2 further pairs of neighbours is lost with the probability
+    k (k - 1)/((n - 1) (n - 2)). So on average k^2/(n - 1) pairs of lost packets follow each other,
+    and each pair saves a round trip. (This is too much for three lost packets in a row: they count
+    as two pairs, but save only one round trip.)
     """
     pause = min(flow.timer * timeout(flow, now), flow.longest_rto)
     flow.timeouts += lost > 1.0
     flow.timeout_ends = now.time + pause - ago * (flow.rtt + now.delay)
     back_off(flow)
-    trips = lost
-    if flow.fine_timer:
+    trips = lost  # round trips, or for senders other than Vegas packets, until all are sent again
+    if flow.fine_timer:  # ``in_flight`` leaves out the lost packets: n is the sum of the two
         trips = max(lost - (lost - 1.0) ** 2 / max(flow.in_flight + lost - 1.0, 1.0), 0.5 * lost)
     flow.resends, flow.ignores_duplicates = max(flow.resends, FRESH + trips), True
     flow.cwnd = 2.0 if flow.fine_timer else 1.0
@@ -190,10 +192,10 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     if g <= 0.0:
         return
     if flow.resends > FRESH:
-        again = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)
-        over = flow.resends - FRESH
-        flow.resends -= min(again, over)
-        g *= max(1.0 - over / again, 0.0)
+        again = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)  # in this step
+        left = flow.resends - FRESH
+        flow.resends -= min(again, left)
+        g *= max(1.0 - left / again, 0.0)
     flow.resends = max(flow.resends - g, 0.0)
     if flow.resends <= 1.0 + WINDOW_ERROR:
         flow.backoff, flow.ignores_duplicates = 1.0, False
@@ -255,7 +257,8 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.cwnd = 1.0 if flow.in_trains else 2.0**-left
         flow.resends_left = 2.0 * lost - 1.0 if pairs else 0.0
     elif flow.recovery == SCOREBOARD and not flow.rack:
-        flow.flight_later = max(new - lost, 0.0) + 1.0
+        # the recovery ends after the round trips in which f + 2 f + 4 f + ... reaches ``lost``
+        flow.flight_later = max(new - lost, 0.0) + 1.0  # f, packets in flight in the first one
         flow.holes = max(np.ceil(np.log2(lost / flow.flight_later + 1.0)), 1.0)
         flow.recovery_left = flow.holes + left
     elif flow.recovery == HOLE_BY_HOLE:
@@ -264,4 +267,5 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.new_at_end = 0.0  # for Vegas these packets are not simulated
         if not flow.fine_timer:
             flow.new_at_end = min(np.floor(flow.new_in_flight), max(new - 1.0, 0.0))
+        # W ``later_hole`` packets were sent after the second lost packet
         flow.flight_later = min(max(new - lost, 0.0), max(new - flow.later_hole * W, 0.0)) + 1.0

@@ -89,6 +89,7 @@ def sample_delay(flows: Table[Sender], now: LinkState, h: float, c: float) -> fl
             sending = min(flow.in_flight, flow.cwnd) if flow.in_slow_start else flow.in_flight
             packets = (sending - flow.held_back) * h / trip
             arrivals += moving(flow) * h / trip
+            # packets that growing windows add in a round trip, without this flow's slow start
             others = (growth - max(flow.growth, 0.0) * flow.in_slow_start) * trip
             part = 1.0  # part of these packets whose delays are samples
             if flow.samples_train:
@@ -225,7 +226,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
     if flow.detection_in > 0.0:
         if flow.later_delay == NEVER:  # a packet was lost in this step
             flow.later_delay = now.delay
-        left = to_detection(flow, now, g)
+        left = to_detection(flow, now, g)  # 0 or negative: it hears of the losses in this step
         flow.detection_in = max(left, WINDOW_ERROR)  # a recovery in progress ends first
         if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
             flow.detection_in = flow.recovery_left + 1.0  # later packets cause the duplicate ACKs
@@ -240,6 +241,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
             losses = 1
             if flow.in_slow_start:  # a new round trip has begun
                 flow.round_lasts = round_trip_of_train(flow, now, c)
+                # it began -``left`` round trips ago; ``round_passed`` is added again below
                 flow.round_part = -left - round_passed(flow, now, g)
                 flow.burst, flow.next_burst = 0.0, 0.0
                 flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf

@@ -37,6 +37,7 @@ WITHIN_A_STEP = (  # they get new values in each step
     "growth_before", "delivery_rate",
 )  # fmt: skip
 _NAMES = list(FLOW.names or ())
+# the fields of a sender's record that belong to the state, without those that come otherwise
 _MOVING = tuple(
     name
     for name in _NAMES[_NAMES.index("active") :]
