@@ -298,6 +298,7 @@ def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
     y.inward[:] -= oldest
 
     def moved(old: NDArray[Any]) -> NDArray[Any]:
+        """An array of the new size, which begins with the entries of ``old`` that are needed."""
         new = np.zeros((size, *old.shape[1:]), old.dtype)
         new[:kept] = old[oldest : last + 1]
         return new

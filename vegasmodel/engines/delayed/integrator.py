@@ -56,7 +56,7 @@ Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> 
 
 # Dormand and Prince's coefficients and Shampine's dense output, from SciPy
 A, B, C, E, P = (np.asarray(getattr(RK45, name), dtype=np.float64) for name in "ABCEP")
-ORDER = 5
+ORDER = 5  # of the Runge-Kutta method; breaks of a higher order are ignored
 SUBSAMPLES = 8  # parts of a step, between which an event's sign is compared
 ITERATIONS = 12  # times that a step longer than a delay is computed, at most
 AFTER = 1e-3  # of a step: from here on, an event at its start can occur again
@@ -97,10 +97,10 @@ class Solution:
     time: Floats  # [step] ends of the steps, t_0 first
     state: Floats  # [step, n]; after the action where an event moved the state
     sample: Floats  # [grid, n] at the times asked for; NaN where not reached
-    events: tuple[Occurrence, ...]
+    events: tuple[Occurrence, ...]  # in the order of time
     breaks: tuple[tuple[float, int], ...]  # time and order: the derivative that jumps there
     status: str  # "done", "event", or why it stopped early
-    rejected: int  # steps
+    rejected: int  # number of steps that were tried again, shorter, because of their error
     _pieces: list[Piece] = field(repr=False)
 
     @property
@@ -133,9 +133,11 @@ class _Stepper:
         self.f, self.memory, self.rtol, self.atol = f, memory, rtol, atol
 
     def slope(self, t: float, y: Floats) -> Floats:
+        """The derivative y' at time t and state y; the delayed states come from ``memory``."""
         return np.asarray(self.f(t, y, self.memory.past(t, y)), dtype=np.float64)
 
     def norm(self, x: Floats, y: Floats, new: Floats) -> float:
+        """The size of x over the tolerance at the states y and ``new``: a root mean square."""
         scale = self.atol + self.rtol * np.maximum(np.abs(y), np.abs(new))
         return float(np.sqrt(np.mean((x / scale) ** 2)))
 
@@ -247,6 +249,7 @@ def integrate(
 
 
 def _constant(value: Sequence[float] | Floats) -> Past:
+    """A past in which the state was always ``value``."""
     state = np.atleast_1d(np.asarray(value, dtype=np.float64))
     return lambda _: state
 
@@ -269,6 +272,7 @@ class _Run:
         self.rejected = 0
 
     def go(self, t: float, y: Floats, max_steps: int) -> Solution:
+        """Integrate from time t and state y to the end, with at most ``max_steps`` steps."""
         memory, t0 = self.memory, t
         times, states = [t], [y.copy()]
         found: list[Occurrence] = []
@@ -402,6 +406,7 @@ class _Run:
             xi, order = upcoming
 
             def beyond(part: float, k: int = k, xi: float = xi) -> float:
+                """By how many seconds t - tau_k is beyond the break, ``part`` s into the step."""
                 u = t + part
                 y = new if part == h else piece(u)
                 return u - memory.delay(k, u, y) - xi
@@ -433,7 +438,14 @@ class _Run:
         return sorted((first, i) for root, i in roots if root - first <= rounding(first))
 
     def _root(self, event: Event, index: int, piece: Piece) -> float | None:
+        """The first time in the step at which this event occurs, or None.
+
+        ``index`` is the event's index in the list of events. If the event has occurred at the start
+        of the step, the search begins a little later.
+        """
+
         def value(part: float) -> float:
+            """The event's function when this part of the step is over."""
             u = piece.end if part == 1.0 else piece.start + part * piece.h
             return float(event.function(u, piece(u)))
 

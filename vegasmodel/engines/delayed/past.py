@@ -68,13 +68,14 @@ class Memory:
     """
 
     def __init__(self, history: Past, start: float, order: int, lags: Sequence[Lag]) -> None:
+        """``order`` is the order of the break at the ``start``: the derivative that jumps there."""
         self.history, self.t0, self.lags = history, start, lags
         self.pieces: list[Piece] = []
         self.starts: list[float] = []
         self.breaks: list[tuple[float, int]] = [(start, order)]
-        self.passed = [0] * len(lags)  # number of breaks that argument k has passed
+        self.passed = [0] * len(lags)  # number of breaks that t - tau_k has passed
         self.current: Piece | None = None  # the step that is being made
-        self.used_current = False
+        self.used_current = False  # whether ``at`` has returned a state within this step
 
     def add(self, piece: Piece, keep: float) -> None:
         """Store the polynomial that gives the solution within one step.

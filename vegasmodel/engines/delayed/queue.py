@@ -98,6 +98,7 @@ def queue_step(
         return h, 0.0, 0.0
     if 0.0 <= s1 <= s_max:
         return h, s1, 0.0
+    # the false-position method (Illinois) finds when the delay reaches 0 or s_max
     edge = 0.0 if s1 < 0.0 else s_max
     low, high, f_low, f_high = 0.0, h, s - edge, s1 - edge
     side, middle = 0, h

@@ -56,7 +56,7 @@ def avoid(
         if up * g1 <= lower:
             return float(up)
         part = reach(W, up, g0, g1, lower)
-        turn = W + part * (up - W)
+        turn = W + part * (up - W)  # the window when the backlog reaches the threshold
     elif W * g0 > upper:
         if down * g1 >= upper:
             return float(down)

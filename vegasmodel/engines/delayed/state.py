@@ -21,8 +21,8 @@ class Past(NamedTuple):
     Arrays about the queue have the shape [step], and arrays about the flows have [step, flow].
     """
 
-    time: Floats
-    delay: Floats  # s(t)
+    time: Floats  # t, seconds
+    delay: Floats  # s(t), the queueing delay
     exit: Floats  # t + s(t): when what arrives at t leaves the queue; it never falls
     sent: Floats  # A_i(t): packets sent by time t
     came: Floats  # A_i(t - f_i): packets that have reached the queue by time t
@@ -36,8 +36,8 @@ class Senders(NamedTuple):
     """The senders' state: arrays with one entry per flow, which the simulation changes in place."""
 
     forward_delay: Floats  # f_i: seconds from the sender to the queue
-    window: Floats
-    over_estimate: Floats  # x_i
+    window: Floats  # W_i, packets; 0 while the flow is inactive
+    over_estimate: Floats  # x_i, seconds by which its baseRTT exceeds the propagation delay
     in_slow_start: np.ndarray  # bool: in slow start
     recovery_until: Floats  # time until which the window stays constant
     loss_heard: Floats  # when the sender hears of a loss, inf: none is on its way
@@ -57,8 +57,8 @@ class Chance(NamedTuple):
 
     loss: float  # probability that a packet is lost at random
     red: bool  # whether the queue is RED, which drops packets, too
-    low: float  # RED's thresholds, packets
-    high: float
+    low: float  # RED's lower threshold, packets
+    high: float  # RED's upper threshold, packets
     top: float  # RED's probability at ``high``
     gentle: bool  # above ``high`` RED's probability rises to 1 gradually; else it jumps to 1
     weight: float  # weight of one packet in RED's average queue
