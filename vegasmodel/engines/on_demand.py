@@ -32,6 +32,10 @@ def address(step: Any, *arguments: Any) -> int:
 
 
 def _code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    """Write the LLVM instructions of ``call``, by Numba's calling convention.
+
+    ``values`` are the address of a compiled function and the tuple of its arguments.
+    """
     kinds = signature.args[1].types
     kind = context.call_conv.get_function_type(types.none, kinds)
     step = builder.inttoptr(values[0], kind.as_pointer())

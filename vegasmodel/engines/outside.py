@@ -38,7 +38,10 @@ from vegasmodel.laws.law import (
 from vegasmodel.support.numba_shortcuts import without_garbage_collection, without_lock_events
 
 
+# Numba's way to define a function of compiled code by LLVM instructions (``intrinsic``) takes two
+# functions: one says which types the arguments have, the other writes the instructions.
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
+    """Write the instructions of ``call``: call the C function at an address with a ``Source``."""
     double = ir.DoubleType()
     kind = ir.FunctionType(double, [double] * len(Source._fields))
     function = builder.inttoptr(args[0], kind.as_pointer())
@@ -47,21 +50,23 @@ def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
 
 
 def _typed(_: Any, __: Any, source: Any) -> Any:
+    """The types of ``call`` (an address and a ``Source`` give a float), and its instructions."""
     return types.float64(types.int64, source), _code
 
 
 call = intrinsic(_typed)  # (address, Source) -> float, in compiled code: the rule at an address
-_PLAIN = types.float64(*[types.float64] * len(Source._fields))
+_PLAIN = types.float64(*[types.float64] * len(Source._fields))  # types of the C function of a rule
 
 
 def _as_pointer(_: Any, builder: Any, __: Any, args: Any) -> Any:
+    """Write the instruction of ``_pointer``: it makes a pointer to a float from an address."""
     return builder.inttoptr(args[0], ir.DoubleType().as_pointer())
 
 
 _pointer = intrinsic(lambda _, __: (types.CPointer(types.float64)(types.int64), _as_pointer))
 _thread = ctypes.pythonapi.PyThread_get_thread_ident  # ``threading.get_ident`` for compiled code
 _thread.restype, _thread.argtypes = ctypes.c_ulong, ()
-_compiling = threading.Lock()
+_compiling = threading.Lock()  # held while a rule is compiled
 
 
 class _Compiled(NamedTuple):
@@ -71,8 +76,8 @@ class _Compiled(NamedTuple):
     NaN.
     """
 
-    function: Any
-    record: Record
+    function: Any  # a C function made by Numba
+    record: Record  # the arguments for which it returned an unusable result
 
 
 def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
@@ -127,6 +132,11 @@ def _note(where: int, shape: tuple[int, int], source: Source) -> None:
 
 @functools.cache
 def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
+    """Compile a rule; the last argument says what it reads from outside, for the cache alone.
+
+    If that has changed, the cache of this function has no entry for it, and the rule is compiled
+    again. A result below ``least`` is unusable.
+    """
     inner, note = _jitted(rule, {}), _note
     record = Record(len(Source._fields))
     where, shape = np.int64(record.table.ctypes.data), record.table.shape

@@ -49,7 +49,7 @@ class Memory(NamedTuple):
 class Now(NamedTuple):
     """The present time, and two numbers with which ``write`` converts times, spans and rates."""
 
-    time: float
+    time: float  # seconds
     ago: float  # seconds: a time longer ago than this counts as this long ago
     capacity: float  # pkt/s: turns seconds into packets
 
