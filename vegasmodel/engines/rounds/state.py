@@ -36,12 +36,16 @@ apart = functools.partial(jit, apart=True)  # for several callers; not copied in
 
 # the kinds of recovery after a loss, in the order of ``laws.law.Recovery``
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
-DROPTAIL, RED = range(2)
+DROPTAIL, RED = range(2)  # queue disciplines; Rate-Delay queues are drop-tail, too
 FIRST_BINADE = -12  # the first period in the table of ``rounding`` ends at 2^-12 s
-OPEN, RECOVERY = range(2)
-DATA, TIMER, START, CONNECTED, REST = range(5)  # what a flow's next event is
-RETRANSMIT, TAIL_PROBE, REORDERING = range(3)  # what its timer is set for
-WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4  # bits of ``without``
+OPEN, RECOVERY = range(2)  # whether a sender is in a recovery after a loss
+# A flow's next event: an interval of sending ends, a timer of the sender expires, the flow starts,
+# its TCP handshake ends, or the rest of an interrupted burst is due.
+DATA, TIMER, START, CONNECTED, REST = range(5)
+# why a sender's timer expires: the retransmission timeout, or Linux's two earlier timers
+RETRANSMIT, TAIL_PROBE, REORDERING = range(3)
+# bits of ``without``: no rounding of backlogs, decisions at each ACK, timers without clock ticks
+WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4
 
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
 """The properties of a TCP implementation that are copied into the record of each of its flows."""
@@ -61,12 +65,12 @@ class Sender(Mechanisms):
     rtt: float  # round-trip time in the empty network, T
     gap: float  # seconds between packets of a burst where it enters the first queue
     block: float  # seconds by which a SACK block lengthens an ACK's way from the link to the sender
-    alpha: float
+    alpha: float  # thresholds of the backlog, packets
     beta: float
     gamma: float
-    decrease: float
-    max_window: float
-    first_window: float
+    decrease: float  # factor on its window at a loss
+    max_window: float  # packets
+    first_window: float  # window at its start, packets
     syn_in_window: bool  # packet 0 is the SYN: it does not count as delivered
     syn: float  # size of a handshake's packets, in data packets; 0: no handshake
     # the functions that move its window; a user's are called by address (``engines/outside.py``)
@@ -87,8 +91,8 @@ class Sender(Mechanisms):
     noise: float  # standard deviation of the random part of its delay, seconds
     slack: float  # seconds by which this random part may shorten the delay, at most
     delayed_ack: int  # 1: its receiver acknowledges every second packet
-    start: float
-    stop: float
+    start: float  # seconds
+    stop: float  # time from which on it sends nothing, seconds
     size: float  # packets that it has to deliver; inf: it never ends
     finished: float  # when the last of them was acknowledged, seconds; NEVER: not yet
     # the sender; packets have the numbers 0, 1, 2, ...
@@ -99,7 +103,7 @@ class Sender(Mechanisms):
     received_at: float  # when the last packet that arrived for the first time was sent
     cwnd: float  # congestion window, packets
     cwnd_cnt: float  # ACKs counted towards the next packet of cwnd (Linux's snd_cwnd_cnt)
-    ssthresh: float
+    ssthresh: float  # packets
     dupacks: float  # duplicate ACKs in a row
     inflated: float  # packets that fast recovery adds to the window
     pipe: float  # SACK: packets thought to be in the network
@@ -119,7 +123,7 @@ class Sender(Mechanisms):
     since: float  # time of that loss; before any loss, the time of the start
     trips: float  # round trips from ``since`` to ``trips_at``, for laws given by ``drift``
     trips_at: float  # time of the last ACK for which ``trips`` was counted
-    # Vegas, once a round
+    # laws that act once per round trip (a round), such as Vegas
     round_end: float  # the round ends when this packet is acknowledged
     round_start: float  # time at which the round began
     growth: float  # packets by which each ACK of this round moves the window
@@ -183,8 +187,8 @@ class Sender(Mechanisms):
     ack_ticks: float  # ato in clock ticks (icsk_ack.ato); 0: no packet has come
     heard_at: float  # when the last packet came in order, by the sender's clock
     receiver_rtt: float  # seconds: the RTT of the handshake as the receiver measures it
-    # the interval of sending that ends at ``time``
-    time: float
+    # the interval of sending that ends at ``time``: in it the flow sends evenly, or not at all
+    time: float  # seconds
     event: int  # what happens at its end: ``DATA``, ``TIMER``, ``START``, ``CONNECTED`` or ``REST``
     left_at: float  # time at which the burst under way began to leave
     burst_part: float  # packets of this burst that are simulated together
@@ -213,11 +217,11 @@ class Sender(Mechanisms):
     holes: int  # row after that of the last hole; 0: there is none
     missing: float  # number of packets in all holes
     owed_loss: float  # a loss taken over from another flow (synchronised losses)
-    # totals
-    sent: float
-    lost: float
-    retransmits: float
-    acks: float
+    # totals since the start of the run
+    sent: float  # data packets, retransmitted ones included
+    lost: float  # of these, those that queues have dropped
+    retransmits: float  # data packets sent again
+    acks: float  # packets whose ACKs reached the sender, packets received twice included
     timeouts: float  # expiries of the retransmission timer
     early_timers: float  # expiries of Linux's other timers (tail loss probe, reordering)
     arrived: float  # packets of data that have arrived in any order; each counts once
@@ -225,7 +229,7 @@ class Sender(Mechanisms):
     ahead: float  # packets in ``delivered`` whose ACKs return only between these two times:
     ahead_since: float  # seconds
     ahead_until: float  # seconds
-    mark_delivered: float  # ``delivered`` when warm-up ended; the next four likewise
+    mark_delivered: float  # ``delivered`` when warm-up ended; the next four fields likewise
     mark_sent: float
     mark_lost: float
     mark_retransmits: float
@@ -238,17 +242,16 @@ class Sender(Mechanisms):
 class Receiver:
     """What a receiver with SACK or delayed ACKs knows about the packets that have arrived.
 
-    The sender's record contains the same facts only after the next ACK has arrived. Fields without
-    a comment mean the same as in ``Sender``.
+    The sender's record contains the same facts only after the next ACK has arrived.
     """
 
-    received: float
-    received_at: float
-    acked: float
-    first_hole: int
-    holes: int
-    missing: float
-    overdue_checks: bool
+    received: float  # number of the first packet that neither arrived nor is known to be missing
+    received_at: float  # 0: only a sender needs to know when packets were sent
+    acked: float  # number of the first packet that has not arrived
+    first_hole: int  # row of the first hole, a range of missing packets
+    holes: int  # row after that of the last hole; 0: there is none
+    missing: float  # number of packets in all holes
+    overdue_checks: bool  # False: neighbouring missing packets form one hole (``acks.add_hole``)
     block: float  # size of one SACK block, in packets of the scenario; 0: no SACK
     block_time: float  # seconds that the receiver's access link takes to send one SACK block
     delayed_ack: bool  # it acknowledges every second packet
@@ -278,22 +281,25 @@ class Parcel:
 class Hop:
     """One queue on the path of one flow, with the flow's packets that are on their way to it.
 
+    These packets travel in groups, called parcels (``Parcel``). Some comments use the word work:
+    the sum of the sizes of packets, in units of the scenario's packet size.
+
     A link with Rate-Delay services (Podlesny and Williamson) sends packets of two classes, R (rate)
     and D (delay). For each class there is a hop that belongs to no flow (``stores`` is 1). Its ring
     buffer holds the waiting packets of the class. The events of R's hop are the ends of the link's
     transmissions. The events of D's hop are changes of the classes' shares of the capacity.
     """
 
-    flow: int
+    flow: int  # index in ``Net.flows``
     stores: int  # 1: it holds the packets that wait at a Rate-Delay link
-    link: int
+    link: int  # index of the queue in ``Net.links``
     data: int  # 1: data of the flow cross the queue; 0: its ACKs
     last: int  # 1: the next stop is the sender
     work: float  # size of one of its packets here, in packets of the scenario
     # the order of events at one instant (``queue.arrives_first``, ``route._leads``)
     precedes: int  # 1: an arrival comes before a departure, if all packets have the same size
     wire: float  # seconds on the last wire before the queue; 0: departures always come first
-    lead: float  # of several events, the one with the greatest lead comes first
+    lead: float  # of several events at one instant, the one with the greatest lead comes first
     early: float  # tiny time by which its events are handled earlier because of their lead, seconds
     to_next: float  # seconds from here to the next queue, in the empty network
     ring: int  # index of its ring buffer's first place in ``Net.rings``
@@ -318,8 +324,8 @@ class Hop:
     lost: float  # packets lost earlier on the path, directly behind these
     rtt: float  # mean time that the packets have travelled so far, seconds
     min_rtt: float  # least time that one of them has travelled so far, seconds
-    marked: int
-    sent_at: float
+    marked: int  # 1: one of the packets has an ECN mark
+    sent_at: float  # when the last of the packets set out, seconds
     ends_parcel: int  # 1: the interval is the rest of its parcel; -1: nothing is coming
     blocks: float  # SACK blocks in the ACK at its end; -1: not known yet (``travel._ask_receiver``)
 
@@ -334,13 +340,13 @@ class Queue:
     buffer: float  # number of packets that can wait
     discipline: int  # ``DROPTAIL`` or ``RED``
     loss_hazard: float  # hazard of one packet at random loss p: -ln(1 - p)
-    min_threshold: float
+    min_threshold: float  # RED: thresholds of the average queue, packets
     max_threshold: float
-    max_probability: float
-    weight: float
-    ecn: int
+    max_probability: float  # RED: drop probability at the upper threshold
+    weight: float  # RED: weight of one packet in the average queue
+    ecn: int  # RED, 1: packets are marked instead of dropped
     mark_limit: float  # drop probability above which RED drops packets that it could mark
-    gentle: int
+    gentle: int  # RED, 1: the drop probability rises gradually above the upper threshold
     mixed: int  # 1: packets of several sizes cross it
     packets_per_work: float  # mean number of packets in a packet's worth of work at the link
     largest: float  # ``packets_per_work`` of the largest packets alone
@@ -408,7 +414,7 @@ class Queue:
     mark_now: float  # time at which warm-up ended
 
 
-_STOCK = {"Floats": ("f8", (ROWS, 4))}
+_STOCK = {"Floats": ("f8", (ROWS, 4))}  # the NumPy type of ``Queue.stock``
 _RECORDS = (Sender, Receiver, Parcel, Hop, Queue)
 FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECORDS)
 
