@@ -199,6 +199,7 @@ def fill_holes(
     if new > 0.0:
         f.received_at = sent_at
     f.received = max(f.received, end)
+    # the holes in the rows from ``kept`` to ``filled`` - 1 are filled completely
     kept = _first_behind(f, holes, first)
     if kept < f.holes and holes[kept, 0] < first:
         kept = split_hole(f, holes, kept, first)

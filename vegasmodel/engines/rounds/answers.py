@@ -88,7 +88,7 @@ def _assumptions(
     ``rates`` are the throughputs in packets/s, [runs, flows]. ``acks_lost`` is the number of ACKs
     lost for each packet sent. ``chance`` is True if another run could give other throughputs.
     """
-    grouped, late = is_coarse(scenario), acks_lost > 0.0
+    grouped, dropped = is_coarse(scenario), acks_lost > 0.0
     many = "a round trip has so many packets that they are simulated in groups near losses, too"
     met = (
         f"for {percent(acks_lost)} of the packets the ACK met a full queue; the simulator lets it "
@@ -97,7 +97,7 @@ def _assumptions(
     return (
         *left_out(scenario),
         Assumption("packets-one-by-one", not grouped, many if grouped else ""),
-        Assumption("every-ack-arrives", not late, met if late else ""),
+        Assumption("every-ack-arrives", not dropped, met if dropped else ""),
         scatter.insensitive(scenario, rates),
         scatter.enough_runs(scenario, rates, chance=chance),
     )
@@ -134,6 +134,7 @@ def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
     random, because one run then averages over the clocks of many flows.
     """
     flows = totals.flows
+    # senders of BSD's TCP whose timer has expired, and senders whose CUBIC or timer asks a clock
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
     asked = flows["timer_wheel"] & ((flows["delayed_ack"] > 0) | flows["bictcp"])
     asked |= flows["early_timers"] > 0
@@ -244,7 +245,8 @@ def answer(
         return Prediction.not_applicable("rounds", scenario, reason)
     outcomes: list[Totals] = []
     chance = scenario.by_chance
-    undecided = chance and runs is None and scenario.run.runs is None
+    undecided = chance and runs is None and scenario.run.runs is None  # nothing gives their number
+    # the scenario of the next run, and whether runs after the first may be shorter
     asked, divided, frame = scenario, undecided and unchanging(scenario), Frame()
     with series() as under_way:
         while len(outcomes) < (wanted := _wanted(scenario, outcomes, chance, runs, enough)):
@@ -368,6 +370,10 @@ def _behind_holes(scenario: Scenario, outcomes: list[Totals]) -> Floats:
 
 
 def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
+    """Fields of ``Prediction`` that are means over the runs, by their names.
+
+    Counts of a shorter run are scaled to the full time after warm-up.
+    """
 
     def column(name: str) -> Floats:
         """The field ``name`` of the flows' records at the end of each run, [run, flow]."""

@@ -62,6 +62,7 @@ def reset(f: Sender, now: float) -> None:
 
 @jit
 def _hystart_reset(f: Sender, now: float) -> None:
+    """Begin a round of HyStart: it ends when the next packet that is sent is acknowledged."""
     f.train_start, f.train_last, f.train_end = now, now, f.next
     f.train_rtt, f.train_samples = NEVER, 0.0
 
@@ -89,6 +90,7 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
         f.hystart_found = now - f.train_start > 0.5 * (f.delay_min + HYSTART_ACK_DELAY)
     f.train_rtt = min(f.train_rtt, rtt)
     f.train_samples += samples
+    # by so much the least RTT of a round must exceed the least RTT of all, to end slow start
     rise = min(max(f.delay_min / 8.0, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX)
     if f.train_samples > HYSTART_MIN_SAMPLES and f.train_rtt > f.delay_min + rise:
         f.hystart_found = True

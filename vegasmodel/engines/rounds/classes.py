@@ -19,7 +19,9 @@ from vegasmodel.scenario.placement import bytes_per_turn, class_shares, link_sta
 
 Key = tuple[str, str, str]  # of a queue: its link, direction and class
 _GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
-# the limits that ``class_record`` explains, in units of the time that a class's turn takes
+# The limits that ``class_record`` explains, in units of the time that a class's turn takes. For a
+# class with the part p of the capacity, ns-queue.tcl takes the larger of (1/p - 1) (1 - G)/G, with
+# G = ``_GAIN``, and 1 - 0.9375. The first number is larger if p = 1/2, the second if p = 1.
 IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375
 
 
@@ -45,9 +47,9 @@ def class_record(
     record["exact_capacity"] = link.capacity
     turn = bytes_per_turn(scenario, link, key[1])
     record["round_bytes"], record["packet_bytes"] = 2.0 * turn, scenario.packet_size
-    spell = turn / scenario.packet_size / link.capacity
-    record["idle_limit"] = IDLE_LIMIT * spell
-    record["all_limit"] = IDLE_LIMIT_OF_ALL * spell
+    turn_time = turn / scenario.packet_size / link.capacity
+    record["idle_limit"] = IDLE_LIMIT * turn_time
+    record["all_limit"] = IDLE_LIMIT_OF_ALL * turn_time
 
 
 def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.void]:

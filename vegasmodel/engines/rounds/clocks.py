@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from vegasmodel.metrics import Floats
 
-BISECTIONS = 40
+BISECTIONS = 40  # halvings of the range that contains S (``clocks``)
 
 
 def clocks(
@@ -37,7 +37,7 @@ def clocks(
     """
     if len(links) == 1:
         return math.inf, np.zeros(1)
-    target = np.roll(hops["link"], -1)
+    target = np.roll(hops["link"], -1)  # the queue that follows that of each hop
     ends = np.append(first[1:], len(hops)) - 1
     target[ends] = hops["link"][first]
     # the classes of a Rate-Delay link share a clock

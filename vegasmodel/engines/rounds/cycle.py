@@ -125,7 +125,9 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
     from vegasmodel.engines.rounds.snapshot import Observer
 
     observer = Observer(simulation.net, simulation.holes, simulation.capacity)
-    seen: dict[bytes, deque[tuple[int, Snapshot]]] = {}
+    seen: dict[bytes, deque[tuple[int, Snapshot]]] = {}  # earlier states, by their whole numbers
+    # number of the present fall; number of the fall at which the state should occur a third time;
+    # falls in a period; the state at its first occurrence; numbers stored so far
     section, due, period, first, kept = 0, -1, 0, None, 0
     status, now = simulation.proceed(started)
     while status == Status.FALL and kept < MAX_STORED:
@@ -137,7 +139,7 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
                 residual = observer.apart(first, state, STATE_TOLERANCE)
                 if residual <= STATE_TOLERANCE:
                     return status, _periodic(simulation, observer, first, state, period, residual)
-            for then, one in reversed(seen[rough]):
+            for then, one in reversed(seen[rough]):  # the state ``one`` at fall number ``then``
                 if section > due and observer.apart(one, state, STATE_TOLERANCE) <= STATE_TOLERANCE:
                     first, period, due = one, section - then, 2 * section - then
                     break
@@ -156,6 +158,7 @@ def _settled(totals: Totals) -> int:
 
 
 def _at_rest(totals: Totals) -> bool:
+    """Whether all windows are constant after warm-up, in all samples of the run."""
     window = totals.per_flow[_settled(totals) :, :, 0]
     return bool(np.all(window.max(axis=0) == window.min(axis=0)))
 
@@ -181,6 +184,7 @@ def _periodic(
     old, new = (sum_by_member(observer.flows(one), n) for one in (before, after))
 
     def more(name: str) -> Floats:
+        """How much the count ``name`` of each flow has grown between the two states."""
         counted: Floats = new[name] - old[name]
         return counted
 

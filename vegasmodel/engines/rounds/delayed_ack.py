@@ -180,10 +180,10 @@ def silent_packets(f: Sender, r: Receiver, first: float, packets: float, at: flo
     if beyond or first > r.acked:
         r.held = 0.0
     elif first == r.acked:
-        quick = min(packets, r.quick_acks_left)
+        quick = min(packets, r.quick_acks_left)  # packets answered at once
         r.quick_acks_left -= quick
         waiting = r.held + packets - quick
-        answered = np.floor(0.5 * waiting)
+        answered = np.floor(0.5 * waiting)  # one ACK for two packets
         silent, r.held, r.heard_at = packets - quick - answered, waiting - 2.0 * answered, at
     else:  # a packet that it has already
         last = f.delays_duplicates and first + packets == r.acked and r.quick_acks_left <= 0.0

@@ -39,6 +39,8 @@ _LARGEST = 2.0**53  # packets; the largest size of a flow, as Pareto sizes have 
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 # kinds of recovery, in the order in which ``_place`` sorts the laws other than Vegas
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")
+# Totals in a flow's record: counts of packets, expiries of timers, and counts when warm-up ended.
+# They are added up over the short flows of a group.
 _COUNTS = ("sent", "lost", "retransmits", "acks", "arrived", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
 _MARKS = (
@@ -75,7 +77,7 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     for name, value in stack.cubic_agent if law.is_cubic else ():
         record[name] = value
     record["once"], record["probes"] = law.once_a_round, law.slow_start == "gamma"
-    asked = law.per_ack == "drift" and not bictcp
+    asked = law.per_ack == "drift" and not bictcp  # the law's function ``drift`` moves the window
     record["rounds"] = law.once_a_round or asked
     record["keeps_base"] = law.delay_based
     record["rules"] = place(law)
@@ -87,11 +89,15 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
 
 
 def _record(scenario: Scenario, member: Member, record: Any) -> None:
+    """Fill in the ``record`` of a flow that starts at time 0, with what does not depend on the run.
+
+    ``records`` adds the start time, the size and the random start of the clock.
+    """
     group = member.flow
     law, runs = find(group.law), stack(scenario, group)
     for name in _NOT_YET:
         record[name] = NEVER
-    own = group.law in runs.own_packets
+    own = group.law in runs.own_packets  # ns-2's Vegas: it sends no SYN and cannot use ECN
     mechanisms(law, runs, record)
     record["rtt"] = empty_rtt(scenario, member)
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
@@ -141,6 +147,7 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
         record["quick_acks_left"] = max(runs.quick_acks, 1.0)
     record["syn_in_window"] = _syn_in_window(law, runs)
     record["receiver_rtt"] = record["rtt"]
+    # all of the random delay is on one access wire, which has the delay of all four
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"], record["finished"] = START, NEVER
     record["short_flow"] = group.arrivals != "once"

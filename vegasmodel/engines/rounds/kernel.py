@@ -47,7 +47,8 @@ from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
-DONE, FALL = int(Status.DONE), int(Status.FALL)  # plain integers for Numba
+# why a run stopped: plain integers for Numba
+DONE, FALL = int(Status.DONE), int(Status.FALL)
 FULL_RING, PAUSED = int(Status.FULL_RING), int(Status.PAUSED)
 BURST_PARTS = 256.0  # parts of a burst that are simulated one by one, at most
 
@@ -167,7 +168,7 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
     """
     if flows[who].lost == before:
         return
-    owed = flows[who].owed_loss > 0.0
+    owed = flows[who].owed_loss > 0.0  # this function has caused the loss
     flows[who].owed_loss = 0.0
     for i in range(flows.shape[0]):
         if i != who and not owed and flows[i].acked > flows[i].recover:
@@ -209,7 +210,7 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     whose data are delivered has no next interval.
     """
     h = net.hops[f.hop]
-    parts = float(net.parts)
+    parts = float(net.parts)  # intervals of sending per round trip
     if f.phase == OPEN and f.holes == 0 and not in_slow_start(f):
         parts = intervals(net.links[h.link], window(f), float(net.calm), parts)
     f.ahead, f.ahead_since = -f.delivered, now

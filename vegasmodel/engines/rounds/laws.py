@@ -137,6 +137,10 @@ def _acks_to_change(f: Sender) -> float:
 
 @jit
 def _upon_acks(f: Sender, acks: float) -> None:
+    """Change the window of a flow with a user's congestion control, at ``acks`` ACKs of new data.
+
+    The function also counts the round trips since the last loss, which the user's law may ask for.
+    """
     f.cwnd = min(max(f.cwnd + acks * _per_ack(f), 1.0), f.max_window)
     f.trips, f.trips_at = _round_trips(f, f.rtt_last), f.time
     f.ssthresh = min(f.ssthresh, f.cwnd)  # slow start ends if the window falls (tcp_vegas)

@@ -200,7 +200,7 @@ def _acks_alike(f: Sender, p: Parcel, acks: float, enough: float) -> float:
         return 1.0 if one else min(acks, enough - f.dupacks)
     if f.phase == RECOVERY and f.paced_recovery:
         return acks
-    quiet = outstanding(f) - window(f)
+    quiet = outstanding(f) - window(f)  # ACKs that release no packet
     return min(acks, quiet) if quiet >= 1.0 else acks
 
 
@@ -240,7 +240,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     if f.counts_places:
         _count_places(f, holes, now, end)
         return end
-    later = p.sent_at - holes[f.first_hole, 2]
+    later = p.sent_at - holes[f.first_hole, 2]  # seconds after the first missing packet
     enough = dupack_threshold(f, later)
     if f.overdue_checks:
         check_at_duplicate(f, holes, acks, end)
@@ -370,8 +370,8 @@ def fill(
     Returns the time at which the last ACK arrives. Without SACK blocks, which make the ACK longer,
     this would be ``bare``. The result is at least ``now``.
     """
-    alone = in_flight(f) <= packets
-    again, before = min(f.resent, f.next), f.acked
+    alone = in_flight(f) <= packets  # nothing else is in flight
+    again, before = min(f.resent, f.next), f.acked  # packets below ``again`` were sent twice
     f.delack_packets = 0.0
     f.arrived += _receive(f, holes, before, packets, sent_at)
     if f.syn_in_window and before == 0.0:
@@ -410,7 +410,7 @@ def _leave_recovery(
     ``alone`` is True if these ``acks`` ACKs acknowledge all packets that were in flight. Linux's
     Vegas then begins a new round trip with its next packets (``restart_when_idle``).
     """
-    grows, worse = True, False
+    grows, lost_more = True, False
     if f.phase == RECOVERY:
         if f.restarts_rounds:
             f.round_end, f.round_start = f.next, end  # Vegas begins a new round trip after the loss
@@ -419,9 +419,9 @@ def _leave_recovery(
             f.recover, grows = -1.0, f.timed_out == 1
         if f.clears_scoreboard:
             f.pipe, f.timed_out = in_flight(f), 0
-        worse = more_known_lost(f, holes)
+        lost_more = more_known_lost(f, holes)
     f.phase, f.inflated, f.dupacks = OPEN, 0.0, 0.0
-    if worse:
+    if lost_more:
         reenter_recovery(f, holes, acks)
         return
     swell = in_slow_start(f)
@@ -450,8 +450,8 @@ def _partial(
     window shrinks by n-1 packets (``partial_window_deflation_``). Here the window includes the
     packets that duplicate ACKs have added to it.
     """
-    impatient = f.partial_deflates
-    if not (impatient and f.partial):
+    deflates = f.partial_deflates  # as in RFC 2582
+    if not (deflates and f.partial):
         arm(f, end)
     f.partial = 1
     if f.counts_places:
@@ -469,7 +469,7 @@ def _partial(
     if f.acked > f.timed:
         f.backoff = 1.0
         stop_timing(f)
-    if not impatient:
+    if not deflates:
         f.inflated = 0.0
     elif f.inflated > advanced:
         f.inflated -= advanced - 1.0

@@ -203,7 +203,7 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     if h.last:
         arrival = max(h.latest, back + f.queue_wait * np.random.random())
     else:
-        second = sent_at == h.burst_at and math.isnan(h.burst_noise)
+        second = sent_at == h.burst_at and math.isnan(h.burst_noise)  # second packet of a burst
         late = h.burst_noise
         if sent_at != h.burst_at or second:
             late = max(f.noise * np.random.normal(), -f.slack)

@@ -72,12 +72,13 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
     span = now - link.now
     if span <= 0.0:
         return
-    slope = link.rate - capacity
+    slope = link.rate - capacity  # growth of the queue, packets/s
     before = link.queue
     after = before + slope * span
+    # seconds in which the queue is not empty; ``area`` is the queue, integrated over the time step
     busy = span if after > 0.0 else before / -slope if slope < 0.0 else 0.0
     if after < 0.0:
-        link.idle += after / slope  # since the link fell idle
+        link.idle += after / slope  # seconds since the link fell idle; both numbers are negative
         after = 0.0
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
@@ -88,7 +89,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
     else:
         area *= link.packets_per_work
     if link.mixed:  # what does not fit is taken from the packets that have just arrived
-        come, over = link.rate * span, 0.0
+        come, over = link.rate * span, 0.0  # work that has arrived, and the part that does not fit
         if come > 0.0:
             more = after * link.packets_per_work - link.buffer - 1.0
             over = more * link.rate / max(link.packet_rate, EMPTY)
@@ -103,6 +104,7 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
             count(link, full)
             area -= 0.5 * (here - fluid(link)) * span
         else:
+            # subtract what lies above the full queue: a triangle, as the queue has grown evenly
             area -= 0.5 * (after - full) ** 2 / slope * link.packets_per_work
         after = full
         link.served += capacity * span
@@ -296,7 +298,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     size.
     """
     full = _full(link)
-    total = link.queue + link.excess - full
+    total = link.queue + link.excess - full  # work that does not fit
     if link.mixed:  # there may be room again
         full = link.queue + max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0) * work
         total = link.queue + link.excess - full
@@ -304,7 +306,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
         return 0.0
     link.overflowed = 1
     lost = min(np.ceil(total * link.packets_per_work - TOLERANCE), packets)
-    gone = lost * work
+    gone = lost * work  # work of the dropped packets
     if gone > link.queue + link.excess:  # large packets dropped for small ones
         link.served -= gone - (link.queue + link.excess)
         total = gone - full

@@ -56,14 +56,16 @@ def _red_picks(link: Queue, packets: float, p: float) -> float:
     """
     picked, left = 0.0, packets
     while left > 0.0:
+        # ``first`` is n_0, or the next packet if RED has already counted beyond n_0
         first = max(link.passed + 1.0, np.ceil(1.0 / p - TOLERANCE))
         if first > link.passed + left + TOLERANCE:
             break
-        fate = (2.0 - np.random.random() * (2.0 - first * p)) / p - 1.0
-        falls = max(np.ceil(fate), first)
-        if falls > link.passed + left + TOLERANCE:
+        # the probability that the packets up to m pass is a uniform random number; solved for m
+        m = (2.0 - np.random.random() * (2.0 - first * p)) / p - 1.0
+        number = max(np.ceil(m), first)  # of the packet that is dropped or marked
+        if number > link.passed + left + TOLERANCE:
             break
-        left -= falls - link.passed
+        left -= number - link.passed
         picked += 1.0
         link.passed = 0.0
     link.passed += max(left, 0.0)
@@ -83,9 +85,11 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
     """
     # RED looks at the packets that wait, without the one in transmission
     found = before * link.packets_per_work
-    single = np.ceil(found - TOLERANCE) - 1.0
+    single = np.ceil(found - TOLERANCE) - 1.0  # what one arriving packet finds
     if precedes and departure_due(link, found, TOLERANCE):
         single += 1.0  # the departure of this instant is still to come
+    # what several packets find on average: ``link.queue`` contains the arrivals, and the last of
+    # them finds one packet less, so half a packet is subtracted besides the one in transmission
     mean = 0.5 * (before + link.queue) * link.packets_per_work - 1.5
     seen = max(single if packets <= 1.0 else mean, 0.0)
     _update_red_average(link, packets, seen)

@@ -30,7 +30,7 @@ UNCONTENDED = 64  # events per flow and round trip if the order of packets decid
 CONTENDED = 1024  # events per flow and round trip if this order decides which flow loses packets
 MOST_SINGLE = 2**16  # events per flow and round trip near losses, if each is a single packet
 ENDLESS = 2**13  # the same, if a window may exceed what the links and their buffers hold
-PAIR_CALM = 20, 32  # range of events per flow and round trip, far from losses, for one or two flows
+PAIR_CALM = 20, 32  # for one or two flows: events per flow and round trip, far from losses
 SINGLE = 1.5  # with so many intervals per packet, no interval has two packets (``acks.portion``)
 
 
@@ -76,21 +76,21 @@ def resolution(scenario: Scenario) -> tuple[int, int]:
     """
     members = scenario.members
     same = len({(member.rtt, work(scenario, member.flow)) for member in members}) == 1
-    early = any(isinstance(link.queue, Red) for link in scenario.crossed)
-    few = same and len(members) <= 2 and not early
+    red = any(isinstance(link.queue, Red) for link in scenario.crossed)
+    few = same and len(members) <= 2 and not red
     pipe, held = held_packets(scenario)
-    late = any(group.delayed_ack for group in scenario.flows)
+    delays_acks = any(group.delayed_ack for group in scenario.flows)
     finite = _finite_buffers(scenario)
     waits = any(scenario.jitter(group) > 0.0 for group in scenario.flows)
     uneven = waits and pipe > UNCONTENDED * len(members) and _often_idle(scenario)
     pair = few and len(scenario.crossed) == 1
     if not finite:
-        parts = CONTENDED if late or uneven else UNCONTENDED
+        parts = CONTENDED if delays_acks or uneven else UNCONTENDED
         return parts, parts
     near = CONTENDED if is_coarse(scenario) else MOST_SINGLE
     if any(is_slow(scenario, group) for group in scenario.flows):
         near = min(near, max(ENDLESS, math.ceil(SINGLE * held)))
-    if late:
+    if delays_acks:
         return near, near
     if not pair or uneven or pipe > PAIR_CALM[0] * min(finite):
         return near, CONTENDED

@@ -15,9 +15,13 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Member, Scenario
 from vegasmodel.scenario.placement import link_stack
 
-BINADES = 32  # periods, in each of which the clock has one unit; the last ends at 2^19 s
-UNIT = 1e-7  # packets: the clock's enlarged unit from 256 to 512 s, times the greatest capacity
-OWN = 8.0  # units of the clock: this simulator's own rounding errors are smaller
+# ns-2's clock is a floating-point number. So times are multiples of a unit, which doubles when the
+# time passes a power of 2. A binade is the period between two such times.
+BINADES = 32  # number of binades; the last ends at 2^19 s
+# The rounding errors are enlarged: in the binade from 256 to 512 s, the fastest link sends ``UNIT``
+# packets in one enlarged unit of the clock.
+UNIT = 1e-7
+OWN = 8.0  # units of the clock, not enlarged: this simulator's own rounding errors are smaller
 
 
 def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
@@ -48,8 +52,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
         return np.zeros((0, 2))
     if not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
-    units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)
-    scale = UNIT / links["capacity"].max() / 2.0**-44
+    units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)  # seconds, [row, 1]
+    scale = UNIT / links["capacity"].max() / 2.0**-44  # factor on rounding errors
 
     def rounded(delays: Floats) -> Floats:
         """The ``delays``, in seconds, with the enlarged rounding errors of ns-2's clock.
@@ -63,6 +67,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     np.maximum.at(largest, hops["link"], hops["work"])
     classes = np.flatnonzero(links["partner"] >= 0)
     largest[classes] = np.maximum(largest, largest[links["partner"]])[classes]
+    # a changed capacity gives the largest packets a rounded transmission time; changed sizes
+    # (``works``) do so for all others
     capacity = largest / rounded(largest / links["capacity"])
     instant = np.maximum(0.25 * scale, OWN) * units * links["capacity"]
     capacity_here = links["capacity"][hops["link"]]

@@ -48,24 +48,23 @@ from vegasmodel.scenario.placement import (
 )
 
 INSTANT = 1e-8  # packets: if a queue serves less between two moments, they count as one instant
+# the disciplines that ``rounds`` can simulate, as ``state.Queue`` stores them
 DISCIPLINES = MappingProxyType({"droptail": DROPTAIL, "red": RED, "rd": DROPTAIL})
 
 
 class Hop(NamedTuple):
     """One queue on the path of one flow, which the flow's data packets or its ACKs cross.
 
-    ``queue`` is the index of the queue. The other fields become those of the same name in
-    ``state.Hop``, which explains them.
+    The fields other than ``queue`` become those of the same name in ``state.Hop``.
     """
 
-    queue: int
-    # ``state.Hop`` explains the fields that have no comment here
+    queue: int  # index of the queue
     data: bool  # data cross it, not ACKs
-    last: bool
-    precedes: bool
-    work: float
+    last: bool  # the next stop is the sender
+    precedes: bool  # an arrival comes before a departure of the same instant
+    work: float  # size of one of the flow's packets here, in packets of the scenario
     wire: float  # seconds on the last wire before it
-    to_next: float  # seconds
+    to_next: float  # seconds to the next queue in the empty network
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,7 @@ class Routes:
 
 
 def _key(link: Link, direction: str, group: Flow) -> Key:
+    """The key of the queue at ``link`` that the flows of ``group`` cross in this direction."""
     return link.name, direction, queue_of(link, group)
 
 
@@ -103,6 +103,7 @@ def _back(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
 
 
 def _queues(scenario: Scenario) -> dict[Key, int]:
+    """All queues of the scenario: the key of each, and its index."""
     found: dict[Key, int] = {}
     for group in scenario.flows:
         for link in scenario.path(group):
@@ -120,11 +121,13 @@ def _queues(scenario: Scenario) -> dict[Key, int]:
 
 
 def _plain(capacity: float, room: float, record: NDArray[np.void]) -> None:
+    """Fill in the ``record`` of a drop-tail queue in which ``room`` packets can wait."""
     record["capacity"], record["buffer"] = capacity, room
     record["discipline"], record["partner"], record["packets_per_work"] = DROPTAIL, -1, 1.0
 
 
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
+    """Fill in the ``record`` of the queue with this key at ``link``: its constant parameters."""
     acks_alone = _acks_alone(scenario, link, key)
     # no ACK is lost in a queue that only ACKs cross
     room = math.inf if acks_alone else link.room(link_stack(scenario), key[2])
@@ -258,9 +261,14 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
 
 
 def _way(scenario: Scenario, member: Member, queues: dict[Key, int], capacity: Floats) -> list[Hop]:
+    """The path of a flow: the queues that its data and then its ACKs cross, in order.
+
+    ``capacity`` [queue] are the queues' capacities in packets/s.
+    """
     stops = _stops(scenario, member, queues)
     live = live_links(scenario, member, queues)
     gaps = _distances(scenario, member, live)
+    # sizes of an ACK (index False) and of a data packet (index True)
     works = (scenario.ack_size / scenario.packet_size, work(scenario, member.flow))
     wires = _last_wires(scenario, member, live)
     ties = link_stack(scenario).scheduled_ties and member.flow.delay_noise == 0.0
@@ -320,6 +328,10 @@ def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:
 
 
 def _sizes(links: NDArray[np.void], hops: NDArray[np.void]) -> None:
+    """Set the fields of each queue's record that depend on the sizes of the packets that cross it.
+
+    The sizes are in packets of the scenario's packet size.
+    """
     for k, link in enumerate(links):
         works = set(hops["work"][hops["link"] == k])
         link["mixed"] = len(works) > 1

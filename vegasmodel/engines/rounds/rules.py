@@ -23,8 +23,9 @@ from vegasmodel.engines.rounds.state import jit
 from vegasmodel.laws.built_in import BUILT_IN
 from vegasmodel.laws.law import Law
 
+# the sets of rules, by the field ``per_ack`` of the laws that use them
 RULES = {law.per_ack: law.packets for law in BUILT_IN if law.packets is not None}
-BY_ADDRESS = 0
+BY_ADDRESS = 0  # value of ``Sender.rules`` for a law without a set of rules
 _Function = Callable[..., Any]
 
 

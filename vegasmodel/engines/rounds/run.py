@@ -47,6 +47,7 @@ from vegasmodel.support.progress import running
 
 __all__ = ["Simulation", "Totals", "run"]
 
+# what the argument ``without`` of ``run`` can switch off, and the bit of ``Sender.without`` for it
 MECHANISMS = {"rounding": WITHOUT_ROUNDING, "rounds": WITHOUT_ROUNDS, "ticks": WITHOUT_TICKS}
 _HOLES = 256  # ranges of lost packets for which each flow has room, at least
 _MOST_HOLES, _ALL_HOLES = 2**15, 2**16  # the same, at most: for one flow, and for all flows
@@ -70,11 +71,11 @@ class Totals:
 
     scenario: Scenario
     starts: Floats  # of the flows in this run, s
-    status: int
-    events: int
+    status: int  # how the run ended (``Status``)
+    events: int  # number of events in the run
     flows: NDArray[Any]  # the final records, ``state.FLOW``
     routes: Routes  # the queues and hops, with their final records
-    times: Floats
+    times: Floats  # of the samples, seconds
     per_flow: Floats  # [time, flow, (window, sent, rtt, delivered, base, lost)]
     queues: Floats  # [time, queue] packets that wait
 
@@ -152,8 +153,8 @@ class Frame:
     """
 
     def __init__(self) -> None:
-        self.alike: Alike = {}
-        self._key: tuple[bytes, float] | None = None
+        self.alike: Alike = {}  # a record for each group and RTT (``flows.records``)
+        self._key: tuple[bytes, float] | None = None  # the arguments for which ``_network`` holds
         self._network: tuple[Routes, Floats] | None = None
 
     def network(
@@ -187,6 +188,7 @@ def _instants(scenario: Scenario, samples: int | Floats) -> Floats:
 
 
 def _starts(scenario: Scenario, starts: Floats | None) -> Floats | None:
+    """Return ``starts`` if it has a time for each flow, or is None; else raise ``FieldError``."""
     n = len(scenario.members)
     if starts is not None and (starts.shape != (n,) or np.any(np.isnan(starts))):
         raise FieldError("starts", starts, f"{n} times in s, one for each flow")

@@ -218,7 +218,8 @@ def _advance_window(
     arrives: while the sender waits, or if ``max_window`` limits the flow.
     """
     packets = acks * each
-    # between ACKs of one step the sender sends
+    # whether the window is full: it always counts as full if several ACKs are processed together,
+    # because the sender sends between these ACKs
     full = acks > 1.0 or in_flight(f) >= np.floor(f.cwnd)  # cwnd alone, without ``max_window``
     f.acked += packets
     f.arrived += packets
@@ -250,6 +251,7 @@ def _advance_window(
 
 @jit
 def _pop(f: Sender, ring: Table[Parcel]) -> None:
+    """Remove the first group of packets (``Parcel``) from the flow's ring buffer."""
     f.head = around(f.head + 1, ring)
     f.count -= 1
 
@@ -373,6 +375,11 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
 
 @jit
 def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, step: float) -> None:
+    """Process what reaches the sender next: ACKs, the end of a pause without ACKs, or a timer.
+
+    ``plan`` calls this function. ACKs that arrive within about ``step`` seconds are processed
+    together. Packets that were lost ahead of the next ACKs become holes: the receiver misses them.
+    """
     while f.count > 0:
         _merge(f, ring, now, step)
         p = ring[f.head]

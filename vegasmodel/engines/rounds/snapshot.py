@@ -47,14 +47,16 @@ ROUGH = 5  # whole numbers of a flow that are compared first
 
 
 def _words(text: str) -> tuple[str, ...]:
+    """The names in ``text``, which are separated by spaces."""
     return tuple(text.split())
 
 
 # The search for periodic motion compares the simulator's states at two times. For this it stores
 # some of the fields of each record (of a sender, receiver, link and so on). The constants below
-# name these fields. A field's kind (see ``Kinds``) decides how it is stored. An instant, for
-# example, is stored relative to the time of the state. The fields in ``SENDER`` are stored for
-# every sender, and those in ``ROUND`` and ``CUBIC`` only for some senders.
+# name these fields. A field's kind decides how it is stored. An instant, for example, is stored
+# relative to the time of the state. ``Kinds`` has five lists of names, in this order: sequence
+# numbers, instants, durations, rates, and all others. The fields in ``SENDER`` are stored for every
+# sender, and those in ``ROUND`` and ``CUBIC`` only for some senders.
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
     _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
@@ -115,6 +117,7 @@ WAY = Kinds(
 )
 
 
+# the tables of these fields (``states.fields``), from which ``write_state`` writes a state
 _SENDER, _ROUND, _CUBIC, _ACKS, _TIMER = (
     fields(FLOW, kinds) for kinds in (SENDER, ROUND, CUBIC, ACKS, TIMER)
 )
@@ -229,17 +232,17 @@ class Observer:
         if worst == math.inf:  # most states differ here, so what follows is seldom needed
             return worst
         before, after = self.flows(one), self.flows(two)
-        turned = (after["acked"] - before["acked"]) % after["places"] != 0.0
-        if np.any(turned & np.isfinite(after["places"]) & (after["lost"] > before["lost"])):
+        moved = (after["acked"] - before["acked"]) % after["places"] != 0.0  # to another entry
+        if np.any(moved & np.isfinite(after["places"]) & (after["lost"] > before["lost"])):
             return math.inf
         if not self._coarse.any():
             return worst
         old, new = before[self._coarse], after[self._coarse]
         waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
         if np.any(waits | (old["timeouts"] != new["timeouts"])):
-            turn = np.abs(_ticks(old, one.time) - _ticks(new, two.time))
+            tick = np.abs(_ticks(old, one.time) - _ticks(new, two.time))  # shift of the ticks
             timers = apart(one.state[: self._timers], two.state[: self._timers], 0, enough)
-            worst = max(worst, timers, float(np.minimum(turn, 1.0 - turn).max()))
+            worst = max(worst, timers, float(np.minimum(tick, 1.0 - tick).max()))
         return worst
 
 
@@ -295,6 +298,11 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
 
 @jit
 def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: Now) -> int:
+    """Append the state of a sender to the state in ``out``: the fields that matter for its kind.
+
+    ``f`` is the sender's record, which is number ``i`` in the memory ``flows``. ``out`` already
+    contains ``n`` numbers. Returns how many it contains afterwards.
+    """
     n = write(out, n, flows, i, _SENDER, f.acked, now)
     if f.rounds:
         n = write(out, n, flows, i, _ROUND, 0.0, now)

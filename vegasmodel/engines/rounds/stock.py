@@ -22,6 +22,8 @@ from vegasmodel.engines.rounds.state import Queue, apart, jit
 
 NOTHING = 1e-9  # packets
 ALIKE = 1e-9  # of a size: sizes that differ by less are equal
+# columns of ``Queue.stock``: sum of the packets' sizes, size of a packet, 1 for whole packets (else
+# 0), number of packets
 WORK, SIZE, DISCRETE, PACKETS = range(4)
 
 

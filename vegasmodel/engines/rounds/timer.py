@@ -37,7 +37,7 @@ TIMEOUT_MIN = 0.002  # seconds that Linux adds to its two early timers; TCP_TIME
 JIFFY = 0.004  # seconds; Debian's kernel has 250 ticks a second
 LEVELS = 63.0, 504.0  # ticks from which on timers are rounded to 8 and 64 ticks (LVL_START)
 GRAINS = 64.0  # ticks: the longest pauses end only at multiples of this
-# what is left of an old SRTT and an old mean deviation of the RTT after 0, 1, 2 ... samples
+# what part of an old smoothed RTT, and of its old mean deviation, is left after 0, 1, 2 ... samples
 MEAN_KEPT, DEVIATION_KEPT = (np.array([kept**k for k in range(65)]) for kept in (0.875, 0.75))
 INITIAL_RTO = 1.0  # seconds until a lost SYN is sent again; TCP_TIMEOUT_INIT
 
@@ -223,6 +223,7 @@ def update_ticks(f: Sender, now: float) -> None:
 
     The RTT is the number of clock ticks from the sending of the packet to ``now``, but at least 1.
     """
+    # the part of a tick that was over when the packet was sent counts, too
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot_time) % f.tick) / f.tick), 1)
     if f.srtt == 0:
         f.srtt, f.rttvar = sample * 8, sample * 2

@@ -87,14 +87,14 @@ def arrive_evenly(
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
-    first_here = arrives_first(h, link)
-    join = packets - h.silent
-    lost, picked = random_drops(link, join, found, h.data, first_here, f.ecn_capable)
+    first_here = arrives_first(h, link)  # 1: before a departure at the same instant
+    joining = packets - h.silent
+    lost, picked = random_drops(link, joining, found, h.data, first_here, f.ecn_capable)
     if e == f.hop:
         lost = max(lost, f.owed_loss)
     if lost > 0.0:
         drop(link, lost * h.work)
-    lost += overflow(link, join - lost, h.work)
+    lost += overflow(link, joining - lost, h.work)
     lost = _count_lost(f, h, lost)
     kept = packets - lost
     before = waiting(net.links, h.link, found, h.work)
@@ -137,8 +137,11 @@ def _join_class(
 
     ``packets`` of them have room. Behind these, ``acks_lost`` ACKs are lost here because the buffer
     is full. Lost ACKs travel on with the size 0, because the next ACK also acknowledges their
-    packets. Behind all these, ``lost`` data packets were lost. The other arguments have the same
-    meaning as in ``arrive_evenly``. Returns False if the memory for packets in flight is full; the
+    packets. Behind all these, ``lost`` data packets were lost. Hop ``e`` is this queue on the path
+    of the flow, and ``time`` the time of the arrival. ``first`` is the number of the first packet.
+    ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
+    travelled so far. ``mark`` is 1 if one of them has an ECN mark, and ``sent_at`` is the time at
+    which the last of them was sent. Returns False if the memory for packets in flight is full; the
     run then fails.
     """
     h, fits = net.hops[e], True
@@ -171,14 +174,17 @@ def arrive_at_once(
 ) -> bool:
     """Handle packets that arrive at a queue at the same instant, one after another.
 
-    Hop ``e`` stands for this queue on the path of one flow. Each packet waits behind those before
-    it. The arguments have the same meaning as in ``arrive_evenly``. Returns False if the memory for
-    packets in flight is full; the run then fails.
+    Hop ``e`` stands for this queue on the path of one flow, and ``time`` is the instant. Each
+    packet waits behind those before it. ``spent`` and ``least`` are the mean and the least time in
+    seconds that the packets have travelled so far. Directly behind these packets, ``behind``
+    packets were lost at earlier queues. ``first`` is the number of the first packet. ``mark`` is 1
+    if one of them has an ECN mark. ``sent_at`` is the time at which the last of them was sent.
+    Returns False if the memory for packets in flight is full; the run then fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
-    first_here = arrives_first(h, link)
+    first_here = arrives_first(h, link)  # 1: before a departure at the same instant
     lost, picked = random_drops(link, packets, link.queue, h.data, first_here, f.ecn_capable)
     if e == f.hop and packets >= 1.0:
         lost = max(lost, f.owed_loss)
@@ -194,6 +200,7 @@ def arrive_at_once(
         return _join_class(
             net, e, time, first, stay, kept - stay, gone, spent, least, mark, sent_at
         )
+    # the first packet travels on by itself, the others as a group
     wait = waiting(net.links, h.link, link.queue + h.work, h.work)
     one = min(kept, 1.0)
     if kept > 0.0:

@@ -49,9 +49,10 @@ def join(
     ``work`` is the size of each packet, in packets of the scenario's packet size. Two kinds of ACKs
     take no room here, so their ``work`` is 0: ACKs that are lost here, and ACKs that the receiver
     does not send at once (``silent`` ACKs, see ``delayed_ack.py``). ``lost`` packets were lost
-    directly behind the added ones. The other arguments have the same meaning as in
-    ``travel.arrive_evenly``. Returns False if the memory for packets in flight is full; the run
-    then fails.
+    directly behind the added ones. ``first`` is the number of the first added packet. ``spent`` and
+    ``least`` are the mean and the least time in seconds that the packets have travelled so far.
+    ``mark`` is 1 if one of them has an ECN mark, and ``sent_at`` is the time at which the last of
+    them was sent. Returns False if the memory for packets in flight is full; the run then fails.
     """
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
@@ -271,7 +272,10 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
     proportion to its share. A class is passed over if it must not send now (``_permitted``).
     """
     link, other = (rate, delay) if rate.turn else (delay, rate)
-    first, found, short = 0, 0, 0  # of the two classes, 1 or 2; 0: none
+    # ``first`` is the first class with a packet, ``found`` the first that may send: 1 for ``link``,
+    # 2 for ``other``, 0 for none. ``short`` (``deficit`` in cbq.cc) is 1 if a class may send, but
+    # has no bytes left. Then ``short`` becomes 2, and in a second pass such a class sends, too.
+    first, found, short = 0, 0, 0
     while True:
         for k in (1, 2):
             one, two = (link, other) if k == 1 else (other, link)
@@ -355,6 +359,7 @@ def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
     """
     time, exact = work / link.capacity, work / link.exact_capacity
     end = now + time
+    # by how much the class sends later than a class that sends just its share
     idle = (end - link.last_end) - exact / link.share
     link.mean_idle = min(link.mean_idle + (idle - link.mean_idle) / MEMORY, link.idle_limit)
     if link.mean_idle <= 0.0:
