@@ -12,8 +12,16 @@ import numpy as np
 
 from vegasmodel.engines.rounds.laws import has_pipe, in_cwr, outstanding, window
 from vegasmodel.engines.rounds.state import (
+    AFTER,
+    BEFORE_AT,
     COLUMNS,
+    FIRST,
+    FORGOTTEN,
+    KNOWN_LOST,
+    LOST_AGAIN,
+    NOT_RESENT,
     OPEN,
+    SENT_AT,
     Parcel,
     Receiver,
     Sender,
@@ -96,15 +104,15 @@ def add_hole(
     packets. Packets between that hole and the new packets then count as missing, even if they have
     arrived. The row of a hole has seven numbers:
 
-    - the number of its first packet;
-    - the number of the first packet after it;
-    - the time at which its first packet was sent;
-    - the time at which the packet before it was sent;
-    - 1 if Linux knows that its packets are lost, else 0; for ns-2's CUBIC see
-      ``scoreboard.forgotten``;
-    - the number of its first packet that has not been retransmitted;
-    - 0, or at least 1 if its retransmission is lost, too, but the sender does not know this yet
-      (``repair.retransmission_lost``).
+    - ``FIRST``: the number of its first packet;
+    - ``AFTER``: the number of the first packet after it;
+    - ``SENT_AT``: the time at which its first packet was sent;
+    - ``BEFORE_AT``: the time at which the packet before it was sent;
+    - ``KNOWN_LOST``: 1 if Linux knows that its packets are lost, else 0; for ns-2's CUBIC this
+      number is called ``FORGOTTEN`` (``scoreboard.forgotten``);
+    - ``NOT_RESENT``: the number of its first packet that has not been retransmitted;
+    - ``LOST_AGAIN``: 0, or at least 1 if its retransmission is lost, too, but the sender does not
+      know this yet (``repair.retransmission_lost``).
     """
     if first < f.received:
         return
@@ -112,17 +120,18 @@ def add_hole(
     f.missing += count
     each = 1.0 if f.overdue_checks else count
     while count > 0.0:
-        joins = not f.overdue_checks and f.holes > 0 and holes[f.holes - 1, 1] == first
-        joins = joins and holes[f.holes - 1, 4] == 0.0
+        joins = not f.overdue_checks and f.holes > 0 and holes[f.holes - 1, AFTER] == first
+        joins = joins and holes[f.holes - 1, KNOWN_LOST] == 0.0
         if not joins and f.holes == holes.shape[0]:
             move_to_front(f, holes)
         if joins or f.holes == holes.shape[0]:
-            f.missing += first - holes[f.holes - 1, 1]
-            holes[f.holes - 1, 1] = first + each
+            f.missing += first - holes[f.holes - 1, AFTER]
+            holes[f.holes - 1, AFTER] = first + each
         else:
-            holes[f.holes, 0], holes[f.holes, 1] = first, first + each
-            holes[f.holes, 2], holes[f.holes, 3] = sent_at, f.received_at
-            holes[f.holes, 4], holes[f.holes, 5], holes[f.holes, 6] = 0.0, first, 0.0
+            holes[f.holes, FIRST], holes[f.holes, AFTER] = first, first + each
+            holes[f.holes, SENT_AT], holes[f.holes, BEFORE_AT] = sent_at, f.received_at
+            holes[f.holes, KNOWN_LOST], holes[f.holes, NOT_RESENT] = 0.0, first
+            holes[f.holes, LOST_AGAIN] = 0.0
             f.holes += 1
         first, count = first + each, count - each
 
@@ -148,7 +157,7 @@ def split_hole(f: Sender | Receiver, holes: Floats, k: int, at: float) -> int:
     Returns the row of the second part. If ``at`` is not inside hole ``k``, or if ``holes`` has no
     free row, nothing is divided and the result is the row of the hole.
     """
-    if at <= holes[k, 0] or at >= holes[k, 1]:
+    if at <= holes[k, FIRST] or at >= holes[k, AFTER]:
         return k
     if f.holes == holes.shape[0]:
         k -= move_to_front(f, holes)
@@ -158,10 +167,11 @@ def split_hole(f: Sender | Receiver, holes: Floats, k: int, at: float) -> int:
         for column in range(COLUMNS):
             holes[row, column] = holes[row - 1, column]
     f.holes += 1
-    holes[k, 1], holes[k + 1, 0] = at, at
-    holes[k, 5], holes[k + 1, 5] = min(holes[k, 5], at), max(holes[k, 5], at)
-    if holes[k, 4] > 1.0:  # ns-2's CUBIC: what it has forgotten lies behind the second part
-        holes[k, 4] = 0.0
+    holes[k, AFTER], holes[k + 1, FIRST] = at, at
+    resent = holes[k, NOT_RESENT]
+    holes[k, NOT_RESENT], holes[k + 1, NOT_RESENT] = min(resent, at), max(resent, at)
+    if holes[k, FORGOTTEN] > 1.0:  # ns-2's CUBIC: what it has forgotten lies behind the second part
+        holes[k, FORGOTTEN] = 0.0
     return k + 1
 
 
@@ -175,7 +185,7 @@ def _first_behind(f: Sender | Receiver, holes: Floats, first: float) -> int:
     low, high = f.first_hole, f.holes
     while low < high:
         middle = (low + high) // 2
-        if holes[middle, 1] <= first:
+        if holes[middle, AFTER] <= first:
             low = middle + 1
         else:
             high = middle
@@ -201,18 +211,18 @@ def fill_holes(
     f.received = max(f.received, end)
     # the holes in the rows from ``kept`` to ``filled`` - 1 are filled completely
     kept = _first_behind(f, holes, first)
-    if kept < f.holes and holes[kept, 0] < first:
+    if kept < f.holes and holes[kept, FIRST] < first:
         kept = split_hole(f, holes, kept, first)
-        kept += 1 if holes[kept, 0] < first else 0
+        kept += 1 if holes[kept, FIRST] < first else 0
     filled = kept
-    while filled < f.holes and holes[filled, 1] <= end:
-        new += holes[filled, 1] - holes[filled, 0]
-        f.missing -= holes[filled, 1] - holes[filled, 0]
+    while filled < f.holes and holes[filled, AFTER] <= end:
+        new += holes[filled, AFTER] - holes[filled, FIRST]
+        f.missing -= holes[filled, AFTER] - holes[filled, FIRST]
         filled += 1
-    if filled < f.holes and holes[filled, 0] < end:
-        new += end - holes[filled, 0]
-        f.missing -= end - holes[filled, 0]
-        holes[filled, 0] = end
+    if filled < f.holes and holes[filled, FIRST] < end:
+        new += end - holes[filled, FIRST]
+        f.missing -= end - holes[filled, FIRST]
+        holes[filled, FIRST] = end
     if kept == f.first_hole:
         f.first_hole = filled
     elif filled > kept:
@@ -222,7 +232,7 @@ def fill_holes(
         f.holes -= filled - kept
     if f.first_hole == f.holes:
         f.first_hole = f.holes = 0
-    f.acked = holes[f.first_hole, 0] if f.holes > 0 else f.received
+    f.acked = holes[f.first_hole, FIRST] if f.holes > 0 else f.received
     return new
 
 
@@ -236,7 +246,7 @@ def received_beyond(f: Sender | Receiver) -> float:
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
     """The number of SACK blocks in the next ACK, at most ``SACK_BLOCKS``."""
     beyond = f.holes - f.first_hole
-    if f.holes > 0 and holes[f.holes - 1, 1] >= f.received:
+    if f.holes > 0 and holes[f.holes - 1, AFTER] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole
     return min(beyond, SACK_BLOCKS)
 

@@ -62,12 +62,14 @@ from vegasmodel.engines.rounds.scoreboard import (
     recall,
 )
 from vegasmodel.engines.rounds.state import (
+    AFTER,
     HOLE_BY_HOLE,
     ONE_HOLE,
     OPEN,
     RECOVERY,
     REORDERING,
     RETRANSMIT,
+    SENT_AT,
     SLOW_START,
     TAIL_PROBE,
     TIMER,
@@ -240,7 +242,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     if f.counts_places:
         _count_places(f, holes, now, end)
         return end
-    later = p.sent_at - holes[f.first_hole, 2]  # seconds after the first missing packet
+    later = p.sent_at - holes[f.first_hole, SENT_AT]  # seconds after the first missing packet
     enough = dupack_threshold(f, later)
     if f.overdue_checks:
         check_at_duplicate(f, holes, acks, end)
@@ -348,7 +350,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     delays = packets_per_ack(f) > 1.0 and (f.delack_packets > 0.0 or received_beyond(f) == 0.0)
     if delays and f.delack_packets == 0.0:
         return delay_filled(f, p, now)
-    acks = min(portion(p, now, step), holes[f.first_hole, 1] - f.acked)
+    acks = min(portion(p, now, step), holes[f.first_hole, AFTER] - f.acked)
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
     if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)) or delays:

@@ -18,7 +18,7 @@ import math
 
 from vegasmodel.engines.rounds.acks import send_or_wait, sendable, usable_window
 from vegasmodel.engines.rounds.laws import cut_overdue, deflate, end_round, grow
-from vegasmodel.engines.rounds.state import Sender, rare
+from vegasmodel.engines.rounds.state import BEFORE_AT, SENT_AT, Sender, rare
 from vegasmodel.engines.rounds.timer import overdue, restart_timer, update_mean
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
@@ -35,11 +35,11 @@ def check_at_duplicate(f: Sender, holes: Floats, acks: float, end: float) -> Non
     the window by one packet. A packet that was sent before a timeout is not retransmitted here
     (``cut_overdue``).
     """
-    sent_at = holes[f.first_hole, 2] if f.holes > 0 else end - f.rtt_last
+    sent_at = holes[f.first_hole, SENT_AT] if f.holes > 0 else end - f.rtt_last
     if (f.holes > 0 and overdue(f, end - sent_at)) or f.dupacks == 3.0:
         if cut_overdue(f, sent_at, end):
             f.retransmit = f.acked
-            holes[f.first_hole, 2] = end
+            holes[f.first_hole, SENT_AT] = end
     elif f.dupacks > 3.0:
         f.cwnd += acks
 
@@ -83,7 +83,7 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
     grow(f, 1.0, end)
     stale = f.stale < f.acked <= f.stale_end
     if f.acked > again and not stale:  # the last packet acknowledged was sent once
-        sample = end - (holes[f.first_hole, 3] if f.holes > 0 else f.received_at)
+        sample = end - (holes[f.first_hole, BEFORE_AT] if f.holes > 0 else f.received_at)
         f.rtt_sum += sample
         f.rtt_count += 1.0
         update_mean(f, sample, 1.0)
@@ -93,10 +93,10 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
         f.rechecks -= 1.0
         # the next packet counts as overdue although it was never sent
         unsent = f.next == f.acked and sendable(f, 1.0) > 0.0 and end < f.stop
-        if unsent or (f.holes > 0 and overdue(f, end - holes[f.first_hole, 2])):
+        if unsent or (f.holes > 0 and overdue(f, end - holes[f.first_hole, SENT_AT])):
             f.dupacks, f.retransmit = 3.0, f.acked
             if f.holes > 0:
-                holes[f.first_hole, 2] = end
+                holes[f.first_hole, SENT_AT] = end
             f.resent = max(f.resent, f.acked + 1.0)
         else:
             f.rechecks = 0.0

@@ -20,7 +20,19 @@ from vegasmodel.engines.rounds.acks import (
 )
 from vegasmodel.engines.rounds.laws import cut, outstanding, prr_allowance, restart_when_idle
 from vegasmodel.engines.rounds.scoreboard import forget_retransmissions, forgotten, known_lost
-from vegasmodel.engines.rounds.state import Sender, apart, jit, rare
+from vegasmodel.engines.rounds.state import (
+    AFTER,
+    FIRST,
+    FORGOTTEN,
+    KNOWN_LOST,
+    LOST_AGAIN,
+    NOT_RESENT,
+    SENT_AT,
+    Sender,
+    apart,
+    jit,
+    rare,
+)
 from vegasmodel.metrics import Floats
 
 LATER_RETRANSMISSIONS = 5.0  # scoreboard1.cc: GetRtx() + (dupack_threshold + 1) < acked_rtx_id_
@@ -44,11 +56,11 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
     for row in range(2 * f.first_hole, 2 * f.holes if free > 0.0 else 0):
-        k, column = row // 2, 5 if row % 2 == 0 else 4
-        if column == 5:
-            low, high = max(holes[k, 0], holes[k, 5]), known_lost(f, holes, k)
+        k, column = row // 2, NOT_RESENT if row % 2 == 0 else FORGOTTEN
+        if column == NOT_RESENT:
+            low, high = max(holes[k, FIRST], holes[k, NOT_RESENT]), known_lost(f, holes, k)
         else:
-            low, high = holes[k, 4], holes[k + 1, 0] if forgotten(f, holes, k) else 0.0
+            low, high = holes[k, FORGOTTEN], holes[k + 1, FIRST] if forgotten(f, holes, k) else 0.0
         if low < high and free > 0.0:
             packets, before = min(free, high - low), outstanding(f)
             holes[k, column] = low + packets
@@ -98,10 +110,10 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
     if f.holes + 2 > holes.shape[0]:  # two divisions may follow
         move_to_front(f, holes)
     for k in range(f.first_hole, f.holes):
-        if holes[k, 0] <= first < holes[k, 1]:
+        if holes[k, FIRST] <= first < holes[k, AFTER]:
             own = split_hole(f, holes, k, first)
             split_hole(f, holes, own, first + lost)
-            holes[own, 6] = 1.0
+            holes[own, LOST_AGAIN] = 1.0
             return
 
 
@@ -109,10 +121,10 @@ def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> 
 def _count_later(f: Sender, holes: Floats, packets: float) -> None:
     """Count ``packets`` retransmissions that were sent later than those that are lost again.
 
-    Column 6 of a hole's row is this number plus 1, if its own retransmission is lost.
+    ``LOST_AGAIN`` in a hole's row is this number plus 1, if its own retransmission is lost.
     """
     for k in range(f.first_hole, f.holes):
-        holes[k, 6] += packets if holes[k, 6] > 0.0 else 0.0
+        holes[k, LOST_AGAIN] += packets if holes[k, LOST_AGAIN] > 0.0 else 0.0
 
 
 @jit
@@ -131,9 +143,10 @@ def find_lost_again(f: Sender, holes: Floats, packets: float, beyond: bool) -> N
     if not beyond:
         _count_later(f, holes, packets)
     for k in range(f.first_hole, f.holes):
-        if holes[k, 6] > 0.0 and (f.rack or beyond or holes[k, 6] > LATER_RETRANSMISSIONS):
-            f.pipe -= max(holes[k, 5] - holes[k, 0], 0.0)
-            holes[k, 5], holes[k, 6] = holes[k, 0], 0.0
+        later = holes[k, LOST_AGAIN]  # 1 more than the number of later retransmissions; 0: not lost
+        if later > 0.0 and (f.rack or beyond or later > LATER_RETRANSMISSIONS):
+            f.pipe -= max(holes[k, NOT_RESENT] - holes[k, FIRST], 0.0)
+            holes[k, NOT_RESENT], holes[k, LOST_AGAIN] = holes[k, FIRST], 0.0
 
 
 @jit
@@ -146,9 +159,10 @@ def mark_lost(f: Sender, holes: Floats) -> float:
     """
     found = 0.0
     for k in range(f.first_hole, f.holes):
-        if holes[k, 4] == 0.0 and (holes[k, 1] < f.received or holes[k, 2] < f.latest):
-            holes[k, 4] = 1.0
-            found += holes[k, 1] - holes[k, 0]
+        later_arrived = holes[k, AFTER] < f.received or holes[k, SENT_AT] < f.latest
+        if holes[k, KNOWN_LOST] == 0.0 and later_arrived:
+            holes[k, KNOWN_LOST] = 1.0
+            found += holes[k, AFTER] - holes[k, FIRST]
     f.pipe -= found
     return found
 
@@ -175,7 +189,7 @@ def retransmit_first(f: Sender, holes: Floats) -> None:
     that it now knows to be lost, and counts the retransmitted packet as in flight.
     """
     forget_retransmissions(f, holes)
-    holes[f.first_hole, 5] += 1.0
+    holes[f.first_hole, NOT_RESENT] += 1.0
     if f.rack:
         mark_lost(f, holes)
         if f.pipe <= 0.0:
@@ -191,7 +205,7 @@ def more_known_lost(f: Sender, holes: Floats) -> bool:
     """
     known = 0.0
     for k in range(f.first_hole, f.holes):
-        known += holes[k, 4]
+        known += holes[k, KNOWN_LOST]
     return f.rack and known > 0.0
 
 

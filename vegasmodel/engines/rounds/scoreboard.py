@@ -15,7 +15,17 @@ from __future__ import annotations
 
 from vegasmodel.engines.rounds.acks import SACK_BLOCKS, add_hole
 from vegasmodel.engines.rounds.laws import in_flight
-from vegasmodel.engines.rounds.state import Sender, jit, rare
+from vegasmodel.engines.rounds.state import (
+    AFTER,
+    FIRST,
+    FORGOTTEN,
+    KNOWN_LOST,
+    LOST_AGAIN,
+    NOT_RESENT,
+    Sender,
+    jit,
+    rare,
+)
 from vegasmodel.metrics import Floats
 
 
@@ -23,7 +33,7 @@ from vegasmodel.metrics import Floats
 def forget_retransmissions(f: Sender, holes: Floats) -> None:
     """Treat all missing packets as not retransmitted, and none of them as known to be lost."""
     for k in range(f.first_hole, f.holes):
-        holes[k, 4], holes[k, 5], holes[k, 6] = 0.0, holes[k, 0], 0.0
+        holes[k, KNOWN_LOST], holes[k, NOT_RESENT], holes[k, LOST_AGAIN] = 0.0, holes[k, FIRST], 0.0
 
 
 @jit
@@ -31,10 +41,10 @@ def forgotten(f: Sender, holes: Floats, k: int) -> bool:
     """Whether ns-2's CUBIC has forgotten that the packets behind hole ``k`` have arrived.
 
     A hole is a range of missing packets. The packets behind it are all packets up to the next hole.
-    ns-2's CUBIC sends forgotten packets again. Column 4 of the hole's row has the number of the
+    ns-2's CUBIC sends forgotten packets again. ``FORGOTTEN`` in the hole's row is the number of the
     first forgotten packet that was not sent again, or 0 if no packet is forgotten (``forget``).
     """
-    return f.clears_scoreboard and k + 1 < f.holes and holes[k, 4] > 0.0
+    return f.clears_scoreboard and k + 1 < f.holes and holes[k, FORGOTTEN] > 0.0
 
 
 @rare
@@ -49,9 +59,9 @@ def forget(f: Sender, holes: Floats) -> None:
     scoreboard1.cc). So if the packets that have arrived lie in more than three ranges, some of them
     are sent again.
     """
-    ranges = f.holes if holes[f.holes - 1, 1] < f.received else f.holes - 1
+    ranges = f.holes if holes[f.holes - 1, AFTER] < f.received else f.holes - 1
     for k in range(f.first_hole, ranges - SACK_BLOCKS):
-        holes[k, 4] = holes[k, 1]
+        holes[k, FORGOTTEN] = holes[k, AFTER]
 
 
 @rare
@@ -63,9 +73,13 @@ def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
     again no longer count as in flight.
     """
     for k in range(f.first_hole, f.holes - 1):
-        if forgotten(f, holes, k) and first <= holes[k + 1, 0] and holes[k, 1] <= first + packets:
-            f.pipe -= holes[k, 4] - holes[k, 1]
-            holes[k, 4] = 0.0
+        if (
+            forgotten(f, holes, k)
+            and first <= holes[k + 1, FIRST]
+            and holes[k, AFTER] <= first + packets
+        ):
+            f.pipe -= holes[k, FORGOTTEN] - holes[k, AFTER]
+            holes[k, FORGOTTEN] = 0.0
 
 
 @jit
@@ -78,7 +92,7 @@ def _lost_below(f: Sender, holes: Floats) -> float:
     that were sent before the timeout count as lost (``MarkLoss``).
     """
     last = f.holes - 1
-    beyond = holes[last, 0] if last >= 0 and holes[last, 1] >= f.received else f.received
+    beyond = holes[last, FIRST] if last >= 0 and holes[last, AFTER] >= f.received else f.received
     return max(beyond - f.dup_thresh, f.recover if f.timed_out else 0.0)
 
 
@@ -94,9 +108,9 @@ def count_flight(f: Sender, holes: Floats) -> None:
         return
     f.pipe, below = in_flight(f), _lost_below(f, holes)
     for k in range(f.first_hole, f.holes):
-        end = holes[k + 1, 0] if k + 1 < f.holes else max(f.received, holes[k, 1])
-        f.pipe -= end - (holes[k, 4] if forgotten(f, holes, k) else holes[k, 1])
-        f.pipe -= max(min(holes[k, 1], below) - max(holes[k, 0], holes[k, 5]), 0.0)
+        end = holes[k + 1, FIRST] if k + 1 < f.holes else max(f.received, holes[k, AFTER])
+        f.pipe -= end - (holes[k, FORGOTTEN] if forgotten(f, holes, k) else holes[k, AFTER])
+        f.pipe -= max(min(holes[k, AFTER], below) - max(holes[k, FIRST], holes[k, NOT_RESENT]), 0.0)
 
 
 @rare
@@ -119,6 +133,6 @@ def known_lost(f: Sender, holes: Floats, k: int) -> float:
     number of its first packet.
     """
     if f.counts_places:
-        return min(holes[k, 1], max(_lost_below(f, holes), holes[k, 0]))
-    known = holes[k, 4] > 0.0 if f.rack else holes[k, 1] < f.received
-    return holes[k, 1] if known else holes[k, 0]
+        return min(holes[k, AFTER], max(_lost_below(f, holes), holes[k, FIRST]))
+    known = holes[k, KNOWN_LOST] > 0.0 if f.rack else holes[k, AFTER] < f.received
+    return holes[k, AFTER] if known else holes[k, FIRST]

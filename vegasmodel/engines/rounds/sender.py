@@ -69,9 +69,11 @@ from vegasmodel.engines.rounds.repair import retransmission_lost
 from vegasmodel.engines.rounds.scoreboard import count_flight
 from vegasmodel.engines.rounds.state import (
     DATA,
+    FIRST,
     HOLE_BY_HOLE,
     OPEN,
     RECOVERY,
+    SENT_AT,
     TIMER,
     WITHOUT_ROUNDS,
     Parcel,
@@ -191,7 +193,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     The receiver has delayed the ACK by ``delay`` seconds. The ACK arrives at the time ``at``, or
     later if SACK blocks make it longer.
     """
-    if f.holes > 0 and holes[f.first_hole, 0] == f.acked:
+    if f.holes > 0 and holes[f.first_hole, FIRST] == f.acked:
         return fill(f, holes, 1.0, 1.0, f.latest, at, at)
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     once = once and not f.stale <= f.acked < f.stale_end
@@ -369,8 +371,8 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
     time_one_packet(f)
     if f.overdue_checks and f.first < f.high:  # Vegas stores when it sends a missing packet again
         for k in range(f.first_hole, f.holes):
-            if f.first <= holes[k, 0] < f.first + f.spread + f.burst:
-                holes[k, 2] = f.time
+            if f.first <= holes[k, FIRST] < f.first + f.spread + f.burst:
+                holes[k, SENT_AT] = f.time
 
 
 @jit

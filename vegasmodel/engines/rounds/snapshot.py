@@ -24,14 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.rounds.state import (
+    AFTER,
+    BEFORE_AT,
     COLUMNS,
+    FIRST,
     FLOW,
+    FORGOTTEN,
     HOP,
     LINK,
     MECHANISMS,
+    NOT_RESENT,
     PARCEL,
     RECEIVER,
     RED,
+    SENT_AT,
     Hop,
     Net,
     Sender,
@@ -327,11 +333,11 @@ def _write_holes(out: Floats, n: int, f: Sender, holes: Floats, now: Now) -> int
     for k in range(f.first_hole, f.holes):
         for column in range(COLUMNS):
             x = holes[k, column]
-            if column in (0, 1, 5):
+            if column in (FIRST, AFTER, NOT_RESENT):
                 x -= f.acked
-            elif column in (2, 3):
+            elif column in (SENT_AT, BEFORE_AT):
                 x = max(x - now.time, -now.ago) * now.capacity
-            elif column == 4 and f.clears_scoreboard and x > 0.0:  # number (``forget``)
+            elif column == FORGOTTEN and f.clears_scoreboard and x > 0.0:
                 x -= f.acked
             n = put(out, n, x)
     return n

@@ -50,7 +50,16 @@ WITHOUT_ROUNDING, WITHOUT_ROUNDS, WITHOUT_TICKS = 1, 2, 4
 MECHANISMS = tuple(field.name for field in fields(Mechanisms))
 """The properties of a TCP implementation that are copied into the record of each of its flows."""
 ROWS = 512  # rows of the table ``Queue.stock``
-COLUMNS = 7  # numbers in a row that describes a range of missing packets (``acks.add_hole``)
+# A hole is a range of packets that a receiver misses. The columns of the table of holes are:
+FIRST = 0  # number of the hole's first packet
+AFTER = 1  # number of the first packet after the hole
+SENT_AT = 2  # when its first packet was sent, seconds
+BEFORE_AT = 3  # when the packet before it was sent, seconds
+KNOWN_LOST = 4  # Linux: 1 if it knows that the packets of the hole are lost, else 0
+FORGOTTEN = 4  # ns-2's CUBIC: what it has forgotten behind the hole (``scoreboard.forgotten``)
+NOT_RESENT = 5  # number of the hole's first packet that has not been retransmitted
+LOST_AGAIN = 6  # 0, or more if its retransmission is lost, too (``repair.retransmission_lost``)
+COLUMNS = 7  # number of columns
 
 
 class Sender(Mechanisms):

@@ -28,7 +28,7 @@ from vegasmodel.engines.rounds.acks import limit_flight, send, sendable, usable_
 from vegasmodel.engines.rounds.laws import outstanding, window
 from vegasmodel.engines.rounds.repair import send_in_recovery
 from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
-from vegasmodel.engines.rounds.state import RECOVERY, Sender, jit
+from vegasmodel.engines.rounds.state import FIRST, FORGOTTEN, NOT_RESENT, RECOVERY, Sender, jit
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
@@ -51,9 +51,9 @@ def _may_send(f: Sender, holes: Floats, free: float) -> bool:
         return False
     if mends:
         for k in range(f.first_hole, f.holes):
-            if max(holes[k, 0], holes[k, 5]) < known_lost(f, holes, k):
+            if max(holes[k, FIRST], holes[k, NOT_RESENT]) < known_lost(f, holes, k):
                 return True
-            if forgotten(f, holes, k) and holes[k, 4] < holes[k + 1, 0]:
+            if forgotten(f, holes, k) and holes[k, FORGOTTEN] < holes[k + 1, FIRST]:
                 return True
     return sendable(f, free) >= 1.0
 
