@@ -134,7 +134,8 @@ def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
     random, because one run then averages over the clocks of many flows.
     """
     flows = totals.flows
-    # senders of BSD's TCP whose timer has expired, and senders whose CUBIC or timer asks a clock
+    # ``expired``: senders whose coarse retransmission timer has expired; ``asked``: Linux senders
+    # with delayed ACKs, CUBIC or an early timer that has expired
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
     asked = flows["timer_wheel"] & ((flows["delayed_ack"] > 0) | flows["bictcp"])
     asked |= flows["early_timers"] > 0

@@ -249,7 +249,7 @@ def forward(
     """
     h = net.hops[e]
     f = net.flows[h.flow]
-    late = 0.0
+    late = 0.0  # seconds by which a random delay moves the arrival
     if (h.last and f.queue_wait > 0.0) or (e == f.hop and f.noise > 0.0):
         late = _noise(net, f, h, back, sent_at) if count > 0.0 else _silence(f, h, back)
         back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
@@ -258,6 +258,7 @@ def forward(
         if f.count == home.places:
             f.head = enlarge(net, home, f.head, f.count)
         ring = net.rings[home.ring : home.ring + home.places]
+        # 1: the ring buffer has one group more, 0: the group was merged, -1: there is no room
         done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
         if f.queue_wait > 0.0 and done > 0:
             ring[around(f.head + f.count - 1, ring)].late = late

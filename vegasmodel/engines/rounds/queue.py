@@ -165,6 +165,7 @@ def waiting_now(link: Queue) -> float:
     if link.even == 0.0:
         return max(np.ceil(link.queue * link.packets_per_work - TOLERANCE) - 1.0, 0.0)
     packets = fluid(link) if link.mixed else link.queue * link.packets_per_work
+    # without half of the packet in transmission, and half a packet for each flow (``_waiting``)
     return max(packets - 0.5 * (1.0 + link.even), 0.0)
 
 
@@ -299,7 +300,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     """
     full = _full(link)
     total = link.queue + link.excess - full  # work that does not fit
-    if link.mixed:  # there may be room again
+    if link.mixed:  # the buffer counts packets, so it has room for so much work of this size
         full = link.queue + max(link.buffer + 1.0 - link.queue * link.packets_per_work, 0.0) * work
         total = link.queue + link.excess - full
     if total * link.packets_per_work <= TOLERANCE:

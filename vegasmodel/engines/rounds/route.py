@@ -71,11 +71,13 @@ class Hop(NamedTuple):
 class Routes:
     """The queues of a scenario, and the path of each flow through them."""
 
-    keys: tuple[Key, ...]  # what each queue is
-    links: NDArray[np.void]  # [queue] ``state.LINK``
-    hops: NDArray[np.void]  # ``state.HOP``: those of Rate-Delay classes, then each flow's in a row
+    keys: tuple[Key, ...]  # the link, direction and class of each queue
+    links: NDArray[np.void]  # [queue] their records (``state.Queue``)
+    # The records of hops (``state.Hop``), each of which is one queue on one flow's path: first the
+    # hops of Rate-Delay classes, which belong to no flow, then those of each flow in a row.
+    hops: NDArray[np.void]
     first: NDArray[np.int64]  # [flow] index of its first hop
-    shares: Floats  # ``state.Net.shares``
+    shares: Floats  # when the shares of Rate-Delay classes change (``state.Net.shares``)
     longest: float  # seconds that an interval of arrivals may last (``clocks.clocks``)
 
     @property

@@ -157,11 +157,12 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     ACKs that arrive within about ``step`` seconds from ``now`` on, or fewer (``_acks_at_once``).
     Returns the time at which the last of the ACKs arrives, or would arrive if it were not delayed.
     """
-    untimed = max(f.resent, f.untimed)
+    untimed = max(f.resent, f.untimed)  # packets below this number give no RTT sample
     if f.stale <= f.acked < f.stale_end:
         untimed = max(untimed, f.stale_end)
-    once = not f.overdue_checks or f.acked >= untimed
+    once = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
     hear(f, 1.0, first, first)
+    # packets that an ACK acknowledges, and packets that have arrived by the end of the step
     each, ready = packets_per_ack(f), portion(p, now, step)
     if f.delack_packets + ready < each:
         return delay_ack(f, p, now)
@@ -175,7 +176,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     if decides and not f.decides_late:
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
-    alone = in_flight(f) <= each
+    alone = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
     f.received_at = p.sent_at
     packets = acks * each - f.delack_packets
     end = acknowledge(f, p, packets, now, acks if once else 0.0)

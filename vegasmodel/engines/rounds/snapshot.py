@@ -268,7 +268,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
     for i in range(net.flows.shape[0]):
         ago = max(ago, AGO * net.flows[i].rtt_last)
     now, n = Now(time, ago, capacity), 0
-    for i in range(net.flows.shape[0]):
+    for i in range(net.flows.shape[0]):  # the whole numbers that are compared first (``ROUGH``)
         f = net.flows[i]
         n = put(out, n, np.floor(f.cwnd + 1e-6))
         n = put(out, n, np.trunc(f.next - f.acked))
@@ -277,7 +277,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         n = put(out, n, float(f.count))
     flows, links = memory(net.flows), memory(net.links)
     for i in range(net.flows.shape[0]):
-        if not net.flows[i].timestamps:
+        if not net.flows[i].timestamps:  # ns-2's coarse timers (``Observer.apart``)
             n = write(out, n, flows, i, _TIMER, net.flows[i].acked, now)
     for i in range(net.flows.shape[0]):
         n = _write_sender(out, n, net.flows[i], flows, i, now)
