@@ -6,8 +6,8 @@ or full. A step of the integration must end where a window or the queue passes f
 behaviours to another.
 
 Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
-state at the beginning of a step (``records``). ``on`` [flow] says which flows are active. ``moves``
-[flow] says how each window moves. ``c`` is the capacity in pkt/s.
+state at the beginning of a step (``records``). ``active`` [flow] says which flows are active.
+``moves`` [flow] says how each window moves. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
 
 @jit
 def changed(
-    p: Flows, y: State, on: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
+    p: Flows, y: State, active: np.ndarray, h: float, s1: float, c: float, last: np.ndarray
 ) -> float:
     """Test whether a window or the queue begins to behave in another way within a step.
 
@@ -91,16 +91,16 @@ def changed(
       before (``violation``), divided by the window.
     - For the queue, a number that is positive if the queue forms or empties.
     """
-    s, n = y.clock[1], on.size
+    s, n = y.clock[1], active.size
     worst: float
     if s1 > 0.0 and last[n] == UP:
         worst = -s1 / p.rtt[0]
     else:
-        spare, _, _ = excess(p, y, on, s, 0.0, h, c)
+        spare, _, _ = excess(p, y, active, s, 0.0, h, c)
         spare /= c
         worst = spare if last[n] == REST else -spare
     for i in range(n):
-        if on[i]:
+        if active[i]:
             v = violation(p, i, y, s, s1, h, last[i])
             worst = max(worst, v / y.window[i])
     return worst - SLACK
@@ -108,7 +108,7 @@ def changed(
 
 @jit
 def time_to_change(
-    p: Flows, y: State, on: np.ndarray, h: float, f_high: float,
+    p: Flows, y: State, active: np.ndarray, h: float, f_high: float,
     trend: tuple[float, float], c: float, s_max: float, last: np.ndarray,
 ) -> float:  # fmt: skip
     """The time within a step at which a window or the queue begins to move in another way.
@@ -121,7 +121,7 @@ def time_to_change(
     how each window moved in the step before.
     """
     low, high = 0.0, h
-    f_low = changed(p, y, on, 0.0, y.clock[1], c, last)
+    f_low = changed(p, y, active, 0.0, y.clock[1], c, last)
     if not f_low < 0.0:
         return 0.0
     step, f_step = 0.0, 0.0  # from the point before ``low`` to it
@@ -136,8 +136,8 @@ def time_to_change(
         if not low < middle < high:
             break
         guess = extrapolate(y.clock[1], trend, middle)
-        s1 = delay_after(p, y, on, guess, middle, c, s_max)
-        f = changed(p, y, on, middle, min(s1, s_max), c, last)
+        s1 = delay_after(p, y, active, guess, middle, c, s_max)
+        f = changed(p, y, active, middle, min(s1, s_max), c, last)
         if f > 0.0:
             high, f_high = middle, f
             misses += 1
@@ -153,7 +153,7 @@ def time_to_change(
 
 
 @jit
-def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
+def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
     """The derivative s' = ds/dt of the queueing delay, if all windows continue to move as they do.
 
     No flow may be in slow start. Flow i has the window W_i and the propagation delay T_i. Its
@@ -169,8 +169,8 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
     Without a queue the result is 0. ``horizon`` derives the length of the next step from s'.
     """
     s, push, give = y.clock[1], 0.0, 0.0
-    for i in range(on.size):
-        if on[i]:
+    for i in range(active.size):
+        if active[i]:
             per, by_s = 1.0 / (p.rtt[i] + s), 0.0
             if moves[i] == UP:
                 push += p.growth[i] * per * per
@@ -181,12 +181,12 @@ def drift(p: Flows, y: State, on: np.ndarray, moves: np.ndarray) -> float:
                 x, over_base = y.over_estimate[i], p.backlog_over_base[i]
                 _, by_s = threshold(e, p.rtt[i], x, s, over_base)
             give += (y.window[i] * per - by_s) * per
-    return push / give if moves[on.size] == UP else 0.0
+    return push / give if moves[active.size] == UP else 0.0
 
 
 @jit
 def horizon(
-    p: Flows, y: State, on: np.ndarray, moves: np.ndarray, fraction: float, until: float
+    p: Flows, y: State, active: np.ndarray, moves: np.ndarray, fraction: float, until: float
 ) -> tuple[float, float, float]:
     """The usual length of the next step, its greatest length, and the latest time at which it ends.
 
@@ -203,8 +203,8 @@ def horizon(
     The step ends at ``until`` at the latest, or earlier if a flow's fast recovery ends earlier.
     """
     s, shortest, scale, slow = y.clock[1], np.inf, np.inf, False
-    for i in range(on.size):
-        if on[i]:
+    for i in range(active.size):
+        if active[i]:
             trip = p.rtt[i] + s
             # exponential growth needs shorter steps than linear growth
             shortest = min(shortest, trip * (0.25 if y.in_slow_start[i] else 1.0))
@@ -216,4 +216,4 @@ def horizon(
     usual = fraction * shortest
     if slow:
         return usual, usual, until
-    return usual, max(usual, fraction * scale / abs(drift(p, y, on, moves))), until
+    return usual, max(usual, fraction * scale / abs(drift(p, y, active, moves))), until

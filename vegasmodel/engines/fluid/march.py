@@ -6,7 +6,7 @@ window reaches or leaves a threshold, a queue forms or empties, the buffer overf
 the usual length of a step is a fraction of the shortest round trip.
 
 Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
-present state (``records``). ``on`` [flow] says which flows are active. ``c`` is the capacity in
+present state (``records``). ``active`` [flow] says which flows are active. ``c`` is the capacity in
 pkt/s. ``s_max`` is the queueing delay in seconds at which the buffer overflows.
 """
 
@@ -43,7 +43,7 @@ class Workspace(NamedTuple):
     The last entry of ``moves`` and ``last`` says whether there is a queue.
     """
 
-    on: np.ndarray  # bool: which flows are active
+    active: np.ndarray  # bool: which flows are active
     new: Floats  # windows at the end of this step
     moves: np.ndarray  # how each window moves in this step
     last: np.ndarray  # how each window moved in the step before
@@ -54,17 +54,17 @@ class Workspace(NamedTuple):
 
 
 @jit
-def set_delay(p: Flows, y: State, on: np.ndarray, c: float) -> None:
+def set_delay(p: Flows, y: State, active: np.ndarray, c: float) -> None:
     """Compute the queueing delay anew, after windows have jumped.
 
     With this delay the flows' rates add up to the capacity, equation (W1) of ``windows.py``.
     """
-    y.clock[1] = delay_after(p, y, on, y.clock[1], 0.0, c, np.inf)
+    y.clock[1] = delay_after(p, y, active, y.clock[1], 0.0, c, np.inf)
 
 
 @jit
 def cut_windows(
-    p: Flows, y: State, on: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
+    p: Flows, y: State, active: np.ndarray, moves: np.ndarray, losers: int, lost: np.ndarray
 ) -> bool:
     """Cut the windows of the flows that lose packets when the buffer overflows.
 
@@ -80,9 +80,9 @@ def cut_windows(
     Returns false if no window has become smaller.
     """
     cut = False
-    for i in range(on.size):
+    for i in range(active.size):
         hit = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.keeps_backlog[i]))
-        if on[i] and hit:
+        if active[i] and hit:
             new = max(y.window[i] * p.decrease[i], p.min_window[i])
             cut = cut or new < y.window[i]
             y.window[i] = new
@@ -93,19 +93,19 @@ def cut_windows(
 
 
 @jit
-def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
+def start_and_stop(p: Flows, y: State, active: np.ndarray) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = y.clock[0], np.inf
-    for i in range(on.size):
-        active = p.start[i] <= t < p.stop[i]
-        if active and not on[i]:
+    for i in range(active.size):
+        sends = p.start[i] <= t < p.stop[i]
+        if sends and not active[i]:
             y.window[i] = p.initial_window[i]
             found = max(y.clock[1] - p.less_found[i], 0.0)
             y.over_estimate[i] = found if p.measures_base[i] else p.over_estimate[i]
             begin_slow_start(p, i, y)
-        elif on[i] and not active:
+        elif active[i] and not sends:
             y.window[i] = 0.0
-        on[i] = active
+        active[i] = sends
         if p.start[i] > t:
             due = min(due, p.start[i])
         elif p.stop[i] > t:
@@ -115,7 +115,7 @@ def start_and_stop(p: Flows, y: State, on: np.ndarray) -> float:
 
 @jit
 def accept(
-    p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float,
+    p: Flows, y: State, active: np.ndarray, new: Floats, moves: np.ndarray, s1: float, later: float,
     c: float,
 ) -> bool:  # fmt: skip
     """Update the state at the end of a step: windows, slow start, queueing delay, clock and more.
@@ -124,18 +124,19 @@ def accept(
     ``moves`` says how each window has moved. Returns whether slow start has ended in this step for
     any flow.
     """
-    ended, least = double(p, y, on, new, moves, s1, c)
-    cut = ended
-    for i in range(on.size):
-        if on[i]:
+    # ``least`` is the least queueing delay that flows may measure in this step
+    ended, least = double(p, y, active, new, moves, s1, c)
+    reduced = ended  # the end of a slow start has reduced a window
+    for i in range(active.size):
+        if active[i]:
             ended = ended or (y.in_slow_start[i] and moves[i] != UP)
             y.in_slow_start[i] = y.in_slow_start[i] and moves[i] == UP
             y.window[i] = new[i]
             if p.measures_base[i]:
                 y.over_estimate[i] = min(y.over_estimate[i], max(least - p.less_found[i], 0.0))
     y.clock[0], y.clock[1] = later, s1
-    if cut:
-        set_delay(p, y, on, c)
+    if reduced:
+        set_delay(p, y, active, c)
     return ended
 
 
@@ -180,15 +181,15 @@ _state = making(empty_state)
 
 
 @jit
-def _begin(y: State, on: np.ndarray, last: np.ndarray, mark: State) -> None:
+def _begin(y: State, active: np.ndarray, last: np.ndarray, mark: State) -> None:
     """Reset the arrays, because an earlier simulation may have used them.
 
     A flow counts as active if its window is not 0. Before the first step all windows count as
     constant, and the queue as empty. The windows at the last overflow are set to 0, so that the
     first cycle cannot seem to be a repetition.
     """
-    for i in range(on.size):
-        on[i], mark.window[i] = y.window[i] > 0.0, 0.0
+    for i in range(active.size):
+        active[i], mark.window[i] = y.window[i] > 0.0, 0.0
     for i in range(last.size):
         last[i] = REST
 
@@ -200,9 +201,9 @@ def _prepare(p: Flows, y: State, c: float, samples: Samples, workspace: Workspac
     if kept[0] == 0.0:
         kept[:] = 0.0
         seek(samples, y.clock[0])
-        _begin(y, workspace.on, workspace.last, workspace.mark)
-        kept[1] = start_and_stop(p, y, workspace.on)
-        set_delay(p, y, workspace.on, c)
+        _begin(y, workspace.active, workspace.last, workspace.mark)
+        kept[1] = start_and_stop(p, y, workspace.active)
+        set_delay(p, y, workspace.active, c)
         # no overflow has begun a cycle, so the trail counts as incomplete; the first step is short
         kept[2], kept[4] = 1 + workspace.trail.shape[0], 1.0
 
@@ -223,15 +224,15 @@ def _step_to_event(
     actual length (less if the buffer becomes full before), the queueing delay at its end, and the
     new ``stalls``.
     """
-    on, new, moves, last = workspace.on, workspace.new, workspace.moves, workspace.last
-    h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
-    passed = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, on, h, s1, c, last)
+    active, new, moves, last = workspace.active, workspace.new, workspace.moves, workspace.last
+    h, s1 = try_step(p, y, active, wanted, trend, c, s_max, new, moves)
+    passed = -1.0 if jumped or stalls > MAX_STALLS else changed(p, y, active, h, s1, c, last)
     if passed > 0.0:  # an event lies within the step
-        wanted = time_to_change(p, y, on, h, passed, trend, c, s_max, last)
+        wanted = time_to_change(p, y, active, h, passed, trend, c, s_max, last)
         stalls = stalls + 1 if wanted <= STALL * usual else 0
         # if the event comes at once, a short step leads past it
         wanted = wanted if wanted > PROBE * usual else min(PROBE * usual, left)
-        h, s1 = try_step(p, y, on, wanted, trend, c, s_max, new, moves)
+        h, s1 = try_step(p, y, active, wanted, trend, c, s_max, new, moves)
     elif not jumped:
         stalls = 0
     return wanted, h, s1, stalls
@@ -259,7 +260,7 @@ def march(
     (``pauses.py``).
     """
     sampled, k = samples.record_at != 0, samples.following
-    on, new, moves, last, mark, before, trail, kept = workspace
+    active, new, moves, last, mark, before, trail, kept = workspace
     _prepare(p, y, c, samples, workspace)
     due = kept[1]
     m = int(kept[2])  # instants in the trail; if more than it holds, some are missing
@@ -268,11 +269,11 @@ def march(
     trend = kept[5], kept[6]
     mean, length = kept[7], kept[8]  # of the last step: mean slope of the delay, and length
     kept[0] = 0.0
-    steps = 1 + pause // on.size
+    steps = 1 + pause // active.size
     while y.clock[0] < end and steps > 0:
         steps -= 1
         t = y.clock[0]
-        usual, longest, until = horizon(p, y, on, last, fraction, min(due, end))
+        usual, longest, until = horizon(p, y, active, last, fraction, min(due, end))
         left = until - t
         wanted = min(PROBE * usual if jumped else longest, left)
         wanted, h, s1, stalls = _step_to_event(
@@ -286,15 +287,15 @@ def march(
         later = until if h == left else t + h
         if sampled:
             call(samples.record_at, (p, y, new, s1, h, later, out, samples))
-        tally_step(p, y, on, new, s1, h, c, out)
-        jumped = accept(p, y, on, new, moves, s1, later, c)
+        tally_step(p, y, active, new, s1, h, c, out)
+        jumped = accept(p, y, active, new, moves, s1, later, c)
         m = record_instant(trail, m, later, new, s1)
         for i in range(last.size):
             last[i] = moves[i]
         if full:
-            if not cut_windows(p, y, on, moves, losers, out.losses):
+            if not cut_windows(p, y, active, moves, losers, out.losses):
                 return STUCK
-            set_delay(p, y, on, c)
+            set_delay(p, y, active, c)
             if y.clock[1] >= s_max * (1.0 - SLACK):
                 return STUCK
             jumped = True
@@ -312,8 +313,8 @@ def march(
         if later == until:
             jumped = True
         if later >= due:
-            due = start_and_stop(p, y, on)
-            set_delay(p, y, on, c)
+            due = start_and_stop(p, y, active)
+            set_delay(p, y, active, c)
             jumped = True
     # what the next call needs to go on, if this one has paused
     kept[1], kept[2], kept[3], kept[4] = due, m, stalls, jumped

@@ -20,7 +20,7 @@ train. So in this module the slow start of Linux's Vegas ends as soon as the bac
 ``windows.py`` exceeds gamma.
 
 Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
-present state (``records``). ``on`` [flow] says which flows are active. ``c`` is the capacity in
+present state (``records``). ``active`` [flow] says which flows are active. ``c`` is the capacity in
 pkt/s.
 """
 
@@ -83,7 +83,7 @@ def end_doubling(p: Flows, i: int, y: State, s: float, c: float) -> float:
 
 @jit
 def shortest(
-    p: Flows, on: np.ndarray, i: int, W: float, windows: Floats, s: float, c: float
+    p: Flows, active: np.ndarray, i: int, W: float, windows: Floats, s: float, c: float
 ) -> float:
     """The queueing delay just before the train of flow i arrives, if the mean delay is s.
 
@@ -109,8 +109,8 @@ def shortest(
       the queue at the same time. If they never do, a train lasts 3 W/c seconds.
     """
     trip, missing = p.rtt[i] + s, 0.0
-    for j in range(on.size):
-        if on[j] and j != i:
+    for j in range(active.size):
+        if active[j] and j != i:
             other = p.rtt[j] + s
             part = other / trip % 1.0  # q - floor(q)
             come = min(1.0, (1.0 - part) * trip * c / (LENGTH * W))  # part of the gap that has come
@@ -128,7 +128,7 @@ def _delay_at_doubling(y: State, i: int, new: Floats, s: float) -> float:
 
 @jit
 def double(
-    p: Flows, y: State, on: np.ndarray, new: Floats, moves: np.ndarray, s: float, c: float
+    p: Flows, y: State, active: np.ndarray, new: Floats, moves: np.ndarray, s: float, c: float
 ) -> tuple[bool, float]:
     """End the doublings of windows that end in this step, from the state y to the windows ``new``.
 
@@ -139,12 +139,12 @@ def double(
     is ``s`` at the end of the step.
     """
     ended, least = False, s
-    for i in range(on.size):
-        if on[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
+    for i in range(active.size):
+        if active[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
             at = _delay_at_doubling(y, i, new, s)
-            least = min(least, shortest(p, on, i, y.doubled[i], new, at, c))
-    for i in range(on.size):
-        if on[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
+            least = min(least, shortest(p, active, i, y.doubled[i], new, at, c))
+    for i in range(active.size):
+        if active[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
             left = end_doubling(p, i, y, _delay_at_doubling(y, i, new, s), c)
             if not y.in_slow_start[i]:
                 new[i], moves[i], ended = left, REST, True

@@ -4,7 +4,7 @@ It also stores samples at given times: the windows, the queueing delay, and the 
 delivered so far.
 
 Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
-state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
+state at the beginning of a step (``records``). ``active`` [flow] says which flows are active.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ zero_tally = making(empty_tally)  # for compiled code; Python code calls ``empty
 
 @jit
 def tally_step(
-    p: Flows, y: State, on: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
+    p: Flows, y: State, active: np.ndarray, new: Floats, s1: float, h: float, c: float, out: Tally
 ) -> None:
     """Add one step of length h to the integrals in ``out``, by the trapezoidal rule.
 
@@ -30,8 +30,8 @@ def tally_step(
     then deliver exactly c h packets in the step.
     """
     s = y.clock[1]
-    for i in range(on.size):
-        if on[i]:
+    for i in range(active.size):
+        if active[i]:
             rate = y.window[i] / (p.rtt[i] + s) + new[i] / (p.rtt[i] + s1)
             out.delivered[i] += 0.5 * h * rate
             out.window[i] += 0.5 * h * (y.window[i] + new[i])

@@ -29,7 +29,7 @@ function of the state at its beginning, and ``cycle.py`` can differentiate it. W
 slide or rest, the solution is exact; otherwise its error falls with h^2.
 
 Many functions have the same arguments. ``p`` holds the properties of the flows, and ``y`` holds the
-state at the beginning of a step (``records``). ``on`` [flow] says which flows are active.
+state at the beginning of a step (``records``). ``active`` [flow] says which flows are active.
 
 Sources: Boutremans and Le Boudec (2000), section 3.1; De Vendictis and Baiocchi (2002), (5).
 """
@@ -128,7 +128,7 @@ def window_after(
 
 @jit
 def excess(
-    p: Flows, y: State, on: np.ndarray, s: float, s1: float, h: float, c: float
+    p: Flows, y: State, active: np.ndarray, s: float, s1: float, h: float, c: float
 ) -> tuple[float, float, float]:
     """The sum of the flows' rates at the end of a step minus the capacity c, in pkt/s.
 
@@ -137,8 +137,8 @@ def excess(
     that the result is 0. Also returns the derivatives of the result with respect to s1 and to h.
     """
     total, by_s, by_h = -c, 0.0, 0.0
-    for i in range(on.size):
-        if on[i]:
+    for i in range(active.size):
+        if active[i]:
             W, ds, dh, _ = window_after(p, i, y, s, s1, h)
             per = 1.0 / (p.rtt[i] + s1)
             rate = W * per
@@ -150,7 +150,7 @@ def excess(
 
 @jit
 def delay_after(
-    p: Flows, y: State, on: np.ndarray, guess: float, h: float, c: float, s_max: float
+    p: Flows, y: State, active: np.ndarray, guess: float, h: float, c: float, s_max: float
 ) -> float:
     """Queueing delay s1 at the end of a step of length h.
 
@@ -166,7 +166,7 @@ def delay_after(
     s, low, high = y.clock[1], -1.0, np.inf  # low < 0: it is not known yet whether there is a queue
     f_low, f_high, chords = 0.0, 0.0, 0
     for _ in range(100):
-        f, slope, _ = excess(p, y, on, s, guess, h, c)
+        f, slope, _ = excess(p, y, active, s, guess, h, c)
         if f > 0.0:
             low, f_low = guess, f
             if guess > s_max:
@@ -192,7 +192,7 @@ def delay_after(
 
 @jit
 def time_to(
-    p: Flows, y: State, on: np.ndarray, s: float, h: float, c: float, s_max: float
+    p: Flows, y: State, active: np.ndarray, s: float, h: float, c: float, s_max: float
 ) -> float:
     """Time within a step of length h at which the queueing delay reaches ``s_max`` (a full buffer).
 
@@ -202,7 +202,7 @@ def time_to(
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
-        f, _, slope = excess(p, y, on, s, s_max, guess, c)
+        f, _, slope = excess(p, y, active, s, s_max, guess, c)
         if f > 0.0:
             high = guess
         else:
@@ -228,7 +228,7 @@ def extrapolate(s: float, trend: tuple[float, float], h: float) -> float:
 
 @jit
 def try_step(
-    p: Flows, y: State, on: np.ndarray, h: float, trend: tuple[float, float], c: float,
+    p: Flows, y: State, active: np.ndarray, h: float, trend: tuple[float, float], c: float,
     s_max: float, new: Floats, moves: np.ndarray,
 ) -> tuple[float, float]:  # fmt: skip
     """Try a step of at most h seconds, which ends early if the buffer becomes full.
@@ -240,12 +240,12 @@ def try_step(
     moves into ``moves``, followed by one more entry: ``UP`` if there is a queue, else ``REST``.
     """
     s = y.clock[1]
-    s1 = delay_after(p, y, on, extrapolate(s, trend, h), h, c, s_max)
+    s1 = delay_after(p, y, active, extrapolate(s, trend, h), h, c, s_max)
     if s1 > s_max:
-        s1, h = s_max, time_to(p, y, on, s, h, c, s_max)
-    for i in range(on.size):
+        s1, h = s_max, time_to(p, y, active, s, h, c, s_max)
+    for i in range(active.size):
         new[i], moves[i] = 0.0, REST
-        if on[i]:
+        if active[i]:
             new[i], _, _, moves[i] = window_after(p, i, y, s, s1, h)
-    moves[on.size] = UP if s1 > 0.0 else REST
+    moves[active.size] = UP if s1 > 0.0 else REST
     return h, s1
