@@ -215,11 +215,11 @@ def _mixed(
     found = BatchRun(rates, rtts, bases, losses, delivered, queue, ok)
     others = [i for i in range(n) if i not in set(sampled)]
     if others:
-        rest = run(pack([scenarios[i] for i in others], trains=True), step=step, threads=threads)
+        batch = run(pack([scenarios[i] for i in others], trains=True), step=step, threads=threads)
         for name in AVERAGES:
-            values = getattr(rest, name)
+            values = getattr(batch, name)
             getattr(found, name)[others, : values.shape[1]] = values
-        found.queue_mean[others], found.ok[others] = rest.queue_mean, rest.ok
+        found.queue_mean[others], found.ok[others] = batch.queue_mean, batch.ok
 
     def one(i: int) -> None:
         """Simulate scenario ``i``, and write its averages into ``found``."""

@@ -85,13 +85,13 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
     flow.block_began = flow.block_next
     flow.block_next += flow.rtt + queue / c
     flow.block_size = flow.clean if flow.clean >= 0.0 else flow.passed
-    if flow.timeout_ends > now.time:
+    if flow.timeout_ends > now.time:  # it waits for its retransmission timer and sends nothing
         flow.block_size = 0.0
-    elif flow.timeout_ends == flow.block_began:
+    elif flow.timeout_ends == flow.block_began:  # the block is what it sends at the timeout
         flow.block_size = moving(flow)
     flow.clean, flow.passed = -1.0, 0.0
     flow.block += 1.0
-    if flow.first_block >= flow.block - 1.0:
+    if flow.first_block >= flow.block - 1.0:  # runs count from the next block on (``short_round``)
         flow.run = 0.0
 
 

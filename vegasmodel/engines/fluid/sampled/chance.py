@@ -71,7 +71,7 @@ def arrival_rate(flow: Sender, s: float) -> float:
 @rare
 def victim(flows: Table[Sender], now: LinkState) -> int:
     """The flow to which an arriving packet belongs, drawn in proportion to the flows' rates."""
-    total, s, last = 0.0, now.delay, 0
+    total, s, last = 0.0, now.delay, 0  # ``last``: the result if rounding errors leave a remainder
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active:

@@ -180,7 +180,7 @@ def mixing(a: Sender, b: Sender, link: Bottleneck) -> float:
     packets meet as often as in random order.
     """
     c, room = link.capacity, link.room
-    trip = 0.5 * (a.rtt + b.rtt) * c + room
+    trip = 0.5 * (a.rtt + b.rtt) * c + room  # N
     p_a = max(a.in_flight - a.undetected, 1.0) / (a.rtt * c + room)
     p_b = max(b.in_flight - b.undetected, 1.0) / (b.rtt * c + room)
     return min(abs(a.rtt - b.rtt) * c / (p_a * p_b * trip), 1.0)
@@ -207,7 +207,7 @@ def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
     The probability of a flow is proportional to how much its packets make the queue vary for flow
     ``grew`` (``sway``). The result is -1 if no flow with another RTT has packets in flight.
     """
-    total, last = 0.0, -1
+    total, last = 0.0, -1  # ``last``: the result if rounding errors leave a remainder
     for j in range(len(flows)):
         if flows[j].active:
             total += sway(flows[grew], flows[j], now)
