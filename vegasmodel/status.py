@@ -62,7 +62,7 @@ _REASONS = {
     Status.LEFT_RANGE: "the parameter reached an end of its range",
     Status.POINTS_USED_UP: "the branch has as many points as were asked for",
     Status.LOST: "no next point of the branch was found",
-    Status.OVERFLOW: "overflow",
+    Status.OVERFLOW: "it stopped at the first overflow of the buffer, as the caller asked",
     Status.STUCK: "the buffer overflows although no window can shrink further",
     Status.UNSETTLED: "in the time allowed the windows neither came to rest nor filled the buffer",
     Status.STALLED: "a sender has data left, but waits for nothing (a fault of the simulator)",

@@ -59,9 +59,10 @@ def left_out(scenario: Scenario) -> tuple[Assumption, ...]:
     """
     forced = any(link.drops for link in scenario.crossed)
     lacking = left_out_of_laws(scenario, counted=True)
+    dropping = "`rounds` does not drop the packets that the key `drops` of a link names"
     return (
         *([Assumption("whole-laws", False, lacking)] if lacking else ()),
-        Assumption("no-forced-drops", not forced, "they are not modelled" if forced else ""),
+        Assumption("no-forced-drops", not forced, dropping if forced else ""),
         *_passes_packets(scenario),
     )
 

@@ -192,6 +192,7 @@ def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str
     """
 
     def decided(single: Sequence[Prediction]) -> bool:
+        """Whether no further run is needed after the runs ``single`` of ``asked``."""
         rates = np.array([one.throughput for one in single])
         differ = _differ(found, rates.mean(axis=0), standard_error(rates), len(single))
         return differ is not None or bool(np.isinf(_error(found)).any())
@@ -200,7 +201,8 @@ def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str
     status = other.extra.get("status", Status.DONE.reason)
     if other.throughput is None or status != Status.DONE.reason:
         why = other.reason or f"the simulation ended early: {status}"
-        return Assumption("phase-effects", None, f"no answer to compare with: {why}")
+        detail = f"there is no simulation with other waits to compare with: {why}"
+        return Assumption("phase-effects", None, detail)
     mean, changed = np.asarray(found.throughput), np.asarray(other.throughput)
     error = np.zeros(changed.size) if other.throughput_se is None else other.throughput_se
     differ = _differ(found, changed, error, other.runs)
@@ -208,6 +210,7 @@ def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str
         return Assumption("phase-effects", True)
     flows = zip(scenario.flows, asked.flows, strict=True)
     longer = any(scenario.jitter(own) > asked.jitter(other) for own, other in flows)
+    # throughputs with the longer waits, and with the shorter ones
     random, locked = (mean, changed) if longer else (changed, mean)
     most = int(np.nanargmax(np.abs(random - locked)))
     flow = scenario.members[most]
