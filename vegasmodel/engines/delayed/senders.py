@@ -82,10 +82,12 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
     window changes as ``move`` says.  Returns the number of lost packets of which the sender learns
     now, whether the full buffer, random loss or RED dropped them.
     """
-    at = t - p.rtt[i] + y.forward_delay[i]
+    at = t - p.rtt[i] + y.forward_delay[i]  # when the packets whose ACKs arrive at t left the queue
     k = index(past.exit, y.inward[i], last, at)
     y.inward[i] = k
     u = between(past.exit, past.time, k, last, at)  # when they reached the queue
+    # packets of whose fate the sender knows at t, those of them that were lost, and those that
+    # random loss or RED dropped
     acked = between(past.exit, past.came[:, i], k, last, at)
     missed = between(past.exit, past.lost[:, i], k, last, at)
     early = between(past.exit, past.early[:, i], k, last, at)
@@ -95,7 +97,7 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
     if p.measures_base[i] and u >= p.start[i] + y.forward_delay[i]:
         y.over_estimate[i] = min(y.over_estimate[i], y.seen[i])
     gap, base = y.seen[i] - y.over_estimate[i], p.rtt[i] + y.over_estimate[i]
-    g0, g1 = y.share[i], 0.0
+    g0, g1 = y.share[i], 0.0  # backlog over window, before and now
     if gap > 0.0:
         g1 = gap / (base if p.backlog_over_base[i] else p.rtt[i] + y.seen[i])
     y.share[i] = g1

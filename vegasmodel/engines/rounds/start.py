@@ -129,7 +129,7 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
             take_all_for_lost(f, holes)
             _send_missing(f, holes, now)
             return
-    if f.next == 0.0:  # the clock of ns-2's Vegas begins
+    if f.next == 0.0:  # the first round trip of Vegas begins
         f.round_start = now
     if f.event == CONNECTED and f.third_ack:  # the handshake's last ACK leaves before the data
         f.receiver_rtt = _rtt_of_small(net, f)  # from the SYN-ACK to this ACK

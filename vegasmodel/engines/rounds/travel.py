@@ -89,9 +89,9 @@ def arrive_evenly(
     _note_lateness(link, time)
     first_here = arrives_first(h, link)  # 1: before a departure at the same instant
     joining = packets - h.silent
-    lost, picked = random_drops(link, joining, found, h.data, first_here, f.ecn_capable)
+    lost, marks = random_drops(link, joining, found, h.data, first_here, f.ecn_capable)
     if e == f.hop:
-        lost = max(lost, f.owed_loss)
+        lost = max(lost, f.owed_loss)  # with synchronised losses
     if lost > 0.0:
         drop(link, lost * h.work)
     lost += overflow(link, joining - lost, h.work)
@@ -102,7 +102,7 @@ def arrive_evenly(
     rtt_sum = kept * (spent + 0.5 * (before + after))
     least += min(before, after)
     back = time + h.to_next + after
-    mark = max(mark, int(picked > 0.0))
+    mark = max(mark, int(marks > 0.0))
     return forward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
 
 
@@ -185,16 +185,16 @@ def arrive_at_once(
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
     first_here = arrives_first(h, link)  # 1: before a departure at the same instant
-    lost, picked = random_drops(link, packets, link.queue, h.data, first_here, f.ecn_capable)
+    lost, marks = random_drops(link, packets, link.queue, h.data, first_here, f.ecn_capable)
     if e == f.hop and packets >= 1.0:
-        lost = max(lost, f.owed_loss)
+        lost = max(lost, f.owed_loss)  # with synchronised losses
     stay = room_for(link, packets - lost, first_here)
     lost = packets - stay
     link.arrived += packets * h.work
     link.lost += lost * h.work
     lost = _count_lost(f, h, lost)
     kept = packets - lost
-    mark, fits = max(mark, int(picked > 0.0)), True
+    mark, fits = max(mark, int(marks > 0.0)), True
     if link.partner >= 0:
         gone = lost + behind
         return _join_class(
@@ -336,6 +336,8 @@ def _next_interval(net: Net, e: int, now: float) -> None:
         return
     p, f = ring[h.head], net.flows[h.flow]
     now = max(now, min(net.links[h.link].now, p.back))  # after a timeout nothing came until now
+    # seconds until the last packet of the group arrives, desired length of the interval, and the
+    # part of the group's packets that arrive in it
     span, step = max(p.back - now, 0.0), min(f.rtt_last / net.parts, f.longest_stretch)
     share = portion(p, now, step) / p.count if p.count > 0.0 else 1.0
     packets = p.count * share

@@ -55,6 +55,7 @@ def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> i
     ``steady.py`` compares such arrays to find a state that returns. First come the numbers of
     packets that the flows have lost, and then the times in seconds since their last losses.
     """
+    # ``write`` converts none of these fields, so the last two numbers of ``now`` do not matter
     n, senders, now = 0, memory(flows), Now(state[0].time, 0.0, 1.0)
     for i in range(len(flows)):
         n = put(out, n, flows[i].lost)
