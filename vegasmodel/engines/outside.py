@@ -38,8 +38,9 @@ from vegasmodel.laws.law import (
 from vegasmodel.support.numba_shortcuts import without_garbage_collection, without_lock_events
 
 
-# Numba's way to define a function of compiled code by LLVM instructions (``intrinsic``) takes two
-# functions: one says which types the arguments have, the other writes the instructions.
+# Numba's ``intrinsic`` defines a function of compiled code by LLVM instructions. It takes a Python
+# function that returns two things: the types of the result and of the arguments, and a second
+# Python function, which writes the instructions.
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
     """Write the instructions of ``call``: call the C function at an address with a ``Source``."""
     double = ir.DoubleType()

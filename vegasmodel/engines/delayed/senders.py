@@ -86,11 +86,9 @@ def loss_report(p: Flows, y: Senders, past: Past, last: int, i: int, t: float) -
     k = index(past.exit, y.inward[i], last, at)
     y.inward[i] = k
     u = between(past.exit, past.time, k, last, at)  # when they reached the queue
-    # packets of whose fate the sender knows at t, those of them that were lost, and those that
-    # random loss or RED dropped
-    acked = between(past.exit, past.came[:, i], k, last, at)
-    missed = between(past.exit, past.lost[:, i], k, last, at)
-    early = between(past.exit, past.early[:, i], k, last, at)
+    acked = between(past.exit, past.came[:, i], k, last, at)  # packets whose fate is known at t
+    missed = between(past.exit, past.lost[:, i], k, last, at)  # the lost ones among them
+    early = between(past.exit, past.early[:, i], k, last, at)  # lost, but not at a full buffer
     acks, tossed = max(acked - y.acked[i], 0.0), max(early - y.early[i], 0.0)
     fresh: float = max(missed - y.missed[i], 0.0)
     y.acked[i], y.missed[i], y.early[i], y.seen[i] = acked, missed, early, max(at - u, 0.0)

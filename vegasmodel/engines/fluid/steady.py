@@ -180,8 +180,9 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     ``LimitCycle`` whose averages are NaN.
     """
     seen: dict[bytes, list[tuple[int, _State]]] = {}  # earlier states, by windows in whole packets
-    # ``section`` is the number of the present fall. A state has returned once, as ``first``, at the
-    # fall number ``came``. It should return again at the fall number ``due``.
+    # The falls of windows are numbered, and ``section`` is the number of the present one. When a
+    # state occurs for the second time, it becomes ``first``, and ``came`` is the number of this
+    # fall. If the motion is periodic, the same state occurs again at the fall number ``due``.
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
     first, sizes = motion.now(), list[float]()  # sum of the windows after each time without a fall
     while motion.time < end:

@@ -135,8 +135,9 @@ def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
     random, because one run then averages over the clocks of many flows.
     """
     flows = totals.flows
-    # ``expired``: senders whose coarse retransmission timer has expired; ``asked``: Linux senders
-    # with delayed ACKs, CUBIC or an early timer that has expired
+    # ``expired`` marks the senders whose retransmission timer has expired at a tick of a clock.
+    # ``asked`` marks the Linux senders for which a tick may have mattered in another way: receivers
+    # delay their ACKs, they run CUBIC, or an early timer has expired.
     expired = (flows["timeouts"] > 0) & ~(flows["timestamps"] & ~flows["timer_wheel"])
     asked = flows["timer_wheel"] & ((flows["delayed_ack"] > 0) | flows["bictcp"])
     asked |= flows["early_timers"] > 0

@@ -67,8 +67,8 @@ def class_stores(links: NDArray[np.void], hops: NDArray[np.void]) -> NDArray[np.
     links["store"][classes] = np.arange(len(classes))
     here = np.isin(hops["link"], classes)
     hops["lead"][here] = (0.5 * hops["lead"] + hops["precedes"])[here]
-    # arrivals with ``precedes`` now have a lead of at least 1, all others of at most 1/2; the ends
-    # of transmissions come between them
+    # Arrivals that precede the end of a transmission now have a lead of at least 1, and all other
+    # arrivals a lead of at most 1/2. The end of the transmission gets 3/4, and so comes in between.
     stores = np.zeros(len(classes), HOP)
     stores["link"], stores["stores"], stores["lead"] = classes, 1, 0.75
     return stores

@@ -126,8 +126,10 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
 
     observer = Observer(simulation.net, simulation.holes, simulation.capacity)
     seen: dict[bytes, deque[tuple[int, Snapshot]]] = {}  # earlier states, by their whole numbers
-    # number of the present fall; number of the fall at which the state should occur a third time;
-    # falls in a period; the state at its first occurrence; numbers stored so far
+    # The falls of windows are numbered, and ``section`` is the number of the present one. When a
+    # state occurs for the second time, ``first`` is the state of its first occurrence, and
+    # ``period`` the number of falls from there on. If the motion is periodic, the same state occurs
+    # a third time at the fall number ``due``. ``kept`` counts the numbers that are stored.
     section, due, period, first, kept = 0, -1, 0, None, 0
     status, now = simulation.proceed(started)
     while status == Status.FALL and kept < MAX_STORED:

@@ -88,8 +88,9 @@ def _red(link: Queue, packets: float, before: float, precedes: int) -> tuple[flo
     single = np.ceil(found - TOLERANCE) - 1.0  # what one arriving packet finds
     if precedes and departure_due(link, found, TOLERANCE):
         single += 1.0  # the departure of this instant is still to come
-    # what several packets find on average: ``link.queue`` contains the arrivals, and the last of
-    # them finds one packet less, so half a packet is subtracted besides the one in transmission
+    # Several packets: the first of them finds ``before``, and the last ``link.queue`` - 1, as
+    # ``link.queue`` contains the arrivals. RED does not count the packet in transmission. So
+    # ``mean`` is the mean of these two numbers, less 1.
     mean = 0.5 * (before + link.queue) * link.packets_per_work - 1.5
     seen = max(single if packets <= 1.0 else mean, 0.0)
     _update_red_average(link, packets, seen)

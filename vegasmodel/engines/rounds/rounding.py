@@ -16,10 +16,10 @@ from vegasmodel.scenario import Member, Scenario
 from vegasmodel.scenario.placement import link_stack
 
 # ns-2's clock is a floating-point number. So times are multiples of a unit, which doubles when the
-# time passes a power of 2. A binade is the period between two such times.
+# time passes a power of 2. A binade is the period from one power of 2 to the next.
 BINADES = 32  # number of binades; the last ends at 2^19 s
-# The rounding errors are enlarged: in the binade from 256 to 512 s, the fastest link sends ``UNIT``
-# packets in one enlarged unit of the clock.
+# ``roundings`` enlarges the rounding errors, as if the unit of ns-2's clock were longer: so long
+# that between 256 and 512 s the fastest link sends ``UNIT`` packets in one unit.
 UNIT = 1e-7
 OWN = 8.0  # units of the clock, not enlarged: this simulator's own rounding errors are smaller
 
@@ -67,8 +67,8 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     np.maximum.at(largest, hops["link"], hops["work"])
     classes = np.flatnonzero(links["partner"] >= 0)
     largest[classes] = np.maximum(largest, largest[links["partner"]])[classes]
-    # a changed capacity gives the largest packets a rounded transmission time; changed sizes
-    # (``works``) do so for all others
+    # ns-2 rounds the transmission times of packets. For the largest packets of a queue, a changed
+    # capacity has this effect. For smaller packets, their sizes (``works``) are changed.
     capacity = largest / rounded(largest / links["capacity"])
     instant = np.maximum(0.25 * scale, OWN) * units * links["capacity"]
     capacity_here = links["capacity"][hops["link"]]

@@ -221,8 +221,8 @@ def _advance_window(
     arrives: while the sender waits, or if ``max_window`` limits the flow.
     """
     packets = acks * each
-    # whether the window is full: it always counts as full if several ACKs are processed together,
-    # because the sender sends between these ACKs
+    # ``full`` says whether cwnd packets are in flight when an ACK arrives. If several ACKs are
+    # processed together, this is taken to be so, because the sender sends between these ACKs.
     full = acks > 1.0 or in_flight(f) >= np.floor(f.cwnd)  # cwnd alone, without ``max_window``
     f.acked += packets
     f.arrived += packets

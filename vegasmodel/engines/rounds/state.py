@@ -39,8 +39,9 @@ SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)
 DROPTAIL, RED = range(2)  # queue disciplines; Rate-Delay queues are drop-tail, too
 FIRST_BINADE = -12  # the first period in the table of ``rounding`` ends at 2^-12 s
 OPEN, RECOVERY = range(2)  # whether a sender is in a recovery after a loss
-# A flow's next event: an interval of sending ends, a timer of the sender expires, the flow starts,
-# its TCP handshake ends, or the rest of an interrupted burst is due.
+# What the next event of a flow is: an interval of sending ends (``DATA``), a timer of the sender
+# expires, the flow starts, its TCP handshake ends (``CONNECTED``), or the rest of a burst is due,
+# because an event of another flow has interrupted the burst (``REST``).
 DATA, TIMER, START, CONNECTED, REST = range(5)
 # why a sender's timer expires: the retransmission timeout, or Linux's two earlier timers
 RETRANSMIT, TAIL_PROBE, REORDERING = range(3)

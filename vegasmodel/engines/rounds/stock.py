@@ -22,8 +22,9 @@ from vegasmodel.engines.rounds.state import Queue, apart, jit
 
 NOTHING = 1e-9  # packets
 ALIKE = 1e-9  # of a size: sizes that differ by less are equal
-# columns of ``Queue.stock``: sum of the packets' sizes, size of a packet, 1 for whole packets (else
-# 0), number of packets
+# A row of ``Queue.stock`` describes neighbouring packets of one size. Its columns are: the sum of
+# their sizes, the size of one packet, whether they are whole packets (1) or arrive evenly like a
+# fluid (0), and their number.
 WORK, SIZE, DISCRETE, PACKETS = range(4)
 
 

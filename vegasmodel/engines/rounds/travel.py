@@ -336,8 +336,9 @@ def _next_interval(net: Net, e: int, now: float) -> None:
         return
     p, f = ring[h.head], net.flows[h.flow]
     now = max(now, min(net.links[h.link].now, p.back))  # after a timeout nothing came until now
-    # seconds until the last packet of the group arrives, desired length of the interval, and the
-    # part of the group's packets that arrive in it
+    # ``span`` is the time in seconds until the last packet of the group ``p`` arrives, and ``step``
+    # the desired length of an interval. ``share`` is the part of the group's packets that arrive in
+    # the interval that begins now.
     span, step = max(p.back - now, 0.0), min(f.rtt_last / net.parts, f.longest_stretch)
     share = portion(p, now, step) / p.count if p.count > 0.0 else 1.0
     packets = p.count * share

@@ -272,9 +272,10 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
     proportion to its share. A class is passed over if it must not send now (``_permitted``).
     """
     link, other = (rate, delay) if rate.turn else (delay, rate)
-    # ``first`` is the first class with a packet, ``found`` the first that may send: 1 for ``link``,
-    # 2 for ``other``, 0 for none. ``short`` (``deficit`` in cbq.cc) is 1 if a class may send, but
-    # has no bytes left. Then ``short`` becomes 2, and in a second pass such a class sends, too.
+    # The loop looks at class 1 (``link``) and class 2 (``other``). ``first`` is the first of them
+    # that has a packet, and ``found`` the one that sends; 0 stands for none. ``short`` (``deficit``
+    # in cbq.cc) becomes 1 if a class may send now, but has no bytes left in this round. Then
+    # ``short`` becomes 2, and the loop runs once more: such a class now sends all the same.
     first, found, short = 0, 0, 0
     while True:
         for k in (1, 2):

@@ -310,8 +310,10 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
     """
     s_max = link.room / link.capacity
     while True:
-        # the first event that is left: seconds from it to the end of the step, its flow, number of
-        # flows that send at this time, and whether a window falls
+        # The code below finds the first event that is left. ``first`` is the time in seconds from
+        # this event to the end of the step, and ``which`` is its flow. ``falls`` says whether the
+        # event is the fall of a window. Otherwise the flow sends an additional packet. ``like`` is
+        # the number of flows that send one at this time; one of them is drawn at random.
         first, which, like, falls = -1.0, -1, 1.0, False
         for i in range(len(flows)):
             flow = flows[i]
@@ -411,8 +413,10 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
                 admit_alone(flows, i, now, link)
     s_max = link.room / link.capacity
     over = excess(flows, link)
-    # rates in pkt/s: of the places that falling windows free, of additional packets (``sent``), and
-    # of a packet that a receiver holds back (``held``)
+    # ``freed`` and ``sent`` are rates in pkt/s at a full buffer: by how much falling windows lower
+    # the sum of the rates, and by how much additional packets raise it. ``held`` is the rate of a
+    # packet that a receiver holds back. ``most`` is the largest number of additional packets of a
+    # flow. ``many`` says whether a flow has lost far too many packets without knowing it.
     freed, sent, most, held, early, many = 0.0, 0.0, 0.0, 0.0, False, False
     for i in range(len(flows)):
         flow = flows[i]

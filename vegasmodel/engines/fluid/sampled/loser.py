@@ -277,8 +277,9 @@ def loser(
       the queue has just reached its greatest length. At that time packets of both flows arrive, and
       the later one is lost.
     """
-    # whether all RTTs are equal, whether there are only two, the RTT unlike that of ``grew``, and
-    # the packets per second by which the windows grow
+    # ``alike`` says whether all flows have the same RTT, and ``two`` whether there are at most two
+    # different RTTs. ``other`` is an RTT that differs from that of flow ``grew``. ``growth`` is the
+    # sum of the windows' growth in packets per second.
     alike, two, other, growth = True, True, 0.0, 0.0
     for i in range(len(flows)):
         flow = flows[i]

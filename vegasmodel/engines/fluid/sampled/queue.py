@@ -164,8 +164,9 @@ def hold_back(flow: Sender, now: LinkState, h: float, c: float) -> None:
         hold_back_from_train(flow, now, delays, h, c)
         return
     trip, odd = flow.rtt + now.delay, np.floor(flow.in_flight) % 2.0
-    # whether the next pair comes in time: a round trip has (n + 1)/2 pairs if n is odd; else, part
-    # of the time for which a packet waits alone
+    # If n packets are in flight and n is odd, (n + 1)/2 pairs come in a round trip. ``joins`` says
+    # whether the next pair comes within ``ack_pause``. If it does not, one packet per round trip
+    # waits alone for ``ack_pause``, and ``alone`` is the part of the time in which it waits.
     joins = flow.in_flight > 1.0 and 2.0 * trip < (flow.in_flight + 1.0) * flow.ack_pause
     alone = flow.ack_pause / (trip + flow.ack_pause)
     flow.held_back = odd * delays * (1.0 if joins else alone)

@@ -53,8 +53,8 @@ def acks_of_train(flow: Sender, W: float) -> float:
 
     ``W`` is the window before the loss. Slow start ends at half of it.
     """
-    # packets of the run that are left to send, size of the next train, whether the train after it
-    # is longer
+    # ``left`` is the number of packets of the run that Vegas has not yet sent again, and ``train``
+    # the size of its next train. ``grows`` says whether the train after that one is longer.
     left, train, grows = flow.run, 2.0, flow.doubles == 0
     while left > train:
         left -= train
