@@ -26,8 +26,8 @@ class Past(NamedTuple):
     exit: Floats  # t + s(t): when what arrives at t leaves the queue; it never falls
     sent: Floats  # A_i(t): packets sent by time t
     came: Floats  # A_i(t - f_i): packets that have reached the queue by time t
-    lost: Floats  # those of ``came`` that were dropped
-    early: Floats  # those of ``lost`` that found room: random loss, RED
+    lost: Floats  # packets of ``came`` that were dropped
+    early: Floats  # packets of ``lost`` that random loss or RED dropped, although there was room
     mean: Floats  # v(t), RED's average of the packets that wait
     growing: np.ndarray  # bool: the window grew in the step that ends at t
 
@@ -44,8 +44,8 @@ class Senders(NamedTuple):
     same_loss_until: Floats  # losses at the queue before this time belong to the last cut
     expected: Floats  # mean number of drops by random loss and RED so far in slow start
     acked: Floats  # N_i: packets of whose fate the sender has heard
-    missed: Floats  # those of ``acked`` that were lost
-    early: Floats  # those of ``missed`` that found room
+    missed: Floats  # packets of ``acked`` that were lost
+    early: Floats  # packets of ``missed`` that random loss or RED dropped
     seen: Floats  # s_i: queueing delay of the packet whose ACK arrives now
     share: Floats  # backlog over window at that delay: Diff = share W
     outward: np.ndarray  # index of the past step whose sent packets reach the queue now

@@ -67,7 +67,7 @@ class ContinuousRun:
     delivered: Floats  # [flow] packets after warmup
     status: str  # "done", or why it ended early (then its averages are NaN)
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
-    queue_runs: Floats | None = None  # [run, link] packets, likewise
+    queue_runs: Floats | None = None  # [run, link] packets, if runs can differ by chance
     loss_rate: Floats | None = None  # [flow] fraction of packets lost; None from ``continuous.run``
     by_chance: bool = False  # whether runs differ by chance
     timeouts: Floats | None = None  # [flow] timeouts after more than one loss, sum over all runs

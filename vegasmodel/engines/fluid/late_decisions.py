@@ -40,7 +40,7 @@ from vegasmodel.metrics import Floats
 
 FIRST = 2.0  # round trips of slow start before a window doubles for the first time
 LAG = 2.0  # round trips from a change of the queue to the change of the window that it causes
-DOWN_LAG = 1.0  # the same for the queue that a shrinking window itself shortens
+DOWN_LAG = 1.0  # round trips, in place of ``LAG``, if the shrinking window itself changes the queue
 NEXT = 0.5  # round trips to the next decision, on average
 
 

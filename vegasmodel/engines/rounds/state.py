@@ -235,7 +235,7 @@ class Sender(Mechanisms):
     timeouts: float  # expiries of the retransmission timer
     early_timers: float  # expiries of Linux's other timers (tail loss probe, reordering)
     arrived: float  # packets of data that have arrived in any order; each counts once
-    delivered: float  # those of them that cumulative ACKs have acknowledged
+    delivered: float  # packets of ``arrived`` that cumulative ACKs have acknowledged
     ahead: float  # packets in ``delivered`` whose ACKs return only between these two times:
     ahead_since: float  # seconds
     ahead_until: float  # seconds
@@ -277,7 +277,7 @@ class Parcel:
     back: float  # when its last packet reaches the next queue, or its last ACK the sender
     first: float  # number of the first packet
     count: float  # number of packets that travel; the receiver gets them
-    lost: float  # number of dropped packets; their numbers follow those of the others
+    lost: float  # number of packets dropped directly behind them
     sent_at: float  # when its last packet set out
     rtt_sum: float  # sum of the times that the packets have travelled so far, seconds
     rtt_min: float  # least of these times, seconds

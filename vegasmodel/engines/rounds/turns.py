@@ -8,8 +8,8 @@ belongs to a record of type ``Hop`` whose field ``stores`` is 1. All other recor
 stand for a queue on the path of one flow.)
 
 There are two schedulers: that of Podlesny and Williamson (``_by_volume``), and class-based queueing
-with weighted round robin (``_by_rounds``). ns-2 does not have the former, so our runs of ns-2 use
-the latter.
+with weighted round robin (``_by_rounds``). ns-2 does not have the scheduler of Podlesny and
+Williamson, so our runs of ns-2 use class-based queueing.
 """
 
 # mypy: disable-error-code="no-any-return"

@@ -228,7 +228,7 @@ def after_slow_start(flow: Sender, W: float, g: float, factor: float, per: float
     if flow.spare_acks < 0.0:
         flow.spare_acks += N
         flow.rest += 1.0
-    flow.rest += (DUPLICATES + N - flow.spare_acks) * per  # three duplicate ACKs told of the loss
+    flow.rest += (DUPLICATES + N - flow.spare_acks) * per  # after three duplicate ACKs
 
 
 @jit

@@ -27,8 +27,8 @@ class Sender:
     wait_in_host: float  # mean wait of its sender before each packet, if ``rtt`` leaves it out
     drift: int  # index in ``law.DRIFTS``, or -1 if ``drift_at`` is called
     drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
-    cut_at: int  # likewise
-    remember_at: int  # likewise
+    cut_at: int  # likewise, for the law's function ``cut``
+    remember_at: int  # likewise, for ``remember``
     # mechanisms of its stack (``stacks/stack.py``)
     backlog_over_base: bool  # Vegas: the backlog is W (RTT - baseRTT)/baseRTT, not divided by RTT
     real_numbers: bool  # TCP as in the papers: backlogs are not rounded, windows shrink gradually
@@ -125,7 +125,7 @@ class Sender:
     round_sent: float  # number of these packets
     least_delay: float  # least queueing delay in this round
     burst: float  # packets of this round's burst (slow start, or the end of a recovery)
-    next_burst: float  # the same for the round that begins within this step
+    next_burst: float  # packets of the burst of the round that begins within this step
     round_delay: float  # queueing delay when this round began
     acked_delay: float  # mean delay (Linux: least) of the last round, as this round's ACKs report
     rounds_at_rest: float  # rounds since the window was last moved by a decision
@@ -163,7 +163,7 @@ class Sender:
     window_sent: float  # packets of a whole window that one ACK releases
     at_once: float  # packets of a burst that one ACK releases and that find the buffer not full
     extra: float  # packets sent in addition to one per ACK
-    extra_lost: float  # those of them that found the buffer full
+    extra_lost: float  # packets sent in addition that found the buffer full
     decided: bool  # its law has decided in this step (``decide_within``)
     in_place: bool  # ``line.line_up`` has set its place
     early_ago: float  # seconds since a train began whose first ACK releases two packets; 0: none
