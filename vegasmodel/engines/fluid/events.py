@@ -60,6 +60,7 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
     high, _ = threshold(p.upper[i], rtt, x, s1, p.backlog_over_base[i])
     up = W * np.exp(p.slow_start_growth[i] * g) if slow else W + p.growth[i] * g
     down = W - g
+    # a window at rest: by how much it is too small to rest, or too large
     passed: float = max(low - W if cap > W else -np.inf, W - high if floor < W else -np.inf)
     if move == UP:
         passed = up - min(low, cap)

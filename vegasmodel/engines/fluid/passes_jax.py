@@ -151,16 +151,16 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
     )
     high, high_by_s = _threshold(p.upper, p.rtt, y.over_estimate, s1, p.backlog_over_base)
     down = W - h * pace
-    below = jnp.minimum(low, p.max_window) > W
-    grows = below & (up < jnp.minimum(low, p.max_window))
-    on_low = below & ~grows & (low <= p.max_window)
+    below = jnp.minimum(low, p.max_window) > W  # the window has to grow
+    grows = below & (up < jnp.minimum(low, p.max_window))  # it grows throughout the step
+    on_low = below & ~grows & (low <= p.max_window)  # it reaches the lower threshold
     met, met_by_s, met_by_h = _met(p, y, on_low, low, low_by_s, up, rate, pace, bend)
-    capped = below & ~grows & ~on_low
-    above = ~below & ~y.in_slow_start & (high < W) & (p.min_window < W)
-    on_high = above & (high >= jnp.maximum(down, p.min_window))
-    falls = above & ~on_high & (down > p.min_window)
-    floored = above & ~on_high & ~falls
-    free = y.on & (y.t >= y.recovery_until)
+    capped = below & ~grows & ~on_low  # it reaches ``max_window``
+    above = ~below & ~y.in_slow_start & (high < W) & (p.min_window < W)  # it has to shrink
+    on_high = above & (high >= jnp.maximum(down, p.min_window))  # it reaches the upper threshold
+    falls = above & ~on_high & (down > p.min_window)  # it shrinks throughout the step
+    floored = above & ~on_high & ~falls  # it reaches ``min_window``
+    free = y.on & (y.t >= y.recovery_until)  # the flow is active and not in fast recovery
 
     def choose(
         up: Array, low: Array, cap: Array, high: Array, down: Array, floor: Array, rest: Array

@@ -112,16 +112,17 @@ def window_after(
         low, low_by_s = threshold(p.lower[i], rtt, x, s1, p.backlog_over_base[i])
     one = p.lower[i] == p.upper[i]  # both thresholds are one: alpha = beta
     if min(low, cap) > W:
-        if up < min(low, cap):
+        if up < min(low, cap):  # it grows throughout the step
             return up, by_s, by_h, UP
+        # it reaches the threshold and slides, or reaches ``max_window`` and rests
         return (low, low_by_s, 0.0, BOTH if one else LOW) if low <= cap else (cap, 0.0, 0.0, REST)
     high, high_by_s = low, low_by_s
     if slow or not one:
         high, high_by_s = threshold(p.upper[i], rtt, x, s1, p.backlog_over_base[i])
-    if high >= W or floor >= W:
+    if high >= W or floor >= W:  # it need not shrink
         return W, 0.0, 0.0, BOTH if one and cap > W > floor else REST
     down = W - h * pace
-    if high >= max(down, floor):
+    if high >= max(down, floor):  # it shrinks to the threshold and slides
         return high, high_by_s, 0.0, BOTH if one else HIGH
     return (down, -bend, -pace, DOWN) if down > floor else (floor, 0.0, 0.0, REST)
 

@@ -94,11 +94,13 @@ def _acks_meet(scenario: Scenario, name: str) -> bool:
     """
     link = next(link for link in scenario.links if link.name == name)
     ack = scenario.ack_size / scenario.packet_size
+    # halves of the RTTs, in transmission times
     halves = np.unique([member.rtt / 2.0 * link.capacity for member in scenario.members])
     pipe = 2.0 * halves[-1]
     if len(halves) > 1 and link.buffer < pipe and pipe + link.buffer <= FEW_PACKETS:
         return True
     if len({work(scenario, group) for group in scenario.flows}) > 1:
         return False  # ACKs of the same two flows do not meet again and again
+    # differences between neighbours modulo 1; the last one is from the greatest to the least
     apart = np.diff(np.sort(halves % 1.0), append=np.min(halves % 1.0) + 1.0)
     return len(halves) > 1 and bool(np.any(apart < ack))

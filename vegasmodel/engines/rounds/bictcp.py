@@ -149,7 +149,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
     The function follows bictcp_update in the kernel. ``acks`` ACKs have arrived until ``now``.
     """
     window = np.floor(f.cwnd)
-    ticks = _ticks_at(f, now) - _ticks_at(f, f.counted)
+    ticks = _ticks_at(f, now) - _ticks_at(f, f.counted)  # since ``cnt`` was last computed
     f.reno_acks += acks
     if f.last_cwnd == window and ticks * f.cubic_tick <= SAME_WINDOW:
         return

@@ -73,7 +73,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     starts = start_times(scenario, 0)
     members, duration = scenario.members, scenario.run.duration
     rtts = [member.rtt for member in members]
-    gone = [member.stop for member in members if member.stop < duration]
+    gone = [member.stop for member in members if member.stop < duration]  # stops before the end
     started = max([float(starts.max()), *gone])
     trips = float(FIRST)
     while True:
@@ -103,7 +103,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
         busy = average.throughput > 0
         sure = np.all(average.spread[busy] <= ENOUGH_PRECISION * average.throughput[busy])
         if longest is None:
-            waited = bool(np.any(totals.flows["timeouts"] > 0))
+            waited = bool(np.any(totals.flows["timeouts"] > 0))  # for a retransmission timer
             longest = LONGEST_TIMEOUTS / max(rtts) if waited else trips
         if trips >= longest or (sure and trips > LEAST_TRIPS):
             return average

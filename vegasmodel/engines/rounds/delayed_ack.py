@@ -94,7 +94,7 @@ def hear(f: Sender, packets: float, begin: float, end: float) -> None:
     """
     if not f.delayed_ack or not f.adapts_ack_pause or packets <= 0.0:
         return
-    least = np.rint(f.ack_pause / JIFFY)
+    least = np.rint(f.ack_pause / JIFFY)  # 40 ms in ticks, the least ato
     step = (end - begin) / max(packets - 1.0, 1.0)
     for k in range(int(min(packets, SETTLES))):
         at = begin + k * step

@@ -252,14 +252,14 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
             send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 0.0), acks, end)
             return end
         f.inflated += acks
-    elif f.dupacks == enough:
+    elif f.dupacks == enough:  # the last of these ACKs signals a loss
         if cut(f):
             retransmit_first(f, holes)
             fast_retransmit(f, end)
             if not f.scoreboard:
                 _send_new_data(f, now, 1.0)
             return end
-        if f.recovery == SLOW_START and f.next == f.acked:
+        if f.recovery == SLOW_START and f.next == f.acked:  # Tahoe sends again from ``acked`` on
             send_or_wait(f, window(f), 0.0)
             arm(f, end)
             stop_timing(f)
@@ -388,7 +388,7 @@ def fill(
         leave_stale(f, before)
         check_at_filled(f, holes, end, again)
         return end
-    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
+    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0  # in recovery
     if f.every_ack_restarts or not stays or f.recovery == ONE_HOLE:
         restart_timer(f, end)
     if stays and f.recovery != ONE_HOLE:

@@ -279,6 +279,8 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int], capacity: F
             k,
             data,
             j == len(stops) - 1,
+            # ns-2 schedules an arrival when the packet enters the last wire, and a departure when
+            # its transmission begins
             data and ties and wires[j] > works[data] / capacity[k],
             works[data],
             wires[j],

@@ -447,7 +447,7 @@ def _packets_arrive(
     timer ends before the first of these ACKs arrives. ``first`` is the time of this arrival if the
     receiver does not delay the ACK.
     """
-    if p.first < f.acked and duplicate_waits(f, p):
+    if p.first < f.acked and duplicate_waits(f, p):  # the receiver has this packet already
         f.time = delay_duplicate(f, p, now)
     elif p.first < f.acked and f.scoreboard:  # SACK shows that no packet is new
         extra = min(p.count, duplicates_alike(f, p))
@@ -456,7 +456,7 @@ def _packets_arrive(
         f.time = _single_ack(f, holes, first, 0.0)  # a packet out of order ends the delay
         if not f.rack:  # Linux counts every packet that SACK reports (tcp_rack_reo_wnd)
             f.dupacks = -1.0  # the first ACK acknowledges the packet whose ACK was delayed
-    elif p.first != f.acked + f.delack_packets:
+    elif p.first != f.acked + f.delack_packets:  # an earlier packet is missing
         f.time = duplicate_acks(f, p, holes, now, step)
     elif f.holes > 0:
         f.time = acks_fill_hole(f, p, holes, now, step)

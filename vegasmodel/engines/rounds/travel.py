@@ -446,7 +446,7 @@ def hop(net: Net, e: int) -> bool:
             fits = _pass_silent(net, e, now) if h.silent > 0.0 else True
             if h.burst > 0.0:
                 plain = h.work
-                if h.blocks > 0.0:
+                if h.blocks > 0.0:  # SACK blocks make the ACK larger
                     h.work += h.blocks * net.receivers[h.flow].block
                 go = arrive_at_once(
                     net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
