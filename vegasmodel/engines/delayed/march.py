@@ -32,7 +32,9 @@ def note(
     A sample is taken at each time of ``grid`` within the step, by linear interpolation between the
     step's two ends.  ``before`` has the flows' values at the beginning of the step, and ``k`` is
     the index of the first time of ``grid`` without a sample.  Returns the index of the first time
-    of ``grid`` after the step.  The samples are written to ``record``, which ``march`` explains.
+    of ``grid`` after the step.  A row of ``record`` receives a sample: for each flow the window,
+    the queueing delay that the latest ACK reports, and the packets sent, delivered and lost so far;
+    then the queueing delay of the link.
     """
     n, end = y.window.size, past.time[last]
     while k < grid.size and grid[k] <= end:

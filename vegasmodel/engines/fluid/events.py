@@ -169,6 +169,8 @@ def drift(p: Flows, y: State, active: np.ndarray, moves: np.ndarray) -> float:
 
     Without a queue the result is 0. ``horizon`` derives the length of the next step from s'.
     """
+    # ``push`` is the sum of u_i/(T_i + s), and ``give`` that of (W_i/(T_i + s) - v_i)/(T_i + s); so
+    # s' is their quotient
     s, push, give = y.clock[1], 0.0, 0.0
     for i in range(active.size):
         if active[i]:

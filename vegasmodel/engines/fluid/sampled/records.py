@@ -85,10 +85,10 @@ class Sender:
     active: bool  # it has started and not stopped
     cwnd: float  # the window W
     in_flight: float  # the packets in flight, n
-    undetected: float  # the lost packets of which the sender has not heard, k
+    undetected: float  # number of lost packets of which the sender has not heard, k
     lost: float  # packets lost so far
-    detection_in: float  # round trips until it hears of them; 0: there are none
-    hears_in: float  # RED: the same in seconds
+    detection_in: float  # round trips until it hears of its losses; 0: there are none
+    hears_in: float  # RED: seconds until then
     recovery_left: float  # round trips that the recovery still takes
     holes: float  # round trips in which this recovery sends lost packets again
     later_delay: float  # queueing delay of the packets sent after the lost one; NEVER: not known
@@ -186,7 +186,7 @@ class LinkState:
     delay: float  # s, seconds
     step: float  # length of the step under way, seconds
     in_hosts: float  # seconds in which the link sends the packets that wait in their hosts
-    red_average: float  # packets
+    red_average: float  # RED's average queue, packets
     red_waiting: float  # packets that wait at RED in or after a burst; 0: c times ``delay`` wait
     red_part: float  # RED: part of the next packet that has arrived
     red_count: float  # RED: packets since the last drop, or since p rose above 0; -1: p is 0
@@ -201,10 +201,10 @@ class LinkState:
     trains_rate: float  # sum of their rates, packets per second
     trains_variance: float  # variance of the number of packets that they bring, per second
     trains_queue: float  # packets that wait because trains meet
-    trains_time: float  # time for which ``trains_queue`` holds
+    trains_time: float  # time at which ``trains_queue`` was computed
     trains_due: float  # when the next train begins or ends
     loss_gap: float  # random loss: packets until the next loss
-    # what ``march`` keeps where it pauses
+    # what ``march`` keeps for its next call
     paused: bool  # it has paused, and the next call goes on
     due: float  # time of the next start or stop
     sampled: int  # number of samples taken so far

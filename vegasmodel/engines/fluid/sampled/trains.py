@@ -78,7 +78,7 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
         flow.front += LOOK * flow.rtt
         flow.end, flow.train = flow.front, 0.0
         return False
-    # ``anew``: the length of the train does not depend on that of the last round trip
+    # ``anew`` says that the length of the train does not depend on that of the last round trip
     anew = flow.in_slow_start or (flow.recovery_left > 0.0 and flow.holes > 1.0)
     if n < flow.train and flow.end > t and not anew:
         # After the window is cut, ACKs release nothing at first: the train's front is missing.
