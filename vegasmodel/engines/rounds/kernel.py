@@ -213,6 +213,7 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     parts = float(net.parts)  # intervals of sending per round trip
     if f.phase == OPEN and f.holes == 0 and not in_slow_start(f):
         parts = intervals(net.links[h.link], window(f), float(net.calm), parts)
+    # ``ahead`` counts the packets whose ACKs are processed now, but arrive in this interval
     f.ahead, f.ahead_since = -f.delivered, now
     plan(f, net.rings[h.ring : h.ring + h.places], holes, now, parts)
     f.ahead, f.ahead_until = f.ahead + f.delivered, f.time

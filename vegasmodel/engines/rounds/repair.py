@@ -56,6 +56,8 @@ def send_in_recovery(f: Sender, holes: Floats, free: float, acks: float) -> None
     if free > 0.0 and f.pipe <= 0.0:
         restart_when_idle(f)
     for row in range(2 * f.first_hole, 2 * f.holes if free > 0.0 else 0):
+        # of each hole first its lost packets, then the forgotten packets behind it: ``low`` is the
+        # first packet to send, and ``high`` the first one that is not to be sent
         k, column = row // 2, NOT_RESENT if row % 2 == 0 else FORGOTTEN
         if column == NOT_RESENT:
             low, high = max(holes[k, FIRST], holes[k, NOT_RESENT]), known_lost(f, holes, k)

@@ -240,7 +240,7 @@ def _advance_window(
         decide_per_ack(f)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
-    swell = in_slow_start(f)
+    swell = in_slow_start(f)  # each ACK may then release more packets than it acknowledges
     if full or not f.grows_when_full:
         grow(f, packets if f.counts_packets else acks, end)
     restart_timer(f, end)

@@ -46,7 +46,7 @@ def _may_send(f: Sender, holes: Floats, free: float) -> bool:
     ``free`` is the number of packets that it may send. ``holes`` are the packets that the receiver
     misses. The result is False for Linux in a recovery, because Linux does not wait then.
     """
-    mends = f.phase == RECOVERY and f.scoreboard
+    mends = f.phase == RECOVERY and f.scoreboard  # a recovery with SACK sends lost packets first
     if free < 1.0 or (mends and f.paced_recovery):
         return False
     if mends:
