@@ -1,6 +1,8 @@
 """Table 3 of the paper ``evaluation``: two sources of one law whose RTTs differ.
 
-X is the delay of the second source's last link in s.
+X is the delay of the second source's last link, in s if not stated otherwise.  The paper does not
+say when the sources of table 3 start, and from when on packets count.  A choice of both is called a
+reading; we try four.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from paper_checks.tsang.replay import replay
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
-# X in ms: (RTT2/RTT1, Reno, SACK, Vegas)
+# X in ms: RTT2/RTT1; then ACK1/ACK2 of two Reno, SACK and Vegas sources, where ACK1 and ACK2 are
+# the numbers of packets acknowledged to the first and to the second source
 TABLE_3 = {
     1: (1, 1.0, 1.0, 1.0),
     13: (5, 1.71, 1.77, 1.17),
@@ -29,15 +32,12 @@ TABLE_3 = {
 
 
 def delays(law: str, X: float) -> Scenario:
-    """Table 3: two sources of one law.
-
-    The second starts 0.5 s later, its link has a delay of ``X`` s.
-    """
+    """The reading of table 3 that the records judge: starts at 0 and 0.5 s, counts from 0 s on."""
     return pair(law, law, X=X, starts=(0.0, 0.5), warmup=0.0)
 
 
 def _readings(law: str, X: float) -> dict[str, Scenario]:
-    """Table 3's case with each choice of what its text does not state: start times and interval."""
+    """A cell of table 3 with each of the four readings, by a text that describes the reading."""
     return {
         f"{starts}, from {since:g} s on": pair(law, law, X=X, starts=at, warmup=since)
         for starts, at in (("0.5 s apart", (0.0, 0.5)), ("both at 0", (0.0, 0.0)))
@@ -58,14 +58,14 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
         for name, scenario in others:
             statistic = _counts(scenario)
             values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
-            own = majority(values.tolist(), printed, spread(values, 0.01, printed))
-            agreeing += agrees(own, printed)
-            texts.append(f"{name}: {values.min():.4g} to {values.max():.4g}, {own.detail}")
+            other = majority(values.tolist(), printed, spread(values, 0.01, printed))
+            agreeing += agrees(other, printed)
+            texts.append(f"{name}: {values.min():.4g} to {values.max():.4g}, {other.detail}")
         text = f"{found.detail} Other readings: {' '.join(texts)}"
-        between, tried = _besides(law, X, printed, runs)
+        between, tried = _other_settings(law, X, printed, runs)
         text += tried
         decide = (
-            "Neither the starts nor the interval are stated for table 3, and they decide: the "
+            "The paper states neither the starts nor the interval of table 3, and they decide: the "
             f"print comes out with {agreeing} of four readings."
         )
         return dataclasses.replace(
@@ -78,34 +78,36 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
     return compute
 
 
-BUFFERS = (6.0, 7.0, 8.0, 12.0, 15.0)
-GAPS = (1.0, 2.0)  # s
+BUFFERS = (6.0, 7.0, 8.0, 12.0, 15.0)  # packets; the records have 10
+LATER_STARTS = (1.0, 2.0)  # s: when the second source starts; the readings have 0 and 0.5 s
 
 
-def _besides(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
-    """Two texts on other buffers and a later second start: why they decide, and their ratios.
+def _other_settings(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
+    """Two texts on other buffers and on a later start of the second source.
 
-    The first is empty if the printed ratio does not lie between theirs.  Both are empty where the
-    four readings decide.
+    The first says that these settings decide; it is empty if the printed ratio does not lie between
+    their ratios.  The second has the ratios.  Both are empty for the cells in which the four
+    readings decide, since no other settings were run for them.
     """
     if X < 5e-3 or (law != "vegas" and X < 200e-3):
-        return "", ""  # where the four readings decide
+        return "", ""
     four = list(_readings(law, X).values())
-    other = [
+    other_buffers = [
         pair(law, law, X=X, buffer=B, starts=(0.0, 0.5), warmup=since)
         for B in BUFFERS
         for since in (0.0, 15.0)
     ]
-    late = [pair(law, law, X=X, starts=(0.0, gap), warmup=0.0) for gap in GAPS]
+    later = [pair(law, law, X=X, starts=(0.0, start), warmup=0.0) for start in LATER_STARTS]
     ratios = [
-        _counts(scenario)(runs(scenario).throughput[0]) for scenario in (*other, *late, *four)
+        _counts(scenario)(runs(scenario).throughput[0])
+        for scenario in (*other_buffers, *later, *four)
     ]
-    by = [f"{a:.4g} and {b:.4g}" for a, b in zip(ratios[::2], ratios[1::2], strict=True)]
+    pairs = [f"{a:.4g} and {b:.4g}" for a, b in zip(ratios[::2], ratios[1::2], strict=True)]
     sizes = ", ".join(f"{B:g}" for B in BUFFERS)
     text = (
-        f" Tried besides, one run each: from 0 and from 15 s on at buffers of {sizes}: "
-        f"{', '.join(by[: len(BUFFERS)])}; with the second source 1 and 2 s later "
-        f"{by[len(BUFFERS)]}."
+        f" We also tried, with one run each, buffers of {sizes}, with counts from 0 and from 15 s "
+        f"on: {', '.join(pairs[: len(BUFFERS)])}; and a second source that starts 1 and 2 s later: "
+        f"{pairs[len(BUFFERS)]}."
     )
     if not min(ratios) < printed < max(ratios):
         return "", text
@@ -116,9 +118,9 @@ def _besides(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
 
 
 def _counts(scenario: Scenario) -> Callable[[Floats], float]:
-    """A function of the rates: the ratio of the two sources' counts of packets.
+    """A function of the rates: the ratio ACK1/ACK2 of the two sources' numbers of packets.
 
-    A source that starts later sends for a shorter time.
+    It is not the ratio of the rates, since a source that starts later sends for a shorter time.
     """
     active = [m.stop - max(m.start, scenario.run.warmup) for m in scenario.members]
     return lambda rates: float(rates[0] * active[0] / (rates[1] * active[1]))
@@ -127,19 +129,19 @@ def _counts(scenario: Scenario) -> Callable[[Floats], float]:
 def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
     """A function that returns the result of ``compute`` with a longer note.
 
-    The note also has the value with Vegas's rule as printed, without rounding.
+    The note also has ACK1/ACK2 with Vegas's rule as printed, without rounding.  ``X`` is in ms.
     """
 
     def both(runs: Runs) -> Found:
         ratios = []
-        for late in (0.5, 0.0):
-            first, second = replay(X, late=late, most=1e6)
+        for later in (0.5, 0.0):
+            first, second = replay(X, later_by=later, max_window=1e6)
             ratios.append(len(first.received) / len(second.received))
         found = compute(runs)
         text = (
-            f"Tried besides, without ns-2's rounding of the backlog (paper_checks/tsang/replay.py, "
-            f"60 s, no limit of buffer or window): {ratios[0]:.2f}, and {ratios[1]:.2f} "
-            "where both start at once."
+            "We also tried Vegas without ns-2's rounding of the backlog "
+            "(paper_checks/tsang/replay.py, 60 s, no limit of buffer or window): "
+            f"{ratios[0]:.2f}, and {ratios[1]:.2f} if both start at once."
         )
         return dataclasses.replace(found, detail=f"{found.detail} {text}")
 
@@ -169,11 +171,10 @@ def table_3() -> list[Record]:
                     _with_rule(_by_reading(law, X * 1e-3, printed), X)
                     if law == "vegas"
                     else _by_reading(law, X * 1e-3, printed),
-                    note="ACK1/ACK2. Judged with starts at 0 and 0.5 s and counts from 0 s on; "
-                    "section 3.2.1 has these starts and collects its figures from 15 s on, table 3 "
-                    f"states neither. {SOURCE} The buffer, 10, is inferred from table 2."
-                    + " 1 is read as 1.00, as the table drops last zeros."
-                    * (printed == 1),
+                    note="ACK1/ACK2. The verdict is for starts at 0 and 0.5 s and counts from 0 s "
+                    "on. Section 3.2.1 has these starts and counts from 15 s on; for table 3 the "
+                    f"paper states neither. {SOURCE} The buffer, 10, is inferred from table 2."
+                    + (" 1 is read as 1.00: the table drops last zeros." if printed == 1 else ""),
                 )
             )
     return found
@@ -191,7 +192,7 @@ def table_3_claims() -> list[Record]:
             by_print(
                 Found(min(straight) > 0.9, detail=f"R^2: {straight[0]:.3f}, {straight[1]:.3f}.")
             ),
-            note="Printed ratios of Reno and SACK against RTT2/RTT1; taken to hold above R^2 0.9.",
+            note="Printed ratios of Reno and SACK over RTT2/RTT1; read as R^2 above 0.9.",
         ),
         Record(
             "section 3.2.2, SACK's bias exceeds Reno's at 58 and 208 ms",
@@ -207,10 +208,11 @@ def table_3_claims() -> list[Record]:
             by_print(float(vegas.max())),
             prints=("fair allocation of bandwidth", "near 1"),
             tolerance=rounding(1.0),
-            note="Largest printed ratio of Vegas; by section 3.2.2 a ratio without bias is 'near "
-            "1', read as one that rounds to 1. Table 3's own last row, 2.15 at X = 208 ms, is "
-            "not: section 3.2.1.1 calls 'almost twice', 2.2 in that table, a 'very noticeable' "
-            "bias. Section 3.2.2 itself says less: no 'such' bias as Reno's and SACK's.",
+            note="Largest printed ratio of Vegas. By section 3.2.2 a ratio without bias is 'near "
+            "1', read as one that rounds to 1. The ratio in table 3's own last row, 2.15 at X = "
+            "208 ms, does not: section 3.2.1.1 calls a ratio of 'almost twice', which is 2.2 in "
+            "table 3, a 'very noticeable' bias. Section 3.2.2 itself claims less: no 'such' bias "
+            "as Reno's and SACK's.",
         ),
         Record(
             "section 3.2.3, RTT ratio at 58 ms",

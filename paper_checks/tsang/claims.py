@@ -1,7 +1,8 @@
 """Statements of Tsang and Chang about network and thresholds, other than tables 3 and 4.
 
 x2 is the delay of the second connection's last link in ms, delta is alpha = beta, and R1 is the
-router before the shared link.
+router before the shared link.  ``order`` or ``longer_first`` says whether the longer connection's
+first packet arrives at R1 before the shorter one's.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from paper_checks.tsang.text import SHORTEST
 from vegasmodel.metrics import jain
 
 FAIR = CAPACITY / 2  # pkt/s
+# s, printed in table 4: least RTTs of the longer connection for all of DELAYS but the last
 PRINTED = (0.231, 0.211, 0.191, 0.171, 0.151, 0.131, 0.111, 0.091, 0.071, 0.051, 0.031, 0.021)
 LOWER = 15.0  # packets, RED's lower threshold
 RULE = "Packet by packet with the printed rules (paper_checks/tsang/replay.py)."
 
 
-def _between() -> Found:
+def _index_limits() -> Found:
+    """Whether Jain's index is above 0, and whether it is at most 1, for several sets of rates."""
     cases = [[1.0, *[0.0] * n] for n in (0, 1, 9, 999)] + [[3.0, 1.0, 2.0], [5.0, 5.0]]
     found = [jain(case) for case in cases]
     return Found([min(found) > 0, max(found) <= 1], detail=f"{min(found):g} to {max(found):g}.")
 
 
-LATER = 10.0  # s after the first source
+LATER = 10.0  # s: how long after the first source the second one starts
 
 
 def _gain(runs: Runs) -> Found:
@@ -40,7 +43,7 @@ def _gain(runs: Runs) -> Found:
     """
     gains = {}
     for x2 in DELAYS:
-        once, later = replay(x2)[1], replay(x2, late=LATER)[1]
+        once, later = replay(x2)[1], replay(x2, later_by=LATER)[1]
         if later.base > once.base + 0.01 * PACKET:
             gains[x2] = later.rate(CONVERGED) / once.rate(CONVERGED)
     more = sum(gain > 1.01 for gain in gains.values())
@@ -86,6 +89,7 @@ def _unlimited(runs: Runs) -> Found:
 
 
 def _below_red(runs: Runs) -> Found:
+    """Whether the mean queue by ns-2 is below RED's lower threshold at each delay."""
     queues = {x2: runs(two(x2, warmup=CONVERGED)).queue for x2 in DELAYS}
     worst = max(queues, key=lambda x2: queues[x2])
     return Found(
@@ -102,7 +106,11 @@ def _queues(runs: Runs) -> Found:
 
 
 def _expected(name: str, x2: int, order: bool) -> float:
-    late = replay(x2, *VEGAS[name], longer_first=order)[1].late(SETTLED)
+    """Mean expected rate of the longer connection from 30 s on, pkt/s.
+
+    ``name`` is the paper's name of the thresholds, such as "Vegas-1".
+    """
+    late = replay(x2, *VEGAS[name], longer_first=order)[1].decisions(SETTLED)
     return float(np.mean([r.expected for r in late])) / BITS
 
 
@@ -127,8 +135,9 @@ RECORDS = (
         "section 1, the index lies between 0 and 1",
         "claim",
         [True, True],
-        exactly(_between()),
-        note="Above 0 and at most 1, over shares of 1 of n, unequal ones and equal ones.",
+        exactly(_index_limits()),
+        note="Above 0 and at most 1, if one of n flows has all, if the rates are unequal and if "
+        "they are equal.",
     ),
     Record(
         "table 1, point 5a, a second source that starts later over-estimates and gets more",
@@ -136,7 +145,7 @@ RECORDS = (
         True,
         _gain,
         note=f"The print has 'may'. Read as: more in most cases, and less in none. The second "
-        f"source starts {LATER:g} s after the first instead of with it; alpha 1, beta 3; rates "
+        f"source starts {LATER:g} s after the first, or both start at once; alpha 1, beta 3; rates "
         f"from 30 s on. {RULE}",
         source="replay",
     ),
@@ -145,7 +154,8 @@ RECORDS = (
         "claim",
         True,
         _unlimited,
-        note="Both windows of the 13 cases with alpha 1 and beta 3, whoever is first at R1. "
+        note="Both windows in the 13 cases with alpha 1 and beta 3, whichever connection's packet "
+        "is the first at R1. "
         f"{RULE} Section 3.3 names the advertised window as another limit of the longer "
         "connection.",
         source="replay",
@@ -165,9 +175,10 @@ RECORDS = (
         _by_backlog,
         prints=("reflects the ratio of the bandwidth sharing",),
         tolerance=0.1,
-        note="computed: the two connections' ratio of packets at R1, over the ratio of their "
-        "rates, from 30 s on; mean over the 13 delays, alpha 1, beta 3. printed: 1, as the one "
-        f"ratio 'reflects' the other. {RULE} Tolerance: 10 %, ours.",
+        note="computed: the ratio of the two connections' packets at R1, divided by the ratio of "
+        "their rates, from 30 s on; mean over the 13 delays, alpha 1, beta 3. printed: 1, since "
+        "the print says that the first ratio 'reflects' the second. "
+        f"{RULE} Tolerance: 10 %, chosen by us.",
         source="replay",
     ),
     Record(

@@ -1,22 +1,28 @@
-"""Figure 1's network, packet by packet, with the window rule as section 2.1 prints it.
+"""Simulates the network of figure 1 of Tsang and Chang, packet by packet.
 
-ns-2's agent rounds the backlog to whole packets before it compares it with the thresholds, so the
-thresholds are in effect alpha - 1/2 and beta + 1/2.  The rule of the paper's section 2.1 compares
-the backlog itself.  Without the rounding tables 3 and 4 are reproduced, with it they are not.
-Three more properties follow from the printed numbers; none of them is a number that could be tuned:
+Two Vegas sources share the link from the router R1 to the router R2.  The window rule is the one
+that the paper's section 2.1 prints: it compares the backlog itself with the thresholds alpha and
+beta.  ns-2's agent first rounds the backlog to whole packets, so its thresholds are in effect
+alpha - 1/2 and beta + 1/2.  Without the rounding tables 3 and 4 are reproduced, with it they are
+not.
+
+The printed numbers show three more properties of the authors' simulation.  None of them is a number
+that could be tuned:
 
 - The first packet gives an RTT sample.  In ns-2 2.35 it never does: a source's clock begins
   with its first packet, and a packet sent at 0 counts as not sent.  Here it gives a sample
   unless the sources start at 0; any other start time gives the same.
-- In table 3 the shorter connection's first packet is the first at R1, in table 4 the longer
-  one's: the indices of the same case differ.
+- In table 3 the first packet at R1 belongs to the connection with the shorter delay, in table 4 to
+  the one with the longer delay: both tables have the case alpha = 1, beta = 3, with different
+  indices.
 - Table 4's averages begin at 10 s, not at "10 ms".
 
 Everything else is ns-2's Vegas.  It decides once per round trip, on the mean RTT of its packets.
-In slow start the window doubles every other round trip by one packet per ACK, and at the end of
-slow start it is multiplied by 7/8.  The window does not grow while it is far from used up, that
-is, while it exceeds ``next - acked`` by more than 2.  With ``rounded`` the windows are those of
-ns-2 2.35 to the last digit, which a test checks.  No packet is lost, so there is no RED here.
+In slow start each ACK adds one packet to the window, but only in every other round trip.  At the
+end of slow start the window is multiplied by 7/8.  The window does not grow while it is far from
+used up, that is, while it exceeds ``next - acked`` by more than 2.  With ``rounded`` the windows
+are those of ns-2 2.35 to the last digit, which a test checks.  No packet is lost, so there is no
+RED here.
 """
 
 from __future__ import annotations
@@ -32,38 +38,44 @@ from paper_checks.tsang.scenes import BITS, base_rtt
 
 __all__ = ["Connection", "Round", "alone", "replay"]
 
-SHARED, ACCESS = 1.5e6, 1e7  # bit/s
-ACK_BITS = 0.04 * BITS
-GAMMA = 1.0
-MAX_WINDOW = 30.0
+SHARED, ACCESS = 1.5e6, 1e7  # bit/s: rates of the links between R1 and R2, of all other links
+ACK_BITS = 0.04 * BITS  # an ACK has 40 B, a data packet 1000 B
+GAMMA = 1.0  # packets: a larger backlog ends slow start
+MAX_WINDOW = 30.0  # packets
 DURATION = 60.0  # s
-START = 0.01  # s
+START = 0.01  # s, start of the sources
 
 
 @dataclass(frozen=True)
 class Round:
-    """One decision of a source; rates in bit/s, as the paper prints them."""
+    """What a Vegas source compares at the end of a round trip, where it changes its window.
+
+    The rates are in bit/s, as the paper prints them.
+    """
 
     time: float  # s
-    window: float  # packets
+    window: float  # packets, before the change
     expected: float  # data in transit/baseRTT
-    actual: float  # packets of the round over their mean RTT
+    actual: float  # data sent in the round trip/mean RTT
 
 
 class Network:
-    """An event queue ordered by time; events of the same instant are in the order of scheduling."""
+    """The simulation's clock and events, and the links that both connections share.
+
+    Events of the same instant happen in the order in which they were scheduled.
+    """
 
     def __init__(self) -> None:
-        self.now = 0.0
-        self.forward = Wire(SHARED, SHORT)
-        self.backward = Wire(SHARED, SHORT)
+        self.now = 0.0  # s
+        self.forward = Wire(SHARED, SHORT)  # R1 to R2, for data
+        self.backward = Wire(SHARED, SHORT)  # R2 to R1, for ACKs
         self._events: list[tuple[float, int, Callable[[int], None], int]] = []
-        self._made = 0
+        self._scheduled = 0  # number of events so far
 
     def at(self, time: float, what: Callable[[int], None], packet: int) -> None:
-        """Schedule what happens to a packet at ``time``: a call of ``what`` with its number."""
-        heapq.heappush(self._events, (time, self._made, what, packet))
-        self._made += 1
+        """Schedule a call of ``what`` at ``time``, with the number of a packet as its argument."""
+        heapq.heappush(self._events, (time, self._scheduled, what, packet))
+        self._scheduled += 1
 
     def run(self) -> None:
         """Process all events up to the end of the simulation."""
@@ -79,40 +91,48 @@ class Wire:
 
     rate: float  # bit/s
     delay: float  # s
-    free: float = 0.0
+    free: float = 0.0  # s, the time at which all packets that have arrived so far are sent
 
     def pass_on(self, time: float, bits: float) -> float:
         """The time at which a packet that arrives at ``time`` reaches the other end."""
-        begin = self.free if self.free > time else time  # ``max`` takes a quarter of a run
+        begin = self.free if self.free > time else time  # the calls of max took 1/4 of a run's time
         self.free = begin + bits / self.rate
         return self.free + self.delay
 
 
 @dataclass
 class Connection:
-    """A Vegas source with its path and its receiver."""
+    """A Vegas source with its path and its receiver.  Packets are numbered from 0."""
 
     network: Network
-    last: float  # s one way over the receiver's link
-    alpha: float
-    beta: float
-    rounded: bool
-    most: float = MAX_WINDOW
-    known: float | None = None  # s, its least RTT; by default it measures it
+    last_delay: float  # s one way over the last link, from R2 to the receiver
+    alpha: float  # packets
+    beta: float  # packets
+    round_backlog: bool  # whether the backlog is rounded to whole packets, as in ns-2
+    max_window: float = MAX_WINDOW  # packets
+    known_base: float | None = None  # s, a baseRTT given in advance; if None, it is measured
     rounds: list[Round] = field(default_factory=list)
-    received: list[float] = field(default_factory=list)  # times of ACKs
-    visits: list[tuple[float, float]] = field(default_factory=list)  # to R1: when, how long, s
+    received: list[float] = field(default_factory=list)  # times at which ACKs arrived, s
+    visits: list[tuple[float, float]] = field(default_factory=list)  # at R1: arrival, stay, s
 
     def __post_init__(self) -> None:
-        self.up, self.down = Wire(ACCESS, SHORT), Wire(ACCESS, self.last)
-        self.ack_up, self.ack_down = Wire(ACCESS, self.last), Wire(ACCESS, SHORT)
-        self.window, self.growth, self.slow, self.turn = 1.0, 0.0, True, True
-        self.next, self.acked = 0, -1  # packets
-        self.base = float("inf") if self.known is None else self.known
-        self.mark, self.rtts = 0, list[float]()
-        self.sent: dict[int, float] = {}
+        self.to_r1, self.to_receiver = Wire(ACCESS, SHORT), Wire(ACCESS, self.last_delay)
+        self.ack_to_r2, self.ack_to_source = Wire(ACCESS, self.last_delay), Wire(ACCESS, SHORT)
+        self.window = 1.0  # packets
+        self.per_ack = 0.0  # packets that each ACK adds to the window
+        self.slow_start = True
+        self.doubles = True  # in slow start: whether the window grows in this round trip
+        self.next = 0  # the packet to be sent next
+        self.acked = -1  # the last packet that was acknowledged
+        self.base = float("inf") if self.known_base is None else self.known_base  # baseRTT, s
+        self.round_start = 0  # first packet sent after the last decision: its ACK brings the next
+        self.rtts = list[float]()  # s, the RTTs measured since the last decision
+        self.sent: dict[int, float] = {}  # of each packet in flight the time at which it was sent
 
-    # --- the way of a packet; only the shared links meet other traffic ----------------------
+    # --- a packet and its ACK on their path -------------------------------------------------
+    #
+    # Only the links between R1 and R2 carry packets of both connections.  A packet's arrival at
+    # one of these links is an event; the time at which it leaves any other link follows at once.
 
     def begin(self, packet: int) -> None:
         """Send the first packets; ``packet`` is the number of the first."""
@@ -121,71 +141,78 @@ class Connection:
 
     def send(self) -> None:
         """Send as many packets as the window allows."""
-        now = self.network.now
-        last = self.acked + int(self.window if self.window < self.most else self.most)
+        now, most = self.network.now, self.max_window
+        last = self.acked + int(self.window if self.window < most else most)
         for packet in range(self.next, last + 1):
             self.sent[packet] = now
-            self.network.at(self.up.pass_on(now, BITS), self._forward, packet)
+            self.network.at(self.to_r1.pass_on(now, BITS), self._at_r1, packet)
         self.next = max(self.next, last + 1)
 
-    def _forward(self, packet: int) -> None:
+    def _at_r1(self, packet: int) -> None:
+        """A data packet arrives at R1, and its receiver sends an ACK at once."""
         network, now = self.network, self.network.now
-        across = network.forward.pass_on(now, BITS)
-        self.visits.append((now, across - SHORT - now))
-        received = self.down.pass_on(across, BITS)
-        network.at(self.ack_up.pass_on(received, ACK_BITS), self._backward, packet)
+        at_r2 = network.forward.pass_on(now, BITS)
+        self.visits.append((now, at_r2 - SHORT - now))  # until its last bit has left R1
+        received = self.to_receiver.pass_on(at_r2, BITS)
+        network.at(self.ack_to_r2.pass_on(received, ACK_BITS), self._ack_at_r2, packet)
 
-    def _backward(self, packet: int) -> None:
+    def _ack_at_r2(self, packet: int) -> None:
         network = self.network
-        across = network.backward.pass_on(network.now, ACK_BITS)
-        network.at(self.ack_down.pass_on(across, ACK_BITS), self._ack, packet)
+        at_r1 = network.backward.pass_on(network.now, ACK_BITS)
+        network.at(self.ack_to_source.pass_on(at_r1, ACK_BITS), self._ack, packet)
 
     # --- the window ------------------------------------------------------------------------
 
     def _ack(self, packet: int) -> None:
+        """The ACK of ``packet`` arrives at the source."""
         now = self.network.now
         self.received.append(now)
         self.acked = packet
-        if packet >= self.mark:
+        if packet >= self.round_start:
             self._decide()
-        if self.growth == 1 and self.window >= self.most:
-            self.growth = 0.0
-        if self.growth > 0 and self.window - (self.next - self.acked) <= 2:
-            self.window += self.growth
+        if self.per_ack == 1 and self.window >= self.max_window:
+            self.per_ack = 0.0
+        if self.per_ack > 0 and self.window - (self.next - self.acked) <= 2:
+            self.window += self.per_ack
         sent = self.sent.pop(packet)
-        if sent > 0.0:  # ns-2 2.35: the first packet's never counts
+        if sent > 0.0:  # a packet sent at 0 counts as not sent, as in ns-2
             self.rtts.append(now - sent)
-            if self.known is None and now - sent < self.base:
+            if self.known_base is None and now - sent < self.base:
                 self.base = now - sent
         self.send()
 
     def _decide(self) -> None:
         """Vegas's decision, once per round trip.
 
-        The packet just acknowledged counts for the next decision.
+        The RTT of the packet just acknowledged is a sample of the next round trip.
         """
-        now, packets = self.network.now, self.next - self.mark
+        now, packets = self.network.now, self.next - self.round_start  # sent in this round trip
         mean = sum(self.rtts) / len(self.rtts) if self.rtts else now - self.sent[self.acked]
-        if self.known is None:  # of a single packet: nothing of our own was in the way
+        if self.known_base is None:
+            # a single packet has not waited behind the source's own packets, so ns-2 takes its RTT
+            # for baseRTT, even if it is larger than baseRTT
             self.base = mean if packets <= 1 else min(self.base, mean)
         expected, actual = (self.next - self.acked) / self.base, packets / mean
         self.rounds.append(Round(now, self.window, BITS * expected, BITS * actual))
         backlog = (expected - actual) * self.base
-        self._adjust(float(int(backlog + 0.5)) if self.rounded else backlog)
-        self.mark = self.next
+        self._adjust(float(int(backlog + 0.5)) if self.round_backlog else backlog)
+        self.round_start = self.next
         self.rtts.clear()
 
     def _adjust(self, backlog: float) -> None:
-        if self.slow and self.window < self.most:
-            self.turn = not self.turn
-            self.growth = float(self.turn)
-            if self.turn and backlog > GAMMA:
-                self.slow, self.growth = False, 0.0
+        """Change the window, or what each ACK of the next round trip adds, by the ``backlog``."""
+        # section 2.2: if alpha = beta, no backlog lets the window stay, so equality shrinks it
+        at_both = backlog == self.beta == self.alpha and not self.round_backlog
+        if self.slow_start and self.window < self.max_window:
+            self.doubles = not self.doubles
+            self.per_ack = float(self.doubles)
+            if self.doubles and backlog > GAMMA:
+                self.slow_start, self.per_ack = False, 0.0
                 self.window = max(self.window * 7 / 8, 2.0)
-        elif backlog > self.beta or (backlog == self.beta == self.alpha and not self.rounded):
-            self.window, self.growth = max(self.window - 1, 2.0), 0.0
+        elif backlog > self.beta or at_both:
+            self.window, self.per_ack = max(self.window - 1, 2.0), 0.0
         else:
-            self.growth = 1 / self.window if backlog < self.alpha else 0.0
+            self.per_ack = 1 / self.window if backlog < self.alpha else 0.0
 
     # --- what the paper reads --------------------------------------------------------------
 
@@ -195,11 +222,14 @@ class Connection:
         return count / (DURATION - since)
 
     def held(self, since: float) -> float:
-        """Mean number of own packets that wait or are sent at R1, from ``since`` on."""
+        """Mean number of the connection's packets that wait or are sent at R1, from ``since`` on.
+
+        By Little's law this is the sum of their stays over the time.
+        """
         return sum(stay for when, stay in self.visits if when > since) / (DURATION - since)
 
-    def late(self, since: float) -> list[Round]:
-        """Decisions after ``since``."""
+    def decisions(self, since: float) -> list[Round]:
+        """The decisions after ``since``, s."""
         return [r for r in self.rounds if r.time > since]
 
 
@@ -210,32 +240,36 @@ def replay(
     longer_first: bool = False,
     rounded: bool = False,
     start: float = START,
-    late: float = 0.0,
-    most: float = MAX_WINDOW,
+    later_by: float = 0.0,
+    max_window: float = MAX_WINDOW,
     known: bool = False,
 ) -> tuple[Connection, Connection]:
     """Both connections after 60 s: the one with the shorter delay, then the one with the longer.
 
-    ``x2``: delay of the longer one's last link, ms; ``longer_first``: its packet is the first at
-    R1; ``rounded``: backlogs are rounded as in ns-2; ``start``: when both start, s; ``late``: by
-    how much the longer one starts later, s; ``most``: largest window, packets; ``known``: both know
-    their least RTTs.
+    ``x2``: delay of the longer connection's last link, ms; ``longer_first``: whether this
+    connection's packet is the first at R1; ``rounded``: whether backlogs are rounded as in ns-2;
+    ``start``: when both start, s; ``later_by``: by how much the longer connection starts later, s;
+    ``max_window``: packets; ``known``: whether both know their least RTTs from the beginning.
     """
-    return _replay(x2, alpha, beta, longer_first, rounded, start, late, most, known)
+    case = (x2, alpha, beta, longer_first, rounded, start, later_by, max_window, known)
+    return _replay(*case)
 
 
-@cache  # it would take the same case for another one if arguments had their names or were left out
+@cache  # it takes f(1) and f(x=1) for two cases, so ``replay`` names none of the arguments
 def _replay(
     x2: float, alpha: float, beta: float, longer_first: bool, rounded: bool, start: float,
-    late: float, most: float, known: bool,
+    later_by: float, max_window: float, known: bool,
 ) -> tuple[Connection, Connection]:  # fmt: skip
     network = Network()
     shorter, longer = (
-        Connection(network, x * 1e-3, alpha, beta, rounded, most, base_rtt(x) if known else None)
+        Connection(
+            network, x * 1e-3, alpha, beta, rounded, max_window, base_rtt(x) if known else None
+        )
         for x in (1e3 * SHORT, x2)
     )
+    # events at the same instant happen in the order of scheduling
     for source in (longer, shorter) if longer_first else (shorter, longer):
-        network.at(start + (late if source is longer else 0.0), source.begin, 0)
+        network.at(start + (later_by if source is longer else 0.0), source.begin, 0)
     network.run()
     return shorter, longer
 
@@ -244,7 +278,7 @@ def _replay(
 def alone(x2: float, alpha: float = 1.0, beta: float = 3.0) -> Connection:
     """A single connection whose last link takes ``x2`` ms, after 60 s."""
     network = Network()
-    source = Connection(network, x2 * 1e-3, alpha, beta, rounded=False)
+    source = Connection(network, x2 * 1e-3, alpha, beta, round_backlog=False)
     network.at(START, source.begin, 0)
     network.run()
     return source

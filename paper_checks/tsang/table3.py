@@ -1,7 +1,8 @@
 """Table 3 of Tsang and Chang: each cell, and relations between the cells of a row.
 
-A row belongs to x2, the delay of connection 2's last link in ms; connection 1 has the shorter
-delay.  The index is Jain's index of both rates.
+Each row of the table is for a value of x2, the delay of connection 2's last link in ms; connection
+1 has the shorter delay.  The index is Jain's index of both rates.  R1 is the router before the link
+that both share.
 """
 
 from __future__ import annotations
@@ -35,19 +36,19 @@ TABLE_3 = {
     1: (1816713, 750000, 1816713, 750000, 1.00, 1.000),
 }
 CONVERGED = 30.0  # s: the rates are read from here on
-LATE = START + 10.0  # s: the averages begin 10 s after the sources
+LATE = START + 10.0  # s: the averages of ratio and index begin 10 s after the start of the sources
 PACKET = 1 / CAPACITY  # s, transmission of a packet at the shared link
 
 # --- the cells -------------------------------------------------------------------------------
 
-PLAYED = (
-    "Packet by packet with section 2.1's rule as printed: the backlog is not rounded; of the two "
-    "orders at the start the one that gives the table, one choice for its 65 rates and indices: "
-    "the shorter connection's packet is the first at R1 (paper_checks/tsang/replay.py)."
+REPLAYED = (
+    "Packet by packet with section 2.1's rule as printed: the backlog is not rounded. The shorter "
+    "connection's packet is the first at R1: of the two orders this one gives the table, and it is "
+    "the same for all its 65 rates and indices (paper_checks/tsang/replay.py)."
 )
 COLUMNS = ("expected rate 1", "actual rate 1", "expected rate 2", "actual rate 2")
-CUT = 1.0  # bit/s: the print cuts the rest off
-FEW = 4  # rounds
+CUT = 1.0  # bit/s: the print is cut off to whole bit/s, which makes an error of less than this
+FEW = 4  # decisions over which the tolerance assumes that the paper averages
 
 
 def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
@@ -55,11 +56,11 @@ def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         connection, actual = divmod(column, 2)
-        late = replay(x2)[connection].late(CONVERGED)
+        late = replay(x2)[connection].decisions(CONVERGED)
         rates = np.array([r.actual if actual else r.expected for r in late])
-        spread = 2 * float(rates.std()) / FEW**0.5
+        chance = 2 * float(rates.std()) / FEW**0.5  # two standard errors of a mean of FEW
         limit = 0.1 * TABLE_3[x2][column]
-        return Found(float(rates.mean()), CUT + min(spread, limit))
+        return Found(float(rates.mean()), CUT + min(chance, limit))
 
     return compute
 
@@ -72,11 +73,13 @@ def cells() -> list[Record]:
             "table",
             TABLE_3[x2][i],
             _cell(x2, i),
-            note=f"bit/s. Mean of the decisions from 30 s on. {PLAYED} Tolerance: the print cuts "
-            "off less than 1 bit/s, and where the rate moves two standard deviations of a mean of "
-            "four decisions, but at most 10 %. The paper does not say how many it reads. Where the "
-            "rate moves, four decisions in a row give the print to 1 bit/s at 30, 70, 100 and 110 "
-            "ms, eight and ten at 60 and 40 ms; at 50, 80 and 90 ms no number up to twelve does.",
+            note="bit/s. Mean over Vegas's decisions (one per round trip) from 30 s on. "
+            f"{REPLAYED} Tolerance: 1 bit/s, as the print is cut off to whole bit/s; plus, where "
+            "the rate moves, two standard errors of a mean of four decisions, but at most 10 %. "
+            "The paper does not say how many decisions it averages. Where the rate moves, the mean "
+            "of four decisions in a row is the print to 1 bit/s at 30, 70, 100 and 110 ms, the "
+            "mean of eight at 60 and of ten at 40 ms; at 50, 80 and 90 ms no number up to twelve "
+            "gives the print.",
             source="replay",
         )
         for x2 in DELAYS
@@ -108,15 +111,16 @@ def index(
 
 
 def _index(x2: int, runs: Runs) -> Found:
+    """The index of the mean rates; the note has it by other rates and other averages, too."""
     _, first, _, second, *_ = TABLE_3[x2]
     ns2 = rounded(x2, 1.0, 3.0, runs)
     early = index(x2, since=START + 0.01)
     return Found(
         index(x2),
-        detail=f"From the printed 10 ms on {early:.4f}. With the longer's packet first "
-        f"{index(x2, longer_first=True):.4f}; the printed rates, read over few rounds, have "
-        f"{jain([first, second]):.4f}; ns-2 2.35, which rounds "
-        f"the backlog, {ns2:.4f}, from 10 s on as well.",
+        detail=f"If averages begin at the printed 10 ms, {early:.4f}. With the longer connection's "
+        f"packet first {index(x2, longer_first=True):.4f}. The printed rates, which are means of "
+        f"few decisions, have {jain([first, second]):.4f}. ns-2 2.35, which rounds the backlog, "
+        f"has {ns2:.4f}, from 10 s on as well.",
     )
 
 
@@ -146,7 +150,7 @@ def derived() -> list[Record]:
                 partial(_index, x2),
                 tolerance=rounding(0.001),
                 note=f"Jain's index of the mean rates from 10 s after the start on: {NOT_10_MS} "
-                f"{PLAYED} "
+                f"{REPLAYED} "
                 "Tolerance: rounding of the print.",
                 source="replay",
             ),
@@ -160,11 +164,11 @@ def derived() -> list[Record]:
 def window_and_base(x2: int) -> tuple[int, float]:
     """Window and baseRTT of connection 2 that its printed expected rate implies.
 
-    expected = W/baseRTT with a whole W; W is the smallest one for which baseRTT is at least the
-    true delay.
+    expected = W/baseRTT with a whole number W; W is the smallest for which baseRTT is at least the
+    RTT with empty queues.
     """
     rate = TABLE_3[x2][2] / BITS
-    window = math.ceil(rate * (base_rtt(x2) - 1e-6))
+    window = math.ceil(rate * (base_rtt(x2) - 1e-6))  # 1 us: the rate is cut off to 1 bit/s
     return window, window / rate
 
 
@@ -173,15 +177,16 @@ def _over_estimates() -> Found:
 
     The note has the over-estimates in packet times.
     """
-    over = {x2: (window_and_base(x2)[1] - base_rtt(x2)) / PACKET for x2 in DELAYS}
-    played = {x2: (replay(x2)[1].base - base_rtt(x2)) / PACKET for x2 in DELAYS}
-    text, other = (", ".join(f"{v:.2f}" for v in o.values()) for o in (over, played))
-    gaps = [abs(index(x2, known=True) - TABLE_3[x2][5]) for x2 in DELAYS]
+    printed = [(window_and_base(x2)[1] - base_rtt(x2)) / PACKET for x2 in DELAYS]
+    simulated = [(replay(x2)[1].base - base_rtt(x2)) / PACKET for x2 in DELAYS]
+    by_print, by_rule = (", ".join(f"{x:.2f}" for x in xs) for xs in (printed, simulated))
+    changes = [abs(index(x2, known=True) - TABLE_3[x2][5]) for x2 in DELAYS]
     return Found(
-        max(over.values()) < 0.01,
-        detail=f"Packet times from 110 to 1 ms: {text}; packet by packet {other}. If both know "
-        "their least RTTs, the index is another one in "
-        f"{sum(gap > rounding(0.001) for gap in gaps)} of the 13 rows, by up to {max(gaps):.3f}.",
+        max(printed) < 0.01,
+        detail=f"Over-estimates in packet times, from x2 = 110 ms to 1 ms: {by_print}; in our "
+        f"simulation packet by packet {by_rule}. If both connections know their least RTTs, the "
+        f"index differs from the printed one in {sum(c > rounding(0.001) for c in changes)} of the "
+        f"13 rows, by up to {max(changes):.3f}.",
     )
 
 
@@ -194,18 +199,21 @@ def backlogs(x2: int) -> tuple[float, float]:
 
 
 def _backlogs() -> Found:
-    """Whether the backlogs of the printed rates are between Vegas's thresholds."""
+    """Whether the backlogs of the printed rates are between Vegas's thresholds, 1 and 3.
+
+    The note has those of connection 2 that would not be if its baseRTT were its least RTT.
+    """
     every = [backlog for x2 in DELAYS for backlog in backlogs(x2)]
-    least = {
+    by_least_rtt = {
         x2: (expected - actual) / BITS * base_rtt(x2)
         for x2, (_, _, expected, actual, _, _) in TABLE_3.items()
     }
-    under = {x2: backlog for x2, backlog in least.items() if not 1 <= backlog <= 3}
-    text = ", ".join(f"{b:.3f} at x2 = {x2} ms" for x2, b in under.items()) or "no other verdict"
+    outside = {x2: backlog for x2, backlog in by_least_rtt.items() if not 1 <= backlog <= 3}
+    text = ", ".join(f"{b:.3f} at x2 = {x2} ms" for x2, b in outside.items()) or "none outside"
     return Found(
         all(1 <= b <= 3 for b in every),
         detail=f"Backlogs of the 26 connections from {min(every):.2f} to {max(every):.2f} "
-        f"packets; with the least RTT itself for baseRTT_2 connection 2 has {text}.",
+        f"packets. If baseRTT_2 were the least RTT itself, connection 2 would have {text}.",
     )
 
 
@@ -217,9 +225,9 @@ def implied() -> list[Record]:
             "table",
             True,
             lambda _: _over_estimates(),
-            note="Read as no over-estimate of baseRTT 2 by 1 % of a packet's time on the shared "
-            "link, which is more than the rounding of the print; from the printed expected rates: "
-            "W/baseRTT with a whole window W.",
+            note="Read as: baseRTT 2 is nowhere over-estimated by 1 % of a packet's time on the "
+            "shared link or more; the rounding of the print makes less. The over-estimate follows "
+            "from the printed expected rate, which is W/baseRTT with a whole window W.",
             erratum="Table 3's own expected rates imply an over-estimate in 12 of its 13 rows, of "
             "one packet's time in seven, and it has an effect on the index.",
             source="print",
@@ -229,8 +237,9 @@ def implied() -> list[Record]:
             "equation",
             True,
             by_print(_backlogs()),
-            note="alpha_i = (expected - actual) baseRTT_i of the printed rates. baseRTT_2 is that "
-            "of a whole window behind the expected rate, as in table 1, point 5.",
+            note="alpha_i = (expected - actual) baseRTT_i of the printed rates. baseRTT_2 is the "
+            "one with which the printed expected rate, W/baseRTT_2, has a whole window W, as in "
+            "table 1, point 5.",
         ),
     ]
 
@@ -239,6 +248,7 @@ def implied() -> list[Record]:
 
 
 def _ratios(longer_first: bool) -> list[float]:
+    """Rate of the shorter over that of the longer connection, at each x2 of 10 ms and more."""
     found = []
     for x2 in DELAYS[:-2]:
         shorter, longer = replay(x2, longer_first=longer_first)
@@ -247,17 +257,18 @@ def _ratios(longer_first: bool) -> list[float]:
 
 
 def _losing(runs: Runs) -> Found:
+    """Whether the longer connection gets less at each x2 of 10 ms and more."""
     ratios = _ratios(longer_first=False)
     text = ", ".join(f"{r:.2f}" for r in ratios)
-    besides = _ratios(longer_first=True)
-    span = f"{min(besides):.2f} to {max(besides):.2f}"
-    other = f"with the longer's packet first, as in table 4, {span}"
+    opposite = _ratios(longer_first=True)
+    span = f"{min(opposite):.2f} to {max(opposite):.2f}"
+    other = f"with the longer's packet first at R1, as in table 4, {span}"
     means = [runs(two(x2, warmup=CONVERGED)).throughput[0] for x2 in DELAYS[:-2]]
     ns2 = sum(bool(first > second) for first, second in means)
     return Found(
         min(ratios) > 1,
-        detail=f"Shorter over longer, 110 to 10 ms: {text}; {other}. ns-2 2.35, which rounds the "
-        f"backlog: the longer loses in {ns2} of the 11.",
+        detail=f"Shorter over longer, x2 from 110 to 10 ms: {text}; {other}. By ns-2 2.35, which "
+        f"rounds the backlog, the longer gets less in {ns2} of the 11 cases.",
     )
 
 
@@ -276,7 +287,7 @@ def conclusions() -> list[Record]:
             True,
             _losing,
             note="Throughput from 30 s on in the 11 cases, packet by packet with the printed rule; "
-            "the shorter's packet first at R1, as in table 3.",
+            "the shorter connection's packet is the first at R1, as in table 3.",
             source="replay",
         ),
         Record(
@@ -299,8 +310,8 @@ def conclusions() -> list[Record]:
             "claim",
             True,
             by_print(bool(np.any(np.diff([TABLE_3[x2][4] for x2 in DELAYS]) > 0))),
-            note="Printed ratios from 110 ms down: some delay has a larger one than the next "
-            "longer delay.",
+            note="Of the printed ratios, one at some delay is larger than that at the next longer "
+            "delay.",
         ),
         Record(
             "section 3.2, worst at x2 = 10 ms with twice the rate",
@@ -326,9 +337,9 @@ def conclusions() -> list[Record]:
                     detail=f"alpha_1/alpha_2 from {min(ratios):.2f} to {max(ratios):.2f}.",
                 )
             ),
-            note="The alpha_i behind the printed rates of the 11 cases in which the longer loses. "
-            "With x_i = 0 the rates are in the ratio of the alpha_i (the section's rate_i), so "
-            "the longer loses by them alone.",
+            note="alpha_i = (expected - actual) baseRTT_i of the printed rates, in the 11 cases in "
+            "which the longer loses. If x_i = 0, the rates are in the ratio of the alpha_i (the "
+            "section's formula of rate_i), so the longer loses by the alpha_i alone.",
         ),
     ]
 

@@ -2,7 +2,7 @@
 
 x2 is the delay of the longer connection's last link in ms, ``name`` is the paper's name for a pair
 of thresholds, such as "Vegas-1", and ``longer_first`` and ``order`` say whether the longer
-connection's packet is the first at R1.
+connection's packet is the first at R1, the router before the link that both connections share.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from paper_checks.tsang.replay import START, replay
 from paper_checks.tsang.scenes import BITS, DELAYS
 from paper_checks.tsang.table3 import LATE, NOT_10_MS, rounded
 
+# alpha and beta, packets
 VEGAS = {"Vegas-1": (1, 1), "Vegas-2": (2, 2), "Vegas-3": (3, 3), "Vegas1_3": (1, 3)}
+# by x2 in ms: Jain's index with each of VEGAS
 TABLE_4 = {
     110: (0.928, 0.998, 0.999, 0.908),
     100: (0.898, 1.000, 1.000, 0.892),
@@ -35,11 +37,12 @@ TABLE_4 = {
     1: (1.000, 1.000, 1.000, 1.000),
 }
 ROWS = np.array(list(TABLE_4.values()))
-# Section 3.3: range of the shorter connection's actual rate, pkt/s
+# Section 3.3: least and largest actual rate of the shorter connection, pkt/s
 RANGES = {"Vegas-1": (60, 288), "Vegas-2": (90, 125), "Vegas-3": (78, 117)}
 
 
-BEGINS = (0.01, 1.0, 5.0, 9.0, 10.0, 11.0, 20.0, 30.0)  # s after the start
+# s after the start of the sources: where the averages may begin
+BEGINS = (0.01, 1.0, 5.0, 9.0, 10.0, 11.0, 20.0, 30.0)
 SETTLED = 30.0  # s: the rates of section 3.3 are read from here on
 
 
@@ -49,13 +52,15 @@ def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) ->
 
 
 def _cell(x2: int, name: str, runs: Runs) -> Found:
+    """The index of a cell of table 4; the note has it by other averages, another order and ns-2."""
     ns2 = rounded(x2, *VEGAS[name], runs)
     other = index(x2, name, longer_first=False)
     early = index(x2, name, since=BEGINS[0] + START)
     return Found(
         index(x2, name),
-        detail=f"From the printed 10 ms on {early:.4f}. With the shorter's packet first "
-        f"{other:.4f}; ns-2 2.35, which rounds the backlog, {ns2:.4f}, from 10 s on as well.",
+        detail=f"If averages begin at the printed 10 ms, {early:.4f}. With the shorter "
+        f"connection's packet first {other:.4f}. ns-2 2.35, which rounds the backlog, has "
+        f"{ns2:.4f}, from 10 s on as well.",
     )
 
 
@@ -69,9 +74,9 @@ def cells() -> list[Record]:
             partial(_cell, x2, name),
             tolerance=rounding(0.001),
             note=f"ACKs from 10 s after the start on: {NOT_10_MS} Packet by packet with the rules "
-            "of sections 2.1 and 2.2 as printed: the backlog is not rounded; of the two orders "
-            "at the start the one that gives the table, one choice for its 52 cells: the longer "
-            "connection's packet is the first at R1 (paper_checks/tsang/replay.py). Tolerance: "
+            "of sections 2.1 and 2.2 as printed: the backlog is not rounded. The longer "
+            "connection's packet is the first at R1: of the two orders this one gives the table, "
+            "and it is the same for all its 52 cells (paper_checks/tsang/replay.py). Tolerance: "
             "rounding of the print.",
             source="replay",
         )
@@ -81,23 +86,26 @@ def cells() -> list[Record]:
 
 
 def _agreeing(since: float, longer_first: bool = True) -> int:
-    """Number of cells that are reproduced if averages begin at ``since``."""
-    pairs = (
-        (index(x2, n, since, longer_first), p)
+    """Number of cells of table 4 that are reproduced if averages begin at ``since``, s."""
+    return sum(
+        abs(index(x2, name, since, longer_first) - printed) <= rounding(0.001)
         for x2 in DELAYS
-        for n, p in zip(VEGAS, TABLE_4[x2], strict=True)
+        for name, printed in zip(VEGAS, TABLE_4[x2], strict=True)
     )
-    return sum(abs(found - printed) <= rounding(0.001) for found, printed in pairs)
 
 
 def _begin(runs: Runs) -> Found:
-    """The start of the averages, s after the start of the sources, that reproduces most cells."""
+    """The beginning of the averages, s after the start of the sources, that reproduces most cells.
+
+    The note has the number of cells for each beginning that we tried.
+    """
     counts = {after: _agreeing(START + after) for after in BEGINS}
     text = ", ".join(f"from {after:g} s {count} of {ROWS.size}" for after, count in counts.items())
     other = max(_agreeing(START + after, longer_first=False) for after in BEGINS)
     return Found(
         max(counts, key=lambda after: counts[after]),
-        detail=f"Cells of table 4: {text}. With the shorter's packet first at most {other}.",
+        detail=f"Cells of table 4 that agree: {text}. With the shorter connection's packet first "
+        f"at most {other}.",
     )
 
 
@@ -110,43 +118,51 @@ def begin() -> list[Record]:
             0.01,
             _begin,
             prints=("10 ms",),
-            note="In seconds. Table 4 packet by packet, the longer's packet first at R1, averages "
-            "from so long after the start on.",
+            note="In seconds. computed: the beginning of the averages with which most cells of "
+            "table 4 agree, of eight that we tried; packet by packet, the longer connection's "
+            "packet first at R1.",
             source="replay",
-            erratum="10 s are meant: of eight instants only this one gives all of table 4.",
+            erratum="10 s are meant: of eight beginnings only this one gives all of table 4.",
         )
     ]
 
 
 def _column_means(runs: Runs) -> Found:
-    means = [float(np.mean([index(x2, name) for x2 in DELAYS])) for name in VEGAS]
-    text = ", ".join(f"{name} {mean:.4f}" for name, mean in zip(VEGAS, means, strict=True))
-    best = means[3] < means[1] and means[3] < means[2] and means[0] < min(means[1], means[2])
-    return Found(best, detail=f"Means: {text}.")
+    """Whether the mean index is higher with Vegas-2 and Vegas-3 than with the other thresholds."""
+    means = {name: float(np.mean([index(x2, name) for x2 in DELAYS])) for name in VEGAS}
+    text = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
+    fairer, less_fair = ("Vegas-2", "Vegas-3"), ("Vegas-1", "Vegas1_3")
+    holds = max(means[name] for name in less_fair) < min(means[name] for name in fairer)
+    return Found(holds, detail=f"Means: {text}.")
 
 
 def _worse_with_one(runs: Runs) -> Found:
+    """Whether some delay has a lower index with Vegas-1 than with Vegas1_3."""
     cases = [x2 for x2 in DELAYS if index(x2, "Vegas1_3") - index(x2, "Vegas-1") > 0.001]
     return Found(bool(cases), detail=f"At x2 = {', '.join(map(str, cases)) or 'none'} ms.")
 
 
 @cache
 def _range(x2: int, name: str, longer: bool = False, order: bool = False) -> tuple[float, float]:
-    """Least and largest actual rate, pkt/s, of the longer (if ``longer``) or other connection."""
-    late = replay(x2, *VEGAS[name], longer_first=order)[longer].late(SETTLED)
+    """Least and largest actual rate of one connection from 30 s on, pkt/s.
+
+    It is the longer connection if ``longer``, otherwise the shorter one.
+    """
+    late = replay(x2, *VEGAS[name], longer_first=order)[longer].decisions(SETTLED)
     rates = [r.actual / BITS for r in late]
     return min(rates), max(rates)
 
 
 @cache
 def nearest(but: tuple[str, int] | None = None) -> int:
-    """The delay x2, ms, that comes nearest to the ranges that section 3.3 states.
+    """The delay x2, ms, at which the rates come nearest to the ranges that section 3.3 states.
 
-    ``but`` leaves one of their ends out: the name of the thresholds, and 0 or 1 for the lower or
-    upper end.
+    Each of the three ranges has two ends.  ``but`` leaves one of these six figures out: it has the
+    name of the thresholds, and 0 or 1 for the lower or upper end.
     """
 
     def miss(x2: int) -> float:
+        """Sum of the relative errors of the ends."""
         return sum(
             abs(_range(x2, name)[end] / ends[end] - 1)
             for name, ends in RANGES.items()
@@ -158,15 +174,19 @@ def nearest(but: tuple[str, int] | None = None) -> int:
 
 
 ORDER = (
-    "Section 3.3 states neither the delay nor whose packet is first at R1, and they decide: with "
-    "the shorter's first one delay has all six figures, with the longer's first, as table 4 has "
-    "it, none has."
+    "Section 3.3 states neither the delay nor whose packet is first at R1, and both matter: if the "
+    "shorter connection's packet is first, one delay gives all six figures; if the longer's is, as "
+    "in table 4, no delay does."
 )
 
 
 @cache
 def as_printed() -> tuple[tuple[int, bool], ...]:
-    """Pairs (x2, order) with the shorter connection's stated range with Vegas-1 within 10 %."""
+    """The cases (x2, order) that section 3.3 may be about.
+
+    In these cases the shorter connection's least and largest rate with Vegas-1 are within 10 % of
+    the printed ones.
+    """
     ends = RANGES["Vegas-1"]
     return tuple(
         (x2, order)
@@ -186,42 +206,48 @@ def each_case(rows: list[str]) -> str:
 
 
 CASES = (
-    "The paper states neither the delay nor whose packet is first at R1. So in each case with "
-    "which the shorter's rate has the printed range, 60 to 288, within 10 %; first those with the "
-    "shorter's packet first, then those with the longer's. Packet by packet with the printed rule."
+    "The paper states neither the delay nor whose packet is first at R1. So we take each case in "
+    "which the shorter connection's rate has the printed range, 60 to 288, within 10 %. The note "
+    "lists first the cases with the shorter's packet first, then those with the longer's. Packet "
+    "by packet with the printed rule."
 )
 
 
 def _end(name: str, end: int, runs: Runs) -> Found:
-    """The lower (``end`` 0) or upper end of a range at the delay nearest to the other five ends."""
+    """The lower (``end`` 0) or upper end of the range of rates with the thresholds ``name``.
+
+    It is taken at the delay with which the other five ends come nearest to the printed ones.
+    """
     x2 = nearest((name, end))
     found = _range(x2, name)[end]
     return Found(found, detail=f"That is x2 = {x2} ms, with {found:.0f}.", undecided=ORDER)
 
 
 def _expected(runs: Runs) -> Found:
-    late = replay(nearest(), *VEGAS["Vegas-1"])[1].late(SETTLED)
+    """The longer connection's mean expected rate with Vegas-1, at the delay of ``nearest``."""
+    late = replay(nearest(), *VEGAS["Vegas-1"])[1].decisions(SETTLED)
     found = float(np.mean([r.expected for r in late])) / BITS
     return Found(found, detail=f"x2 = {nearest()} ms, with {found:.1f}.", undecided=ORDER)
 
 
 def _at_the_edge(runs: Runs) -> Found:
-    """Whether the longer connection's actual rate with Vegas-1 stays near the shorter's lower end.
+    """Whether the longer connection's actual rate with Vegas-1 stays near the shorter's lowest.
 
-    Its range must be less than 20 % as wide as the shorter's.
+    The range of the longer's rate must be less than 20 % as wide as the shorter's.  The lower ends
+    of both must be nearer to each other than that.
     """
     holds, rows = [], []
     for x2, order in as_printed():
-        (least, most), (other, top) = (
-            _range(x2, "Vegas-1", longer, order) for longer in (False, True)
-        )
-        near = 0.2 * (most - least)
-        holds.append(top - other < near and abs(other - least) < near)
-        rows.append(f"{least:.0f} to {most:.0f} and {other:.0f} to {top:.0f}")
+        low, high = _range(x2, "Vegas-1", longer=False, order=order)
+        longer_low, longer_high = _range(x2, "Vegas-1", longer=True, order=order)
+        near = 0.2 * (high - low)
+        holds.append(longer_high - longer_low < near and abs(longer_low - low) < near)
+        rows.append(f"{low:.0f} to {high:.0f} and {longer_low:.0f} to {longer_high:.0f}")
     return Found(all(holds), detail=each_case(rows))
 
 
 def _shorter_gets_more(runs: Runs) -> Found:
+    """Whether the shorter connection gets more than the longer one in each of ``as_printed``."""
     pairs = [
         [c.rate(LATE) for c in replay(x2, *VEGAS["Vegas-1"], longer_first=order)]
         for x2, order in as_printed()
@@ -231,8 +257,9 @@ def _shorter_gets_more(runs: Runs) -> Found:
 
 
 CURVES = (
-    "Packet by packet with the printed rule, the shorter connection's packet first at R1, as in "
-    "table 3: with the longer's first, as in table 4, no delay has all six figures within 10 %."
+    "Packet by packet with the printed rule. The shorter connection's packet is the first at R1, "
+    "as in table 3, because with the longer's first, as in table 4, no delay gives all six figures "
+    "of the section within 10 %."
 )
 
 
@@ -246,8 +273,8 @@ def section_33() -> list[Record]:
             partial(_end, name, i),
             tolerance=0.1 * printed[i],
             note=f"pkt/s, actual rates of the decisions from 30 s on. {CURVES} The paper does not "
-            "say for which delay: the one of 13 that is nearest to the other five figures. "
-            "Tolerance: 10 %, as the figures are read off curves.",
+            "say for which delay. We take the one of 13 that comes nearest to the other five "
+            "figures. Tolerance: 10 %, as the figures are read off curves.",
             source="replay",
         )
         for name, printed in RANGES.items()
@@ -261,8 +288,8 @@ def section_33() -> list[Record]:
             60,
             _expected,
             tolerance=6.0,
-            note=f"pkt/s, mean from 30 s on at the delay nearest to the six figures. {CURVES} "
-            "Tolerance: 10 %, 'around'.",
+            note="pkt/s, mean from 30 s on at the delay that comes nearest to the six figures. "
+            f"{CURVES} Tolerance: 10 %, since the print says 'around'.",
             source="replay",
         ),
         Record(
@@ -270,8 +297,9 @@ def section_33() -> list[Record]:
             "claim",
             True,
             _at_the_edge,
-            note="Read as a range of less than a fifth of the shorter's, which begins less than "
-            f"that from the shorter's lower end; pkt/s from 30 s on. {CASES}",
+            note="Read as: the longer's range is less than a fifth as wide as the shorter's, and "
+            "the lower ends of both differ by less than this fifth. The note has the shorter's "
+            f"range, then the longer's, in pkt/s from 30 s on. {CASES}",
             source="replay",
         ),
         Record(
@@ -306,8 +334,8 @@ def section_33() -> list[Record]:
             "claim",
             True,
             _column_means,
-            note="Read as a mean index over the 13 delays higher with 2 and with 3 than with 1 and "
-            "than with alpha 1, beta 3; packet by packet with the printed rules.",
+            note="Read as: the mean index over the 13 delays is higher with 2 and with 3 than with "
+            "1, and than with alpha 1, beta 3; packet by packet with the printed rules.",
             source="replay",
         ),
         Record(
@@ -315,8 +343,8 @@ def section_33() -> list[Record]:
             "claim",
             True,
             _worse_with_one,
-            note="Some delay with an index lower by more than 0.001, the table's last digit; "
-            "packet by packet with the printed rules, started and averaged as for table 4.",
+            note="Read as: at some delay the index is lower by more than 0.001, a unit of the "
+            "table's last digit; packet by packet with the printed rules, as for table 4.",
             source="replay",
         ),
     ]
@@ -324,15 +352,16 @@ def section_33() -> list[Record]:
 
 # --- section 3.4 and the tables whose numbers are lost ---------------------------------------
 
+# the one cell of table 6 that our text has: bit/s of a Vegas and of a Reno flow, Jain's index
 VEGAS_MEAN, RENO_MEAN, INDEX = 67306.0, 47123.0, 0.919
 
 
 def section_34() -> list[Record]:
     """The records of what the one cell of table 6 in our text implies; ``mixes`` runs the table."""
-    n, share = 200, 0.1
+    n, share = 200, 0.1  # flows, and the part of them that is Vegas
     mean = share * VEGAS_MEAN + (1 - share) * RENO_MEAN
     square = share * VEGAS_MEAN**2 + (1 - share) * RENO_MEAN**2
-    bound = mean**2 / square
+    bound = mean**2 / square  # the index if each flow gets the mean of its law
     return [
         Record(
             "table 6a, 10 % of 200: the index fits the means",
@@ -345,15 +374,16 @@ def section_34() -> list[Record]:
                     f"imply a link of at least {n * mean / 1e6:.2f} Mbit/s, not 1.5.",
                 )
             ),
-            note="Jain's index is largest where every flow of a group gets its mean.",
+            note="For given means of both laws, Jain's index is largest if each flow gets the mean "
+            "of its law.",
         ),
         Record(
             "section 3.4, shares of Vegas connections",
             "claim",
             10,
-            blocked="The section contradicts itself, and which statement is the slip cannot be "
-            "told, for table 6 is missing from our text: its example has 10 % of Vegas, and the "
-            "shares that it says it studies are 30, 50 and 70 %.",
+            blocked="The section contradicts itself: its example has 10 % of Vegas, and the shares "
+            "that it says it studies are 30, 50 and 70 %. Which of both is wrong cannot be told, "
+            "as table 6 is missing from our text.",
             source="print",
             note="Percent. printed: the share of the example.",
         ),

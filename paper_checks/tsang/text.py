@@ -10,10 +10,10 @@ from paper_checks.tsang.replay import alone, replay
 from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two
 from vegasmodel.metrics import jain
 
-QUOTED = "Quoted from another paper, whose link rate and delays are not in our text."
+QUOTED = "Quoted from another paper, whose link rate and delays our text of the paper lacks."
 UNLIMITED = tuple(x2 for x2 in DELAYS if x2 <= 60)  # ms; beyond, the window of 30 is the limit
-SHORTEST, AT_30 = 13.211, 71.211  # ms, printed in section 3.1
-EXPECTED_1 = 2422285  # bit/s, table 3
+SHORTEST, AT_30 = 13.211, 71.211  # ms, section 3.1: least RTTs of connection 1, of 2 at x2 = 30 ms
+EXPECTED_1 = 2422285  # bit/s, expected rate of connection 1 in table 3
 
 
 def introduction() -> list[Record]:
@@ -62,6 +62,7 @@ def introduction() -> list[Record]:
 
 
 def _most_between(alpha: float, beta: float) -> float:
+    """Largest ratio, in percent, of two flows' rates with any backlogs from alpha to beta."""
     from vegasmodel.equilibrium import bands
 
     band = bands.equilibria([alpha, alpha], [beta, beta], [0.0, 0.0], CAPACITY)
@@ -70,20 +71,20 @@ def _most_between(alpha: float, beta: float) -> float:
 
 
 def _fixed() -> Found:
-    """Whether the window of a source alone stays as it is, at each delay without a limit."""
-    swings = [np.ptp([r.window for r in alone(x2).late(30.0)]) for x2 in UNLIMITED]
+    """Whether a single source's window stays as it is after 30 s, at each delay of UNLIMITED."""
+    swings = [np.ptp([r.window for r in alone(x2).decisions(30.0)]) for x2 in UNLIMITED]
     return Found(max(swings) == 0.0, detail=f"They move by {max(swings):g} packets after 30 s.")
 
 
 def _extra() -> Found:
-    """Whether a source alone has 1 to 3 packets more in its window than the empty path holds.
+    """Whether a single source has 1 to 3 packets more in its window than the empty path holds.
 
-    Only whole packets of the window count.
+    The empty path holds throughput times baseRTT.  Only whole packets of the window count.
     """
     found = []
     for x2 in UNLIMITED:
         source = alone(x2)
-        window = float(np.mean([int(r.window) for r in source.late(30.0)]))
+        window = float(np.mean([int(r.window) for r in source.decisions(30.0)]))
         found.append(window - source.rate(30.0) * base_rtt(x2))
     return Found(
         min(found) >= 1.0 and max(found) <= 3.0,
@@ -95,15 +96,16 @@ def _moving() -> Found:
     """Whether all windows go on changing with equal thresholds, and none with alpha 1, beta 3."""
 
     def moving(alpha: float, beta: float) -> int:
-        pairs = (replay(x2, alpha, beta) for x2 in DELAYS)
-        return sum(bool(np.ptp([r.window for r in c.late(30.0)])) for pair in pairs for c in pair)
+        """The number of windows that change after 30 s, of two connections at each delay."""
+        both = [connection for x2 in DELAYS for connection in replay(x2, alpha, beta)]
+        return sum(bool(np.ptp([r.window for r in c.decisions(30.0)])) for c in both)
 
-    counts = [moving(delta, delta) for delta in (1.0, 2.0, 3.0)]
-    banded = moving(1.0, 3.0)
+    equal = [moving(delta, delta) for delta in (1.0, 2.0, 3.0)]
+    apart = moving(1.0, 3.0)
     return Found(
-        min(counts) == 2 * len(DELAYS) and banded == 0,
-        detail=f"With delta 1, 2, 3: {', '.join(map(str, counts))} of 26; with alpha 1, beta 3: "
-        f"{banded}.",
+        min(equal) == 2 * len(DELAYS) and apart == 0,
+        detail=f"With alpha = beta of 1, 2, 3: {', '.join(map(str, equal))} of 26 windows move; "
+        f"with alpha 1, beta 3: {apart}.",
     )
 
 
@@ -120,8 +122,9 @@ def rules() -> list[Record]:
             "equation",
             True,
             lambda _: _extra(),
-            note="The text has 'extra bytes', read as packets, the unit of alpha and beta. Whole "
-            f"packets of the window less throughput times the empty way's RTT. {single}",
+            note="The text has 'extra bytes', read as packets, the unit of alpha and beta. These "
+            "are the whole packets of the window less throughput times the RTT of the empty path. "
+            f"{single}",
             source="replay",
         ),
         Record(
@@ -137,9 +140,9 @@ def rules() -> list[Record]:
             "equation",
             True,
             lambda _: _moving(),
-            note="Section 1: equal thresholds remove what lets a window stay. Of the 26 windows of "
-            "the 13 delays those that move after 30 s, packet by packet with the printed rules "
-            "(paper_checks/tsang/replay.py).",
+            note="Section 1: equal thresholds remove the range of backlogs in which a window "
+            "stays. We count the windows that move after 30 s, of 2 connections at 13 delays, "
+            "packet by packet with the printed rules (paper_checks/tsang/replay.py).",
             source="replay",
         ),
     ]
@@ -150,18 +153,20 @@ def network() -> list[Record]:
     rounded = "Tolerance: rounding of the print."
 
     def still(runs: Runs) -> Found:
-        moves = {
+        """Whether no window moves after 5 s, neither by ns-2 nor by the printed rule."""
+        # by x2 in ms: how far a window moves, packets; rows 1 and 2 have least and largest windows
+        by_ns2 = {
             x2: float(np.ptp(runs(two(x2, warmup=5.0)).window[1:], axis=0).max()) for x2 in DELAYS
         }
-        played = {
+        by_rule = {
             x2: max(
-                float(np.ptp([r.window for r in connection.late(5.0)]))
+                float(np.ptp([r.window for r in connection.decisions(5.0)]))
                 for order in (False, True)
                 for connection in replay(x2, longer_first=order)
             )
             for x2 in DELAYS
         }
-        moving = [[x2 for x2, move in m.items() if move > 0] for m in (moves, played)]
+        moving = [[x2 for x2, move in m.items() if move > 0] for m in (by_ns2, by_rule)]
         texts = [f"x2 = {', '.join(map(str, m))} ms" if m else "none" for m in moving]
         return Found(
             not any(moving),
@@ -175,8 +180,8 @@ def network() -> list[Record]:
             True,
             still,
             note="No window of the 13 cases with alpha 1 and beta 3 moves from 5 to 60 s; by ns-2 "
-            "2.35, sampled every 0.25 s, and packet by packet with the printed rule, whoever is "
-            "first at R1 (paper_checks/tsang/replay.py).",
+            "2.35, sampled every 0.25 s, and packet by packet with the printed rule, whichever "
+            "connection's packet is the first at R1 (paper_checks/tsang/replay.py).",
         ),
         Record(
             "figure 1, least RTT of connection 1",
@@ -185,9 +190,10 @@ def network() -> list[Record]:
             by_print(1e3 * 4 * BITS / EXPECTED_1),
             prints=("13.21",),  # the scan sets the last digit apart
             tolerance=rounding(0.001),
-            note="ms, printed in section 3.1; computed: 4 packets over table 3's expected rate 1. "
-            "It is 6 ms and 1040 bytes over 10, 1.5 and 10 Mbit/s, but these 10 Mbit/s (and ACKs "
-            f"of 40 B) are inferred from it. The picture is missing. {rounded}",
+            note="ms, printed in section 3.1; computed: a window of 4 packets divided by table 3's "
+            "expected rate 1. It is also 6 ms of propagation and the transmissions of 1040 bytes "
+            "at 10, 1.5 and 10 Mbit/s, but we inferred these 10 Mbit/s (and ACKs of 40 B) from "
+            f"it. Our text of the paper lacks the picture. {rounded}",
         ),
         Record(
             "section 3.1, propagation of connection 2 at x2 = 30 ms",
@@ -203,7 +209,7 @@ def network() -> list[Record]:
             by_print(SHORTEST + 64 - 6),
             tolerance=rounding(0.001),
             prints=("71.21",),  # the scan sets the last digit apart
-            note=f"ms; 13.211 and the longer propagation, 64 in place of 6. {rounded}",
+            note=f"ms; 13.211 with a propagation of 64 in place of 6. {rounded}",
         ),
         Record(
             "section 3.1, least RTTs in packets",
@@ -219,7 +225,7 @@ def network() -> list[Record]:
             [2.24, 4.24],
             by_print([2.48 / 2 + 1, 2.48 / 2 + 3]),
             tolerance=rounding(0.01),
-            note=f"Half of 2.48, and alpha or beta. {rounded}",
+            note=f"Half of 2.48, plus alpha or beta. {rounded}",
         ),
         Record(
             "section 3.1, packets of connection 2 at half the link",
@@ -227,7 +233,7 @@ def network() -> list[Record]:
             [7.67, 9.67],
             by_print([13.35 / 2 + 1, 13.35 / 2 + 3]),
             tolerance=rounding(0.01),
-            note=f"Half of 13.35, and alpha or beta: 7.675 is cut off. {rounded}",
+            note=f"Half of 13.35, plus alpha or beta; the print cuts 7.675 off to 7.67. {rounded}",
         ),
     ]
 
@@ -236,7 +242,7 @@ def model() -> list[Record]:
     """Records of section 3.2's equations at alpha_i = 2, d = 80 ms, x = 10 ms, Delta = 30 ms."""
     alpha, d, x, delay = 2.0, 0.08, 0.01, 0.03
     base, rtt = d + x, d + delay
-    window = alpha / (1 - base / rtt)  # the fixed point of cwnd - (baseRTT/RTT) cwnd = alpha
+    window = alpha / (1 - base / rtt)  # solves cwnd - (baseRTT/RTT) cwnd = alpha, where it stays
     note = (
         "At alpha 2, d 80 ms, x 10 ms, Delta 30 ms; computed from the fixed point of the rule. "
         f"{ARITHMETIC}"
