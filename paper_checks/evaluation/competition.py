@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from paper_checks.checks import Found, Record, by_print
-from paper_checks.evaluation.figures import AXIS, LOSSY, MBIT, NO_PICTURE, holds
+from paper_checks.evaluation.figures import AXIS, LOSS_BASED, MBIT, NO_PICTURE, holds
 from paper_checks.evaluation.readings import STARTS, by_start
 from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import pair, trio
@@ -30,7 +30,7 @@ from paper_checks.spread import (
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red
 
-_LIKE_DROPTAIL = " 'The conclusion is similar to DropTail queue.'"
+_LIKE_DROPTAIL = " The paper: 'The conclusion is similar to DropTail queue.'"
 
 
 def competition() -> list[Record]:
@@ -42,8 +42,9 @@ def competition() -> list[Record]:
             1.0,
             by_start(simulated(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1), 1.0),
             prints=("almost half and half (0.75Mbps each)",),
-            note="'Almost half and half (0.75Mbps each)': the ratio of the two, since 'almost' "
-            f"leaves open by how much 0.75 is missed. {SOURCE_WORD} {STARTS} {NO_PICTURE}",
+            note="'Almost half and half (0.75Mbps each)'. We compare the ratio of the two rates, "
+            "since 'almost' does not say how near they are to 0.75. "
+            f"{SOURCE_WORD} {STARTS} {NO_PICTURE}",
         ),
         *(
             Record(
@@ -63,15 +64,16 @@ def competition() -> list[Record]:
                 "claim",
                 printed,
                 by_start(_crossing(law, printed), printed),
-                note=f"{MOST} Straight lines between the chart's buffers; median over the seeds. "
-                f"Tolerance: 10 %, 'about'. {STARTS}",
+                note="The buffer at which the throughputs of both are equal, interpolated linearly "
+                f"between the chart's buffers. {MOST} Computed: their median. Tolerance: 10 %, "
+                f"since the print says 'about'. {STARTS}",
             )
             for law, printed in (("reno", 8), ("sack", 10))
         ),
         *(
             _wins(law, B, red, vegas)
             for red in (False, True)
-            for law in LOSSY
+            for law in LOSS_BASED
             for B, vegas in ((4.0, True), (50.0, False))
         ),
         *(
@@ -80,10 +82,11 @@ def competition() -> list[Record]:
                 "claim",
                 True,
                 _grows(law, red),
-                note="Read as more at a buffer of 50 than at 4, not step by step, as in the "
-                f"records of section 3.2.3. {MOST} {STARTS}" + f" {SETTINGS}" * red,
+                note="Read as: more at a buffer of 50 than at one of 4, but not necessarily at "
+                "each step, as in the records of section 3.2.3. "
+                f"{MOST} {STARTS}" + f" {SETTINGS}" * red,
             )
-            for law in LOSSY
+            for law in LOSS_BASED
             for section, red in (("4, DropTail", False), ("3.3.2.2, RED", True))
         ),
         Record(
@@ -96,8 +99,8 @@ def competition() -> list[Record]:
                     detail=f"Largest over least printed ratio: {_SPAN[0]} and {_SPAN[1]}.",
                 )
             ),
-            note="From tables 4a and 4b. 'Not much' is read as under the 'almost twice' that "
-            "section 3.2.1.1 calls very noticeable.",
+            note="From the printed tables 4a and 4b. 'Not much' is read as a factor below the "
+            "'almost twice' that section 3.2.1.1 calls very noticeable.",
         ),
         *_figure_7(),
         *_figure_8(),
@@ -115,12 +118,12 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
         values = by_seed(runs, scenes, _cross)
         shares = [float(np.diff(runs(jittered(s)).mean)[0]) / -CAPACITY for s in scenes]
         text = ", ".join(f"{share:+.2f}" for share in shares)
-        found = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
+        by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
         described = _cross(*(runs(scene).throughput[0] for scene in scenes))
-        own = "none" if described is None else f"{described:.2f}"
+        crossing = "none" if described is None else f"{described:.2f}"
         detail = (
-            f"Seeds: {found}; the runs as described: {own}. Mean difference in shares at 4, 7, "
-            f"10, 15, 50: {text}."
+            f"Seeds: {by_seeds}; the runs as described: {crossing}. {law}'s mean share of the link "
+            f"less that of Vegas, at buffers of 4, 7, 10, 15, 50: {text}."
         )
         return majority(values, printed, LIMIT * printed, detail, described)
 
@@ -161,52 +164,57 @@ def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
             pair(law, "vegas", buffer=B, queue=queue) for B, queue in zip(AXIS, queues, strict=True)
         ]
 
+        # ``rates`` are those of one seed, at each buffer
         def rises(*rates: Floats) -> bool:
             return bool(rates[-1][0] > rates[0][0])
 
-        def steadily(*rates: Floats) -> bool:
+        def never_falls(*rates: Floats) -> bool:
             return all(one[0] <= other[0] for one, other in itertools.pairwise(rates))
 
         shares = (runs(jittered(scene)).mean[0] / CAPACITY for scene in scenes)
         text = ", ".join(f"{share:.2f}" for share in shares)
-        steady = sum(bool(each) for each in by_seed(runs, scenes, steadily))
+        steady = sum(bool(each) for each in by_seed(runs, scenes, never_falls))
         detail = (
-            f"Mean share of the link at 4, 7, 10, 15, 50: {text}; at no step less in {steady} "
-            "of the seeds."
+            f"Mean share of the link at buffers of 4, 7, 10, 15, 50: {text}. In {steady} of the "
+            "seeds it falls at no step."
         )
         return majority(by_seed(runs, scenes, rises), True, 0.0, detail)
 
     return by_start(by_red(compute) if red else compute)
 
 
+# Largest over least ratio that tables 4a and 4b print
 _SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
 
 
 def _cross(*rates: Floats) -> float | None:
     """The buffer at which Vegas's throughput falls below the other's, ``None`` if there is none.
 
-    It is interpolated between the buffers of ``AXIS``.
+    ``rates`` has both throughputs at each buffer of ``AXIS``, Vegas's second.  Between two buffers
+    we interpolate linearly.
     """
-    gaps = [float(first - second) for first, second in rates]
-    for k in range(1, len(gaps)):
-        if gaps[k - 1] < 0 <= gaps[k]:
-            part = -gaps[k - 1] / (gaps[k] - gaps[k - 1])
+    leads = [float(other - vegas) for other, vegas in rates]
+    for k in range(1, len(leads)):
+        if leads[k - 1] < 0 <= leads[k]:
+            part = -leads[k - 1] / (leads[k] - leads[k - 1])
             return AXIS[k - 1] + part * (AXIS[k] - AXIS[k - 1])
     return None
 
 
 def _figure_7() -> list[Record]:
+    """The records of section 3.3.3: with higher thresholds Vegas is not at a disadvantage."""
+
     def unbiased(rates: Floats) -> bool:
         return ratio(rates) <= 1 + LIMIT
 
     claims = {
         "reno": (
             "figure 7, alpha 3, beta 6: not biased against Vegas beside Reno",
-            f"Section 3.3.3. With alpha 1 and beta 3 the figure is 6b's again. {NO_PICTURE}",
+            f"Section 3.3.3. With alpha 1 and beta 3 the case is that of figure 6b. {NO_PICTURE}",
         ),
         "sack": (
             "section 3.3.3, alpha 3, beta 6: the same conclusion beside SACK",
-            "The print does not show its result.",
+            "The paper does not show the result.",
         ),
     }
     return [
@@ -221,21 +229,23 @@ def _figure_7() -> list[Record]:
                     f"{law}, Vegas",
                 )
             ),
-            note=f"Buffer 15; read as at most 10 % more than Vegas. {where} {MOST} {STARTS}",
+            note=f"Buffer 15; read as: {law} gets at most 10 % more than Vegas. {where} {MOST} "
+            f"{STARTS}",
         )
         for law, (item, where) in claims.items()
     ]
 
 
 TRIED = (
-    "Alpha 1, beta 3, the default of section 3.3; figure 8 names none. Tried besides, after these "
-    "had failed at a buffer of 15: alpha 3, beta 6, with which section 3.3 ends (3.3.3): "
+    "Alpha is 1 and beta 3, the default of section 3.3; the paper does not state those of figure "
+    "8. When most seeds with a buffer of 15 did not give the print, we tried alpha 3, beta 6, of "
+    "section 3.3.3, too: "
 )
 
 
 OTHER_THRESHOLDS = (
-    "The paper does not name figure 8's alpha and beta, and they decide: with 3 and 6, with which "
-    "section 3.3 ends, most seeds give the print."
+    "The paper does not state figure 8's alpha and beta, and they decide: with 3 and 6, as in "
+    "section 3.3.3, most seeds give the print."
 )
 
 
@@ -265,6 +275,7 @@ def _alike(rates: Floats) -> bool:
 
 
 def _figure_8() -> list[Record]:
+    """The records of figure 8: Reno, SACK and Vegas share the link."""
     names = "Reno, SACK, Vegas"
     note = f"{MOST} {STARTS} {NO_PICTURE}"
     claims: tuple[tuple[float, str, Callable[[Floats], bool]], ...] = (
@@ -288,7 +299,7 @@ def _figure_8() -> list[Record]:
                 "figure",
                 1.0,
                 by_start(_modified(simulated(trio(B), ratio, 1.0, 0.1), _alike, B), 1.0),
-                note=f"'About the same share'. {SOURCE_WORD} {STARTS} {NO_PICTURE}",
+                note=f"Both have 'about the same share'. {SOURCE_WORD} {STARTS} {NO_PICTURE}",
             )
             for B in (15.0, 30.0)
         ),

@@ -15,16 +15,18 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["STARTS", "TIMERS", "by_start", "by_timers"]
 
-AT = ("all starts at 0", "starts 0.5 s apart")
+TWO_STARTS = ("all starts at 0", "starts 0.5 s apart")
 LATE = 0.5  # s, by which each source of section 3.2.1 starts after the one before
 STARTS = (
-    "Section 3.3 does not say when its sources start: the record's figure is with all at 0; beside "
-    "it stands what starts 0.5 s apart give, as in section 3.2.1. A verdict needs both."
+    "Section 3.3 does not say when its sources start. The record's figure is with all starts at 0; "
+    "the note also has the figure with starts 0.5 s apart, as in section 3.2.1. If only one of "
+    "them gives the print, the record is blocked."
 )
 TIMERS = (
-    "The paper names no version of ns-2, and its timers changed from 2001 to 2007. The record's "
-    "figure is with the older ones (clock of 0.1 s, no floor); beside it stands what those of 2.35 "
-    "give (clock of 0.01 s, floor of 0.2 s, RFC 2988). A verdict needs both."
+    "The paper names no version of ns-2, whose timers changed from 2001 to 2007. The record's "
+    "figure is with the older timers (clock of 0.1 s, no least timeout); the note also has the "
+    "figure with those of 2.35 (clock of 0.01 s, least timeout 0.2 s, RFC 2988). If only one of "
+    "them gives the print, the record is blocked."
 )
 
 
@@ -35,7 +37,7 @@ def one_by_one(scenario: Scenario) -> Scenario:
 
 
 class _OneByOne:
-    """``runs`` where the sources start one after the other."""
+    """Like ``runs``, but the sources of each scenario start one after the other."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
@@ -62,7 +64,7 @@ def by_start(compute: Callable[[Runs], Found], printed: Value = True) -> Callabl
     def each(runs: Runs) -> Found:
         at_once, apart = compute(runs), compute(cast("Runs", _OneByOne(runs)))
         text = f"All at 0: {at_once.detail} 0.5 s apart: {apart.detail}"
-        return _both(at_once, apart, printed, text, "The starts decide", *AT)
+        return _both(at_once, apart, printed, text, "The starts decide", *TWO_STARTS)
 
     return each
 
@@ -86,10 +88,10 @@ def by_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Run
 def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names: str) -> Found:
     """The value by the reading ``one``; undecided if only one reading agrees with ``printed``.
 
-    ``text`` describes both values, ``what`` begins the reason why the result is undecided, and
-    ``names`` are those of the two readings.
+    It is also undecided if one of the readings is.  ``text`` describes both values, ``what`` begins
+    the reason why the result is undecided, and ``names`` are those of the two readings.
     """
-    by = [
+    agreeing = [
         name
         for name, found in zip(names, (one, other), strict=True)
         if agrees(found, printed) and not found.undecided
@@ -102,11 +104,11 @@ def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names
         ),
         "",
     )
-    if len(by) == 1:
-        (rest,) = (name for name in names if name not in by)
+    if len(agreeing) == 1:
+        (differing,) = (name for name in names if name not in agreeing)
         undecided = (
-            f"{what}, and the paper does not state them: with {by[0]} the print comes out, "
-            f"with {rest} " + ("it may or may not." if undecided else "it does not.")
+            f"{what}, and the paper does not state them: with {agreeing[0]} the print comes out, "
+            f"with {differing} " + ("it may or may not." if undecided else "it does not.")
         )
     missing = one.missing or other.missing
     return dataclasses.replace(one, detail=text, undecided=undecided, missing=missing)

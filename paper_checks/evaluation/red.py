@@ -24,16 +24,16 @@ OLDER = "ns-2's defaults of before April 2001"
 AUTOMATIC = "ns-2 2.35's"
 UNSPACED = "RED of 1993"
 SETTINGS = (
-    "RED has settings that the paper does not state. Three were run: ns-2's defaults of before "
-    "April 2001 (weight 0.002, probability 0.1, wait_ true, gentle_ false), which the record's "
-    "figure is from; those of ns-2 2.35 (weight from the link's rate, here 0.0053; gentle_ true); "
-    "RED of 1993, which may drop the packet after a drop (wait_ false, else as the first). A "
-    "verdict needs all three."
+    "RED has settings that the paper does not state. We ran three: ns-2's defaults of before April "
+    "2001 (weight 0.002, probability 0.1, wait_ true, gentle_ false), which give the record's "
+    "figure; those of ns-2 2.35 (weight from the link's rate, here 0.0053; gentle_ true); and RED "
+    "of 1993, which may drop the packet after a drop (wait_ false, all else as in the first). If "
+    "some of them give the print and some do not, the record is blocked."
 )
 
 
 class _Other:
-    """``runs`` with another setting of RED; scenarios without RED do not change."""
+    """Like ``runs``, but with another setting of RED; scenarios without RED do not change."""
 
     def __init__(self, runs: Runs, other: Callable[[Scenario], Measured]) -> None:
         self._runs, self._other = runs, other
@@ -56,11 +56,13 @@ def by_red(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[
             AUTOMATIC: compute(cast("Runs", _Other(runs, runs.automatic))),
             UNSPACED: compute(cast("Runs", _Other(runs, runs.unspaced))),
         }
-        text = " ".join(f"By {name}: {own.detail}" for name, own in found.items())
-        by = [name for name, own in found.items() if agrees(own, printed)]
-        open_ = f"RED's settings decide: the print comes out only with {' and with '.join(by)}."
-        undecided = open_ if 0 < len(by) < len(found) else ""
-        missing = next((own.missing for own in found.values() if own.missing), "")
+        text = " ".join(f"By {name}: {result.detail}" for name, result in found.items())
+        agreeing = [name for name, result in found.items() if agrees(result, printed)]
+        undecided = ""
+        if 0 < len(agreeing) < len(found):
+            those = " and with ".join(agreeing)
+            undecided = f"RED's settings decide: the print comes out only with {those}."
+        missing = next((result.missing for result in found.values() if result.missing), "")
         return dataclasses.replace(found[OLDER], detail=text, undecided=undecided, missing=missing)
 
     return each

@@ -34,10 +34,11 @@ def pair(
     queue: DropTail | Red | None = None,
     thresholds: tuple[float, float] = (1.0, 3.0),
 ) -> Scenario:
-    """Two sources of the laws ``first`` and ``second``.
+    """Two sources of the laws ``first`` and ``second``, which share a link of 1.5 Mbit/s.
 
-    The last link of the second source has a delay of ``X`` s, the buffer is in packets, and
-    ``thresholds`` are Vegas's alpha and beta.
+    ``buffer``: packets; ``X``: delay of the second source's last link, s; ``starts``: when each
+    source starts, s; ``warmup``: from when on packets count, s; ``queue``: DropTail if ``None``;
+    ``thresholds``: Vegas's alpha and beta.
     """
     base = stored("pair")
     link = dataclasses.replace(base.links[0], buffer=buffer, queue=queue or DropTail())
@@ -98,6 +99,7 @@ def forced(law: str, drops: tuple[int, ...], since: float = 0.2, buffer: float =
 
 
 def _flow(base: Flow, law: str, start: float, rtt: float, thresholds: tuple[float, float]) -> Flow:
+    """The flow ``base`` with another law, start (s), RTT (s), and alpha and beta if it is Vegas."""
     alpha, beta = thresholds if law == "vegas" else (1.0, 3.0)
     vegas = law == "vegas"
     return dataclasses.replace(

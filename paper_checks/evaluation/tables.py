@@ -46,6 +46,7 @@ def ratio(rates: Floats) -> float:
 
 # --- table 1: one source, random loss --------------------------------------------------------
 
+# loss rate, law: utilization of the link in percent
 TABLE_1 = {
     ("1%", "reno"): 89.4,
     ("1%", "sack"): 97.7,
@@ -60,6 +61,7 @@ LOSSY_RUNS = 20
 
 
 def _lossy(loss: str, law: str) -> Scenario:
+    """A single source of ``law`` with the loss rate ``loss``, such as "5%"."""
     return single(law, loss=float(loss.rstrip("%")) / 100, runs=LOSSY_RUNS)
 
 
@@ -82,25 +84,27 @@ def table_1() -> list[Record]:
     ]
 
     def best(runs: Runs) -> Found:
+        """The law with the highest mean rate at 5 % loss."""
         rates = {law: runs(_lossy("5%", law)).throughput[:, 0] for law in ("reno", "sack", "vegas")}
-        means = {law: float(own.mean()) for law, own in rates.items()}
+        means = {law: float(of_law.mean()) for law, of_law in rates.items()}
         text = ", ".join(f"{law} {mean:.1f}" for law, mean in means.items())
         leader = max(means, key=lambda law: means[law])
-        gaps = rates[leader] - rates["vegas"]
+        leads = rates[leader] - rates["vegas"]
         text = f"Means, pkt/s: {text}; Vegas is the best in {_best(rates):d} of {LOSSY_RUNS} seeds."
         later = {law: runs.later_timers(_lossy("5%", law)).throughput[:, 0] for law in rates}
-        own = ", ".join(f"{law} {rates.mean():.1f}" for law, rates in later.items())
-        text += f" With 2.35's timers {own}; Vegas is the best in {_best(later):d}."
-        if leader != "vegas" and gaps.mean() <= 2 * gaps.std(ddof=1):
+        by_law = ", ".join(f"{law} {rates.mean():.1f}" for law, rates in later.items())
+        text += f" With 2.35's timers {by_law}; Vegas is the best in {_best(later):d}."
+        if leader != "vegas" and leads.mean() <= 2 * leads.std(ddof=1):
             return open_question(
                 f"One run of each law, as the paper has, does not decide: {leader} leads Vegas by "
-                f"{gaps.mean():.1f} pkt/s on average, with a standard deviation of "
-                f"{gaps.std(ddof=1):.1f} from one pair of runs to the next. {text}"
+                f"{leads.mean():.1f} pkt/s on average, with a standard deviation of "
+                f"{leads.std(ddof=1):.1f} from one pair of runs to the next. {text}"
             )
         return Found(leader, detail=text)
 
-    small, large = ([v for (part, _), v in TABLE_1.items() if part == p] for p in ("1%", "5%"))
-    spans = [max(values) / min(values) for values in (small, large)]
+    # best over worst law at each loss rate
+    at_rates = ([v for (loss, _), v in TABLE_1.items() if loss == rate] for rate in ("1%", "5%"))
+    spans = [max(values) / min(values) for values in at_rates]
     return [
         *cells,
         Record(
@@ -113,8 +117,8 @@ def table_1() -> list[Record]:
                     detail=f"Best over worst: {spans[0]:.2f} at 1 %, {spans[1]:.2f} at 5 %.",
                 )
             ),
-            note="Printed table 1; best over worst at 1 % loss, read as less than half as far "
-            "above 1 as at 5 %.",
+            note="From the printed table 1: the ratio of the best law to the worst. Read as: at "
+            "1 % loss it exceeds 1 by less than half as much as at 5 %.",
         ),
         Record(
             "section 3.1.1, best at 5% loss",
@@ -143,15 +147,16 @@ TABLE_2 = {
     "table2-5-sack-vegas": ((13427, 6446), (272, 0), (2.03, 0.0)),
     "table2-6-vegas-sack": ((6443, 13430), (0, 266), (0.0, 1.98)),
 }
-WINDOW = (
-    "Counts between 14 and 120 s, an interval inferred from the sum of the counts (106 s of a full "
-    "link). The buffer is not stated: 10 packets were chosen because these counts come out so, "
-    "one choice for all 24 of them. 'Transmit' is read as acknowledged: only so do the printed "
-    "counts of each pair add up to one number, 19873."
+INTERVAL = (
+    "Counts from 14 to 120 s: we inferred this interval from the sum of the counts, which is 106 s "
+    "of a full link. The paper does not state the buffer. We chose 10 packets, because the counts "
+    "then come out; it is the same for all 24 counts. 'Transmit' is read as acknowledged: only so "
+    "do the printed counts of each pair add up to the same number, 19873."
 )
 
 
 def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
+    """Number of packets of source ``i`` that are acknowledged from 14 to 120 s."""
     seconds = scenario.run.duration - scenario.run.warmup
     values = by_seed(runs, [scenario], counted(i, seconds))
     described = float(runs(scenario).acks[i])
@@ -159,7 +164,8 @@ def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
     return majority(values, printed, 0.002 * printed, detail, described)
 
 
-def _again(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
+def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
+    """Number of packets that source ``i`` sends again from 14 to 120 s."""
     values = [float(runs(one).retransmits[i]) for one in separate(scenario)]
     seeds = ", ".join(f"{value:g}" for value in values)
     described = float(runs(scenario).retransmits[i])
@@ -168,7 +174,7 @@ def _again(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
     return dataclasses.replace(found, missing=found.missing or INFERRED)
 
 
-ENDS = 2.0  # packets
+ENDS = 2.0  # packets: tolerance of the number sent again, one for each end of the interval
 INFERRED = (
     "The paper states neither this table's buffer nor its interval; 10 packets and 106 s are "
     "inferred from the counts themselves."
@@ -178,7 +184,7 @@ INFERRED = (
 def table_2() -> list[Record]:
     """The records of table 2: counts from ns-2, and printed ratios beside the printed counts."""
     found = []
-    for name, (packets, again, ratios) in TABLE_2.items():
+    for name, (packets, retransmitted, ratios) in TABLE_2.items():
         scenario = stored(name)
         laws = name.split("-")[2:]
         for i, law in enumerate(laws):
@@ -189,20 +195,20 @@ def table_2() -> list[Record]:
                     "table",
                     packets[i],
                     partial(_transmitted, scenario, i, packets[i]),
-                    note=f"{WINDOW} {MOST} Tolerance 0.2 %: the ends of the interval are known to "
+                    note=f"{INTERVAL} {MOST} Tolerance 0.2 %: each end of the interval is known to "
                     "0.1 s.",
                 ),
                 Record(
                     f"{where}, retransmitted",
                     "table",
-                    again[i],
-                    partial(_again, scenario, i, again[i]),
-                    note=f"{WINDOW} {MOST} "
+                    retransmitted[i],
+                    partial(_retransmitted, scenario, i, retransmitted[i]),
+                    note=f"{INTERVAL} {MOST} "
                     + (
-                        "Tolerance: 2 packets, one at each end of the interval (it ends no "
-                        "sharper than the sums tell, and an end that moves by 0.2 s moves the "
-                        "count by at most one)."
-                        if again[i]
+                        "Tolerance: 2 packets, one for each end of the interval. The sums of the "
+                        "counts do not tell the ends exactly; an end that moves by 0.2 s changes "
+                        "the count by at most one."
+                        if retransmitted[i]
                         else "No tolerance: the count is 0."
                     ),
                 ),
@@ -210,7 +216,7 @@ def table_2() -> list[Record]:
                     f"{where}, retransmit ratio",
                     "table",
                     ratios[i],
-                    by_print(100 * again[i] / packets[i]),
+                    by_print(100 * retransmitted[i] / packets[i]),
                     tolerance=rounding(0.01),
                     note="Percent; from the printed counts. Tolerance: rounding of the print.",
                 ),
@@ -220,7 +226,8 @@ def table_2() -> list[Record]:
 
 # --- table 4: RED ----------------------------------------------------------------------------
 
-# maximum threshold: (loss-based, Vegas, ratio); the column of ratios drops last zeros (2.2)
+# RED's upper threshold: ACKs of the loss-based source, ACKs of Vegas, ratio of the two.  The column
+# of ratios drops last zeros (2.2 stands for 2.20)
 TABLE_4 = {
     "reno": {
         10: (11105, 8858, 1.3),
@@ -235,7 +242,7 @@ TABLE_4 = {
         80: (12478, 7209, 1.73),
     },
 }
-COUNTED = 105.0  # s: from 15 s to the end
+COUNTED = 105.0  # s: ACKs are counted from 15 s to the end
 
 
 def red(law: str, maximum: float) -> Scenario:
@@ -249,17 +256,18 @@ def red(law: str, maximum: float) -> Scenario:
 
 
 def _count(
-    scenario: Scenario, statistic: Callable[[Floats], float], printed: int, least: float
+    scenario: Scenario, statistic: Callable[[Floats], float], printed: int, smaller: float
 ) -> Callable[[Runs], Found]:
     """A function that finds a count of table 4 by the majority of the seeds.
 
-    ``statistic`` computes it from the rates; ``least`` is the smaller of the row's two counts.
+    ``statistic`` computes it from the rates; ``smaller`` is the smaller of the row's two counts, of
+    which the tolerance is at most 10 %.
     """
 
     def compute(runs: Runs) -> Found:
         values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
         detail = f"Median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}."
-        return majority(values.tolist(), printed, spread(values, 1.0, least), detail)
+        return majority(values.tolist(), printed, spread(values, 1.0, smaller), detail)
 
     return by_start(by_red(compute, printed), printed)
 
@@ -271,10 +279,11 @@ def table_4() -> list[Record]:
         table = "table 4a" if law == "reno" else "table 4b"
         for maximum, (first, second, printed) in rows.items():
             where = f"{table}, maxthresh {maximum}"
-            wrong = (law, maximum) == ("reno", 10)
-            least = min(first, second, CAPACITY * COUNTED - first)
+            misprinted = (law, maximum) == ("reno", 10)  # the sum exceeds what the link carries
+            # the last entry counts in the misprinted row: what the link leaves beside the first
+            smaller = min(first, second, CAPACITY * COUNTED - first)
             for i, (name, count) in enumerate(((law, first), ("vegas", second))):
-                if wrong and name == "vegas":
+                if misprinted and name == "vegas":
                     found.append(_too_large(where, count, first))
                     continue
                 found.append(
@@ -282,17 +291,19 @@ def table_4() -> list[Record]:
                         f"{where}, ACKs of {name}",
                         "table",
                         count,
-                        _count(red(law, maximum), counted(i, COUNTED), count, least),
-                        note=f"{SOURCE} The 10 % are of the less of the row's two counts, which "
-                        f"add up to a full link from 15 to 120 s. {SETTINGS} {STARTS}",
+                        _count(red(law, maximum), counted(i, COUNTED), count, smaller),
+                        note=f"{SOURCE} The 10 % are of the smaller of the row's two counts, also "
+                        "for the larger one: the counts add up to a full link from 15 to 120 s, so "
+                        f"both miss the print by the same number. {SETTINGS} {STARTS}",
                     )
                 )
+            missing = _OTHER_COUNT if misprinted else ""
             found.append(
                 Record(
                     f"{where}, {law}/Vegas",
                     "table",
                     printed,
-                    by_print(Found(first / second, missing=_OTHER_COUNT * wrong)),
+                    by_print(Found(first / second, missing=missing)),
                     tolerance=rounding(0.01),
                     note="From the printed counts. Tolerance: rounding of the print, whose column "
                     "drops last zeros.",
@@ -302,6 +313,10 @@ def table_4() -> list[Record]:
 
 
 def _too_large(where: str, printed: int, other: int) -> Record:
+    """The record of Vegas's count ``printed``, which does not fit the ``other`` count of its row.
+
+    ``where`` names the table and the row.
+    """
     return Record(
         f"{where}, ACKs of vegas",
         "table",
@@ -309,20 +324,20 @@ def _too_large(where: str, printed: int, other: int) -> Record:
         by_print(CAPACITY * COUNTED - other),
         tolerance=24.0,
         note="computed: the most that the full link leaves beside the other source. Tolerance: 24 "
-        "packets, the most by which another row's sum falls short of the link.",
+        "packets, the most by which another row's sum falls short of the full link.",
         erratum="8858 is too large by 276 or more: 11105 + 8858 = 19963, and the link carries "
-        "19687.5 packets in 105 s. That 11105 is too large instead is less likely: less than that "
-        "would be even further from the printed ratio. What was meant cannot be told. The other "
-        "seven rows add up to 19664 to 19687. Two counts with nearly the same digits give about "
-        "such a sum: 8582 gives 19687 and the ratio 1.29, and 8558 gives 19663 and 1.30. The "
+        "19687.5 packets in 105 s. That 11105 is too large instead is less likely: a smaller count "
+        "would be even further from the printed ratio. Which count was meant cannot be told. The "
+        "other seven rows add up to 19664 to 19687. Two counts with nearly the digits of 8858 give "
+        "about such a sum: 8582 gives 19687 and the ratio 1.29, and 8558 gives 19663 and 1.30. The "
         "printed ratio is 1.3, that is 1.30, which only 8558 gives.",
     )
 
 
 _OTHER_COUNT = (
-    "The 8858 beside this ratio is an erratum (the record before), and which count was meant "
-    "cannot be told; it decides. The printed 1.3, 1.30 with the zero that the column drops, is the "
-    "ratio of a count between 8510 and 8575, such as 8558; with 8582 it would be 1.29."
+    "The ratio depends on the count of Vegas. The printed count, 8858, is an erratum (the record "
+    "before), and which count was meant cannot be told. The printed 1.3 is 1.30 with the zero that "
+    "the column drops. A count from 8510 to 8575, such as 8558, gives it; 8582 gives 1.29."
 )
 
 RECORDS = (*table_1(), *table_2(), *table_3(), *table_3_claims(), *table_4())

@@ -10,12 +10,12 @@ import numpy as np
 from paper_checks.checks import Found, Record, by_print, rounding
 from paper_checks.devendictis.hypotheses import cut
 from paper_checks.evaluation.figures import (
+    BUFFER_DECIDES,
+    BUFFERS,
     FORCED,
-    LOSSY,
+    LOSS_BASED,
     NO_PICTURE,
     PLACES,
-    ROOM_DECIDES,
-    ROOMS,
     RUN,
     alike,
     least,
@@ -27,8 +27,9 @@ from paper_checks.runs import Runs
 from paper_checks.spread import MOST, by_seed, jittered, majority, separate
 from vegasmodel.metrics import Floats
 
+# Parts of figure 6, and the laws that they compare
 FIGURE_6 = {"6a": "Reno and SACK", "6b": "Reno and Vegas", "6c": "SACK and Vegas"}
-THRESHOLD = tuple(map(float, TABLE_4["reno"]))  # table 4's upper thresholds
+THRESHOLDS = tuple(map(float, TABLE_4["reno"]))  # RED's upper thresholds in table 4, packets
 
 
 def _swings(runs: Runs) -> Found:
@@ -43,12 +44,13 @@ def _swings(runs: Runs) -> Found:
 
 
 def _losses(runs: Runs) -> Found:
+    """Whether two Renos send more than one packet a second again, on average."""
     laws = ("reno", "vegas")
     found = {law: float(runs(jittered(alike(law, 1e-3))).retransmits.sum()) for law in laws}
-    text = ", ".join(f"{law} {again:g}" for law, again in found.items())
+    text = ", ".join(f"{law} {count:g}" for law, count in found.items())
     return Found(
         found["reno"] > COUNTED,
-        detail=f"Sent again in {COUNTED:g} s, mean of 5 seeds: {text}.",
+        detail=f"Packets sent again in {COUNTED:g} s, mean of 5 seeds: {text}.",
     )
 
 
@@ -63,10 +65,10 @@ def section_2() -> list[Record]:
             cut,
             prints=("half",),
             tolerance=0.02,
-            note="Least over largest window of Reno beside Vegas, on the link of 'devendictis' "
-            "(1080 pkt/s, 80 ms, buffer 20), where the window goes from 87 to 43 packets; one run "
-            "of ns-2 2.35, sampled every 2.5 s, that of 'devendictis' (8). Tolerance 0.02: "
-            "either window is known to about a packet.",
+            note="Least over largest window of Reno beside Vegas, on the link of De Vendictis and "
+            "Baiocchi (1080 pkt/s, 80 ms, buffer 20), where the window falls from 87 to 43 "
+            "packets. It is the run of ns-2 2.35 of their equation (8), sampled every 2.5 s. "
+            "Tolerance 0.02: each of both windows is known to about a packet.",
         ),
         Record(
             "section 2.4, Vegas's window does not oscillate in equilibrium",
@@ -83,8 +85,8 @@ def section_2() -> list[Record]:
             True,
             _losses,
             note=f"X = 1 ms. {two} ns-2 2.35, 5 seeds, whose starts move by up to one packet's "
-            "time. Read as more than one packet a second on average; when they are lost is not "
-            "stored. Vegas's count stands beside it.",
+            "time. Read as more than one lost packet a second on average; our stored runs do not "
+            "say when packets are lost. The note has Vegas's number, too.",
         ),
     ]
 
@@ -95,10 +97,10 @@ def _once(runs: Runs) -> Found:
     The note also has Reno's least windows.
     """
     stays, texts = [], []
-    for room in ROOMS:
+    for buffer in BUFFERS:
         pairs = {
             law: [
-                (least(runs, law, drops[:1], room), least(runs, law, drops, room))
+                (least(runs, law, drops[:1], buffer), least(runs, law, drops, buffer))
                 for drops in PLACES
             ]
             for law in ("sack", "reno")
@@ -107,12 +109,12 @@ def _once(runs: Runs) -> Found:
             f"{law} {', '.join(f'{one:.0f} and {four:.0f}' for one, four in found)}"
             for law, found in pairs.items()
         )
-        texts.append(f"with {room:g}: {text}")
+        texts.append(f"with a buffer of {buffer:g}: {text}")
         stays.append(all(abs(one - four) <= 1 for one, four in pairs["sack"]))
     return Found(
         stays[0],
-        detail=f"After one and after four, {'. '.join(texts)}.",
-        undecided=ROOM_DECIDES if stays[0] != stays[1] else "",
+        detail=f"Least windows after one and after four losses, {'. '.join(texts)}.",
+        undecided=BUFFER_DECIDES if stays[0] != stays[1] else "",
     )
 
 
@@ -126,31 +128,34 @@ def _beyond_window(runs: Runs) -> Found:
     path = CAPACITY * single("vegas").members[0].rtt
     return Found(
         window + 1 <= queue <= window + 3 or path + 1 <= queue <= path + 3,
-        detail=f"{queue:.2f} packets wait, with a window of {window:.2f}. If w is the packets that "
-        f"the empty path holds, {path:.2f}, it is the window that lies between w + alpha and "
-        "w + beta.",
+        detail=f"{queue:.2f} packets wait, with a window of {window:.2f}. If w is the number of "
+        f"packets that the empty path holds, {path:.2f}, then the window, not the queue, lies "
+        "between w + alpha and w + beta.",
     )
 
 
-def _aside(law: str) -> Callable[[Runs], Found]:
+def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
     """A function that says whether Vegas gets a larger share with RED than with DropTail.
 
     The other source has the law ``law``, RED's lower threshold is 3 packets, and Vegas's share must
-    be larger at each buffer.
+    be larger at each buffer.  Even then the result is undecided, since the paper calls the share
+    "relative fair", which is no number.
     """
 
     def compute(runs: Runs) -> Found:
-        early = [red(law, buffer) for buffer in THRESHOLD]
-        late = [pair(law, "vegas", buffer=buffer) for buffer in THRESHOLD]
+        with_red = [red(law, buffer) for buffer in THRESHOLDS]
+        without = [pair(law, "vegas", buffer=buffer) for buffer in THRESHOLDS]
+        scenes = [*with_red, *without]
 
         def more(*rates: Floats) -> bool:
-            share = [r[1] / r.sum() for r in rates]
-            n = len(THRESHOLD)
-            return all(e > t for e, t in zip(share[:n], share[n:], strict=True))
+            """Whether Vegas's share is larger with RED at each buffer; ``rates`` of one seed."""
+            shares = [r[1] / r.sum() for r in rates]
+            n = len(THRESHOLDS)
+            return all(e > t for e, t in zip(shares[:n], shares[n:], strict=True))
 
-        means = [100 * r[1] / r.sum() for r in (runs(jittered(s)).mean for s in (*early, *late))]
+        means = [100 * r[1] / r.sum() for r in (runs(jittered(scene)).mean for scene in scenes)]
         text = ", ".join(f"{share:.0f}" for share in means)
-        values = by_seed(runs, [*early, *late], more)
+        values = by_seed(runs, scenes, more)
         return majority(
             values,
             True,
@@ -159,32 +164,33 @@ def _aside(law: str) -> Callable[[Runs], Found]:
             f"{text}.",
         )
 
-    inner = by_red(compute)
+    with_each_red = by_red(compute)
 
-    def open_word(runs: Runs) -> Found:
-        found = inner(runs)
+    def undecided(runs: Runs) -> Found:
+        found = with_each_red(runs)
         rates = runs(jittered(red(law, 80.0))).mean
         text = (
-            f"'Relative fair' is no number, and it decides: Vegas gets more than with DropTail, "
-            f"but at 80 {100 * rates[1] / rates.sum():.0f} %, where table 4 itself gives it "
-            f"{AT_80[law]:.0f} %."
+            "'Relative fair' is no number, and its meaning decides: Vegas gets more than with "
+            f"DropTail, but at a buffer of 80 only {100 * rates[1] / rates.sum():.0f} % of the "
+            f"link, where table 4 itself has {AT_80[law]:.0f} %."
         )
         return dataclasses.replace(found, undecided=found.undecided or text)
 
-    return open_word
+    return undecided
 
 
-# percent of table 4's last row that is Vegas's
+# Vegas's share of both counts in the last row of tables 4a and 4b, percent
 AT_80 = {law: 100 * rows[80][1] / sum(rows[80][:2]) for law, rows in TABLE_4.items()}
 
 
 def _shorter_queue(runs: Runs) -> Found:
+    """Whether RED's mean queue is less than half of DropTail's, at a buffer of 80 packets."""
     queues = [
         tuple(runs(jittered(s)).queue for s in (red(law, 80.0), pair(law, "vegas", buffer=80.0)))
-        for law in LOSSY
+        for law in LOSS_BASED
     ]
     text = "; ".join(
-        f"beside {law} {a:.1f} and {b:.1f}" for law, (a, b) in zip(LOSSY, queues, strict=True)
+        f"beside {law} {a:.1f} and {b:.1f}" for law, (a, b) in zip(LOSS_BASED, queues, strict=True)
     )
     return Found(
         all(early < late / 2 for early, late in queues),
@@ -200,8 +206,8 @@ def section_3() -> list[Record]:
             "figure",
             True,
             _once,
-            note="Read as the same least window after four losses as after the first of them "
-            f"alone, within a packet. {FORCED} {NO_PICTURE}",
+            note="Read as: the least window after four losses is the same as after the first of "
+            f"them alone, within a packet. {FORCED} {NO_PICTURE}",
         ),
         Record(
             "section 3.1.3, Reno and SACK share almost half and half",
@@ -219,8 +225,8 @@ def section_3() -> list[Record]:
             "7b, 7c",
             by_print(", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)),
             prints=("figure 7b", "figure 7c", "Figure 6b", "Figure 6c"),
-            note="computed: the figures of that section in which Vegas stands beside another.",
-            erratum="A slip for 6b and 6c: figure 7 is section 3.3.3's and has no such parts.",
+            note="computed: the figures of that section that compare Vegas with another law.",
+            erratum="6b and 6c are meant: figure 7 belongs to section 3.3.3 and has no such parts.",
         ),
         Record(
             "section 3.2.2, connection 2 from S3 to S4",
@@ -229,7 +235,7 @@ def section_3() -> list[Record]:
             by_print("S2 to S4"),
             prints=("connection 2 (from S3 to S4)", "connection 2 from S2 to S4"),
             note="computed: connection 2 as section 3.2 and its topology define it.",
-            erratum="A slip for S2 to S4: S3 is the receiver of connection 1.",
+            erratum="S2 to S4 is meant: S3 is the receiver of connection 1.",
         ),
         Record(
             "section 3.2.3, the topology of figure 2",
@@ -238,8 +244,8 @@ def section_3() -> list[Record]:
             by_print("Topology 3"),
             prints=("topology is the same as shown in Figure 2", "Topology 3: Network Topology"),
             note="computed: the topology of section 3.2, in which the second delay is varied.",
-            erratum="A slip for a topology: figures 2a and 2b are bandwidths over time. Topology 3 "
-            "or Topology 2, which later sections name for the same shape, is meant.",
+            erratum="A topology is meant: figures 2a and 2b show bandwidths over time. It is "
+            "Topology 3, or Topology 2, as later sections call the same network.",
         ),
         Record(
             "section 3.3.3, Vegas keeps between w + alpha and w + beta in the buffer",
@@ -248,23 +254,23 @@ def section_3() -> list[Record]:
             _beyond_window,
             prints=("w+α", "w+β"),
             note="Mean queue of one Vegas source alone, alpha 1 and beta 3, against w + alpha and "
-            "w + beta, where w, which section 3.3.3 does not define, is its mean window or what "
-            f"the empty path holds. {RUN} Topology 1.",
-            erratum="In the buffer are alpha to beta packets: Diff = W (1 - BaseRTT/RTT) is the "
-            "backlog by Little's law, and the rule holds it between alpha and beta. The print "
-            "calls this the buffer size; of the window it may be right.",
+            "w + beta. Section 3.3.3 does not define w; we try Vegas's mean window, and the number "
+            f"of packets that the empty path holds. {RUN} Topology 1.",
+            erratum="There are alpha to beta packets in the buffer: Diff = W (1 - BaseRTT/RTT) is "
+            "the backlog by Little's law, and the rule keeps it between alpha and beta. The print "
+            "calls w + alpha to w + beta the buffer size; it may be right for the window.",
         ),
         *(
             Record(
                 f"section 3.3.2.2, a low threshold gives Vegas a fairer share beside {law}",
                 "claim",
                 True,
-                _aside(law),
-                note="'A relative fair share'; tried: a greater one than with DropTail, be it "
-                "small, thresholds of 3 and the buffer, in all four rows of table 4, against "
-                f"DropTail with the same buffer. {MOST} {SETTINGS}",
+                _fairer_with_red(law),
+                note="'A relative fair share'. We tested whether Vegas gets a larger share with "
+                "RED than with DropTail at the same buffer, in all four rows of table 4; RED's "
+                f"thresholds are 3 packets and the buffer. {MOST} {SETTINGS}",
             )
-            for law in LOSSY
+            for law in LOSS_BASED
         ),
         Record(
             "section 3.3.2.2, a low threshold makes the buffer seem smaller",
@@ -286,7 +292,7 @@ def section_3() -> list[Record]:
                     f"{min(_again(vegas=False))}.",
                 )
             ),
-            note="Table 2's printed counts; read as less than a tenth.",
+            note="Table 2's printed counts; read as less than a tenth of those of the other laws.",
         ),
     ]
 
