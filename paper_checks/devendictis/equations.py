@@ -21,16 +21,16 @@ from paper_checks.circulation import circulate
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 from paper_checks.senders import growth
 
-T, B = 0.08, 20.0  # figure 4's buffer with a T of ours
-M = MU * T
-HERE = f"mu T {M:g} packets (T of 80 ms is ours), alpha {ALPHA:g}."
+T, B = 0.08, 20.0  # s, our choice, since the paper states no T; packets, figure 4's buffer
+M = MU * T  # packets that the path holds while none waits
+HERE = f"mu T {M:g} packets (we chose T = 80 ms), alpha {ALPHA:g}."
 
 
-COUNTED = "computed: counted over packets that circulate, each sent again when its ACK is back."
+COUNTED = "computed: in a simulation of single packets, in which each ACK releases the next packet."
 
 
 def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
-    """A record whose computed value is counted with packets that circulate at fixed windows."""
+    """A record whose computed value comes from ``circulate``, which simulates fixed windows."""
     return Record(
         item,
         "equation",
@@ -66,15 +66,15 @@ def equation(
 
 def window_rules() -> list[Record]:
     """The records of equations (1) to (3), the rules by which windows change."""
-    W, slow = 12.0, 120.0  # pkt/s
-    alone = circulate([int(W)], slow, T)
+    W, mu = 12.0, 120.0  # packets; pkt/s
+    alone = circulate([int(W)], mu, T)
     return [
         _counted(
             "equation 1",
             (W / T - W / alone.RTT) * T,
             alone.waiting,
-            "The packets that wait at a link of 120 pkt/s, W 12, BaseRTT 80 ms; the RTT is that of "
-            "the packets.",
+            "Diff is the number of packets that wait; at a link of 120 pkt/s, W 12, BaseRTT 80 ms. "
+            "printed: Diff with the mean RTT of the simulation;",
         ),
         Record(
             "equation 2",
@@ -83,8 +83,8 @@ def window_rules() -> list[Record]:
             exactly(growth(W)),
             prints=("by 1 packet every T",),
             tolerance=0.5 / W,
-            note="Section 3 makes of (2) a growth of one packet every T. Computed: 1/W for each of "
-            "12 ACKs, from W = 12. Tolerance: the window's own growth meanwhile, 1/(2 W).",
+            note="By section 3, (2) means a growth of one packet every T. Computed: each of 12 "
+            "ACKs adds 1/W, from W = 12 on. Tolerance: 1/(2 W), since W grows meanwhile.",
         ),
         Record(
             "equation 3",
@@ -93,9 +93,9 @@ def window_rules() -> list[Record]:
             exactly(_resting()),
             prints=AT_A_POINT,
             tolerance=1 / (M + ALPHA),
-            note=f"{HERE} Window of a source alone at which rule (3), ACK by ACK, comes to rest, "
-            "RTT = max(T, W/mu); printed: (6) with W/RTT = mu, that is mu T + alpha. Tolerance: "
-            "the rule's own step, 1/W.",
+            note=f"{HERE} computed: the window at which rule (3), applied at each ACK of a single "
+            "source, comes to rest, with RTT = max(T, W/mu). printed: (6) with W/RTT = mu, that is "
+            "mu T + alpha. Tolerance: 1/W, by which an ACK changes the window.",
         ),
     ]
 
@@ -113,7 +113,10 @@ def _resting(reno: float = 0.0) -> float:
 
 
 def _ack_by_ack(W: float, rounds: int) -> list[float]:
-    """The windows of a source in mini-cycles 1, 2, ..., if each ACK adds 1/W to its window W."""
+    """The windows of a source in mini-cycles 1, 2, ..., if each ACK adds 1/W to its window W.
+
+    ``rounds`` is the number of mini-cycles after the first.
+    """
     windows = [W]
     for _ in range(rounds):
         for _ in range(int(W)):
@@ -130,18 +133,20 @@ def _backlog(V: float, q: float) -> float:
     return (V / T - V / (T + q / MU)) * T
 
 
-def _balance(q: float) -> float:
+def _window_at_alpha(q: float) -> float:
     """The Vegas window whose backlog is alpha if q packets wait, by Brent's method, packets."""
     return float(brentq(lambda V: _backlog(V, q) - ALPHA, 1e-6, M + q, xtol=1e-12))
 
 
-STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))  # windows, Vegas and Reno
+# windows of Vegas and Reno, packets, with which a cycle may begin
+STARTS = ((5.0, 20.0), (5.0, 50.0), (20.0, 60.0), (30.0, 30.0))
 
 
 def _at_the_loss(V: float, R: float) -> tuple[float, float]:
-    """The windows of Vegas and Reno when B + 1 packets wait; V and R are those at the beginning.
+    """The windows of Vegas and Reno when B + 1 packets wait, so that one is lost.
 
-    Both windows change with each ACK.
+    V and R are the windows at the beginning of the cycle.  Each ACK changes a window: Vegas's by
+    rule (3), Reno's by 1/R.
     """
     while V + R < M + B + 1:
         RTT = max(T, (V + R) / MU)
@@ -157,18 +162,18 @@ def equilibrium() -> list[Record]:
     W_V, W_R = 16, 90
     both = circulate([W_V, W_R], MU, T)
     rest = _resting(W_R)
-    at_loss = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1
+    at_loss = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # as printed
     after = LAM * at_loss[0], at_loss[1] / 2  # (9) and (8)
-    others = np.array([_at_the_loss(*start) for start in STARTS])
-    others = np.array([others.min(axis=0), others.max(axis=0)])
-    spans = [f"{low:.2f} to {high:.2f}" for low, high in others.T]
+    from_starts = np.array([_at_the_loss(*start) for start in STARTS])
+    ends = zip(from_starts.min(axis=0), from_starts.max(axis=0), strict=True)
+    spans = [f"{low:.2f} to {high:.2f}" for low, high in ends]
     return [
         _counted("equation 4", W_V / (W_R + W_V) * MU, both.rates[0], f"{HERE} Windows 16 and 90."),
         _counted(
             "equation 5",
             W_V + W_R,
             M + both.waiting,
-            f"{HERE} Windows 16 and 90. q: those that wait.",
+            f"{HERE} Windows 16 and 90. q is the mean number of packets that wait;",
         ),
         Record(
             "equation 6",
@@ -177,13 +182,14 @@ def equilibrium() -> list[Record]:
             exactly(_backlog(rest, rest + W_R - M)),
             prints=AT_A_POINT,
             tolerance=1 / rest,
-            note=f"{HERE} Diff where rule (3), ACK by ACK, comes to rest beside a Reno window held "
-            "at 90 packets, at the RTT of both. Tolerance: the rule's own step, 1/W.",
+            note=f"{HERE} computed: Diff where rule (3), applied at each ACK, comes to rest beside "
+            "a Reno window that stays at 90 packets; the RTT follows from both windows. Tolerance: "
+            "1/W, by which an ACK changes the window.",
         ),
         equation(
             "equation 7",
             [ALPHA * (M + q) / q for q in (5.0, 12.0)],
-            [_balance(q) for q in (5.0, 12.0)],
+            [_window_at_alpha(q) for q in (5.0, 12.0)],
             f"{HERE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT of T + "
             "q/mu, by Brent's method.",
         ),
@@ -194,13 +200,13 @@ def equilibrium() -> list[Record]:
             exactly(list(_at_the_loss(*after))),
             prints=AT_A_POINT,
             tolerance=1.0,
-            note="mu 1080, T 80 ms, B 20: the windows when mu T + B + 1 packets are on their way, "
-            "which is their sum: one measurement. Rule (3) ACK by ACK beside Reno's 1/W, from the "
-            "windows after a loss by (9) and (8): 3/4 of the printed W_V(N), half of the printed "
-            "W_R(N). A cycle starts from these; how little the start matters: "
-            f"from {', '.join(f'({V:g}, {R:g})' for V, R in STARTS)} Vegas has {spans[0]}, Reno "
-            f"{spans[1]}, of which the farthest miss the tolerance by little. Tolerance: one "
-            "packet, by which a window moves in a round trip.",
+            note="mu 1080, T 80 ms, B 20. The sum of both windows is mu T + B + 1 packets at the "
+            "loss, so the two values are only one independent result. computed: Vegas's window "
+            "changes by rule (3) at each ACK, Reno's by 1/W. They begin as after a loss by (9) and "
+            "(8), at 3/4 of the printed W_V(N) and half of the printed W_R(N). The beginning "
+            f"matters little: from {', '.join(f'({V:g}, {R:g})' for V, R in STARTS)} Vegas comes "
+            f"to {spans[0]} and Reno to {spans[1]}, some of them just outside the tolerance. "
+            "Tolerance: one packet, by which a window changes in a round trip.",
         ),
     ]
 
@@ -209,34 +215,35 @@ def equilibrium() -> list[Record]:
 
 
 SLACK = (
-    "Tolerance: 3/(2 W) a mini-cycle, half for W's own growth meanwhile and one for W's part that "
-    "is no whole ACK."
+    "Tolerance: 3/(2 W) for each mini-cycle, 1/(2 W) since W grows meanwhile, and 1/W since the "
+    "number of ACKs is whole and W is not."
 )
 
 
 def phases() -> list[Record]:
     """The records of equations (10) to (17), with whole numbers of mini-cycles.
 
-    They are taken at W_V(1) = 10, W_R(1) = 20 and mu T = 50 packets.
+    They are taken at W_V(1) = 10, W_R(1) = 20 and mu T = 50 packets.  In phase 1, mini-cycles 1 to
+    a, no packet waits.  In phase 2, mini-cycles a + 1 to b, the queue grows and both windows still
+    grow by a packet per mini-cycle.  In phase 3, up to N, Vegas is in equilibrium.
     """
-    V1, R1, pipe, N = 10.0, 20.0, 50.0, 30
-    reno = [R1 + i for i in range(N)]
-    vegas = list(reno)
+    V1, R1, pipe, N = 10.0, 20.0, 50.0, 30  # W_V(1), W_R(1), mu T
+    reno = [R1 + i for i in range(N)]  # windows in mini-cycles 1 to N, packets
+    vegas = [V1 + i for i in range(N)]
     a = 1
     while V1 + R1 + 2 * (a - 1) < pipe:  # the first mini-cycle with a full link
         a += 1
-    vegas = [V1 + i for i in range(N)]
     V_a, R_a = vegas[a - 1], reno[a - 1]
-    b = a + 6
-    second = range(a + 1, b + 1)
-    sums = [vegas[i - 1] + reno[i - 1] for i in second]
+    b = a + 6  # our choice
+    phase_2 = range(a + 1, b + 1)
+    sums = [vegas[i - 1] + reno[i - 1] for i in phase_2]
     printed_B_V = (b - a) * V_a + (a + 1 + b) * (b - a) / 2
-    right = (b - a) * V_a + (b - a + 1) * (b - a) / 2
-    pipe_T = pipe / MU
+    derived_B_V = (b - a) * V_a + (b - a + 1) * (b - a) / 2
+    pipe_T = pipe / MU  # s, the T for which mu T is ``pipe``
     at_b = circulate([int(vegas[b - 1]), int(reno[b - 1])], MU, pipe_T)
-    by_ack = _ack_by_ack(R1, N)
-    slack = 1.5 * sum(1 / W for W in by_ack)
-    short = 1.5 * sum(1 / W for W in _ack_by_ack(V1, a)[:a])
+    by_ack = _ack_by_ack(R1, N)  # Reno's windows, computed with single ACKs
+    slack = 1.5 * sum(1 / W for W in by_ack)  # see SLACK
+    slack_to_a = 1.5 * sum(1 / W for W in _ack_by_ack(V1, a)[:a])
     where = f"W_V(1) 10, W_R(1) 20, mu T 50 packets, a = {a}, b = {b}."
     return [
         Record(
@@ -246,8 +253,8 @@ def phases() -> list[Record]:
             exactly([by_ack[i - 1] for i in (10, 20, N)]),
             prints=AT_A_POINT,
             tolerance=slack,
-            note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: 1/W for each ACK. "
-            f"{SLACK} The tolerance of the last mini-cycle is taken for each window.",
+            note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: each ACK adds "
+            f"1/W. {SLACK} All three windows have the tolerance of the last one.",
         ),
         equation(
             "section 3, P_Reno", N * R1 + N * (N - 1) / 2, sum(reno), f"{N} mini-cycles, counted."
@@ -258,15 +265,15 @@ def phases() -> list[Record]:
             [V1 + a - 1, R1 + a - 1],
             exactly([_ack_by_ack(V1, a)[a - 1], by_ack[a - 1]]),
             prints=AT_A_POINT,
-            tolerance=short,
-            note=f"{where} printed: solved for the windows of mini-cycle a, which is counted; "
-            f"computed: 1/W for each ACK. {SLACK}",
+            tolerance=slack_to_a,
+            note=f"{where} printed: (11) solved for the windows of mini-cycle a, with the counted "
+            f"a; computed: each ACK adds 1/W. {SLACK}",
         ),
         _counted(
             "equation 12",
             V_a + R_a,
             _most_without_wait(pipe),
-            f"{where} The most packets on their way of which none waits;",
+            f"{where} The largest number of packets on their way of which none waits;",
         ),
         equation("section 3, W_V(a)", (pipe + V1 - R1) / 2, V_a, f"{where} Counted."),
         equation("section 3, W_R(a)", (pipe + R1 - V1) / 2, R_a, f"{where} Counted."),
@@ -276,29 +283,30 @@ def phases() -> list[Record]:
             "section 3, Delta_a",
             a * pipe_T,
             sum(max(pipe_T, (v + r) / MU) for v, r in zip(vegas[:a], reno[:a], strict=True)),
-            f"{where} Computed: RTTs of the windows.",
+            f"{where} Computed: the sum of the RTTs, each the sum of both windows over mu, or T.",
         ),
         _counted(
             "equation 13",
             vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
             at_b.rates[0],
-            f"{where} Mini-cycle b, its windows held;",
+            f"{where} The windows stay as in mini-cycle b;",
         ),
         _counted(
             "equation 14",
             vegas[b - 1] / at_b.rates[0],
             at_b.RTT,
-            f"{where} Mini-cycle b lasts an RTT (Little's law, window over rate, both counted);",
+            f"{where} Mini-cycle b lasts an RTT, which is the window over the rate by Little's "
+            "law. Rate and RTT come from the simulation;",
         ),
         _counted(
             "equation 15",
             [s / MU for s in sums],
             [circulate([int(s)], MU, pipe_T).RTT for s in sums],
-            f"{where} Phase 2, RTTs;",
+            f"{where} The RTTs in phase 2;",
         ),
         equation(
             "section 3, windows in phase 2",
-            [pipe + 2 * (i - a) for i in second],
+            [pipe + 2 * (i - a) for i in phase_2],
             sums,
             f"{where} Counted.",
         ),
@@ -311,11 +319,12 @@ def phases() -> list[Record]:
         equation(
             "section 3, B_V",
             printed_B_V,
-            sum(vegas[i - 1] for i in second),
+            sum(vegas[i - 1] for i in phase_2),
             f"{where} Counted.",
-            erratum="(b-a) W_V(a) + (b-a+1)(b-a)/2: the window grows by i - a from saturation on, "
-            f"so the sum runs over 1 .. b-a; the print, with (a+1+b), adds a (b-a) = {a * (b - a)} "
-            f"packets. Corrected: {right:g}.",
+            erratum="(b-a) W_V(a) + (b-a+1)(b-a)/2: in mini-cycle i of phase 2 the window is "
+            "W_V(a) + i - a, where i - a runs from 1 to b - a. The print sums i instead, from a + "
+            f"1 to b, and so has a (b-a) = {a * (b - a)} packets too many. Corrected: "
+            f"{derived_B_V:g}.",
         ),
         *_equilibrium_phase(),
     ]
@@ -334,27 +343,28 @@ def _equilibrium_phase() -> list[Record]:
 
     By (17) Vegas's window then stays at its equilibrium value, which falls as the queue grows.
     """
-    a, V_a = 10.0, 9.0
-    root = float(
+    a, V_a = 10.0, 9.0  # packets: V_a is W_V(a)
+    # phase 2 lasts k = b - a mini-cycles, until the growing window meets (7) at q = 2 k
+    solved_k = float(
         brentq(lambda k: V_a + k - ALPHA * (M + 2 * k) / (2 * k), 1e-6, 1e3, xtol=1e-13, rtol=1e-14)
     )
     printed_b = a + (-(V_a - ALPHA) + np.sqrt((V_a - ALPHA) ** 2 + 2 * ALPHA * M)) / 2
-    R_b, steps = 80.0, np.arange(1, 6)
-    C = R_b + steps - ALPHA - M
-    printed = (-C + np.sqrt(C**2 + 4 * ALPHA * (R_b + steps))) / 2
+    k = printed_b - a
+    R = 80.0 + np.arange(1, 6)  # Reno's windows in five mini-cycles of phase 3, W_R(b) = 80
+    C = R - ALPHA - M
+    printed = (-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2
     solved = [
         float(
-            brentq(
-                lambda V, R=R: V * (V + R - M) - ALPHA * (V + R),
-                max(M - R, 0) + 1e-9,
+            brentq(  # (7) with q = V + R_i - M
+                lambda V, R_i=R_i: V * (V + R_i - M) - ALPHA * (V + R_i),
+                max(M - R_i, 0) + 1e-9,
                 1e4,
                 xtol=1e-12,
             )
         )
-        for R in R_b + steps
+        for R_i in R
     ]
-    k = printed_b - a
-    steps_of_q = np.diff([V + R - M for V, R in zip(solved, R_b + steps, strict=True)])
+    queue_steps = np.diff([V + R_i - M for V, R_i in zip(solved, R, strict=True)])
     return [
         Record(
             "section 3, in phase 3 the queue grows by at most 1 packet a mini-cycle",
@@ -362,8 +372,8 @@ def _equilibrium_phase() -> list[Record]:
             True,
             exactly(
                 Found(
-                    bool(np.all(steps_of_q <= 1)),
-                    detail=f"By {steps_of_q.min():.2f} to {steps_of_q.max():.2f} packets.",
+                    bool(np.all(queue_steps <= 1)),
+                    detail=f"By {queue_steps.min():.2f} to {queue_steps.max():.2f} packets.",
                 )
             ),
             note=f"{HERE} W_R(b) 80, five mini-cycles: q = W_V + W_R - mu T at the roots of (7), "
@@ -372,15 +382,15 @@ def _equilibrium_phase() -> list[Record]:
         equation(
             "equation 16",
             ALPHA * (M + 2 * k) / (2 * k),
-            V_a + root,
-            f"{HERE} a 10, W_V(a) 9: (7) at q = 2 (b - a) meets the growing window, by Brent's "
-            "method.",
+            V_a + solved_k,
+            f"{HERE} a 10, W_V(a) 9. computed: the growing window W_V(a) + b - a where it equals "
+            "(7) at q = 2 (b - a), by Brent's method.",
         ),
         equation(
             "section 3, b",
             float(printed_b),
-            a + root,
-            f"{HERE} a 10, W_V(a) 9: the root of equation 16.",
+            a + solved_k,
+            f"{HERE} a 10, W_V(a) 9. computed: the root of equation 16.",
         ),
         equation(
             "equation 17",

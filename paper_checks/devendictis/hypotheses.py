@@ -38,7 +38,7 @@ def after_loss(runs: Runs) -> Found:
 
 
 def cut(runs: Runs) -> float:
-    """Reno's least window divided by its largest, in a run beside Vegas."""
+    """Reno's least window divided by its largest, in the run of figure 3 at T = 80 ms, B = 20."""
     _, least, largest = runs(scene(0.08, 20.0)).window[:, 1]
     return float(least / largest)
 
@@ -54,7 +54,7 @@ def losses() -> list[Record]:
             prints=AT_A_POINT,
             tolerance=0.02,
             note="Least over largest window of Reno at T 80 ms, B 20; one run of ns-2 2.35, "
-            "sampled every 2.5 s. Tolerance: 1.7 of 87 packets.",
+            "sampled every 2.5 s. Tolerance: 0.02, that is 1.7 of 87 packets.",
         ),
         Record(
             "equation 9",
@@ -63,9 +63,9 @@ def losses() -> list[Record]:
             after_loss,
             prints=("3/4",),
             tolerance=0.02,
-            note="Least window of one Vegas source alone after the loss of one packet, over its "
-            "mean window without; T 80 ms, ns-2 2.35, 7 to 16 s. Tolerance: 1.8 of 90 packets, "
-            "about as far as the window moves from its mean without a loss.",
+            note="Least window of a single Vegas source after the loss of one packet, over its "
+            "mean window without a loss; T 80 ms, ns-2 2.35, 7 to 16 s. Tolerance: 0.02, that is "
+            "1.8 of 90 packets, about as far as the window moves from its mean without a loss.",
         ),
     ]
 
@@ -76,7 +76,7 @@ def throughputs() -> list[Record]:
 
     cycle = minicycle.solve(MU, 0.08, 20.0, ALPHA, LAM)
     forms = {form: model(0.08, 20.0, form) for form in FORMS}
-    order = float(cycle.a), float(cycle.b), float(cycle.N)
+    a, b, N = float(cycle.a), float(cycle.b), float(cycle.N)
     return [
         *(
             Record(
@@ -87,10 +87,11 @@ def throughputs() -> list[Record]:
                 prints=AT_A_POINT,
                 tolerance=1 / float(cycle.period),
                 note="pkt/s at mu 1080, T 80 ms, B 20. printed: the printed formulas; computed: "
-                "the same premises with the sums right. Tolerance: one packet a cycle, since how "
-                "sums end whose limits a, b, N are no whole numbers is a convention.",
-                erratum="P/Delta inherits the error of B_V, which gives Vegas a (b-a) packets too "
-                "many a cycle."
+                "the formulas that we derived from the same premises. Tolerance: one packet in a "
+                "cycle: the limits a, b and N of the sums are no whole numbers, and where such "
+                "sums end is a convention.",
+                erratum="P/Delta has the error of B_V, by which Vegas sends a (b-a) packets too "
+                "many in a cycle."
                 if i == 0
                 else "",
                 statement="section 3, B_V",
@@ -103,17 +104,21 @@ def throughputs() -> list[Record]:
             True,
             exactly(
                 Found(
-                    1 <= order[0] <= order[1] <= order[2],
-                    detail="a, b, N: " + ", ".join(f"{x:.1f}" for x in order) + ".",
+                    1 <= a <= b <= N,
+                    detail=f"a, b, N: {a:.1f}, {b:.1f}, {N:.1f}.",
                 )
             ),
-            note="mu 1080, T 80 ms, B 20, derived form. The picture is missing from our text.",
+            note="mu 1080, T 80 ms, B 20, by the formulas as we derived them. Our text lacks the "
+            "picture.",
         ),
     ]
 
 
 def _emptied(runs: Runs) -> Found:
-    """Whether the link, which is idle only if no packet waits, is idle at times in every case."""
+    """Whether the link is idle at times, for each buffer and each T.
+
+    It is idle only while no packet waits, that is, while the buffer is empty.
+    """
     used = {(T, B): runs(roomy(T, B)).utilization for T in TIMES for B in BUFFERS}
     text = "; ".join(
         f"B = {B:g}: {', '.join(f'{100 * used[T, B]:.1f}' for T in TIMES)}" for B in BUFFERS
@@ -122,10 +127,11 @@ def _emptied(runs: Runs) -> Found:
 
 
 def _vegas_losses(B: float, runs: Runs) -> Found:
-    found = {T: 100 * runs(roomy(T, B)).loss_rate for T in TIMES}
-    vegas, reno = (", ".join(f"{part[i]:.3f}" for part in found.values()) for i in (0, 1))
+    """Whether Vegas loses packets at the buffer ``B``, for each T; the note has Reno's losses."""
+    lost = [100 * runs(roomy(T, B)).loss_rate for T in TIMES]  # percent of Vegas's, of Reno's
+    vegas, reno = (", ".join(f"{percent[i]:.3f}" for percent in lost) for i in (0, 1))
     return Found(
-        all(part[0] > 0 for part in found.values()),
+        all(percent[0] > 0 for percent in lost),
         detail=f"Percent lost, {TRIED}: Vegas {vegas}; Reno {reno}.",
     )
 
@@ -138,12 +144,13 @@ def _no_timeouts(runs: Runs) -> Found:
     found: dict[str, list[float]] = {}
     for B, T in itertools.product(BUFFERS, TIMES):
         measured = runs(scene(T, B))
-        for name, rate, part, again in zip(
+        for name, rate, loss, resent in zip(
             ("Vegas", "Reno"), measured.mean, measured.loss_rate, measured.retransmits, strict=True
         ):
-            if part > 0:
-                ratio = float(again) / (SPAN * rate * part / (1 - part))
-                found.setdefault(f"{name} at B = {B:g}", []).append(ratio)
+            if loss > 0:
+                # of the packets sent, the part 1 - loss is delivered and the part loss is lost
+                lost = SPAN * rate * loss / (1 - loss)
+                found.setdefault(f"{name} at B = {B:g}", []).append(float(resent) / lost)
     text = "; ".join(
         f"{name} {', '.join(f'{ratio:.3f}' for ratio in ratios)}" for name, ratios in found.items()
     )
@@ -161,17 +168,17 @@ def hypotheses() -> list[Record]:
             "claim",
             True,
             _emptied,
-            note="Read as a link that goes idle after the losses, over 0.1 % of the time, which it "
-            f"does only where nothing waits. {NO_T} {LIKE} {RUN}",
+            note="Read as: the link is idle for more than 0.1 % of the time, as it can be only "
+            f"while no packet waits. {NO_T} {LIKE} {RUN}",
         ),
         Record(
             "section 3, hypothesis 3: losses are recovered by fast retransmit",
             "claim",
             True,
             _no_timeouts,
-            note="Read as: at most 1 % more packets are sent again than were lost. A timeout would "
-            "send a window again, of which most had arrived. B of 5 to 30 as ns-2's limit. "
-            f"{NO_T} {RUN}",
+            note="Read as: at most 1 % more packets are sent again than were lost. After a timeout "
+            "a source would send a whole window again, most of which had arrived. ns-2's limit of "
+            f"the buffer is B, 5 to 30. {NO_T} {RUN}",
         ),
         *(
             Record(
@@ -193,8 +200,8 @@ def quoted() -> list[Record]:
             "figure 1, network model",
             "figure",
             None,
-            blocked="A sketch without figures, whose picture is missing from our text; the runs of "
-            "the other records are on the network that the text describes.",
+            blocked="A sketch without numbers, which our text lacks. The other records run the "
+            "network that the text describes.",
         ),
         Record(
             "section 1, Vegas 37 to 71 % better than Reno",

@@ -37,22 +37,24 @@ __all__ = [
     "scene",
 ]
 
+# mu, pkt/s; alpha, packets; lambda, by which a loss multiplies Vegas's window
 MU, ALPHA, LAM = 1080.0, 3.0, 0.75
-TIMES = (0.04, 0.06, 0.08, 0.16)  # s, the T tried with packets
+TIMES = (0.04, 0.06, 0.08, 0.16)  # s, the T for which we ran ns-2
 TRIED = f"T of {', '.join(f'{1e3 * T:g}' for T in TIMES)} ms"
-BUFFERS = (5.0, 10.0, 20.0, 30.0)  # those that the text names
+BUFFERS = (5.0, 10.0, 20.0, 30.0)  # packets, the buffers that the text names
 SPAN = 400.0  # s, over which the paper averages
-PART, SPANS = 40.0, 5  # s, spans in which cycles are counted, and how many
+PART, SPANS = 40.0, 5  # length of a span in which cycles are counted, s; number of these spans
 NO_T = "The paper does not state T, the propagation delay."
 RUN = "ns-2 2.35, mean of 3 seeds with starts moved by up to 0.5 s, 200 to 600 s."
 LIKE = (
-    "Like with like: B packets wait in the model and in ns-2, whose limit is B + 1 since it counts "
-    "the packet in transmission."
+    "In the model and in ns-2 B packets can wait: ns-2's limit is B + 1, since it counts the "
+    "packet in transmission, too."
 )
 
+# the equations of the model as we derived them, or as the paper prints them
 Form = Literal["derived", "printed"]
 FORMS: tuple[Form, ...] = ("printed", "derived")
-Place = Callable[[float, float], Scenario]  # by T and B
+Place = Callable[[float, float], Scenario]  # a function that makes the scenario from T and B
 
 
 @cache
@@ -70,9 +72,9 @@ def scene(T: float, B: float, mu: float = MU) -> Scenario:
 def roomy(T: float, B: float, mu: float = MU) -> Scenario:
     """The scenario ``scene`` with room for ``B`` waiting packets: a limit of B + 1 in ns-2.
 
-    In section 3 T does not include the wait, so the packet in transmission is one of the mu T, and
-    the network holds mu T + B packets.  ns-2's limit counts the packet in transmission
-    (docs/ns2.md).
+    In section 3 T is the RTT without waiting.  So the packet in transmission is one of the mu T
+    packets on their way, and the network holds mu T + B packets.  ns-2's limit counts the packet in
+    transmission, too (docs/ns2.md).
     """
     return scene(T, B + 1, mu)
 

@@ -16,18 +16,20 @@ from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 def small_buffers() -> list[Record]:
     """The records of appendix A and of the threshold B_th.
 
-    Appendix A is taken at lambda 3/4, mu T 54 and B 5, where N = 11 and a = 8 are whole numbers.
+    Appendix A is taken at lambda 3/4, mu T 54 and B 5, where N = 11 and a = 8 are whole numbers: N
+    is the number of mini-cycles in a cycle, and in mini-cycle a the link becomes full.
     """
-    pipe, small, lam = 54.0, 5.0, 0.75
-    V_N, R_N, N = _cycle(pipe + small + 1, lam)
-    vegas = [lam * V_N + i for i in range(N)]
+    pipe, small, lam = 54.0, 5.0, 0.75  # mu T and B in packets, lambda
+    most = pipe + small + 1  # sum of both windows at the loss, packets
+    V_N, R_N, N = _cycle(most, lam)
+    vegas = [lam * V_N + i for i in range(N)]  # windows in mini-cycles 1 to N
     reno = [R_N / 2 + i for i in range(N)]
-    ratios = {part: _packets_over(pipe + small + 1, part) for part in (0.5, 0.55, 0.65, 0.75, 0.9)}
+    ratios = {factor: _packets_over(most, factor) for factor in (0.5, 0.55, 0.65, 0.75, 0.9)}
     sums = [v + r for v, r in zip(vegas, reno, strict=True)]
     a = next(i for i, s in enumerate(sums, 1) if s >= pipe)
-    T_small = pipe / MU
-    base = (N - 1) / (1 - lam)
-    counted = sum(max(s, pipe) / MU for s in sums)
+    T = pipe / MU  # s
+    first = (N - 1) / (1 - lam)  # sum of both windows in mini-cycle 1, as printed
+    duration = sum(max(s, pipe) / MU for s in sums)  # s, of a cycle
     where = "lambda 3/4, mu T 54, B 5, cycles iterated until they repeat."
     threshold = float(
         brentq(lambda x: (M + x + 1) / (3 - 2 * LAM) - ALPHA * (M + x) / x, 0.1, 50, xtol=1e-12)
@@ -35,14 +37,14 @@ def small_buffers() -> list[Record]:
     return [
         equation(
             "appendix A, windows at the loss",
-            [(pipe + small + 1) / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
+            [most / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
             [V_N, R_N],
             f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) and "
             "2 (1 - lambda) times it.",
         ),
         equation(
             "appendix A, N",
-            (pipe + small + 1) * (1 - lam) / (3 - 2 * lam) + 1,
+            most * (1 - lam) / (3 - 2 * lam) + 1,
             N,
             f"{where} Counted.",
         ),
@@ -53,17 +55,17 @@ def small_buffers() -> list[Record]:
             sum(vegas),
             f"{where} Counted.",
         ),
-        equation("appendix A, a", 0.5 * (pipe - base) + 1, a, f"{where} Counted."),
+        equation("appendix A, a", 0.5 * (pipe - first) + 1, a, f"{where} Counted."),
         equation(
             "appendix A, Delta",
-            a * T_small + (base + N - a + 1) * (N - a) / MU,
-            counted,
-            f"s. {where} mu {MU:g} pkt/s. Counted: the windows over mu, or T while they leave the "
-            "link idle.",
-            erratum="a T + [(N-1)/(1-lambda) + N + a - 1] (N-a)/mu: mini-cycle i has windows of "
-            "(N-1)/(1-lambda) + 2 (i-1) packets, and the sum from a+1 to N is that. The print, "
-            "with - a + 1, is 2 (a-1)(N-a)/mu seconds short; it would be right with mu T in place "
-            "of (N-1)/(1-lambda).",
+            a * T + (first + N - a + 1) * (N - a) / MU,
+            duration,
+            f"s. {where} mu {MU:g} pkt/s. computed: the sum of the mini-cycles; each lasts the sum "
+            "of both windows over mu, or T while the link is not full.",
+            erratum="a T + [(N-1)/(1-lambda) + N + a - 1] (N-a)/mu: in mini-cycle i both windows "
+            "have (N-1)/(1-lambda) + 2 (i-1) packets together, and the second term is the sum of "
+            "these from a+1 to N, over mu. The print, with - a + 1, is 2 (a-1)(N-a)/mu seconds "
+            "short; it would be right with mu T in place of (N-1)/(1-lambda).",
         ),
         Record(
             "section 3, B_th",
@@ -72,10 +74,10 @@ def small_buffers() -> list[Record]:
             exactly(threshold),
             prints=AT_A_POINT,
             tolerance=ALPHA * (3 - 2 * LAM) / M,
-            note=f"mu T {M:g} packets, alpha {ALPHA:g}, lambda {LAM:g}. Packets: the root of "
-            "W_V(N) = (mu T + B + 1)/(3 - 2 lambda) = alpha (mu T + B)/B "
-            "by Brent's method, against the printed approximation. Tolerance: its next order, "
-            "B_th/(mu T).",
+            note=f"Packets. mu T {M:g} packets, alpha {ALPHA:g}, lambda {LAM:g}. computed: the B "
+            "at which W_V(N) = (mu T + B + 1)/(3 - 2 lambda) equals alpha (mu T + B)/B, by Brent's "
+            "method. printed: the paper's approximation of this B. Tolerance: the next term of the "
+            "approximation, B_th/(mu T).",
         ),
         Record(
             "section 4, the threshold of figure 3",
@@ -88,8 +90,8 @@ def small_buffers() -> list[Record]:
                 )
             ),
             tolerance=rounding(1.0),
-            note="Packets: the printed B_th = alpha (3 - 2 lambda). Tolerance: rounding to a whole "
-            "packet, up from the half.",
+            note="Packets: the printed B_th = alpha (3 - 2 lambda) is 4.5. Tolerance: rounding to "
+            "a whole packet, where a half is rounded up.",
         ),
         Record(
             "section 3, equal throughputs below B_th at lambda = 1/2",
@@ -107,8 +109,8 @@ def small_buffers() -> list[Record]:
             True,
             exactly(
                 Found(
-                    min(ratio for part, ratio in ratios.items() if part > 0.5) > 1,
-                    detail=", ".join(f"{part:g}: {ratio:.2f}" for part, ratio in ratios.items())
+                    min(ratio for factor, ratio in ratios.items() if factor > 0.5) > 1,
+                    detail=", ".join(f"{factor:g}: {ratio:.2f}" for factor, ratio in ratios.items())
                     + ".",
                 )
             ),
@@ -122,7 +124,8 @@ def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, in
     """The windows of Vegas and Reno at the loss, and the number of mini-cycles, by appendix A.
 
     A loss multiplies Vegas's window by ``lam`` and halves Reno's.  Then both windows grow by one
-    packet per mini-cycle until their sum is ``most``.  This is repeated for ``rounds`` cycles.
+    packet per mini-cycle until their sum is ``most``, in packets.  This is repeated for ``rounds``
+    cycles, so that the windows at the beginning do not matter.
     """
     V, R, steps = 50.0, 10.0, 0.0
     for _ in range(rounds):

@@ -3,9 +3,9 @@
 A mini-cycle is a round trip; a cycle from loss to loss has the mini-cycles 1 to N.  The link is
 full from number a on, and Vegas is in equilibrium from number b on.  By the paper's formulas a, b
 and N are in general no whole numbers, and the paper does not say where its sums then end.  Here the
-ends of the sums are rounded, in each of three ways.  The windows of Vegas and Reno in these
-mini-cycles, W_V(a), W_R(a) and W_R(b), are those of the formulas.  T is the RTT without queueing in
-s, and B the buffer in packets.
+ends of the sums are rounded, in each of three ways.  The windows W_V(a), W_R(a) and W_R(b) follow
+from the paper's formulas, in which a and b are not rounded.  T is the RTT without queueing in s,
+and B the buffer in packets.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from paper_checks.devendictis.scenes import ALPHA, BUFFERS, LAM, MU
 
 __all__ = ["WAYS", "appendix_a", "at_figure_3", "section_3"]
 
-Way = Callable[[float], float]
+Way = Callable[[float], float]  # a way of rounding
 WAYS: dict[str, Way] = {"down": np.floor, "to the nearest": np.rint, "up": np.ceil}
-# s.  Hypothesis 2, mu T > B, must hold for each buffer of figure 3.
+# The T that we try, s, in steps of 0.1 ms.  By hypothesis 2 mu T exceeds each buffer of figure 3.
 SCAN = np.arange(np.ceil(1e4 * max(BUFFERS) / MU), 2000.0) / 1e4
 
 
@@ -31,17 +31,17 @@ def section_3(T: float, B: float, way: Way) -> float:
     They are for buffers above the threshold B_th.  ``way`` is the way of rounding.
     """
     M = MU * T
-    V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1
+    V_N, R_N = ALPHA * (M + B) / B, (M + B) * (B - ALPHA) / B + 1  # windows at the loss
     V_1, R_1 = LAM * V_N, R_N / 2
     V_a, R_a = (M + V_1 - R_1) / 2, (M + R_1 - V_1) / 2
     real_a = (M - R_1 - V_1) / 2 + 1
     real_b = real_a + (-(V_a - ALPHA) + np.sqrt((V_a - ALPHA) ** 2 + 2 * ALPHA * M)) / 2
     a, b, N = way(real_a), way(real_b), way(R_N / 2 + 1)
-    R = R_a + real_b - real_a + np.arange(1, N - b + 1)  # Reno's windows in phase 3
+    R = R_a + real_b - real_a + np.arange(1, N - b + 1)  # Reno's windows in mini-cycles after b
     C = R - ALPHA - M
-    vegas = a * V_1 + a * (a - 1) / 2  # A_V
-    vegas += (b - a) * V_a + (a + 1 + b) * (b - a) / 2  # B_V, as printed
-    vegas += float(np.sum((-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2))  # (17)
+    vegas = a * V_1 + a * (a - 1) / 2  # A_V, Vegas's packets in mini-cycles 1 to a
+    vegas += (b - a) * V_a + (a + 1 + b) * (b - a) / 2  # B_V, in a + 1 to b, as printed
+    vegas += float(np.sum((-C + np.sqrt(C**2 + 4 * ALPHA * R)) / 2))  # (17), after b
     return float(vegas / (N * R_1 + N * (N - 1) / 2))
 
 
@@ -50,24 +50,25 @@ def appendix_a(T: float, B: float, way: Way) -> float:
 
     ``way`` is the way of rounding.
     """
-    both = (MU * T + B + 1) / (3 - 2 * LAM)
-    V_1, R_1 = LAM * both, (1 - LAM) * both
-    more = (way(R_1 + 1) - 1) / 2
-    return float((V_1 + more) / (R_1 + more))
+    V_N = (MU * T + B + 1) / (3 - 2 * LAM)  # Vegas's window at the loss
+    V_1, R_1 = LAM * V_N, (1 - LAM) * V_N  # Reno's window at the loss is 2 (1 - LAM) V_N
+    # N = R_1 + 1 mini-cycles; both windows grow by 1 in each, by (N - 1)/2 on average
+    growth = (way(R_1 + 1) - 1) / 2
+    return float((V_1 + growth) / (R_1 + growth))
 
 
 def at_figure_3(
     ratio: Callable[[float, float, Way], float], B: float, printed: float
 ) -> tuple[float, str]:
-    """The largest value of ``ratio`` over the T that figure 3 may have, and a text.
+    """The largest value of ``ratio`` over the T of ``SCAN`` and the three ways, and a text.
 
-    The text says at which T the value is ``printed``; it is empty if there is no such T.
+    The text says at which T each way gives the value ``printed``; it is empty if none does.
     """
-    found = {name: np.array([ratio(T, B, way) for T in SCAN]) for name, way in WAYS.items()}
-    hits = {name: SCAN[abs(own - printed) <= rounding(0.01)] for name, own in found.items()}
+    values = {name: np.array([ratio(T, B, way) for T in SCAN]) for name, way in WAYS.items()}
+    hits = {name: SCAN[abs(found - printed) <= rounding(0.01)] for name, found in values.items()}
     text = "; ".join(
         f"{name}, {1e3 * T.min():.0f} to {1e3 * T.max():.0f} ms"
         for name, T in hits.items()
         if T.size
     )
-    return max(float(own.max()) for own in found.values()), text
+    return max(float(found.max()) for found in values.values()), text
