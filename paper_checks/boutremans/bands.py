@@ -12,8 +12,9 @@ from paper_checks.spread import jittered
 from vegasmodel.metrics import Floats
 
 EDGES = (
-    "where rule (1) rests, iterated in steps that are halved, with alpha = beta = 1 and with "
-    "alpha = beta = 3; 4 sources with unlike d and x. Tolerance: four of the last steps."
+    "where rule (1) comes to rest, iterated in steps that are halved, with alpha = beta = 1 (lower "
+    "bound) and with alpha = beta = 3 (upper bound); 4 sources with different d and x. Tolerance: "
+    "four of the last steps."
 )
 
 
@@ -25,16 +26,17 @@ def bands() -> list[Record]:
     two = package.equilibria([ALPHA] * 2, [BETA] * 2, [0.0, 0.0], CAPACITY)
     _, most = two.ratio_range
     edges = {limit: settled(limit, limit, FINE) for limit in (ALPHA, BETA)}
+    # bounds on the windows and on the rates for a threshold of 1
     scales = [(D + rest.wait) / (rest.wait - X) for rest in edges.values()]
     rates = [1 / (rest.wait - X) for rest in edges.values()]
-    first = arrivals.arrive(
+    arrived = arrivals.arrive(
         np.full(2, ALPHA),
         CAPACITY,
         beta=np.full(2, BETA),
         rtt=np.full(2, 0.2),
         over_estimate=np.zeros(2),
     )
-    r1, r2 = (float(r) for r in first.rates)
+    r1, r2 = (float(r) for r in arrived.rates)
     return [
         Record(
             "equation 10",
@@ -43,7 +45,7 @@ def bands() -> list[Record]:
             exactly([W for rest in edges.values() for W in rest.windows]),
             prints=AT_A_POINT,
             tolerance=4 * FINE * float(np.max(scales)),
-            note=f"Both bounds on the window against {EDGES}",
+            note=f"Both bounds on the window. computed: the windows {EDGES}",
         ),
         Record(
             "equation 11",
@@ -52,7 +54,7 @@ def bands() -> list[Record]:
             exactly([r for rest in edges.values() for r in rest.rates]),
             prints=AT_A_POINT,
             tolerance=4 * FINE * float(np.max(rates)),
-            note=f"Both bounds on the rate against {EDGES}",
+            note=f"Both bounds on the rate. computed: the rates {EDGES}",
         ),
         Record(
             "section 4.1, beta/alpha between two sources with x = 0",
@@ -61,23 +63,23 @@ def bands() -> list[Record]:
             exactly(float(most[0, 1])),
             prints=AT_A_POINT,
             tolerance=1e-9,
-            note="Largest ratio over the whole set of equilibria; attained.",
+            note="The largest ratio of both rates in the set of all equilibria.",
         ),
         Record(
             "figure 6, the first of two gets more",
             "figure",
             True,
             exactly(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
-            note="Two sources, x = 0, alpha 1, beta 3, d 0.2 s: quasi-static arrivals. The picture "
-            "is missing from our text; its described content is checked.",
+            note="Two sources, x = 0, alpha 1, beta 3, d 0.2 s; the first is in equilibrium when "
+            "the second arrives. Our text lacks the picture; we check what it says about it.",
         ),
         Record(
             "figure 6, region 5 is the only one where no window moves",
             "figure",
             True,
-            blocked="A definition: the regions are cut by the lines at which rule (1) changes, so "
-            "nothing could contradict it. The picture with their numbers is missing from our text; "
-            "its words fix the numbering.",
+            blocked="A definition, which nothing could contradict: the lines between the regions "
+            "are those at which rule (1) begins to change a window. Our text lacks the picture "
+            "with the numbers of the regions; its words say which region is which.",
         ),
     ]
 
@@ -87,6 +89,7 @@ def _bounds() -> Found:
     from vegasmodel.equilibrium import bands as package
 
     def ends(x: Floats) -> tuple[Floats, Floats]:
+        """The least and the largest steady rate of each source with the over-estimates ``x``."""
         return package.equilibria([ALPHA] * N, [BETA] * N, x, CAPACITY).rate_range
 
     before, gains = ends(X), []
@@ -94,13 +97,13 @@ def _bounds() -> Found:
         after = ends(X + 1e-3 * np.eye(N)[i])
         gains.append([float(after[end][i] - before[end][i]) for end in (0, 1)])
     text = "; ".join(f"{low:.3f} and {high:.3f}" for low, high in gains)
-    return Found(bool(np.min(gains) > 0), detail=f"pkt/s more: {text}.")
+    return Found(bool(np.min(gains) > 0), detail=f"The bounds grow by, in pkt/s: {text}.")
 
 
 def _many() -> Found:
-    """Whether the paper's rule (1) has several rests: two sets of first windows lead to two.
+    """Whether the paper's rule (1) keeps all windows in several states with a full link.
 
-    A rest is a state in which the rule changes no window.
+    Two sets of first windows must lead to two such states.
     """
     starts = [(1.0,) * N, (1.0,) * (N - 1) + (40.0,)]
     rests = [settled(x=(0.0,) * N, first=first) for first in starts]
@@ -127,20 +130,19 @@ def _small_buffers(runs: Runs) -> Found:
     return Found(
         bool(min(part.min() for part in losses.values()) > 0 and infinite.max() == 0),
         detail=f"Percent lost by source: {text}; Vegas at an infinite buffer {infinite.max():g}.",
-        undecided="What 'behave like' means decides: as sources that lose packets they are alike, "
-        "by how many each loses they are not.",
+        undecided="What 'behave like' means decides: both laws lose packets, but not equally many.",
     )
 
 
 def _efficient(runs: Runs) -> Found:
-    """The unused part of the link, percent, if two sources of one law share it.
+    """Whether two Renos leave more of the link unused than two Vegas, and more than 1 %.
 
-    There is one value for a short and one for a long propagation delay.
+    It must hold for a short and for a long propagation delay.
     """
     from paper_checks.evaluation.figures import alike
     from paper_checks.evaluation.tables import CAPACITY as LINK
 
-    less, rows = [], []
+    less, rows = [], []  # whether Vegas leaves less unused, and the texts
     for delay in (1e-3, 22e-3):
         reno, vegas = (
             100 * np.maximum(0, 1 - runs(jittered(alike(law, delay))).throughput.sum(axis=1) / LINK)
@@ -152,7 +154,7 @@ def _efficient(runs: Runs) -> Found:
             f"{vegas.min():.2f} to {vegas.max():.2f} %"
         )
     text = f"Unused: {'; '.join(rows)}"
-    return in_every_case(less, "The network decides, and the paper names none", text)
+    return in_every_case(less, "The network decides, and the paper states none", text)
 
 
 def text() -> list[Record]:
@@ -163,36 +165,37 @@ def text() -> list[Record]:
             "claim",
             True,
             _efficient,
-            note="Two sources of either law on the links of 'evaluation' figures 2 and 3; read, as "
-            "2b is, as over 1 % of the link unused by Reno, and more than by Vegas, in every seed; "
-            "ns-2 2.35, 5 seeds whose starts move by up to one packet's time.",
+            note="Two sources of one law, in the network of figures 2 and 3 of 'evaluation'. Read "
+            "as: in every seed two Renos leave more than 1 % of the link unused, and more than two "
+            "Vegas; ns-2 2.35, 5 seeds whose starts move by up to one packet's time.",
         ),
         Record(
             "section 3.1.1, at small buffers Vegas behaves like Reno",
             "claim",
             True,
             _small_buffers,
-            note="The paper quotes this. Tried: where the buffer holds less than n alpha packets "
-            "every Vegas source loses packets, as every Reno source does in its place, and at an "
-            "infinite buffer none does. 10 sources of one law on the link of section 3.2.1, alpha "
-            "= beta = 3, buffers of 5 and 20 packets; ns-2 2.35, mean of 5 seeds, 60 to 120 s.",
+            note="The paper quotes this. We tested whether every Vegas source loses packets at "
+            "buffers of less than n alpha packets, as every Reno source does there, and none at an "
+            "infinite buffer. 10 sources of one law on the link of section 3.2.1, alpha = beta = "
+            "3, buffers of 5 and 20 packets; ns-2 2.35, mean of 5 seeds, 60 to 120 s.",
         ),
         Record(
             "section 4.1, the bounds grow with the over-estimate",
             "claim",
             True,
             exactly(_bounds()),
-            note="A source's least and largest rate over all steady states, by the package, when "
-            "its own over-estimate is 1 ms longer; each of 4 sources in turn, Delta moving with "
-            "it.",
+            note="We increase one over-estimate by 1 ms, and compute this source's least and "
+            "largest rate over all steady states by the package, with Delta changed, too; we do so "
+            "for each of 4 sources in turn.",
         ),
         Record(
             "section 4.1, more than one solution fills the link",
             "claim",
             True,
             exactly(_many()),
-            note="4 sources with x = 0, alpha 1 and beta 3: rule (1) iterated from windows of one "
-            "packet each, and with 40 for the last. Each time it rests with the link full.",
+            note="4 sources with x = 0, alpha 1 and beta 3. Rule (1) is iterated from windows of "
+            "one packet each, and again with 40 packets for the last. Both times it comes to rest "
+            "with the link full, but at different rates.",
         ),
     ]
 

@@ -27,9 +27,10 @@ __all__ = ["SEEDS", "Course", "course", "rates", "unhurried"]
 
 D = 0.2  # s, the propagation delay of all sources
 EVERY = 2.0  # s, between arrivals
-READ, SPAN, TICK = 90.0, 30.0, 0.05  # s: from where on a course is read, how long, how often
+# s: windows are recorded from this time on, for so long, at such intervals
+READ, SPAN, TICK = 90.0, 30.0, 0.05
 FIRST = 2.0  # packets, the window that a source begins with
-MIN_RTT = 0.01  # s, the least that a large random part leaves of an RTT
+MIN_RTT = 0.01  # s, the least RTT that is measured, however negative its random part is
 SEEDS = 5
 
 
@@ -83,34 +84,34 @@ def course(
     """
     rng = np.random.default_rng(seed)
     begin = every * np.arange(n) + 0.1 * rng.random(n)
-    events = [(float(t), i) for i, t in enumerate(begin)]
+    events = [(float(t), i) for i, t in enumerate(begin)]  # when source i next applies the rule
     heapq.heapify(events)
-    W, least = [0.0] * n, [D if known else np.inf] * n
-    total = 0.0
-    windows, waits, at = [], [], max(READ, n * every)
-    until = at + SPAN
+    W, base_rtt = [0.0] * n, [D if known else np.inf] * n
+    total = 0.0  # sum of all windows; the queueing delay is total/CAPACITY - D
+    windows, waits, record_at = [], [], max(READ, n * every)
+    until = record_at + SPAN
     while True:
         now, i = events[0]
-        while at <= now and at <= until:
+        while record_at <= now and record_at <= until:
             windows.append(list(W))
             waits.append(max(0.0, total / CAPACITY - D))
-            at += TICK
+            record_at += TICK
         if now >= until:
             break
         wait, window = total / CAPACITY - D, W[i]
-        RTT = D + wait if wait > 0.0 else D  # ``max`` takes longer
+        RTT = D + wait if wait > 0.0 else D  # a call of max would take longer
         sample = max(RTT + noise * rng.standard_normal(), MIN_RTT) if noise else RTT
-        if not known and sample < least[i]:
-            least[i] = sample
-        if window == 0.0:  # its first packet waits behind those of the others
-            moved = FIRST
+        if not known and sample < base_rtt[i]:
+            base_rtt[i] = sample
+        if window == 0.0:  # it joins: its first packet waits behind those of the others
+            changed = FIRST
         else:
-            Diff = window * (1 - least[i] / sample)
+            Diff = window * (1 - base_rtt[i] / sample)
             if rounded:
                 Diff = float(int(Diff + 0.5))
-            moved = max(window + step * ((Diff < alpha) - (Diff > beta)), 1.0)  # (1)
-        total += moved - window
-        W[i] = moved
+            changed = max(window + step * ((Diff < alpha) - (Diff > beta)), 1.0)  # (1)
+        total += changed - window
+        W[i] = changed
         heapq.heapreplace(events, (now + RTT, i))
     return Course(np.array(windows), np.array(waits))
 
@@ -118,8 +119,9 @@ def course(
 def unhurried(alpha: float) -> float:
     """Seconds between arrivals that are enough for the queue to come to rest after each.
 
-    They are enough even if windows change by steps of half a packet.  The last of 20 windows, and
-    the RTT in which it grows by a step, are both in proportion to alpha.
+    They are enough even if windows change by steps of half a packet.  The time is proportional to
+    alpha^2: the number of round trips that the last of 20 sources needs is proportional to its
+    window, and so to alpha, and the queueing delay in each of them is, too.
     """
     return 30.0 * alpha**2
 

@@ -21,15 +21,16 @@ __all__ = [
 ]
 
 CAPACITY = 125.0  # pkt/s: 1 Mbit/s of 1000 B, a size that the paper does not state
-SOURCES = (10, 20, 40)
-SMALL = (5.0, 20.0)  # packets, buffers under n alpha = 30
-LOAD = 0.9
-# s, standard deviation of the random part of the delay.  The number of packets in an M/M/1 queue
-# has the variance rho/(1 - rho)^2 = 90, so a standard deviation of 9.5. The paper states neither
-# the time that a packet takes nor the packet size.  The first three values fit the text's "very
-# small variations" beside d = 0.2 s; the last assumes 1000 B at the link's rate.
+SOURCES = (10, 20, 40)  # numbers of sources
+SMALL = (5.0, 20.0)  # packets, buffers smaller than n alpha = 30
+LOAD = 0.9  # rho of the M/M/1 queue below
+# s, standard deviations of the random part of the delay.  The paper states a variance of 90: it is
+# that of the number of packets in an M/M/1 queue, rho/(1 - rho)^2, so the standard deviation is 9.5
+# packets.  The paper states neither the time that a packet takes nor the packet size.  The first
+# three values fit the text's "very small variations" beside d = 0.2 s; the last assumes 1000 B at
+# the link's rate.
 NOISES = (0.005, 0.0095, 0.020, math.sqrt(LOAD) / (1 - LOAD) / CAPACITY)
-NOISE = NOISES[1]  # 1 ms a packet
+NOISE = NOISES[1]  # 9.5 packets of 1 ms
 
 
 @cache
@@ -67,9 +68,8 @@ def joining(
 def one_by_one(n: int, alpha: float, every: float) -> Scenario:
     """The scenario in which one of ``n`` sources joins every ``every`` seconds, with alpha = beta.
 
-    There are ten runs, because with alpha = 1 runs differ much.
-
-    Rates are measured for 60 s, from ``every`` seconds after the start of the last source on.
+    There are ten runs, because with alpha = 1 runs differ much.  Rates are measured for 60 s, from
+    ``every`` seconds after the start of the last source on.
     """
     base = joining(n, alpha, alpha)
     start = Staggered(first=0.0, every=every)

@@ -27,20 +27,21 @@ from paper_checks.checks import Found, Record, Value, distance, open_question, r
 from paper_checks.runs import Measured, Runs
 from vegasmodel.metrics import Floats, jain
 
-D = 0.2  # s
+D = 0.2  # s, the propagation delay of all sources
 _RUN = (
     f"ns-2 2.35, {{}}, 90 to 120 s; 1000 B packets, a normal random part of the delay, standard "
-    f"deviation {1e3 * NOISE:g} ms. The picture is missing from our text; its described content is "
-    "checked."
+    f"deviation {1e3 * NOISE:g} ms. Our text lacks the picture; we check what the text says about "
+    "it."
 )
 RUN = _RUN.format("mean of 5 seeds")
-ALPHAS = (1.0, 3.0, 5.0)
-SPREADS = ((1.0, 3.0), (1.0, 5.0), (2.0, 4.0))
+ALPHAS = (1.0, 3.0, 5.0)  # alpha = beta of figure 3, packets
+PAIRS = ((1.0, 3.0), (1.0, 5.0), (2.0, 4.0))  # alpha and beta, packets, for figure 7
 Compute = Callable[[Runs], Found]
 Statistic = Callable[[float, Runs], Found]  # at a standard deviation of the delay, s
 
 
-READINGS = (NOISE, *(sigma for sigma in (0.0, *NOISES) if sigma != NOISE))  # s, its own first
+# Standard deviations of the random part of the delay that we run, s; the first gives the verdict
+READINGS = (NOISE, *(sigma for sigma in (0.0, *NOISES) if sigma != NOISE))
 
 
 NO_UNIT = "The variance of the random part of the delay has no unit, and its size decides."
@@ -56,22 +57,22 @@ def _read(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -
 
     def compute(runs: Runs) -> Found:
         found = {sigma: statistic(sigma, runs) for sigma in READINGS}
-        agree, other = (
+        agreeing, differing = (
             [
                 f"{1e3 * sigma:.2g}"
                 for sigma in sorted(found)
-                if (distance(found[sigma].value, printed) <= tolerance) is kind
+                if (distance(found[sigma].value, printed) <= tolerance) is agrees
             ]
-            for kind in (True, False)
+            for agrees in (True, False)
         )
         text = (
-            f"Of the readings 0, 5, 9.5, 20 and 76 ms these agree: {', '.join(agree) or 'none'}; "
-            f"these do not: {', '.join(other) or 'none'}."
+            "Of the standard deviations 0, 5, 9.5, 20 and 76 ms these agree: "
+            f"{', '.join(agreeing) or 'none'}; these do not: {', '.join(differing) or 'none'}."
         )
         return dataclasses.replace(
             found[NOISE],
             detail=f"{found[NOISE].detail} {text}".strip(),
-            missing=NO_UNIT if agree else "",
+            missing=NO_UNIT if agreeing else "",
         )
 
     return compute
@@ -87,6 +88,11 @@ def base_rtts(measured: Measured) -> Floats:
 
 
 def _pessimistic(alpha: float, noise: float, runs: Runs) -> Found:
+    """Whether Bonald's baseRTTs exceed the measured ones, on average and for the last source.
+
+    These are the baseRTTs that section 3.1.2 prints; the note also has those of the exact
+    recursion.
+    """
     theory = D + alpha / CAPACITY * np.array([k * harmonic(k) for k in range(20)])
     exact = D + recursion(20, alpha)
     measured = base_rtts(runs(joining(20, alpha, alpha, noise=noise)))
@@ -100,16 +106,23 @@ def _pessimistic(alpha: float, noise: float, runs: Runs) -> Found:
 
 
 def _far(alpha: float, noise: float, runs: Runs) -> Found:
-    late = float(base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1] - D)
-    return Found(late > D, detail=f"The last source over-estimates by {late:.3f} s.")
+    """Whether the last source over-estimates its propagation delay d by more than d."""
+    over_estimate = float(base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1] - D)
+    return Found(
+        over_estimate > D, detail=f"The last source over-estimates by {over_estimate:.3f} s."
+    )
 
 
 def _lasts(alpha: float, noise: float, runs: Runs) -> Found:
-    """The baseRTT at 40 s and at 120 s of the last of 20 sources, which joins at 38 s."""
+    """Whether the baseRTT of the last of 20 sources falls by less than 10 % from 40 to 120 s.
+
+    This source joins at 38 s.
+    """
     begin = base_rtts(runs(joining(20, alpha, alpha, noise=noise, until=40.0)))[-1]
     end = base_rtts(runs(joining(20, alpha, alpha, noise=noise)))[-1]
     return Found(
-        begin - end < 0.1 * begin, detail=f"{begin:.3f} s after 2 s, {end:.3f} s after 82."
+        begin - end < 0.1 * begin,
+        detail=f"{begin:.3f} s at 2 s after its start, {end:.3f} s at 82 s after it.",
     )
 
 
@@ -121,35 +134,36 @@ def figure_3() -> list[Record]:
     found = []
     for letter, alpha in zip("abc", ALPHAS, strict=True):
         figure = f"figure 3{letter}"
-        case = f"alpha = beta = {alpha:g}, as the caption has it; n = 20 is ours"
+        case = f"alpha = beta = {alpha:g}, as in the caption; we chose n = 20"
         found += [
             Record(
                 f"{figure}, the theoretical baseRTT is pessimistic",
                 "figure",
                 True,
                 _read(partial(_pessimistic, alpha)),
-                note=f"{case}: Bonald's above the measured, on average and for the last. {RUN}",
+                note=f"{case}. Read as: the baseRTT by Bonald's formula is larger than the "
+                f"measured one, on average and for the last source. {RUN}",
             ),
             Record(
                 f"{figure}, late baseRTTs are far from the propagation delay",
                 "figure",
                 True,
                 _read(partial(_far, alpha)),
-                note=f"{case}; read as more than d = 0.2 s too long. {RUN}",
+                note=f"{case}. Read as: the last source's is more than d = 0.2 s too long. {RUN}",
             ),
             Record(
                 f"{figure}, the last source's baseRTTs at its beginning and end are very close",
                 "figure",
                 True,
                 _read(partial(_lasts, alpha)),
-                note=f"{case}. The paper says it of all sources; here the last one is tested, "
-                f"whose baseRTT is furthest from d. Read as a fall of less than 10 %. {RUN}",
+                note=f"{case}. The paper says it of all sources; we test the last one, whose "
+                f"baseRTT is furthest from d. Read as: it falls by less than 10 %. {RUN}",
             ),
         ]
     return found
 
 
-CHANCE = 0.01  # most that an order may owe to it
+CHANCE = 0.01  # largest probability at which random orders may be as good as the measured one
 
 
 def _in_order(a: Floats, b: Floats) -> tuple[bool, str]:
@@ -192,10 +206,10 @@ def _courses(noise: float) -> list[rule.Course]:
 
 
 def _use(noise: float, _: Runs) -> Found:
-    """The least part of the link that is used at any instant, if delays have the random ``noise``.
+    """The least part of the link that is used at any instant, by rule (1).
 
-    The note has the shortest queue, and the queue that there would be if all windows were smallest
-    at the same time.
+    ``noise`` is the standard deviation of the random part of the delay.  The note has the shortest
+    queue, and the queue that there would be if all windows were smallest at the same time.
     """
     courses = _courses(noise)
     used = min(float(course.rates.sum(axis=1).min()) for course in courses) / CAPACITY
@@ -203,8 +217,9 @@ def _use(noise: float, _: Runs) -> Found:
     together = min(float(course.windows.min(axis=0).sum()) for course in courses) - CAPACITY * D
     return Found(
         used,
-        detail=f"At least {waiting:.0f} packets wait; if all windows were at their least at once, "
-        f"{together:.0f} would. So the link would stay full whenever the peaks come.",
+        detail=f"At least {waiting:.0f} packets wait. If all windows were smallest at the same "
+        f"time, {together:.0f} packets would wait. So the link would stay full even if the peaks "
+        "came together.",
     )
 
 
@@ -221,24 +236,26 @@ def _most(runs: Runs) -> Found:
         for alpha in ALPHAS
     }
     text = "; ".join(f"n {n}, alpha {a:g}: {ratio:.1f}" for (n, a), ratio in ratios.items())
-    ends = [max(r for (_, a), r in ratios.items() if a > least) for least in (1, 0)]
-    if ends[0] - 0.5 < UP_TO < ends[1] + 0.5:
+    without_1, largest = (
+        max(ratio for (_, a), ratio in ratios.items() if a > above) for above in (1, 0)
+    )
+    if without_1 - 0.5 < UP_TO < largest + 0.5:
         return open_question(
-            "The alphas of figure 4 are lost with its pictures, and they decide: with 3 and 5 the "
-            f"last source gets at most {ends[0]:.1f} times the first's rate, with figure 3's 1 "
-            f"beside them {ends[1]:.1f}. Medians: {text}"
+            "Our text lacks the pictures of figure 4 and so its alphas, and they decide: with "
+            f"alphas of 3 and 5 the last source gets at most {without_1:.1f} times the first's "
+            f"rate, with 1, 3 and 5, as in figure 3, at most {largest:.1f} times. Medians: {text}"
         )
-    return Found(ends[1], detail=f"Medians: {text}.")
+    return Found(largest, detail=f"Medians: {text}.")
 
 
-UP_TO = 5
+UP_TO = 5  # printed: the last source gets up to so many times the rate of the first
 
 
 BY_RULE = (
     "By rule (1) itself, iterated once a round trip for n = 20, alpha = beta = 3, as the paper's "
     "own implementation may have done: without ns-2's rounding and without packets, 5 seeds whose "
-    f"starts move by up to 0.1 s, 90 to 120 s; a random part of {1e3 * NOISE:g} ms in each RTT "
-    "that is measured."
+    "starts move by up to 0.1 s, 90 to 120 s; each measured RTT has a random part with a standard "
+    f"deviation of {1e3 * NOISE:g} ms."
 )
 
 
@@ -255,16 +272,20 @@ def _swings(noise: float, runs: Runs) -> Found:
 
 
 def _in_ns2(noise: float, runs: Runs) -> str:
-    """The results of ns-2 in the same case, in which Diff is rounded."""
+    """A text on how far windows move in ns-2, which rounds Diff, in the same case."""
     window = runs(joining(20, 3.0, 3.0, noise=noise)).window
     most = float((window[2] - window[1]).max())
     if most == 0:
-        return "In ns-2 2.35 no window moves: it rounds Diff, which leaves a dead zone of a packet."
+        return (
+            "In ns-2 2.35 no window moves: it rounds Diff, so a window stays at any backlog in a "
+            "range of one packet."
+        )
     return f"In ns-2 2.35, which rounds Diff, a window moves by up to {most:g} packets."
 
 
 def _alike(noise: float, runs: Runs) -> Found:
-    swings = [course.swing for course in _courses(noise)]
+    """Whether all windows oscillate, and their amplitudes are within a factor of 2."""
+    swings = [course.swing for course in _courses(noise)]  # largest less least window
     least, most = min(float(s.min()) for s in swings), max(float(s.max()) for s in swings)
     return Found(
         0 < most <= 2 * least,
@@ -291,7 +312,8 @@ def figures_4_and_5() -> list[Record]:
                 True,
                 _read(partial(_rising, n, [(alpha, alpha) for alpha in ALPHAS])),
                 note="The caption gives n only; alpha = beta = 1, 3 and 5 are those of figure 3. "
-                f"Read as a rank correlation above 0.5, by chance under 1 %, for each. {RUN}",
+                "Read as: for each alpha the rank correlation is above 0.5, and random orders have "
+                f"as high a correlation with a probability below 1 %. {RUN}",
             )
             for letter, n in zip("abc", SOURCES, strict=True)
         ),
@@ -309,8 +331,9 @@ def figures_4_and_5() -> list[Record]:
             True,
             _read(_swings),
             source="theory",
-            note=f"Largest less least cwnd/RTT against its mean: a rank correlation above 0.5, by "
-            f"chance under 1 %, in every seed. {BY_RULE}",
+            note="The swing is the largest less the least cwnd/RTT of a source, the rate its mean. "
+            "Read as: their rank correlation is above 0.5 in every seed, and random orders have as "
+            f"high a correlation with a probability below 1 %. {BY_RULE}",
         ),
         Record(
             "section 3.2.2, all windows oscillate by a similar amplitude",
@@ -318,7 +341,8 @@ def figures_4_and_5() -> list[Record]:
             True,
             _read(_alike),
             source="theory",
-            note=f"Largest less least window, read as all within a factor of 2. {BY_RULE}",
+            note="The amplitude is the largest less the least window. Read as: all amplitudes are "
+            f"within a factor of 2. {BY_RULE}",
         ),
         Record(
             "figure 5, the peaks are not synchronized",
@@ -326,9 +350,9 @@ def figures_4_and_5() -> list[Record]:
             True,
             _read(_apart),
             source="theory",
-            note="The variance of the sum of the windows over the sum of their variances, which is "
-            "20 if all move in step and 1 if they move without regard to each other; read as under "
-            f"2 in every seed. {BY_RULE}",
+            note="The variance of the sum of the windows over the sum of their variances is 20 if "
+            "all windows move in step, and 1 if they move independently. Read as: it is below 2 in "
+            f"every seed. {BY_RULE}",
         ),
         Record(
             "figure 5, the link stays full",
@@ -338,8 +362,8 @@ def figures_4_and_5() -> list[Record]:
             source="theory",
             prints=("under-utilization",),
             tolerance=0.005,
-            note="'Don't lead to an under-utilization': the least part of the link that is used at "
-            f"any instant. Tolerance: half a percent. {BY_RULE}",
+            note="The oscillations 'don't lead to an under-utilization'. computed: the least part "
+            f"of the link that is used at any instant. Tolerance: half a percent. {BY_RULE}",
         ),
     ]
 
@@ -354,7 +378,8 @@ def halves(alpha: float, beta: float, noise: float, runs: Runs) -> tuple[float, 
 
 
 def _early_wins(noise: float, runs: Runs) -> Found:
-    found = {pair: halves(*pair, noise, runs) for pair in SPREADS}
+    """Whether the first five of ten sources get more than the last five, for each of ``PAIRS``."""
+    found = {pair: halves(*pair, noise, runs) for pair in PAIRS}
     text = "; ".join(
         f"({a:g}, {b:g}) {early:.2f} and {late:.2f}" for (a, b), (early, late) in found.items()
     )
@@ -365,7 +390,8 @@ def _early_wins(noise: float, runs: Runs) -> Found:
 
 
 def _by_ratio(noise: float, runs: Runs) -> Found:
-    cases = sorted(SPREADS, key=lambda pair: pair[1] / pair[0])
+    """Whether Jain's index falls as beta/alpha grows, over ``PAIRS``."""
+    cases = sorted(PAIRS, key=lambda pair: pair[1] / pair[0])
     values = [jain(runs(joining(10, *pair, known=True, noise=noise)).mean) for pair in cases]
     text = ", ".join(f"({a:g}, {b:g}) {v:.3f}" for (a, b), v in zip(cases, values, strict=True))
     return Found(rises(values[::-1]), detail=f"Jain's index: {text}.")
@@ -383,7 +409,7 @@ def _still(noise: float, runs: Runs) -> Found:
         )
         return np.array([course.both_ways.mean() for course in courses])
 
-    moving, resting = oscillating([(alpha, alpha) for alpha in ALPHAS]), oscillating(SPREADS)
+    moving, resting = oscillating([(alpha, alpha) for alpha in ALPHAS]), oscillating(PAIRS)
     cases = joining(10, 1.0, 1.0, noise=noise), joining(10, 1.0, 3.0, known=True, noise=noise)
     ns2 = [float((m.window[2] - m.window[1]).max()) for m in map(runs, cases)]
     return Found(
@@ -396,12 +422,13 @@ def _still(noise: float, runs: Runs) -> Found:
 
 
 def _fairer(n: int, noise: float, runs: Runs) -> Found:
+    """Whether Jain's index rises with beta at alpha = 1."""
     values = [jain(runs(joining(n, 1.0, beta, noise=noise)).mean) for beta in (1.0, 3.0, 5.0)]
     text = ", ".join(f"{v:.3f}" for v in values)
     return Found(rises(values), detail=f"Beta 1, 3, 5: {text}.")
 
 
-KNOWN = "n = 10, three packets each through the empty network first"
+KNOWN = "n = 10; each source first sends three packets through the empty network"
 
 
 def figures_7_and_8() -> list[Record]:
@@ -412,15 +439,16 @@ def figures_7_and_8() -> list[Record]:
             "figure",
             True,
             _read(_early_wins),
-            note=f"{KNOWN}; means of the first and the last five. The pairs (alpha, beta) are "
-            f"ours, the paper's are lost. {RUN}",
+            note=f"{KNOWN}; means of the first and the last five. We chose the pairs (alpha, "
+            f"beta), since our text lacks those of the figure. {RUN}",
         ),
         Record(
             "figure 7, unfairness grows with beta/alpha",
             "figure",
             True,
             _read(_by_ratio),
-            note=f"{KNOWN}; the pairs are ours, the paper's are lost. {RUN}",
+            note=f"{KNOWN}. Read as: Jain's index falls as beta/alpha grows. We chose the pairs "
+            f"(alpha, beta), since our text lacks those of the figure. {RUN}",
         ),
         Record(
             "figure 7, the oscillations disappear",
@@ -428,8 +456,8 @@ def figures_7_and_8() -> list[Record]:
             True,
             _read(_still),
             source="theory",
-            note="n = 10, true baseRTTs; read as windows that all go up and down with alpha = "
-            f"beta and none with alpha < beta, where the pairs are ours. "
+            note="n = 10, true baseRTTs. Read as: all windows go up and down with alpha = beta, "
+            "and none with alpha < beta; we chose these pairs (alpha, beta). "
             f"{BY_RULE.replace(' for n = 20, alpha = beta = 3,', '')}",
         ),
     ]
@@ -440,15 +468,17 @@ def figures_7_and_8() -> list[Record]:
                 "figure",
                 True,
                 _read(partial(_rising, n, [(1.0, 3.0)])),
-                note="The caption gives n only, alpha 1 and beta 3 are ours; baseRTTs measured; "
-                f"rank correlation above 0.5, by chance under 1 %. {RUN}",
+                note="The caption gives n only; we chose alpha 1 and beta 3. Sources measure their "
+                "baseRTTs. Read as: the rank correlation is above 0.5, and random orders have as "
+                f"high a correlation with a probability below 1 %. {RUN}",
             ),
             Record(
                 f"figure 8{letter}, n = {n}: fairer as beta moves off alpha",
                 "figure",
                 True,
                 _read(partial(_fairer, n)),
-                note=f"Jain's index; the caption gives n only, alpha 1 is ours. {RUN}",
+                note="Read as: Jain's index rises with beta. The caption gives n only; we chose "
+                f"alpha 1. {RUN}",
             ),
         ]
     return found

@@ -22,21 +22,27 @@ from paper_checks.boutremans.scenes import CAPACITY, SOURCES
 from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Record, exactly
 from vegasmodel.metrics import Floats
 
+# the test point: N sources with these thresholds (packets), over-estimates and propagation delays
 ALPHA, BETA, N = 1.0, 3.0, 4
 X = np.array([0.0, 0.01, 0.03, 0.02])  # s
 D = np.array([0.2, 0.1, 0.3, 0.2])  # s
-FINE = 2.0**-10  # packets
+FINE = 2.0**-10  # packets, a small step by which rule (1) changes windows
 
 
 def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
-    """The queueing delay Delta that solves equation (6), by Brent's method, s."""
-    most = float(x.max())
-    share = x.size * alpha / c
+    """The queueing delay Delta that solves equation (6), by Brent's method, s.
 
-    def excess(gap: float) -> float:
-        return float(np.sum(alpha / (most + gap - x))) - c
+    Delta exceeds the largest over-estimate, since rates are positive, by at most n alpha/c, which
+    it is if all over-estimates are equal.
+    """
+    largest = float(x.max())
+    most = x.size * alpha / c
 
-    return most + float(brentq(excess, 1e-6 * share, share * (1 + 1e-9), xtol=1e-15, rtol=1e-14))
+    def excess(above: float) -> float:
+        """Sum of the rates minus c if Delta is ``above`` s more than the largest over-estimate."""
+        return float(np.sum(alpha / (largest + above - x))) - c
+
+    return largest + float(brentq(excess, 1e-6 * most, most * (1 + 1e-9), xtol=1e-15, rtol=1e-14))
 
 
 def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
@@ -46,12 +52,15 @@ def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """The state at which rule (1) keeps all windows; arrays have one entry per source."""
+    """The state in which rule (1), applied again and again, ends; one array entry per source.
+
+    If ``moves`` is false, the rule keeps all windows.
+    """
 
     windows: Floats  # packets
     wait: float  # s, the queueing delay of all
     x: Floats  # s, the over-estimates
-    moves: bool  # whether a window would still move
+    moves: bool  # whether the rule would still change a window
 
     @property
     def backlogs(self) -> Floats:
@@ -78,26 +87,27 @@ def settled(
     from the windows.  A window changes by one packet at first.  This step is halved repeatedly, and
     ends at ``step`` packets.  ``x`` are the over-estimates in s.
     """
-    W, size, over = np.array(first), 1.0, np.array(x)
+    W, size, over_estimates = np.array(first), 1.0, np.array(x)
 
     def signs(W: Floats) -> Floats:
-        diff = W * (1 - (D + over) / (D + _wait(W)))
+        """Of each window: 1 if rule (1) makes it larger, -1 if smaller, else 0."""
+        diff = W * (1 - (D + over_estimates) / (D + _wait(W)))
         return np.asarray((diff < alpha) * 1.0 - (diff > beta) * 1.0)
 
     while size >= step:
         for _ in range(300):
             W = np.maximum(W + size * signs(W), 1.0)
         size /= 2
-    return Rest(W, _wait(W), over, bool(signs(W).any()))
+    return Rest(W, _wait(W), over_estimates, bool(signs(W).any()))
 
 
 def _wait(W: Floats) -> float:
     """The queueing delay, s, at which the rates with the windows ``W`` add up to the capacity."""
-    each: list[tuple[float, float]]  # of four, arrays take longer
-    each = list(zip(W.tolist(), D.tolist(), strict=True))
+    sources: list[tuple[float, float]]  # for four sources, arrays would take longer
+    sources = list(zip(W.tolist(), D.tolist(), strict=True))
 
-    def excess(s: float) -> float:
-        return sum(w / (d + s) for w, d in each) - CAPACITY
+    def excess(wait: float) -> float:
+        return sum(w / (d + wait) for w, d in sources) - CAPACITY
 
     return float(brentq(excess, 0.0, 10.0, xtol=1e-14)) if excess(0.0) > 0 else 0.0
 
@@ -105,20 +115,21 @@ def _wait(W: Floats) -> float:
 def _own_gain() -> Found:
     """Whether each source's rate grows with its own over-estimate, if Delta changes, too."""
     gains = [float((rates(X + 1e-3 * unit) - rates(X)) @ unit) for unit in np.eye(N)]
-    return Found(min(gains) > 0, detail=f"pkt/s more: {', '.join(f'{g:.3f}' for g in gains)}.")
+    text = ", ".join(f"{gain:.3f}" for gain in gains)
+    return Found(min(gains) > 0, detail=f"The rates grow by {text} pkt/s.")
 
 
 def steady_state() -> list[Record]:
     """The records of equations (1) to (6)."""
     Delta, backlogs = delay(X), settled().backlogs
     RTT, base = D + Delta, D + X
-    fine = settled(ALPHA, ALPHA, FINE)
-    windows = np.array(
+    fine = settled(ALPHA, ALPHA, FINE)  # with beta = alpha, in small steps
+    windows = np.array(  # roots of (3)
         [brentq(lambda W, i=i: W - base[i] / RTT[i] * W - ALPHA, 0, 1e4) for i in range(N)]
     )
     inside = bool(np.all((backlogs >= ALPHA) & (backlogs <= BETA)))
     text = ", ".join(f"{b:.2f}" for b in backlogs)
-    tight = settled(ALPHA, ALPHA)
+    equal = settled(ALPHA, ALPHA)  # with beta = alpha, in steps of a packet
     return [
         Record(
             "equation 1",
@@ -127,19 +138,19 @@ def steady_state() -> list[Record]:
             exactly(
                 Found(
                     inside and not settled().moves,
-                    detail=f"Backlogs {text} packets. With beta = alpha it "
-                    f"{'goes on moving' if tight.moves else 'rests too'}.",
+                    detail=f"Backlogs {text} packets. With beta = alpha "
+                    f"{'windows go on changing' if equal.moves else 'windows settle, too'}.",
                 )
             ),
-            note="The rule, iterated for 4 sources with alpha 1 and beta 3 at one queue, rests "
-            "with every Diff between alpha and beta.",
+            note="The rule, iterated for 4 sources with alpha 1 and beta 3 at one queue, comes to "
+            "rest (it keeps all windows), and then every Diff is between alpha and beta.",
         ),
         Record(
             "equation 2",
             "equation",
             None,
-            blocked="A definition, which nothing could contradict: x_i is what baseRTT_i has over "
-            "d_i. How large it grows is figure 3's.",
+            blocked="A definition, which nothing could contradict: x_i is baseRTT_i minus d_i. "
+            "Figure 3 shows how large it becomes.",
         ),
         Record(
             "equation 3",
@@ -148,9 +159,9 @@ def steady_state() -> list[Record]:
             exactly(fine.backlogs.tolist()),
             prints=AT_A_POINT,
             tolerance=4 * FINE,
-            note="alpha against cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i where rule (1) with "
-            "alpha = beta rests, iterated in steps that are halved, at one queue; 4 sources with "
-            "unlike d and x. Tolerance: four of the last steps.",
+            note="computed: cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i where rule (1) with alpha = "
+            "beta comes to rest, iterated at one queue in steps that are halved; printed: alpha. 4 "
+            "sources with different d and x. Tolerance: four of the last steps.",
         ),
         Record(
             "equation 4",
@@ -159,7 +170,7 @@ def steady_state() -> list[Record]:
             exactly(windows.tolist()),
             prints=AT_A_POINT,
             tolerance=1e-6,
-            note=f"Printed form against the root of (3) by Brent's method. {ARITHMETIC}",
+            note=f"computed: the root of (3), by Brent's method. {ARITHMETIC}",
         ),
         Record(
             "equation 5",
@@ -168,7 +179,7 @@ def steady_state() -> list[Record]:
             exactly((windows / RTT).tolist()),
             prints=AT_A_POINT,
             tolerance=1e-6,
-            note=f"Printed form against window over RTT. {ARITHMETIC}",
+            note=f"computed: the window that solves (3), divided by the RTT. {ARITHMETIC}",
         ),
         Record(
             "equation 6",
@@ -177,16 +188,17 @@ def steady_state() -> list[Record]:
             exactly(float(np.sum(ALPHA / (fine.wait - X)))),
             prints=AT_A_POINT,
             tolerance=4 * FINE * CAPACITY,
-            note="c against the sum of alpha/(Delta - x_i) at the queueing delay at which rule (1) "
-            "rests, as for (3): no root of (6). Tolerance: that of (3), as a part.",
+            note="computed: the sum of alpha/(Delta - x_i) at the queueing delay Delta at which "
+            "rule (1) comes to rest, as for (3), so Delta is not taken from (6); printed: c. "
+            "Tolerance: that of (3), relative to alpha.",
         ),
         Record(
             "section 3.1.1, the rate grows with the over-estimate",
             "claim",
             True,
             exactly(_own_gain()),
-            note="(5) at the Delta of (6), 4 sources: one over-estimate longer by 1 ms, each in "
-            "turn, and (6) solved again.",
+            note="(5) at the Delta of (6), 4 sources. We increase one over-estimate by 1 ms, solve "
+            "(6) again, and do so for each source in turn.",
         ),
     ]
 
@@ -240,8 +252,8 @@ def particular_cases() -> list[Record]:
             exactly(fair),
             prints=AT_A_POINT,
             tolerance=1e-9,
-            erratum="Delta = n alpha/c: n sources with alpha packets each; (6) with x = 0 reads "
-            "n alpha/Delta = c. The print, c/(n alpha), is its inverse.",
+            erratum="Delta = n alpha/c, since (6) with x = 0 is n alpha/Delta = c: n sources have "
+            "alpha packets each in the queue. The print, c/(n alpha), is the inverse.",
             note="20 sources, alpha 1, 125 pkt/s.",
         ),
         Record(
@@ -251,9 +263,9 @@ def particular_cases() -> list[Record]:
             exactly(settled(ALPHA, ALPHA, FINE, x=(0.0,) * N).rates.tolist()),
             prints=AT_A_POINT,
             tolerance=4 * FINE * CAPACITY / N,
-            note=f"c/n, c {CAPACITY:g} pkt/s, against the rates at which rule (1) rests, alpha = "
-            f"beta = {ALPHA:g}, steps of {FINE:g} packets; 4 sources whose delays differ, 0.1 to "
-            "0.3 s. Tolerance: four steps, as a part.",
+            note=f"printed: c/n, with c {CAPACITY:g} pkt/s; computed: the rates at which rule (1) "
+            f"comes to rest, with alpha = beta = {ALPHA:g} and last steps of {FINE:g} packets; 4 "
+            "sources with different delays, 0.1 to 0.3 s. Tolerance: four steps relative to alpha.",
         ),
         *(
             Record(
@@ -263,7 +275,7 @@ def particular_cases() -> list[Record]:
                 exactly(float(x[i - 1])),
                 prints=AT_A_POINT,
                 tolerance=1e-9,
-                note="x_i in s: printed (alpha/c) (i-1) S_(i-1) against the recursion.",
+                note="x_i in s. printed: (alpha/c) (i-1) S_(i-1); computed: the exact recursion.",
                 erratum=EXACT_ARRIVALS,
                 statement=BONALD,
             )
@@ -276,10 +288,10 @@ def particular_cases() -> list[Record]:
             exactly(delay(x)),
             prints=AT_A_POINT,
             tolerance=1e-9,
-            erratum="The print has (alpha/a) n S_n, a slip for (alpha/c) n S_n, and that does not "
+            erratum="The print has (alpha/a) n S_n. (alpha/c) n S_n is meant, but this does not "
             f"solve (6) either. {EXACT_ARRIVALS}",
             statement=BONALD,
-            note="20 sources, alpha 1; printed: with c for a.",
+            note="20 sources, alpha 1; printed: the formula with c in place of a.",
         ),
         *(
             Record(
@@ -293,8 +305,8 @@ def particular_cases() -> list[Record]:
                 + (", 5/6 c at n = 2. " if k == 2 else ". ")
                 + EXACT_ARRIVALS,
                 statement=BONALD,
-                note="Printed: sum of c/(n S_n - (i-1) S_(i-1)), pkt/s; computed: that of the "
-                "rates that solve (6), which is c.",
+                note="pkt/s. printed: the sum of c/(n S_n - (i-1) S_(i-1)) over i; computed: the "
+                "sum of the rates that solve (6), which is c.",
             )
             for k in (2, *SOURCES)
         ),
@@ -321,9 +333,9 @@ def advantage(rates: Floats) -> Floats:
 
 
 def slope(f: Callable[[float], float], at: float) -> float:
-    """Derivative by central differences with one step of extrapolation.
+    """Derivative by central differences, with steps h and 2 h and Richardson's extrapolation.
 
-    The error is of order h^4, where h is the step.
+    The error is of order h^4.
     """
 
     def central(step: float) -> float:
@@ -347,73 +359,79 @@ def sensitivity(i: int, k: int, x: Floats = X) -> float:
     return slope(rate, float(x[k]))
 
 
-def _grows_with(own: Floats) -> Found:
+def _grows_with(influence: Floats) -> Found:
     """Whether (d rate_i/d x_i)/rate_i, equation (7), grows from the first source to the last.
 
-    The sources joined one after the other, so later ones over-estimate more.  ``own`` has the value
-    for each source.
+    The sources joined one after the other, so later ones over-estimate more.  ``influence`` has the
+    value for each source, in 1/s.
     """
-    steps = np.diff(own)
-    ranks = np.argsort(np.argsort(own))
-    order = float(np.corrcoef(ranks, np.arange(own.size))[0, 1])
+    steps = np.diff(influence)
+    ranks = np.argsort(np.argsort(influence))
+    order = float(np.corrcoef(ranks, np.arange(influence.size))[0, 1])
     return Found(
         bool(np.all(steps > 0)),
-        detail=f"From {own[0]:.2f} it grows in {np.count_nonzero(steps > 0)} of {steps.size} "
-        f"steps, to {own.max():.2f}, and ends at {own[-1]:.2f} 1/s; rank correlation {order:.2f}. "
-        "With y = Delta - x_i and S the sum, y S/(1 + y^2 S) peaks at y^2 S = 1, and the last "
-        "source is past the peak.",
-        missing="What 'increases' means decides: as a tendency, by which figures 4 and 8 are read, "
-        "it holds; as a growth in each step it does not."
+        detail=f"From {influence[0]:.2f} it grows in {np.count_nonzero(steps > 0)} of "
+        f"{steps.size} steps, to {influence.max():.2f}, and ends at {influence[-1]:.2f} 1/s; rank "
+        f"correlation {order:.2f}. (7) is y S/(1 + y^2 S), where y = Delta - x_i and S is the sum "
+        "of 1/(Delta - x_j)^2 over the other sources. As y falls it is largest at y^2 S = 1, and "
+        "the last source has a smaller y.",
+        missing="What 'increases' means decides. As a tendency, as figures 4 and 8 are read, the "
+        "statement holds; as a growth in each step it does not."
         if order > 0.5
         else "",
     )
 
 
-def _close(own: Floats, late: Floats) -> Found:
+def _close(influence: Floats, late: Floats) -> Found:
     """Whether equation (7) gives a large value for a source whose over-estimate is near Delta.
 
     Two sources are tested: one whose over-estimate grows alone, and the last of 20 that arrived one
-    by one.  ``own`` has the value of equation (7) for each of these 20, and ``late`` their
-    over-estimates in s.
+    by one.  ``influence`` has the value of equation (7) for each of these 20, in 1/s, and ``late``
+    their over-estimates in s.
     """
-    values, gaps = [], []
-    for over in (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
+    values, distances = [], []  # for the source whose over-estimate grows alone
+    for over_estimate in (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
         x = X.copy()
-        x[1] = over
+        x[1] = over_estimate
         values.append(sensitivity(1, 1, x))
-        gaps.append((delay(x) - over) / delay(x))
+        distances.append((delay(x) - over_estimate) / delay(x))
     text = ", ".join(f"{value:.3g}" for value in values)
-    alone, series = values[-1] > 0.5 * max(values), own[-1] > 0.5 * own.max()
-    near = (delay(late) - late[-1]) / delay(late)
+    alone = values[-1] > 0.5 * max(values)
+    last = influence[-1] > 0.5 * influence.max()
+    distance = (delay(late) - late[-1]) / delay(late)
     return Found(
-        bool(alone and series),
+        bool(alone and last),
         detail=f"One source of four: {text} 1/s at over-estimates of 0 to 10 s, where Delta - x_i "
-        f"falls from {gaps[0]:.0%} to {gaps[-1]:.1%} of Delta. The last of 20 arrivals, at "
-        f"{near:.1%} of Delta: {own[-1]:.1f} of at most {own.max():.1f} 1/s.",
-        missing="What is held fixed decides: over 20 arrivals it holds, for one source whose "
-        "over-estimate grows alone it does not."
-        if alone != series
+        f"falls from {distances[0]:.0%} to {distances[-1]:.1%} of Delta. The last of 20 arrivals, "
+        f"where Delta - x_i is {distance:.1%} of Delta: {influence[-1]:.1f} 1/s; the largest of "
+        f"the 20 is {influence.max():.1f} 1/s.",
+        missing="It depends on what else changes. Over 20 arrivals the statement holds; for one "
+        "source whose over-estimate grows alone it does not."
+        if alone != last
         else "",
     )
 
 
 def _cross() -> Found:
-    """For which pair of 20 sources (d rate_i/d x_k)/rate_i, equation (8), has the largest value.
+    """Whether equation (8) is significant only for late sources i and k with x_i < x_k.
 
-    The values are computed by numerical differentiation.
+    It must be largest for the last two of 20 sources, larger for each pair with x_i < x_k than for
+    the same pair with i and k exchanged, and where x_i > x_k less than half of the largest value.
+    The values, (d rate_i/d x_k)/rate_i, are computed by numerical differentiation.
     """
     late = recursion(20)
     size = np.array([[-sensitivity(i, k, late) for k in range(20)] for i in range(20)])
-    early, back = np.triu(size, 1), np.tril(size, -1)
-    i, k = np.unravel_index(int(np.argmax(early)), early.shape)
-    ordered = bool(np.all(early[np.triu_indices(20, 1)] > back.T[np.triu_indices(20, 1)]))
-    only = bool(back.max() < 0.5 * early.max())
+    below, above = np.triu(size, 1), np.tril(size, -1)  # pairs with x_i < x_k, with x_i > x_k
+    i, k = np.unravel_index(int(np.argmax(below)), below.shape)
+    ordered = bool(np.all(below[np.triu_indices(20, 1)] > above.T[np.triu_indices(20, 1)]))
+    only = bool(above.max() < 0.5 * below.max())
     return Found(
-        (int(i), int(k)) == (18, 19) and early.max() > back.max() and ordered and only,
-        detail=f"Greatest {early.max():.2f} 1/s, for sources {i + 1} and {k + 1}; where x_i > x_k "
-        f"up to {back.max():.2f}; of sources 5 and 10 {early[4, 9]:.2f}.",
-        missing="What size is 'significant' decides: it is greatest for the last two, and for each "
-        "pair greater where x_i < x_k, but where x_i > x_k it reaches half of the greatest."
+        (int(i), int(k)) == (18, 19) and below.max() > above.max() and ordered and only,
+        detail=f"Largest {below.max():.2f} 1/s, for i = {i + 1} and k = {k + 1}; where x_i > x_k "
+        f"up to {above.max():.2f}; for i = 5 and k = 10 {below[4, 9]:.2f}.",
+        missing="What size is 'significant' decides. (8) is largest for the last two sources, and "
+        "for each pair larger where x_i < x_k; but where x_i > x_k it reaches half of the largest "
+        "value."
         if ordered
         else "",
     )
@@ -421,16 +439,19 @@ def _cross() -> Found:
 
 def derivatives() -> list[Record]:
     """The records of equations (7) to (9), derivatives of the rates."""
-    y = delay(X) - X
+    y = delay(X) - X  # Delta - x_j of each source
     i, k = 1, 2
-    others = float(np.sum(np.delete(1 / y**2, i)))
-    rest = np.delete(y, k)
-    note = f"4 sources, i = {i + 1}. Computed: differences of solutions of (6). Tolerance: theirs."
-    seven = others / (1 + y[i] ** 2 * others) * y[i]
-    eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * rest / rest**2)))
-    right = -1 / (y[i] + float(np.sum(y[k] ** 2 * y[i] / rest**2)))
+    S = float(np.sum(np.delete(1 / y**2, i)))
+    y_j = np.delete(y, k)
+    note = (
+        f"4 sources, i = {i + 1}. computed: numerical derivatives of solutions of (6). Tolerance: "
+        "their error."
+    )
+    seven = S / (1 + y[i] ** 2 * S) * y[i]
+    eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * y_j / y_j**2)))  # as printed
+    derived_eight = -1 / (y[i] + float(np.sum(y[k] ** 2 * y[i] / y_j**2)))
     late = recursion(20)
-    own = np.array([sensitivity(j, j, late) for j in range(20)])
+    influence = np.array([sensitivity(j, j, late) for j in range(20)])
     return [
         Record(
             "equation 7",
@@ -449,10 +470,11 @@ def derivatives() -> list[Record]:
             prints=AT_A_POINT,
             tolerance=1e-6 * abs(eight),
             note=f"{note} k = {k + 1}.",
-            erratum="In the sum, (Delta - x_j) of the numerator must be (Delta - x_i): from (6), "
-            "d Delta/d x_k = (1/y_k^2)/sum_j (1/y_j^2) with y = Delta - x, and (d rate_i/d x_k)/"
-            "rate_i = -(d Delta/d x_k)/y_i = -1/(y_i + sum_(j != k) y_k^2 y_i/y_j^2), here "
-            f"{right:.6f}.",
+            erratum="In the sum, (Delta - x_j) of the numerator must be (Delta - x_i). With y = "
+            "Delta - x, the derivative of (6) with respect to x_k gives d Delta/d x_k = "
+            "(1/y_k^2)/sum_j (1/y_j^2). The logarithm of (5) gives (d rate_i/d x_k)/rate_i = "
+            "-(d Delta/d x_k)/y_i = -1/(y_i + sum_(j != k) y_k^2 y_i/y_j^2), here "
+            f"{derived_eight:.6f}.",
         ),
         Record(
             "equation 9",
@@ -461,32 +483,32 @@ def derivatives() -> list[Record]:
             exactly(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
             prints=AT_A_POINT,
             tolerance=1e-6 / y[i],
-            note="4 sources, i = 2, where Delta - x_i is "
-            f"{y[i]:.8f} s. Computed: differences of (5). Tolerance: theirs.",
+            note=f"4 sources, i = 2, where Delta - x_i is {y[i]:.8f} s. computed: the numerical "
+            "derivative of (5). Tolerance: its error.",
         ),
         Record(
             "section 3.1.3, the influence (7) grows with the over-estimate",
             "claim",
             True,
-            exactly(_grows_with(own)),
+            exactly(_grows_with(influence)),
             note="Each of 20 sources that joined one after the other (exact recursion), alpha 1.",
         ),
         Record(
             "section 3.1.3, (7) has large values when x_i is close to Delta",
             "claim",
             True,
-            exactly(_close(own, late)),
-            note="Differences of solutions of (6). 'Large' is read as not under half of the "
-            "greatest value. If one over-estimate grows alone, (7) tends to 0: the nearer x_i "
-            "comes to Delta, the more of the link the source has, and the less there is to gain.",
+            exactly(_close(influence, late)),
+            note="Numerical derivatives of solutions of (6). 'Large' is read as more than half of "
+            "the largest value. If one over-estimate grows alone, (7) tends to 0: the nearer x_i "
+            "comes to Delta, the more of the link the source has already.",
         ),
         Record(
             "section 3.1.3, (8) is significant where both are near Delta and x_i < x_k",
             "claim",
             True,
             exactly(_cross()),
-            note="All pairs of 20 sources that joined one after the other, differences of "
-            "solutions of (6). 'Only' there is read as less than half of the greatest elsewhere.",
+            note="All pairs of 20 sources that joined one after the other; numerical derivatives "
+            "of solutions of (6). Read as: elsewhere (8) is less than half of its largest value.",
         ),
     ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.boutremans.figures import GAPS, by_rule, by_six, in_ns2, mean_and_error
+from paper_checks.boutremans.figures import EVERY, by_rule, by_six, in_ns2, mean_and_error
 from paper_checks.boutremans.rule import SEEDS, unhurried
 from paper_checks.boutremans.scenes import CAPACITY, joining, one_by_one
 from paper_checks.boutremans.simulations import ALPHAS, D, base_rtts
@@ -63,11 +63,11 @@ def _played(scenario: Scenario) -> Floats:
 
 def _slower(runs: Runs) -> str:
     """The table of ratios if the sources arrive at longer intervals, in ns-2 and ``rounds``."""
-    head = ["alpha = beta", *(f"ns-2, every {every:g} s" for every in GAPS)]
-    head.append(f"rounds, every {GAPS[-1]:g} s")
+    head = ["alpha = beta", *(f"ns-2, every {every:g} s" for every in EVERY)]
+    head.append(f"rounds, every {EVERY[-1]:g} s")
     rows = []
     for alpha in ALPHAS:
-        by_model = _played(one_by_one(N, alpha, GAPS[-1]))
+        by_model = _played(one_by_one(N, alpha, EVERY[-1]))
         cells = map(mean_and_error, [*in_ns2(alpha, runs), by_model])
         rows.append([f"{alpha:g}", *cells])
     return table(head, rows)
@@ -172,9 +172,9 @@ trip. With alpha = 5, for example, the queue is still growing towards its equili
 source starts 2 s later. So the next source finds a shorter queue than in theory.
 
 How much of the theories' error does this assumption cause? In the next table a source starts every
-{GAPS[0]:g}, {GAPS[1]:g} or {GAPS[2]:g} s instead of every 2 s, so the queue has more time to
+{EVERY[0]:g}, {EVERY[1]:g} or {EVERY[2]:g} s instead of every 2 s, so the queue has more time to
 settle. The table has the ratio of the last source's rate to the first one's, as the mean over
-{one_by_one(N, 1.0, GAPS[0]).run.times} runs with its standard error. The rates are averaged over
+{one_by_one(N, 1.0, EVERY[0]).run.times} runs with its standard error. The rates are averaged over
 60 s:
 
 {_slower(runs)}
@@ -214,5 +214,5 @@ all sources know their true baseRTT, those that start late do not get more (`veg
 boutremans` shows this for the paper's figure 7). If the sources measure their baseRTT and start
 soon after one another, a larger alpha reduces the advantage of starting late. If each source starts
 when the queue has settled, a larger alpha does not reduce this advantage: with an arrival every
-{GAPS[-1]:g} s the ratio in ns-2 is larger with alpha = 3 or 5 than with alpha = 1. A larger alpha
+{EVERY[-1]:g} s the ratio in ns-2 is larger with alpha = 3 or 5 than with alpha = 1. A larger alpha
 also makes the queueing delay longer, in proportion to alpha."""
