@@ -14,6 +14,7 @@ from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windo
 from paper_checks.runs import Runs
 from paper_checks.senders import doubling, growth, least_after_timeout
 
+# flows of the rate and of the delay service, the paper's k, and the capacity in pkt/s
 N_R, N_D, K, C = 300, 100, 1.0, 12500.0
 
 
@@ -24,7 +25,7 @@ def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tu
     ``n_rate`` and ``n_delay`` are the numbers of flows of R and of D, ``k`` is the paper's k, and
     ``packets`` are sent in total.
     """
-    L_R = L_D = 0
+    L_R = L_D = 0  # packets sent so far from R and from D
     for _ in range(packets):
         if k * n_rate * L_D > n_delay * L_R:
             L_R += 1
@@ -39,18 +40,20 @@ def _by_section_3(n_rate: int, n_delay: int, k: float, packets: int) -> list[int
     They send from D while L_D does not exceed lambda L_R, where L_R and L_D are the packets sent so
     far and lambda is n_delay/(k n_rate).
     """
-    share = n_delay / (k * n_rate)
+    lam = n_delay / (k * n_rate)
     L_R = L_D = 0
     for _ in range(packets):
-        if share * L_R >= L_D:
+        if lam * L_R >= L_D:
             L_D += 1
         else:
             L_R += 1
     return [L_R, L_D]
 
 
-WAITING = 35.0  # packets of a flow held at 60, as the record of (2) counts them
-RTT = 0.1 + WAITING / 250.0  # s
+# The mean number of packets that wait if a flow with a fixed window of 60 packets has a link of 250
+# pkt/s; the record of (2) finds it with ns-2.
+WAITING = 35.0
+RTT = 0.1 + WAITING / 250.0  # s, of this flow
 
 
 def _first(runs: Runs) -> Found:
@@ -58,8 +61,8 @@ def _first(runs: Runs) -> Found:
     found = [float(runs(first_window(law)).window[0, 0]) for law in ("newreno", "vegas")]
     return Found(
         found,
-        missing="The section describes the two protocols and names no implementation, and this "
-        "decides: implementations begin with different windows.",
+        missing="The section describes both protocols without naming an implementation, and the "
+        "implementation decides: they begin with different windows.",
     )
 
 
@@ -71,7 +74,7 @@ def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
     RTT = base + queue / rate
     cwnd = rate * RTT  # Little's law
     diff = (cwnd / base - cwnd / RTT) * base
-    return (diff < 1) - (diff > 3)
+    return (diff < 1) - (diff > 3)  # alpha 1, beta 3
 
 
 def windows() -> list[Record]:
@@ -85,8 +88,9 @@ def windows() -> list[Record]:
             exactly(growth(W)),
             prints=("one segment",),
             tolerance=0.5 / W,
-            note="Printed: the sentence, one segment a window; computed: (1) at each ACK of a "
-            "window of 12, a point of ours. Tolerance: the window's own growth meanwhile, 1/(2 W).",
+            note="printed: the paper's sentence, by which the window grows by one segment in a "
+            "round trip; computed: (1) at each ACK of a window of 12, which we chose. Tolerance: "
+            "1/(2 W), since W grows meanwhile.",
         ),
         Record(
             "equation 2",
@@ -95,8 +99,8 @@ def windows() -> list[Record]:
             lambda runs: float(runs(windowed(60.0)).queue),
             prints=AT_A_POINT,
             tolerance=1.0,
-            note="Packets; cwnd 60, BaseRTT 0.1 s, actual throughput 250 pkt/s, which is the "
-            "link's; computed: the mean queue, ns-2 2.35. Tolerance: the packet in transmission.",
+            note="Packets; cwnd 60, BaseRTT 0.1 s, actual throughput 250 pkt/s, the capacity of "
+            "the link; computed: the mean queue, ns-2 2.35. Tolerance: the packet in transmission.",
         ),
         Record(
             "equation 3",
@@ -105,8 +109,8 @@ def windows() -> list[Record]:
             lambda runs: float(runs(windowed(W)).throughput[0, 0]),
             prints=AT_A_POINT,
             tolerance=1.0,
-            note="pkt/s; a flow held at 12 packets on an empty path of 0.1 s, ns-2 2.35. "
-            "Tolerance: one packet a second.",
+            note="pkt/s; a flow with a fixed window of 12 packets on an empty path of 0.1 s, ns-2 "
+            "2.35. Tolerance: one packet per second.",
         ),
         Record(
             "equation 4",
@@ -115,9 +119,9 @@ def windows() -> list[Record]:
             lambda runs: float(runs(windowed(60.0)).throughput[0, 0]),
             prints=AT_A_POINT,
             tolerance=5.0,
-            note="pkt/s; a flow held at 60 packets, of which 35 wait at 250 pkt/s, as the record "
-            "of (2) counts them: an RTT of 0.24 s. Computed: packets delivered, ns-2 2.35. "
-            "Tolerance 2 %: the packet in transmission is not in the queue.",
+            note="pkt/s; a flow with a fixed window of 60 packets, of which 35 wait by the record "
+            "of (2); at 250 pkt/s the RTT is then 0.24 s. computed: packets delivered, ns-2 2.35. "
+            "Tolerance: 2 %, since the packet in transmission is not counted in the queue.",
         ),
         Record(
             "section II-B, window after a triple duplicate ACK",
@@ -126,9 +130,10 @@ def windows() -> list[Record]:
             after_loss,
             tolerance=0.02,
             prints=("25%",),
-            note="25 % less: least window of one Vegas source alone after the loss of one packet, "
-            "over its mean window without; ns-2 2.35. Tolerance: 1.8 packets of about 89, for "
-            "ns-2 cuts off a whole number of them.",
+            note="The print has 25 % less. computed: least window of a single Vegas source after "
+            "the loss of one packet, over its mean window without a loss; ns-2 2.35. Tolerance: "
+            "0.02, that is 1.8 packets of about 89, since ns-2 takes a whole number of packets "
+            "off.",
         ),
         Record(
             "section II-B, initial windows of NewReno and Vegas",
@@ -136,9 +141,9 @@ def windows() -> list[Record]:
             [1, 2],
             _first,
             note="Packets, before the first ACK of data; for NewReno the text says 'typically'. "
-            "Stock ns-2 2.35. There NewReno begins at 2 (windowInit_, 1 until May 2001), and "
-            "Vegas, which takes that number only with its next ACK, at 1; with windowInit_ 1 both "
-            "begin at 1.",
+            "Stock ns-2 2.35. There NewReno begins with windowInit_, which is 2 packets, and was 1 "
+            "until May 2001. Vegas begins with 1, and applies windowInit_ only at its next ACK; so "
+            "with windowInit_ 1 both begin with 1.",
         ),
         Record(
             "section II-B, window rule",
@@ -146,14 +151,16 @@ def windows() -> list[Record]:
             [1, 0, -1],
             exactly([_step(queue) for queue in (0.5, 2.0, 4.0)]),
             prints=AT_A_POINT,
-            note="Grow, hold, shrink at 0.5, 2 and 4 packets of the flow in the queue, alpha 1, "
-            "beta 3, as the text reads the rule; computed: the printed rule on the diff of (2) to "
-            "(4), with the RTT that so many packets make at 100 pkt/s.",
+            note="printed: the window grows, stays and shrinks with 0.5, 2 and 4 packets of the "
+            "flow in the queue, alpha 1, beta 3, as the text explains the rule. computed: the "
+            "printed rule with the diff of (2) to (4), where the RTT follows from the queue at 100 "
+            "pkt/s.",
         ),
     ]
 
 
 def _halved(runs: Runs) -> float:
+    """NewReno's least window divided by its largest, after slow start."""
     _, least, largest = runs(sawtooth()).window[:, 0]
     return float(least / largest)
 
@@ -162,10 +169,10 @@ def senders() -> list[Record]:
     """The records of section II: slow start, and the windows after a loss."""
     base = figure_1(0.1)
     rounds = (
-        "Window of a round trip over that of the one before, a source alone with an RTT of 2 s; "
-        "stock ns-2 2.35."
+        "The window in each round trip over that in the round trip before; a source alone with an "
+        "RTT of 2 s; stock ns-2 2.35."
     )
-    silence = "Packets, after all 20 on their way were lost; stock ns-2 2.35."
+    all_lost = "Packets, after all 20 on their way were lost; stock ns-2 2.35."
     return [
         Record(
             "section II-A, slow start doubles the window every RTT",
@@ -180,7 +187,7 @@ def senders() -> list[Record]:
             "claim",
             1,
             lambda runs: least_after_timeout(runs, base, "newreno"),
-            note=silence,
+            note=all_lost,
         ),
         Record(
             "section II-A, window after a triple duplicate ACK",
@@ -190,7 +197,7 @@ def senders() -> list[Record]:
             prints=("half",),
             tolerance=0.02,
             note="Least over largest window of one NewReno source alone from 20 s on, 2 Mbit/s, "
-            "100 ms, buffer 62; stock ns-2 2.35. Tolerance: 1.8 packets of about 88.",
+            "100 ms, buffer 62; stock ns-2 2.35. Tolerance: 0.02, that is 1.8 packets of about 88.",
         ),
         Record(
             "section II-B, slow start doubles the window every other RTT",
@@ -198,14 +205,14 @@ def senders() -> list[Record]:
             [2.0, 1.0, 2.0, 1.0, 2.0],
             lambda runs: doubling(runs, base, "vegas", range(3, 9)),
             prints=("every other RTT",),
-            note=f"{rounds} From the fourth RTT on: it begins with windows of 1, 1, 3.",
+            note=f"{rounds} From the fourth RTT on: ns-2's Vegas begins with windows of 1, 1, 3.",
         ),
         Record(
             "section II-B, window after a timeout",
             "claim",
             2,
             lambda runs: least_after_timeout(runs, base, "vegas"),
-            note=silence,
+            note=all_lost,
         ),
     ]
 
@@ -214,8 +221,9 @@ def scheduler() -> list[Record]:
     """The records of equations (5) to (7), compared with figure 2's test packet by packet."""
     L_R, L_D = dispatched(N_R, N_D, K)
     L_R2, L_D2 = dispatched(100, 100, 2.0)
-    total, few = L_R + L_D, 1 / min(L_R, L_D, L_D2)
-    counted = "Figure 2's test run for 70,000 packets with both queues backlogged. "
+    total = L_R + L_D
+    one_packet = 1 / min(L_R, L_D, L_D2)  # what one packet may change, relative to the counts
+    counted = "computed: figure 2's test for 70,000 packets, while neither queue is empty. "
     return [
         Record(
             "equation 5",
@@ -223,9 +231,9 @@ def scheduler() -> list[Record]:
             [N_D / (K * N_R), 100 / (2.0 * 100)],
             exactly([L_D / L_R, L_D2 / L_R2]),
             prints=AT_A_POINT,
-            tolerance=few,
-            note=f"lambda at 300 : 100 with k 1, and 100 : 100 with k 2. {counted}Tolerance: one "
-            "packet.",
+            tolerance=one_packet,
+            note="lambda for 300 NewReno and 100 Vegas flows with k 1, and for 100 and 100 with k "
+            f"2. {counted}Tolerance: one packet.",
         ),
         Record(
             "equation 6",
@@ -234,7 +242,8 @@ def scheduler() -> list[Record]:
             exactly(C * L_R / total),
             prints=AT_A_POINT,
             tolerance=C / total,
-            note=f"pkt/s at 300 : 100, 12500 pkt/s. {counted}Tolerance: one packet.",
+            note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
+            f"{counted}Tolerance: one packet.",
         ),
         Record(
             "equation 7",
@@ -243,7 +252,8 @@ def scheduler() -> list[Record]:
             exactly(C * L_D / total),
             prints=AT_A_POINT,
             tolerance=C / total,
-            note=f"pkt/s at 300 : 100, 12500 pkt/s. {counted}Tolerance: one packet.",
+            note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
+            f"{counted}Tolerance: one packet.",
         ),
         Record(
             "figure 2, the test of section III",
@@ -251,17 +261,19 @@ def scheduler() -> list[Record]:
             list(dispatched(N_R, N_D, K, 1000)),
             exactly(_by_section_3(N_R, N_D, K, 1000)),
             prints=AT_A_POINT,
-            note="Packets from R and D of the first 1000: figure 2's test against the text's 'D if "
-            "L_D does not exceed lambda L_R'.",
+            note="Numbers of packets from R and from D among the first 1000. printed: by figure "
+            "2's test; computed: by the text, which sends from 'D if L_D does not exceed lambda "
+            "L_R'.",
         ),
         Record(
             "section III, equal rates at k = 1",
             "claim",
             1.0,
             exactly((L_D / N_D) / (L_R / N_R)),
-            tolerance=2 * few,
+            tolerance=2 * one_packet,
             prints=("fair sharing",),
-            note=f"Relative fairness at 300 : 100. {counted}Tolerance: one packet of each.",
+            note="Relative fairness of 300 NewReno and 100 Vegas flows. "
+            f"{counted}Tolerance: one packet from each queue.",
         ),
     ]
 
@@ -275,9 +287,10 @@ def numbers() -> list[Record]:
             0.97,
             by_print(0.24 / (0.74 / 3)),
             tolerance=rounding(0.01),
-            note="0.24/(0.74/3), as the text defines the index. Our text has a dot for the first "
-            "stroke, which would make it 0.059: an error of the paper, or a sign that was misread "
-            "on the way to our text, which cannot tell. Tolerance: rounding of the print.",
+            note="0.24/(0.74/3), as the text defines the index. Our text has a dot in place of the "
+            "first slash, with which it would be 0.059. This may be an error of the paper, or the "
+            "sign was misread when our text was made; we cannot tell. Tolerance: rounding of the "
+            "print.",
         ),
         Record(
             "section IV-D, D buffer at 10 Mbit/s",
@@ -291,8 +304,8 @@ def numbers() -> list[Record]:
             "figure 3, buffer of the dumbbell's bottleneck",
             "figure",
             None,
-            blocked="C times 250 ms is an input: there is nothing to compute. The picture is "
-            "missing from our text.",
+            blocked="C times 250 ms is an input: there is nothing to compute. Our text lacks the "
+            "picture.",
         ),
     ]
 

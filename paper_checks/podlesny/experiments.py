@@ -1,9 +1,10 @@
 """Figure 1 and experiments A and B of Podlesny and Williamson, with losses, in ns-2 and ns-3.
 
-The pictures are missing from our text; we test what the text says about them.  The index is the
-relative fairness: throughput of a Vegas flow over that of a NewReno flow.  ``varied`` names the law
-whose number of flows varies, and a ratio is that number over the number of the other law's flows.
-``exact`` asks for ns-3 with figure 2's own router in place of ns-2 with CBQ.
+Our text lacks the pictures; we test what it says about them.  The index is the relative fairness:
+throughput of a Vegas flow over that of a NewReno flow.  ``varied`` names the law whose number of
+flows varies, and a ratio is that number over the number of the other law's flows.  ns-3 has the
+paper's router, that of figure 2; ns-2 runs class-based queueing (CBQ) instead.  ``exact`` asks for
+ns-3.
 """
 
 from __future__ import annotations
@@ -34,15 +35,16 @@ SPREAD = (
 )
 SPREAD_3 = SPREAD.replace("two means of 5 runs", "our mean of 3 runs and the paper's of 5")
 BY_CBQ = (
-    "Class-based queueing (CBQ) in ns-2 alone has run this.  It gives each class a fixed part of "
-    "the link, where the paper's router counts flows, and by that router, in ns-3, indices and "
-    "losses are others."
-).replace("  ", " ")
-NO_PICTURE = "Its picture is missing from our text."
-RTTS = (0.03, 0.1, 0.2)  # s, tried for figure 1, which does not state it
+    "We ran this with class-based queueing (CBQ) in ns-2 only. CBQ gives each class a fixed part "
+    "of the link, where the paper's router counts flows; where both have run, indices and losses "
+    "by the router, in ns-3, differ from those by CBQ."
+)
+NO_PICTURE = "Our text lacks the picture."
+RTTS = (0.03, 0.1, 0.2)  # s, that we run for figure 1, which does not state its RTT
 WIRE = 1.04  # bytes of a NewReno packet over those of a Vegas packet: 40 B of headers in ns-2
 RATIOS = (0.1, 0.5, 1.0, 3.0, 5.0, 7.0)
-BY_NS3 = {"NewReno": (0.1, 0.5, 1.0, 3.0), "Vegas": (1.0,)}  # of them: a run takes 20 s of CPU time
+# Those of RATIOS that ns-3 has run, by the law whose flows vary: a run takes 20 s of CPU time
+BY_NS3 = {"NewReno": (0.1, 0.5, 1.0, 3.0), "Vegas": (1.0,)}
 EXACT = (
     "ns-3 3.37, the router of figure 2 itself, mean of 3 runs, at a fifth of the scale (flows, "
     f"capacity, buffers). {ONCE} Vegas's alpha is one more there, which makes ns-3's rule the "
@@ -53,7 +55,7 @@ EXACT = (
 # --- figure 1 --------------------------------------------------------------------------------
 
 
-def _of_link(runs: Runs, buffer: float) -> list[float]:
+def _share_of_bytes(runs: Runs, buffer: float) -> list[float]:
     """NewReno's share of the bytes on the link at each RTT, percent; ``buffer`` is in packets."""
     found = []
     for rtt in RTTS:
@@ -67,33 +69,35 @@ def _share(runs: Runs) -> Found:
 
     The note has the shares at all RTTs, those of the payload alone, and those with ns-2's buffer.
     """
-    shares = _of_link(runs, 62.0)
+    shares = _share_of_bytes(runs, 62.0)
     rows = {
-        "By RTT": shares,
+        "Of the bytes at each RTT": shares,
         "of the payload alone": [100 * float(runs(figure_1(rtt)).mean[0]) / 250.0 for rtt in RTTS],
-        OWN_LIMIT: _of_link(runs, 50.0),
+        OWN_LIMIT: _share_of_bytes(runs, 50.0),
     }
     text = "; ".join(f"{name} {', '.join(f'{s:.1f}' for s in row)} %" for name, row in rows.items())
-    near = [sum(abs(part - 92) <= 1 for part in row) for row in (shares, rows[OWN_LIMIT])]
+    near = [sum(abs(share - 92) <= 1 for share in row) for row in (shares, rows[OWN_LIMIT])]
     return Found(
         min(shares, key=lambda s: abs(s - 92)),
         detail=f"{text}.",
-        missing=f"Neither the RTT nor the buffer is stated, and they decide: of {len(RTTS)} RTTs "
-        f"{near[1]} are within 1 of the print with a buffer of 50 packets, {near[0]} with 62.",
+        missing="The paper states neither the RTT nor the buffer, and they decide: the share is "
+        f"within 1 of the print at {near[1]} of {len(RTTS)} RTTs with a buffer of 50 packets, and "
+        f"at {near[0]} with one of 62.",
     )
 
 
-OWN_LIMIT = "with a buffer of 50 packets, ns-2's own"
+OWN_LIMIT = "with a buffer of 50 packets, ns-2's default"
 FIGURE_1 = Record(
     "figure 1, NewReno's share",
     "figure",
     92,
     _share,
     tolerance=1.0,
-    note="Percent of the bytes on the link (the text's 74 and 24 % of IV-A leave no room for "
-    "headers beside them); ns-2 2.35, mean of 5 seeds, 5 to 60 s; the figure "
-    "has one run. RTT and buffer are ours: 62 packets, section IV's 250 ms, and the nearest over "
-    f"RTTs of 30, 100 and 200 ms. Tolerance 1: 'approximately'. {NO_PICTURE}",
+    note="Percent of the bytes on the link: the text's 74 and 24 % of IV-A must include headers, "
+    "since they add up to nearly 100 %. ns-2 2.35, mean of 5 seeds, 5 to 60 s; the figure has one "
+    "run. We chose a buffer of 62 packets, the 250 ms of section IV, and of RTTs of 30, 100 and "
+    "200 ms the one that comes nearest to the print. Tolerance: 1, since the print says "
+    f"'approximately'. {NO_PICTURE}",
 )
 
 # --- what the records have in common ---------------------------------------------------------
@@ -111,6 +115,7 @@ def index(runs: Runs, scenario: Scenario, exact: bool = False) -> Floats:
 
 
 def _index(found: Groups, scenario: Scenario) -> Floats:
+    """Rate of a Vegas flow over that of a NewReno flow, pkt/s, in each run."""
     rate = {law: np.zeros(len(found.throughput)) for law in ("newreno", "vegas")}
     flows = dict.fromkeys(rate, 0)
     for g, group in enumerate(scenario.flows):
@@ -129,15 +134,18 @@ def loss(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> float
 
 
 def losses(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> Floats:
-    """``loss`` of each run; for a stored scenario of several runs only their mean is known."""
-    last = scenario.run.seed + (EXACT_RUNS if exact else scenario.run.times)
+    """``loss`` of each run, from scenarios of one run each.
+
+    A result that is stored for several runs has only their mean.
+    """
+    end = scenario.run.seed + (EXACT_RUNS if exact else scenario.run.times)
     each = (
         dataclasses.replace(
             scenario,
             name=f"{scenario.name}-seed-{seed}",
             run=dataclasses.replace(scenario.run, runs=1, seed=seed),
         )
-        for seed in range(scenario.run.seed, last)
+        for seed in range(scenario.run.seed, end)
     )
     return np.array([loss(runs, one, law, exact) for one in each])
 
@@ -157,14 +165,14 @@ def curve(
 def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
     """The index at each ratio: with the paper's router if ns-3 ran all ratios, else with CBQ."""
     by_cbq = [index(runs, s) for s in scenarios]
-    ran = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
-    own = [index(runs, s, exact=True) for s in ran]
-    judged = own if by_router(varied) else by_cbq
+    in_ns3 = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
+    by_ns3 = [index(runs, s, exact=True) for s in in_ns3]
+    judged = by_ns3 if by_router(varied) else by_cbq  # the indices that give the verdict
     errors = ", ".join(f"{standard_error(v):.3f}" for v in judged)
     rows = [f"Standard errors {errors}."]
     for name, ratios, values in (
         ("CBQ in ns-2", RATIOS, by_cbq),
-        ("figure 2's router in ns-3", BY_NS3[varied], own),
+        ("figure 2's router in ns-3", BY_NS3[varied], by_ns3),
     ):
         if values is not judged:
             means = ", ".join(map(plus_minus, values))
@@ -177,8 +185,8 @@ def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
 
 
 NOT_ALL = (
-    "Of the ratios the paper's router has run {} only, and CBQ, which has run all, is not that "
-    "router."
+    "With the paper's router we ran only the ratios {}. We ran all ratios with CBQ, but CBQ is not "
+    "that router."
 )
 
 
@@ -192,13 +200,14 @@ def _listed(ratios: Iterable[float]) -> str:
 
 
 def _at_three(runs: Runs) -> Found:
+    """The index at a ratio of 3 with the paper's router; the note has it with CBQ."""
     scenario = dumbbell(3 * N, N)
     found, by_cbq = index(runs, scenario, exact=True), index(runs, scenario)
     each = ", ".join(f"{value:.3f}" for value in found)
     full = float(index(runs, full_three())[0])
     text = (
-        f"Runs: {each}; by CBQ in ns-2 {by_cbq.mean():.2f}, and {full:.2f} in one run at full "
-        "scale, so that the scale does not decide."
+        f"Runs: {each}. By CBQ in ns-2 the index is {by_cbq.mean():.2f}, and {full:.2f} in one run "
+        "at full scale, so the scale does not decide."
     )
     return averaged(found, 0.97, 0.01, text)
 
@@ -229,33 +238,35 @@ def _use(runs: Runs) -> Found:
         100 * np.array([3 * N, N]) * rates[:, :2] / capacity
         for rates in (runs.exact(scenario).throughput, runs.groups(scenario).throughput)
     )
-    whole = full_three()
-    at_full = runs.groups(whole).throughput[:, :2] / whole.links[0].capacity * [300, 100]
-    other, full = (part.mean(axis=0) * [WIRE, 1.0] for part in (by_cbq, 100 * at_full))
+    full = full_three()
+    at_full = runs.groups(full).throughput[:, :2] / full.links[0].capacity * [300, 100]
+    cbq, cbq_full = (use.mean(axis=0) * [WIRE, 1.0] for use in (by_cbq, 100 * at_full))
     text = (
-        f"By CBQ in ns-2 {other[0]:.1f} and {other[1]:.1f}, in one run at full scale {full[0]:.1f} "
-        f"and {full[1]:.1f}."
+        f"By CBQ in ns-2 {cbq[0]:.1f} and {cbq[1]:.1f}, in one run at full scale "
+        f"{cbq_full[0]:.1f} and {cbq_full[1]:.1f}."
     )
     return averaged(found, [74.0, 24.0], 1.0, text)
 
 
-CHANCE = 0.01  # most that a departure from a line may owe to it
+CHANCE = 0.01  # a p-value below this one means that the losses are not on a line
 BY_LINE = (
-    "Read as: it grows, by more than two standard errors from the first ratio to the last, and by "
-    "an F test for lack of fit a departure of the means from their fitted line as large as theirs "
-    "comes by chance in under 1 % (non-linear) or not (linear). Judged by figure 2's router where "
-    "ns-3 ran three ratios or more; that a part of the ratios lies on a line does not show that "
-    "all do."
+    "Read as: the loss grows by more than two standard errors from the first ratio to the last. It "
+    "grows non-linearly if an F test for lack of fit of a straight line has a p-value below 1 %, "
+    "otherwise linearly. The verdict is that of figure 2's router if ns-3 ran three ratios or "
+    "more. If a part of the ratios lies on a line, this does not show that all do."
 )
 
 
 def _lost(ratios: Sequence[float], values: Floats) -> str:
     """Mean loss at each ratio with its standard error; ``values`` [ratios, runs]."""
-    return ", ".join(f"{x:g}: {plus_minus(own)}" for x, own in zip(ratios, values, strict=True))
+    return ", ".join(f"{x:g}: {plus_minus(row)}" for x, row in zip(ratios, values, strict=True))
 
 
-def _by_chance(ratios: Sequence[float], values: Floats) -> float:
-    """p-value of the F test for lack of fit of a straight line; values [ratios, runs]."""
+def _p_value(ratios: Sequence[float], values: Floats) -> float:
+    """p-value of the F test for lack of fit of a straight line; ``values`` [ratios, runs].
+
+    It compares the means' squared distances from the line with the runs' from their means.
+    """
     from scipy.stats import f  # a second to load
 
     points, times = values.shape
@@ -267,34 +278,40 @@ def _by_chance(ratios: Sequence[float], values: Floats) -> float:
 
 
 def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs) -> Found:
-    """Vegas's loss against the ratio: whether it grows, and whether along a straight line."""
-    own = dict(zip(RATIOS, scenarios, strict=True))
+    """Whether Vegas's loss grows with the ratio, along a straight line if ``straight``, else not.
+
+    The result is open if the router did not run enough ratios.
+    """
+    by_ratio = dict(zip(RATIOS, scenarios, strict=True))
     ratios = BY_NS3[varied]
-    by_ns3 = np.array([losses(runs, own[ratio], "vegas", exact=True) for ratio in ratios])
-    beside = ", ".join(f"{x:g}: {loss(runs, s, 'vegas'):.2f}" for x, s in own.items())
-    text = f"Percent, with standard errors: router {_lost(ratios, by_ns3)}"
-    alone = len(ratios) < 3
-    if alone:
+    by_ns3 = np.array([losses(runs, by_ratio[ratio], "vegas", exact=True) for ratio in ratios])
+    by_cbq = ", ".join(f"{x:g}: {loss(runs, s, 'vegas'):.2f}" for x, s in by_ratio.items())
+    text = f"Percent lost at each ratio, with standard errors: router {_lost(ratios, by_ns3)}"
+    cbq_only = len(ratios) < 3
+    if cbq_only:
         ratios = RATIOS
         judged = np.array([losses(runs, scenario, "vegas") for scenario in scenarios])
         text += f"; CBQ {_lost(ratios, judged)}"
     else:
         judged = by_ns3
-        text += f"; CBQ {beside}"
-    chance = _by_chance(ratios, judged)
-    gap, error = apart(judged[-1], judged[0])
-    grows = gap > 2 * error
+        text += f"; CBQ {by_cbq}"
+    p_value = _p_value(ratios, judged)
+    growth, error = apart(judged[-1], judged[0])
+    grows = growth > 2 * error
     R2 = float(np.corrcoef(ratios, judged.mean(axis=1))[0, 1] ** 2)
-    text += f". By chance {chance:.2g}, R^2 {R2:.3f}"
-    if alone:
-        says = "on no line" if chance < CHANCE else "on a line"
+    text += f". Straight line: p-value {p_value:.2g}, R^2 {R2:.3f}"
+    if cbq_only:
+        shape = "but not on a line" if p_value < CHANCE else "on a line"
         return open_question(
-            f"{BY_CBQ} By CBQ the loss {'grows' if grows else 'does not grow'}, {says}. {text}"
+            f"{BY_CBQ} By CBQ the loss {'grows' if grows else 'does not grow'}, {shape}. {text}"
         )
-    if straight and grows and chance >= CHANCE and ratios != RATIOS:
-        line = "The router's loss is on a line as far as it was run, CBQ's is not."
+    if straight and grows and p_value >= CHANCE and ratios != RATIOS:
+        line = (
+            "At the ratios that we ran with the router its losses are on a line; those of CBQ are "
+            "not."
+        )
         return open_question(f"{line} {text}")
-    return Found(grows and (chance >= CHANCE) == straight, detail=f"{text}.")
+    return Found(grows and (p_value >= CHANCE) == straight, detail=f"{text}.")
 
 
 def numbers_of_flows() -> list[Record]:
@@ -327,8 +344,8 @@ def numbers_of_flows() -> list[Record]:
             "claim",
             [74, 24],
             _use,
-            note="Percent of the link, without the ACKs of the flows back, which take up to 4 %: "
-            "with all of them NewReno misses too. "
+            note="Percent of the link, without the ACKs of the reverse flows, which take up to 4 "
+            "%. If all these ACKs were NewReno's, its value would differ from the print, too. "
             f"{EXACT} {SPREAD_3}",
         ),
         Record(
@@ -336,8 +353,8 @@ def numbers_of_flows() -> list[Record]:
             "figure",
             True,
             partial(_line, "NewReno", more_newreno(), True),
-            note=f"{BY_LINE} {EXACT.replace(ONCE, ANEW)} The router's four ratios are those up to "
-            f"3. {NO_PICTURE}",
+            note=f"{BY_LINE} {EXACT.replace(ONCE, ANEW)} The router ran the four ratios up to 3. "
+            f"{NO_PICTURE}",
         ),
         Record(
             "figure 5b, Vegas's loss grows non-linearly with the Vegas flows",

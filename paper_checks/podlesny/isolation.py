@@ -1,4 +1,4 @@
-"""Figure 2's router itself, in ns-3, at a fifth of the paper's scale; ns-3 beside ns-2.
+"""Runs of the router of figure 2 (RD) in ns-3, at a fifth of the paper's scale; ns-3 beside ns-2.
 
     python -m paper_checks.podlesny.isolation show     # the tables, from the stored runs
     python -m paper_checks.podlesny.isolation make     # runs what is not stored, with ns-3 and ns-2
@@ -32,8 +32,8 @@ FOLDER = Path(__file__).parent
 FILE = FOLDER.parent / "ns3.json"
 RATIOS = (0.5, 1.0, 2.0, 3.0)  # NewReno flows for each Vegas flow
 THRESHOLDS = ((1, 3), (2, 3), (2, 4))  # alpha, beta, packets
-AT_FEW = THRESHOLDS[:2]  # with 2 NewReno flows
-N_VEGAS = 20
+AT_FEW = THRESHOLDS[:2]  # those that we run with 2 NewReno flows
+N_VEGAS = 20  # Vegas flows
 
 Engine = Literal["ns2", "ns3"]
 Discipline = Literal["rd", "red", "droptail"]
@@ -136,15 +136,15 @@ def measure(engine: Engine, scenario: Scenario, processes: int = 2) -> dict[str,
     assert found.rtt_mean is not None
     assert found.queue_mean is not None
     group = np.array([member.group for member in scenario.members])
-    own = [group == g for g, _ in enumerate(scenario.flows)]
+    groups = [group == g for g, _ in enumerate(scenario.flows)]  # which flows belong to each
     runs = found.extra["throughput_runs"]
     return {
         "name": scenario.name,
         "version": found.extra["version"],
         "seed": scenario.run.seed,
-        "throughput": [[_digits(row[mine].mean()) for mine in own] for row in runs],
-        "loss_rate": [_digits(found.loss_rate[mine].mean()) for mine in own],
-        "rtt_mean": [_digits(found.rtt_mean[mine].mean()) for mine in own],
+        "throughput": [[_digits(row[flows].mean()) for flows in groups] for row in runs],
+        "loss_rate": [_digits(found.loss_rate[flows].mean()) for flows in groups],
+        "rtt_mean": [_digits(found.rtt_mean[flows].mean()) for flows in groups],
         "utilization": _digits(found.extra["busy_links"][0]),
         "queue": _digits(found.queue_mean[0]),
     }
@@ -211,6 +211,7 @@ def show() -> None:
 
 
 def _row(found: Stored) -> list[str]:
+    """Cells of a table: index, Vegas's loss, use of the link, waiting packets."""
     mean, error = found.index
     loss = f"{100 * found.loss_rate[1]:.3g}"
     return [f"{mean:.3f} ± {error:.3f}", loss, f"{found.utilization:.3f}", f"{found.queue:.1f}"]
@@ -239,6 +240,7 @@ def _two_way() -> Any:
 
 
 def _pairs() -> Any:
+    """The table of one Vegas flow, alone or beside one NewReno flow, in ns-2 and in ns-3."""
     from vegasmodel.report import console
 
     engines: dict[str, Engine] = {"ns-2": "ns2", "ns-3": "ns3"}

@@ -31,13 +31,13 @@ from paper_checks.spread import apart, averaged, plus_minus
 from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Scenario
 
-MBITS = (10, 30, 100, 300, 1000)  # at full scale
-LONGEST = (0.03, 0.1, 0.2, 0.3, 1.0)  # s
-LONGEST_EXACT = (0.03, 0.2, 1.0)  # what ns-3 runs: there the router counts the short flows too
-FIFTH = 0.2
+MBITS = (10, 30, 100, 300, 1000)  # capacities of experiment D at full scale, Mbit/s
+LONGEST = (0.03, 0.1, 0.2, 0.3, 1.0)  # s, values of the longest RTT in experiment E
+LONGEST_EXACT = (0.03, 0.2, 1.0)  # those that ns-3 runs, where the router counts short flows, too
+FIFTH = 0.2  # of the paper's scale: of its flows, capacity and buffers
 SCALE = (
-    "The scale decides. The paper's router has run at a fifth of it only, and there CBQ differs "
-    "from CBQ at full scale"
+    "The scale decides. We ran the paper's router at a fifth of the scale only, and there results "
+    "by CBQ differ from those by CBQ at full scale"
 )
 
 
@@ -48,28 +48,28 @@ def index_range(
     exact: bool,
     runs: Runs,
 ) -> Found:
-    """The least and the largest mean index of the scenarios, beside the two printed ones."""
+    """The least and the largest mean index of the scenarios, for comparison with ``printed``."""
     values = np.array([index(runs, s, exact) for s in scenarios])
     ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
     text = curve(runs, axis, scenarios, exact)
     if exact:
-        others = ", ".join(f"{index(runs, s).mean():.2f}" for s in scenarios)
-        full = ", ".join(f"{index(runs, s).mean():.2f}" for s in whole())
+        by_cbq = ", ".join(f"{index(runs, s).mean():.2f}" for s in scenarios)
+        full = ", ".join(f"{index(runs, s).mean():.2f}" for s in at_full_scale())
         text += (
-            f" By CBQ, which does not count the short flows, {others}, in one run of each at full "
-            f"scale {full}."
+            f" Index by CBQ, which does not count the short flows: {by_cbq}; at full scale, one "
+            f"run each: {full}."
         )
     found = averaged(values[ends].T, printed, 0.01, text)
     return dataclasses.replace(found, missing=_by_scale(runs) if exact else BY_CBQ)
 
 
 def _by_scale(runs: Runs) -> str:
-    """A text: the scale changes the index of experiment E by CBQ, and by how much at most."""
+    """A text on how much the index of experiment E by CBQ changes with the scale, at most."""
     changes = [
         float(index(runs, full).mean() - index(runs, fifth).mean())
-        for full, fifth in zip(whole(), round_trips(LONGEST_EXACT), strict=True)
+        for full, fifth in zip(at_full_scale(), round_trips(LONGEST_EXACT), strict=True)
     ]
-    return f"{SCALE}: its index changes by {max(changes, key=abs):+.2f}."
+    return f"{SCALE}: at full scale the index differs by up to {max(changes, key=abs):+.2f}."
 
 
 def steady(
@@ -86,23 +86,24 @@ def steady(
     values = np.array([index(runs, s, exact) for s in scenarios])
     means = values.mean(axis=1)
     least, most = int(np.argmin(means)), int(np.argmax(means))
-    part, limit = float(means[most] / means[least]), printed[1] / printed[0]
-    errors = standard_error(values.T) / means
-    error = 2 * part * float(np.hypot(errors[least], errors[most]))
+    ratio, limit = float(means[most] / means[least]), printed[1] / printed[0]
+    errors = standard_error(values.T) / means  # relative
+    two_errors = 2 * ratio * float(np.hypot(errors[least], errors[most]))
     text = (
-        f"Largest over least index {part:.3f} +- {error:.3f} (two standard errors), in the print "
-        f"{limit:.3f}. {curve(runs, axis, scenarios, exact)}"
+        f"Largest over least index {ratio:.3f} +- {two_errors:.3f} (two standard errors); by the "
+        f"printed indices {limit:.3f}. {curve(runs, axis, scenarios, exact)}"
     )
     if not exact:
-        fixed = "An index of fixed parts is steady whatever the traffic."
+        fixed = "With fixed parts of the link the index is steady whatever the traffic."
         return open_question(f"{BY_CBQ} {fixed} {text}")
-    others = np.array([index(runs, s).mean() for s in scenarios])
-    text += f" By CBQ, which does not count the short flows, {others.max() / others.min():.3f}."
-    if part - error <= limit < part + error:
+    by_cbq = np.array([index(runs, s).mean() for s in scenarios])
+    text += f" By CBQ, which does not count the short flows, {by_cbq.max() / by_cbq.min():.3f}."
+    if ratio - two_errors <= limit < ratio + two_errors:
         return open_question(
-            f"The runs do not decide: the print is within their two standard errors. {text}"
+            "The runs do not decide: the ratio of the printed indices is within two standard "
+            f"errors of ours. {text}"
         )
-    return Found(part + error <= limit, detail=text)
+    return Found(ratio + two_errors <= limit, detail=text)
 
 
 def _starves(runs: Runs) -> Found:
@@ -110,14 +111,14 @@ def _starves(runs: Runs) -> Found:
 
     Both differences must exceed two standard errors.
     """
-    (own, wider), by_cbq = (
+    (at_10, at_30), by_cbq = (
         [index(runs, s, exact) for s in capacities()[:2]] for exact in (True, False)
     )
-    gap, error = apart(wider, own)
-    least = 1 - own.mean()
+    rise, error = apart(at_30, at_10)
+    below_1 = 1 - at_10.mean()
     return Found(
-        bool(gap > 2 * error and least > 2 * standard_error(own)),
-        detail=f"Index {plus_minus(own)} at 10, {plus_minus(wider)} at 30 Mbit/s. By CBQ "
+        bool(rise > 2 * error and below_1 > 2 * standard_error(at_10)),
+        detail=f"Index {plus_minus(at_10)} at 10, {plus_minus(at_30)} at 30 Mbit/s. By CBQ "
         f"{plus_minus(by_cbq[0])} (at full scale {plus_minus(index(runs, narrow()))}) and "
         f"{plus_minus(by_cbq[1])}.",
     )
@@ -125,13 +126,14 @@ def _starves(runs: Runs) -> Found:
 
 def _above_narrowest(runs: Runs) -> Found:
     """The range of the index above 10 Mbit/s with CBQ; the note has the router's at 30 Mbit/s."""
-    own = index(runs, capacities()[1], exact=True)
+    by_router = index(runs, capacities()[1], exact=True)
     found = index_range(MBITS[1:], capacities()[1:], (0.72, 0.88), False, runs)
-    each = ", ".join(f"{value:.2f}" for value in own)
+    each = ", ".join(f"{value:.2f}" for value in by_router)
     text = f"By figure 2's router in ns-3 at 30 Mbit/s, 3 runs: {each}."
     missing = (
-        "The paper's router has run 30 Mbit/s only (beyond it a run takes minutes), where its "
-        "index is within the printed range; CBQ, which has run all, is not that router."
+        "With the paper's router we ran 30 Mbit/s only, where its index is within the printed "
+        "range; at larger capacities a run takes minutes. We ran all capacities with CBQ, but CBQ "
+        "is not that router."
     )
     return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
 
@@ -142,18 +144,16 @@ def _narrowest(runs: Runs) -> Found:
     The note has the index with the router at a fifth of the scale.
     """
     full = index(runs, narrow())
-    own, fifth = index(runs, capacities()[0], exact=True), index(runs, capacities()[0])
-    beside = averaged(own, 0.61, 0.01)
-    assert isinstance(beside.value, float)
-    each = ", ".join(f"{value:.2f}" for value in own)
+    by_router, fifth = index(runs, capacities()[0], exact=True), index(runs, capacities()[0])
+    each = ", ".join(f"{value:.2f}" for value in by_router)
     text = (
-        f"By figure 2's router in ns-3, at a fifth of the scale, runs of {each}, mean "
-        f"{beside.value:.2f}. CBQ at a fifth of the scale has {fifth.mean():.2f}, so the scale "
+        f"By figure 2's router in ns-3, at a fifth of the scale, three runs have {each}, mean "
+        f"{by_router.mean():.2f}. CBQ at a fifth of the scale has {fifth.mean():.2f}, so the scale "
         "matters here."
     )
     found = averaged(full, 0.61, 0.01, text)
     why = (
-        "CBQ alone has run this at full scale. The paper's router has run it at a fifth of the "
+        "At full scale we ran this with CBQ only. We ran the paper's router at a fifth of the "
         "scale, where its three runs scatter around the print."
     )
     return dataclasses.replace(found, missing=why)
@@ -164,12 +164,12 @@ def _lost_at_narrowest(runs: Runs) -> Found:
 
     The note has the losses with the router and with CBQ at a fifth of the scale.
     """
-    own, fifth = (loss(runs, capacities()[0], "vegas", exact) for exact in (True, False))
+    by_router, by_cbq = (loss(runs, capacities()[0], "vegas", exact) for exact in (True, False))
     return Found(
         loss(runs, narrow(), "vegas"),
-        detail=f"At a fifth of the scale figure 2's router in ns-3 loses {own:.1f} %, CBQ "
-        f"{fifth:.1f} %.",
-        missing=f"{BY_CBQ.replace('this', 'this at full scale')}",
+        detail=f"At a fifth of the scale Vegas loses {by_router:.1f} % with figure 2's router in "
+        f"ns-3 and {by_cbq:.1f} % with CBQ.",
+        missing=f"{BY_CBQ.replace('this', 'this at full scale', 1)}",
     )
 
 
@@ -188,7 +188,7 @@ def round_trips(longest: Sequence[float] = LONGEST) -> list[Scenario]:
     return [dumbbell(longest=value, web=Web(FIFTH * 50)) for value in longest]
 
 
-def whole() -> list[Scenario]:
+def at_full_scale() -> list[Scenario]:
     """Experiment E at full scale: scenarios of one run at each longest RTT of ``LONGEST_EXACT``."""
     return [
         single(dumbbell(100, 100, mbit=100.0, longest=value, web=Web(50.0)))
@@ -196,30 +196,31 @@ def whole() -> list[Scenario]:
     ]
 
 
-NO_SPREAD = "Of each loss the mean over the runs is stored, not how far the runs differ."
+NO_SPREAD = (
+    "Of each loss we stored the mean over the runs only, so we do not know how far the runs differ."
+)
 WEB = (
-    "Short flows: half of each class, not counted by the router; the index is of the lasting flows."
+    "Half of the short flows are NewReno, half Vegas; the router does not count them. The index is "
+    "that of the long-lived flows."
 )
-COUNTED = (
-    "Short flows: half of each class, counted by the router; the index is of the lasting flows."
-)
+COUNTED = WEB.replace("does not count them", "counts them, too")
 NS3_LOSES = (
-    "What ns-3's flows lose is not what ns-2's would: there a loss does not take Vegas's window to "
-    "3/4, slow start doubles it every RTT, and NewReno recovers by SACK (docs/ns3.md). Without "
-    "short flows ns-3 loses ten times as much as ns-2 with CBQ. But both lose more than the print, "
-    "and so does CBQ at full scale."
+    "ns-3's flows do not lose what ns-2's would: in ns-3 a loss does not reduce Vegas's window to "
+    "3/4, its slow start doubles the window every RTT, and NewReno recovers by SACK (docs/ns3.md). "
+    "Without short flows ns-3 loses ten times as much as ns-2 with CBQ. But both lose more than "
+    "the print, and so does CBQ at full scale."
 )
 
 
 def _falls(runs: Runs) -> Found:
     """Whether Vegas's loss falls to less than half from 10 to 30 Mbit/s, by router and by CBQ."""
-    own, by_cbq = (
+    by_router, by_cbq = (
         [loss(runs, s, "vegas", exact) for s in capacities()[:2]] for exact in (True, False)
     )
-    text = f"By figure 2's router in ns-3 at 10 and 30 Mbit/s {own[0]:.1f} and {own[1]:.1f} %."
+    text = "By figure 2's router in ns-3 Vegas loses {:.1f} and {:.1f} % at 10 and 30 Mbit/s."
     return Found(
-        all(wide < 0.5 * narrow for narrow, wide in (own, by_cbq)),
-        detail=f"{text} By CBQ: {curve(runs, MBITS, capacities())}",
+        all(at_30 < 0.5 * at_10 for at_10, at_30 in (by_router, by_cbq)),
+        detail=f"{text.format(*by_router)} By CBQ: {curve(runs, MBITS, capacities())}",
     )
 
 
@@ -232,7 +233,7 @@ def capacity() -> list[Record]:
             "claim",
             [0.72, 0.88],
             _above_narrowest,
-            note=f"Least and largest of 30 Mbit/s to 1 Gbit/s. {ROUTER} {WEB} {SPREAD}",
+            note=f"Least and largest index from 30 Mbit/s to 1 Gbit/s. {ROUTER} {WEB} {SPREAD}",
         ),
         Record(
             "section IV-D, index at 10 Mbit/s",
@@ -254,8 +255,8 @@ def capacity() -> list[Record]:
             "figure",
             True,
             _starves,
-            note="Index under 1 and under that at 30 Mbit/s, by more than two standard errors. "
-            f"{EXACT} {COUNTED} {NO_PICTURE}",
+            note="Read as: the index is below 1 and below that at 30 Mbit/s, both by more than two "
+            f"standard errors. {EXACT} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 7b, Vegas's loss falls quickly from 10 to 30 Mbit/s",
@@ -263,8 +264,8 @@ def capacity() -> list[Record]:
             True,
             _falls,
             note="Read as: the mean loss falls to less than half, by the paper's router and by "
-            f"CBQ. {NO_SPREAD} From 30 Mbit/s on CBQ alone has run, and decides nothing. {EXACT} "
-            f"{COUNTED} {NO_PICTURE}",
+            f"CBQ. {NO_SPREAD} Above 30 Mbit/s we ran CBQ only, so these losses do not count. "
+            f"{EXACT} {COUNTED} {NO_PICTURE}",
         ),
     ]
 
@@ -276,11 +277,11 @@ def _losses(runs: Runs) -> tuple[list[float], str]:
     """
     found = [loss(runs, s, "vegas", exact=True) for s in round_trips(LONGEST_EXACT)]
     by_cbq = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in round_trips())
-    full = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in whole())
+    full = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in at_full_scale())
     middle = LONGEST_EXACT.index(0.2)
     fifth, large = (
         loss(runs, scenarios[middle], "vegas")
-        for scenarios in (round_trips(LONGEST_EXACT), whole())
+        for scenarios in (round_trips(LONGEST_EXACT), at_full_scale())
     )
     return found, (
         f"By CBQ, at {', '.join(f'{1e3 * x:g}' for x in LONGEST)} ms: {by_cbq} %; in one run of "
@@ -291,25 +292,30 @@ def _losses(runs: Runs) -> tuple[list[float], str]:
 
 
 def _turns(runs: Runs) -> Found:
-    """Vegas's loss if the longest RTT has its least value, 200 ms and its greatest, percent."""
+    """Vegas's loss at a longest RTT of 30, 200 and 1000 ms with the router, percent."""
     found, text = _losses(runs)
-    return Found(found, detail=text, missing=f"{SCALE}, in which Vegas loses less.")
+    return Found(found, detail=text, missing=LESS_AT_FULL_SCALE)
+
+
+LESS_AT_FULL_SCALE = f"{SCALE}, in which Vegas loses less."
 
 
 def _low(runs: Runs) -> Found:
+    """Whether Vegas loses less than 1 % with the router at each longest RTT."""
     found, text = _losses(runs)
     return Found(
         max(found) < 1.0,
         detail=f"By the router {', '.join(f'{lost:.2f}' for lost in found)} %. {text}",
-        missing=f"{SCALE}, in which Vegas loses less.",
+        missing=LESS_AT_FULL_SCALE,
     )
 
 
 def _non_monotonic(runs: Runs) -> Found:
+    """Whether Vegas loses least at a longest RTT of 200 ms, by router, by CBQ, at full scale."""
     (first, middle, last), text = _losses(runs)
     others = [
         [loss(runs, s, "vegas") for s in scenarios]
-        for scenarios in (round_trips(LONGEST_EXACT), whole())
+        for scenarios in (round_trips(LONGEST_EXACT), at_full_scale())
     ]
     return Found(
         all(b < min(a, c) for a, b, c in ((first, middle, last), *others)),
@@ -325,7 +331,7 @@ def delays() -> list[Record]:
             "claim",
             [0.83, 0.87],
             partial(index_range, LONGEST_EXACT, round_trips(LONGEST_EXACT), (0.83, 0.87), True),
-            note=f"Least and largest of 30 ms, 200 ms and 1 s. {EXACT} {COUNTED} {NS3_LOSES} "
+            note=f"Least and largest index at 30 ms, 200 ms and 1 s. {EXACT} {COUNTED} {NS3_LOSES} "
             f"{SPREAD_3}",
         ),
         Record(
@@ -334,7 +340,7 @@ def delays() -> list[Record]:
             [0.29, 0.01, 0.11],
             _turns,
             tolerance=0.005,
-            note="At maximum RTTs of 30 (the axis begins there, not at 20), 200 and 1000 ms. "
+            note="At maximum RTTs of 30, 200 and 1000 ms; the axis begins at 30 ms, not at 20. "
             f"{EXACT} {COUNTED} {NS3_LOSES} Tolerance: rounding of the print.",
         ),
         Record(
@@ -349,18 +355,17 @@ def delays() -> list[Record]:
             "figure",
             True,
             partial(steady, LONGEST_EXACT, round_trips(LONGEST_EXACT), (0.83, 0.87), True),
-            note="Read as: the index varies by no larger a factor than printed, two standard "
-            "errors added. "
-            f"{EXACT} {COUNTED} {NO_PICTURE}",
+            note="Read as: the largest over the least index is at most that of the printed "
+            f"indices, even if two standard errors are added. {EXACT} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 8b, Vegas's loss falls and then grows",
             "figure",
             True,
             _non_monotonic,
-            note="Least at a maximum RTT of 200 ms, beside 30 ms and 1 s, where the text has three "
-            "values, by the router and by CBQ, also at full scale. How much is lost is another "
-            f"record, and is missed. {NO_SPREAD} "
-            f"{EXACT} {COUNTED} {NO_PICTURE}",
+            note="Read as: of the maximum RTTs of 30 ms, 200 ms and 1 s, for which the text has "
+            "values, Vegas loses least at 200 ms, by the router, by CBQ, and by CBQ at full scale. "
+            "Another record compares how much it loses, and that differs from the print. "
+            f"{NO_SPREAD} {EXACT} {COUNTED} {NO_PICTURE}",
         ),
     ]

@@ -43,24 +43,25 @@ FOLDER = Path(__file__).parent
 SCALE = 0.2  # of the paper's flows, capacity and buffers
 N = 20  # flows of a class; the paper has 100
 PACKET = 8000.0  # bits
-BUFFER_TIME = 0.25  # s of the link
-SHORT, LONG = 0.020, 0.300  # s, propagation there and back
+BUFFER_TIME = 0.25  # s that the link needs to send a full buffer
+SHORT, LONG = 0.020, 0.300  # s, least and largest propagation RTT of the flows
 
 Compared = Literal["rd", "droptail", "red"]
-Discipline = Compared | Literal["red-high"]  # RED with thresholds of ours
+Discipline = Compared | Literal["red-high"]  # RED with higher thresholds, which we chose
 QUEUES: tuple[Compared, ...] = ("droptail", "red", "rd")
 
 
 @dataclasses.dataclass(frozen=True)
 class Web:
-    """Short flows of both classes: ``rate`` flows per second, ``size`` packets on average."""
+    """Short flows, half of them of each class."""
 
-    rate: float
-    size: float = 30.0
+    rate: float  # flows per second, of both classes together
+    size: float = 30.0  # packets, mean
     bursty: bool = False  # Pareto times between arrivals in place of exponential ones
 
 
 def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
+    """The queue of the kind ``kind`` for a link of ``capacity`` pkt/s; ``base`` is that for RD."""
     if kind == "rd":
         return base
     if kind == "droptail":
@@ -84,19 +85,22 @@ def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
 def _with_rtts(flow: Flow, capacity: float, low: float, high: float) -> Flow:
     """The flow with a propagation RTT between ``low`` and ``high`` seconds.
 
-    Its access links have twice the bottleneck's rate.
+    Its access links have twice the bottleneck's rate, which is ``capacity``.
     """
-    sending = 1.04 * (1 / capacity + 2 / (2 * capacity))
-    rtt = Uniform(low + sending, high + sending) if high > low else low + sending
+    # s, transmissions of a data packet and its ACK (4 % of its size) at bottleneck and access links
+    transmission = 1.04 * (1 / capacity + 2 / (2 * capacity))
+    rtt = Uniform(low + transmission, high + transmission) if high > low else low + transmission
     return dataclasses.replace(flow, rtt=rtt, access=2 * capacity)
 
 
 def _back(flow: Flow) -> Flow:
+    """The flow in the reverse direction."""
     return dataclasses.replace(flow, name=f"{flow.law} back", direction="reverse")
 
 
 def _web(flow: Flow, web: Web, capacity: float) -> Flow:
-    rate = web.rate / 2
+    """The short flows of the law of ``flow``."""
+    rate = web.rate / 2  # the other half has the other law
     arrivals = ParetoArrivals(rate=rate, shape=1.1) if web.bursty else Poisson(rate=rate)
     size = Pareto(mean=web.size, shape=1.3)
     short = dataclasses.replace(
@@ -106,6 +110,7 @@ def _web(flow: Flow, web: Web, capacity: float) -> Flow:
 
 
 def _bottleneck(base: Link, kind: Discipline, capacity: float) -> Link:
+    """The link ``base`` with another capacity, pkt/s, and a queue of the kind ``kind``."""
     buffer = float(int(BUFFER_TIME * capacity))
     queue = _queue(kind, capacity, base.queue)
     return dataclasses.replace(base, capacity=capacity, buffer=buffer, queue=queue)
@@ -172,15 +177,15 @@ def one_way(scenario: Scenario) -> Scenario:
 def sudden(kind: Discipline, begin: float, end: float) -> Scenario:
     """Section IV-G from its 60th second on: 20 NewReno flows; 4 Vegas flows, and 20 from 20 s on.
 
-    Traffic is one way.  Averages are from ``begin`` to ``end`` s, counted from the 60th second;
-    ``end`` is at most 40 s, when the NewReno flows leave.
+    There are no reverse flows.  Averages are from ``begin`` to ``end`` s, counted from the 60th
+    second; ``end`` is at most 40 s, when the NewReno flows leave.
     """
     base = dumbbell(kind=kind)
     newreno, vegas = base.flows[:2]
-    few = round(0.2 * N)
-    flows = [newreno, dataclasses.replace(vegas, count=few)]
+    early = round(0.2 * N)  # number of Vegas flows before the change
+    flows = [newreno, dataclasses.replace(vegas, count=early)]
     if end > 20.0:
-        late = dataclasses.replace(vegas, name="late vegas", count=N - few, start=20.0)
+        late = dataclasses.replace(vegas, name="late vegas", count=N - early, start=20.0)
         flows.append(late)
     run = dataclasses.replace(base.run, duration=end, warmup=begin, runs=3)
     name = f"podlesny-{kind}-sudden-{begin:g}-to-{end:g}-s"
@@ -192,19 +197,20 @@ def parking_lot(kind: Discipline) -> Scenario:
     """Section IV-H and figure 11: five bottlenecks, flows over all of them and over each one."""
     base = load(FOLDER / "dumbbell.toml")
     capacity = SCALE * 100e6 / PACKET
-    delay = 5e-3
+    delay = 5e-3  # s one way, of each bottleneck
     links = tuple(
         dataclasses.replace(_bottleneck(base.links[0], kind, capacity), name=f"L{i}", delay=delay)
         for i in range(1, 6)
     )
-    sending = 1.04 / capacity
-    kinds = [dataclasses.replace(flow, count=round(20 * SCALE)) for flow in base.flows]
+    transmission = 1.04 / capacity  # s, of a data packet and its ACK at one bottleneck
+    of_each_law = [dataclasses.replace(flow, count=round(20 * SCALE)) for flow in base.flows]
     flows = []
-    for flow in kinds:
+    for flow in of_each_law:
         through = _with_rtts(flow, capacity, 0.060, 0.300)
         assert isinstance(through.rtt, Uniform)
-        long = Uniform(through.rtt.low + 4 * sending, through.rtt.high + 4 * sending)
-        through = dataclasses.replace(through, rtt=long)
+        # its RTTs include one of the five bottlenecks already
+        rtt = Uniform(through.rtt.low + 4 * transmission, through.rtt.high + 4 * transmission)
+        through = dataclasses.replace(through, rtt=rtt)
         flows += [dataclasses.replace(through, name=f"{flow.law} A"), _back(through)]
         for link in links:
             alone = _with_rtts(flow, capacity, 0.060, 0.300)
