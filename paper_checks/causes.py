@@ -23,11 +23,12 @@ NO_T = (
 )
 HYPOTHESIS = "the paper's hypothesis or statement does not hold in ns-2"
 BOTH_MISS = (
-    "not found: at a fifth of the scale, the printed value differs from those by the paper's "
-    "router with ns-3's TCP and by CBQ with ns-2's TCP; at full scale, it differs from that by CBQ"
+    "not found: at a fifth of the scale (flows, capacity and buffers), the printed value differs "
+    "from our values by the paper's router with ns-3's TCP and by CBQ with ns-2's TCP; at full "
+    "scale, it differs from our value by CBQ"
 )
 
-# paper, beginning of the items, why
+# paper, pattern of the items' names, why
 CAUSES = (
     ("evaluation", r"section 4", CLAIM),
     ("devendictis", r"figure 4, the", AGAINST),

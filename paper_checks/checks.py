@@ -28,9 +28,9 @@ __all__ = [
     "rounding",
 ]
 
-AT_A_POINT: tuple[str, ...] = ()
+AT_A_POINT: tuple[str, ...] = ()  # for a printed formula, evaluated with numbers that we chose
 ARITHMETIC = "Tolerance: rounding of the arithmetic."
-OURS = "The point is ours: printed is the printed formula there."
+OURS = "We chose the numbers: printed is what the printed formula gives with them."
 
 Kind = Literal["equation", "table", "figure", "claim"]
 Verdict = Literal["reproduced", "consistent", "erratum", "discrepant", "blocked"]
@@ -64,7 +64,7 @@ class Check:
     tolerance: float | None
     verdict: Verdict
     note: str
-    source: Source
+    source: Source  # where ``computed`` comes from
     packets: Any = None  # a packet simulation's value, if ``computed`` has another source
     share: float | None = None
     statement: str | None = None
@@ -116,7 +116,8 @@ class Record:
     either this reason or the function.
 
     ``prints``: the words or numbers as they stand in the paper, if ``printed`` has another form (10
-    ms for 0.01 s); ``AT_A_POINT`` if ``printed`` is a printed formula that we evaluate.
+    ms for 0.01 s); ``AT_A_POINT`` if ``printed`` is a printed formula, evaluated with numbers that
+    we chose.
     """
 
     item: str
@@ -208,13 +209,18 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
 
 
 def agrees(found: Found, printed: Value) -> bool:
-    """Whether the computed value is the printed one, within its tolerance or for most seeds."""
+    """Whether the computed value is the printed one.
+
+    If ``found`` says which fraction of the seeds agrees, most of them must; otherwise the value
+    must be within the tolerance.
+    """
     if found.share is not None:
         return found.share > 0.5
     return distance(found.value, printed) <= (found.tolerance or 0.0)
 
 
 def _check(paper: str, record: Record, found: Found, verdict: Verdict, note: str) -> Check:
+    """The ``Check`` of ``record``, whose computed value is ``found``, with a verdict and a note."""
     return Check(
         paper=paper,
         item=record.item,
@@ -241,17 +247,21 @@ def distance(computed: Value, printed: Value) -> float:
         if len(computed) != len(printed):
             return math.inf
         return max((distance(c, p) for c, p in zip(computed, printed, strict=True)), default=0.0)
-    gap = abs(float(computed) - float(printed))
-    return math.inf if math.isnan(gap) else gap
+    difference = abs(float(computed) - float(printed))
+    return math.inf if math.isnan(difference) else difference
 
 
 def _as_text(value: Value) -> str:
-    """A sentence with the computed number or numbers; empty if an entry is not a number."""
+    """A sentence with the computed number or numbers; empty if an entry is no number.
+
+    A blocked record has no value, so its note names the value that was found.
+    """
     entries = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if any(isinstance(entry, (bool, str)) or entry is None for entry in entries):
         return ""
     text = ", ".join(f"{entry:.4g}" for entry in entries)
-    return f"The figure is {text}." if len(entries) == 1 else f"The figures are {text}."
+    noun = "value is" if len(entries) == 1 else "values are"
+    return f"The computed {noun} {text}."
 
 
 def _plain(value: Any) -> Any:

@@ -30,18 +30,20 @@ def circulate(windows: Sequence[int], mu: float, T: float) -> Circulated:
     ``T`` is the RTT with an empty queue, s.  It includes the transmission time, as in the paper of
     De Vendictis and Baiocchi.  All sources have the same delays, so packets keep their order.
     """
-    owner = np.repeat(np.arange(len(windows)), windows)
+    owner = np.repeat(np.arange(len(windows)), windows)  # the source of each packet on its way
     n = owner.size
+    # times at which packet k arrives at the link, and at which its transmission begins, s
     arrive = np.zeros(n * (ROUNDS + 1))
     begin = np.empty(n * ROUNDS)
-    free = 0.0
+    free = 0.0  # s, when the link has sent packet k - 1
     for k in range(n * ROUNDS):
         begin[k] = max(arrive[k], free)
         free = begin[k] + 1 / mu
-        arrive[k + n] = begin[k] + T
-    late = slice(n * ROUNDS // 2, n * ROUNDS)
+        arrive[k + n] = begin[k] + T  # its ACK releases packet k + n
+    late = slice(n * ROUNDS // 2, n * ROUNDS)  # the second half
     span = float(begin[-1] - begin[late.start - 1])
     source = np.tile(owner, ROUNDS)[late]
+    # by Little's law the mean number of waiting packets is the sum of the waits over the time
     return Circulated(
         rates=[float(np.count_nonzero(source == i)) / span for i in range(len(windows))],
         RTT=float(np.mean(arrive[n:][late] - arrive[:-n][late])),

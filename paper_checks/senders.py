@@ -18,17 +18,17 @@ from vegasmodel.scenario import Drop, Scenario
 __all__ = ["doubling", "growth", "least_after_timeout", "windows"]
 
 RTT = 2.0  # s: the round trips of slow start stand apart
-HELD = 20  # packets on their way, all of which are lost
+LOST = 20  # packets: a whole window, which is lost
 FIRST = 1000  # the sequence number of the first packet that is lost
 
 
-def _alone(base: Scenario, law: str, rtt: float, held: float = math.inf) -> Scenario:
+def _alone(base: Scenario, law: str, rtt: float, max_window: float = math.inf) -> Scenario:
     """The source of ``law`` alone, with a buffer of 1000 packets.
 
-    ``rtt`` is in s, and ``held`` is the source's largest window in packets.
+    ``rtt`` is in s, and ``max_window`` in packets.
     """
     flow = next(flow for flow in base.flows if flow.law == law)
-    flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=held)
+    flow = dataclasses.replace(flow, name=law, rtt=rtt, max_window=max_window)
     link = dataclasses.replace(base.links[0], buffer=1000.0)
     run = dataclasses.replace(base.run, runs=1, start_jitter=0.0)
     return dataclasses.replace(base, links=(link,), flows=(flow,), run=run)
@@ -47,8 +47,8 @@ def slow_start(base: Scenario, law: str, number: int) -> Scenario:
 @cache
 def timeout(base: Scenario, law: str) -> Scenario:
     """A source with a window of 20 packets that loses all of them, so no ACK reports a loss."""
-    scenario = _alone(base, law, 0.2, float(HELD))
-    lost = Drop(flow=law, packets=tuple(range(FIRST, FIRST + HELD)))
+    scenario = _alone(base, law, 0.2, float(LOST))
+    lost = Drop(flow=law, packets=tuple(range(FIRST, FIRST + LOST)))
     link = dataclasses.replace(scenario.links[0], drops=(lost,))
     run = dataclasses.replace(scenario.run, duration=25.0, warmup=5.0)
     return dataclasses.replace(scenario, name=f"{base.name}-{law}-timeout", links=(link,), run=run)

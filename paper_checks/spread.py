@@ -32,7 +32,7 @@ __all__ = [
     "spread",
 ]
 
-SEEDS = 5
+SEEDS = 5  # runs of a case, each with other start times
 LIMIT = 0.1  # largest tolerance, as a part of the printed value
 MOST = "ns-2 2.35; the majority of 5 seeds, whose starts move by up to one packet's time."
 SOURCE = (
@@ -46,18 +46,20 @@ SOURCE_MEAN = (
     "ns-2 2.35, mean of 20 seeds. Tolerance: rounding of the print and two standard errors of the "
     "difference between one run, since the paper has one, and that mean, but at most 10 %."
 )
+# Why seeds that do not agree with the print are no evidence against it
 AS_DESCRIBED = (
-    "Phase decides: the run whose starts do not move gives the print, and most of the runs whose "
-    "starts move by up to a packet's time do not."
+    "Phase effects decide: the run whose starts do not move gives the print, and most of the runs "
+    "whose starts move by up to a packet's time do not."
 )
 AROUND = (
-    "Phase decides: most of the runs do not give the print, but they scatter around it (some give "
-    "it, or it is within two standard errors of the difference between one run and their mean)."
+    "Phase effects decide: most of the runs do not give the print, but they scatter around it "
+    "(some give it, or it is within two standard errors of the difference between one run and "
+    "their mean)."
 )
 
 SCATTERED = (
-    "The runs do not decide: the print is within rounding and two standard errors of the "
-    "difference, but that is more than the tolerance."
+    "The runs do not decide: the print differs from their mean by no more than rounding and two "
+    "standard errors of the difference, but by more than the tolerance, which is at most 10 %."
 )
 
 Statistic = Callable[[Floats], float]  # of the throughputs of one run, [flows] pkt/s
@@ -102,18 +104,18 @@ def majority(
     """The seeds' median (for truth values: what most of them say), and the fraction that agrees.
 
     ``values`` has one value for each seed, and ``described`` that of the run whose starts do not
-    move.  Where this one equals the printed value, or the seeds scatter around the printed value,
-    the seeds do not decide against it.
+    move.  Where ``described`` agrees with the printed value, or the seeds scatter around the
+    printed value, the seeds do not decide against it.
     """
     share = sum(distance(value, printed) <= tolerance for value in values) / len(values)
-    # a seed's value is one number, a truth value or None, never a list
-    order = [float("inf") if value is None else float(np.asarray(value)) for value in values]
-    middle = values[int(np.argsort(order, kind="stable")[len(values) // 2])]
+    # a seed's value is one number, a truth value or None, never a list; None counts as infinite
+    sizes = [float("inf") if value is None else float(np.asarray(value)) for value in values]
+    median = values[int(np.argsort(sizes, kind="stable")[len(values) // 2])]
     count = f"{round(share * len(values))} of {len(values)} seeds agree."
     missing = AROUND if share > 0 or _within_chance(values, printed) else ""
     if distance(described, printed) <= tolerance:
         missing = AS_DESCRIBED
-    return Found(middle, tolerance, f"{count} {detail}".strip(), share=share, missing=missing)
+    return Found(median, tolerance, f"{count} {detail}".strip(), share=share, missing=missing)
 
 
 def _within_chance(values: Sequence[Value], printed: Value) -> bool:
@@ -183,11 +185,11 @@ def plus_minus(values: Floats, digits: int = 2) -> str:
 def spread(values: Floats, unit: float, printed: float) -> float:
     """Tolerance: rounding of ``printed`` plus two standard deviations of ``values``.
 
-    Where rounding alone is not more, it is at most ``LIMIT`` times ``printed``.  ``unit`` is that
-    of the last printed digit.
+    It is at most ``LIMIT`` times ``printed``, but at least the rounding.  ``unit`` is that of the
+    last printed digit.
     """
-    most = min(rounding(unit) + 2 * float(values.std(ddof=1)), LIMIT * abs(printed))
-    return max(rounding(unit), most)
+    limited = min(rounding(unit) + 2 * float(values.std(ddof=1)), LIMIT * abs(printed))
+    return max(rounding(unit), limited)
 
 
 def averaged(

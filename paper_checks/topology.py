@@ -11,7 +11,7 @@ from vegasmodel.scenario import Link, Scenario
 
 __all__ = ["SHORT", "link_by_link", "shared"]
 
-SHORT = 1e-3  # s, one way over any link but the varied one
+SHORT = 1e-3  # s, one-way delay of every link but the one whose delay the papers vary
 
 
 def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
@@ -30,16 +30,18 @@ def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
             Link(name=into, capacity=access, delay=SHORT),
             Link(name=out, capacity=access, delay=delay),
         ]
+        # s, of a data packet and its ACK at all links of the path
         transmission = (1 + scenario.ack_size / scenario.packet_size) * (
             1 / shared.capacity + 2 / access + 2 / INSTANT
         )
-        rtt = (2 * (2 * SHORT + delay) + transmission) * (1 + 1e-12)  # not less by rounding
+        # rounding must not make it less than the links' delays, which would be an error
+        rtt = (2 * (2 * SHORT + delay) + transmission) * (1 + 1e-12)
         path = (into, "R1-R2", out)
         flows.append(dataclasses.replace(flow, path=path, access=INSTANT, rtt=rtt))
     return dataclasses.replace(scenario, links=tuple(links), flows=tuple(flows))
 
 
-INSTANT = 1e9  # pkt/s of the sources' own access, which stands for none
+INSTANT = 1e9  # pkt/s of the flows' own access links, which here are links of the scenario
 
 
 def shared(scenario: Scenario) -> Scenario:
@@ -50,10 +52,10 @@ def shared(scenario: Scenario) -> Scenario:
     """
     first, *others = scenario.links
     paths = [flow.path or () for flow in scenario.flows]
-    own = all(sum(link.name in path for path in paths) == 1 for link in others)
-    through = all(first.name in path for path in paths)
+    one_flow_each = all(sum(link.name in path for path in paths) == 1 for link in others)
+    all_share = all(first.name in path for path in paths)
     faster = all(link.capacity > first.capacity for link in others)
-    if not (others and own and through and faster):
+    if not (others and one_flow_each and all_share and faster):
         return scenario
     flows = tuple(dataclasses.replace(f, path=None, access=None) for f in scenario.flows)
     return dataclasses.replace(scenario, links=(first,), flows=flows)

@@ -591,7 +591,7 @@ def test_what_the_evidence_does_not_decide_is_blocked() -> None:
 
     assert check(1.1).verdict == "reproduced"
     assert check(1.3).verdict == "blocked"
-    assert check(1.3).note.startswith("The RTT decides. The figure is 1.3.")
+    assert check(1.3).note.startswith("The RTT decides. The computed value is 1.3.")
 
 
 @pytest.mark.parametrize(
