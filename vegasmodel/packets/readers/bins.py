@@ -15,15 +15,24 @@ import numpy as np
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace, assemble
 
-# first index of ``Bins.flow``, [quantity, flow, bin]; the last is a minimum, the others are sums
+# The first index of ``Bins.flow``, [quantity, flow, bin]. The last quantity is a minimum, the
+# others are sums. Data are counted in packets, or in bytes by readers of captures:
+# - DELIVERED, ARRIVED: data acknowledged, and new data that passed the place of the capture;
+# - SENT, AGAIN, LOST: data sent (retransmissions included), retransmitted and dropped;
+# - ACKS: the number of ACKs;
+# - RTT_SUM, RTT_N, RTT_MIN: the sum of the RTTs in s, their number, and the smallest;
+# - WINDOW_SUM, WINDOW_N: the sum of the values of the window (or of the data in flight), and their
+#   number.
 DELIVERED, ARRIVED, SENT, AGAIN, LOST, ACKS = range(6)
 RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(6, 11)
-# first index of ``Bins.link``, [quantity, link, bin]; the last is a maximum, the others are sums
+# The first index of ``Bins.link``, [quantity, link, bin]. WAITED is the integral of the queue over
+# time (packets times s), SERVED the number of packets that left the queue for transmission, and
+# QUEUE_MAX the longest queue in packets. The last is a maximum, the others are sums.
 WAITED, SERVED, QUEUE_MAX = range(3)
 
-MAX_BINS = 4096
-MAX_CELLS = 2**19  # flows (or links) times bins
-FIRST_WIDTH = 1e-4  # seconds
+MAX_BINS = 4096  # the number of bins, unless many flows or links leave memory for fewer only
+MAX_CELLS = 2**19  # the most flows (or links) times bins
+FIRST_WIDTH = 1e-4  # s, the length of a bin at first
 
 
 class Bins:
@@ -86,7 +95,8 @@ class Bins:
     def _merge(self, count: int) -> None:
         """Merge neighbouring bins (intervals of time) in pairs.
 
-        Then append empty bins until there are ``count``.
+        Then append empty bins until there are ``count``, which is at least half of the number of
+        bins so far.
         """
         half = self.count // 2
         flow = _empty(RTT_MIN + 1, self.flow.shape[1], count)
@@ -136,10 +146,10 @@ class Bins:
 
         ``packets.trace.Trace`` explains ``engine``, ``provenance`` and ``doubts``.
         """
-        used = self.index(last) + 1
+        used = self.index(last) + 1  # bins up to the one that contains the time ``last``
         ends = self.begin + self.width * np.arange(1, used + 1)
         start = self.begin + self.width * (used - 1)
-        ends[-1] = last if last > start else ends[-1]
+        ends[-1] = last if last > start else ends[-1]  # the last bin ends with the trace
         lengths = np.diff(ends, prepend=self.begin)[:, None]
         flow = self.flow[:, chosen, :used].swapaxes(1, 2)
         rtt, window = _mean(flow, RTT_SUM), _mean(flow, WINDOW_SUM)
@@ -170,11 +180,16 @@ class Bins:
         )
 
 
-def _empty(rows: int, items: int, bins: int) -> Floats:
-    return np.zeros((rows, items, bins))
+def _empty(quantities: int, items: int, bins: int) -> Floats:
+    """Zeros with the shape of ``Bins.flow`` or ``Bins.link``; ``items`` are flows or links."""
+    return np.zeros((quantities, items, bins))
 
 
-def _mean(flow: Floats, row: int) -> Floats:
-    total, count = flow[row], flow[row + 1]
+def _mean(flow: Floats, quantity: int) -> Floats:
+    """The mean of a quantity, such as the RTT, in each bin; NaN in a bin without a value of it.
+
+    ``quantity`` is the first index of the sum in ``flow``; the number of values follows it there.
+    """
+    total, count = flow[quantity], flow[quantity + 1]
     mean: Floats = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
     return mean

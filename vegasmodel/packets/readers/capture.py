@@ -15,18 +15,23 @@ from vegasmodel.packets.readers.source import Source
 MAX_FRAME = 1 << 18  # bytes: tcpdump's own limit
 MAX_INTERFACES = 1024
 
-# magic number, as it stands in the file -> byte order, seconds per tick
+# pcap: the four bytes (magic number) with which the file may begin, and what they say of it: the
+# byte order as the module ``struct`` writes it, and the seconds per tick of the packets' times
 _MAGIC = {
     b"\xd4\xc3\xb2\xa1": ("<", 1e-6),
     b"\xa1\xb2\xc3\xd4": (">", 1e-6),
     b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
     b"\xa1\xb2\x3c\x4d": (">", 1e-9),
 }
+# pcapng: the type of the block with which a section of the file begins, and the bytes by which this
+# block gives the byte order of its section
 _SECTION = b"\x0a\x0d\x0d\x0a"
 _ORDER = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
+# types of other blocks: an interface, and three forms of a packet, of which the simple has no time
 _INTERFACE, _OLD_PACKET, _SIMPLE, _PACKET = 1, 2, 3, 6
-_RESOLUTION, _OFFSET = 9, 14  # options of an interface
+_RESOLUTION, _OFFSET = 9, 14  # numbers of options in the block of an interface
 
+# time in s, link type (number of pcap's LINKTYPE), captured bytes, length on the wire in bytes
 Frame = tuple[float, int, bytes, int]
 
 
@@ -62,7 +67,7 @@ def _records(source: Source) -> Iterator[Frame]:
     order, tick = _MAGIC[header[:4]]
     link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
     unpack, at = struct.Struct(order + "IIII").unpack, 24
-    source.cut_short = True  # until the last frame is whole
+    source.cut_short = True  # taken back at the end, if the last frame is whole
     while len(record := read(16)) == 16:
         seconds, ticks, size, orig_len = unpack(record)
         if size > MAX_FRAME:
@@ -81,9 +86,9 @@ def _blocks(source: Source) -> Iterator[Frame]:
     The file consists of blocks.  A block states its length twice, at its beginning and at its end.
     The length at the end is ignored.
     """
-    read, at = source.file.read, 0
-    order, interfaces = "<", list[tuple[int, float, int]]()
-    source.cut_short = True  # until the last block is whole
+    read, at = source.file.read, 0  # ``at``: position of the block in the file, in bytes
+    order, interfaces = "<", list[tuple[int, float, int]]()  # of the section
+    source.cut_short = True  # taken back at the end, if the last block is whole
     while len(head := read(8)) == 8:
         if head[:4] == _SECTION:
             magic = read(4)
@@ -141,6 +146,12 @@ def _packet(
     body: bytes,
     interfaces: list[tuple[int, float, int]],
 ) -> Frame:
+    """Parse a block of a pcapng file that holds a packet.
+
+    ``kind`` is the block's type and ``body`` its content; the block begins at byte ``at`` of the
+    file. ``order`` is the byte order, as the module ``struct`` writes it. ``interfaces`` has what
+    ``_interface`` returns, for each interface that the section of the file has described so far.
+    """
     if len(body) < 20:
         source.fail(f"byte {at}", body, "a packet block of 20 bytes or more")
     which, high, low, size, orig_len = struct.unpack(order + "IIIII", body[:20])

@@ -50,7 +50,7 @@ from vegasmodel.packets.trace_variables import MAX_FLOWS
 Key = tuple[object, ...]  # both ends, the sender first
 MAX_PENDING = 500_000  # segments and ACKs that are not answered yet, of all flows together
 MAX_RECENTS = 200_000  # recent segments, in which copies are looked up, of all flows
-MAX_HANDSHAKES = 100_000
+MAX_HANDSHAKES = 100_000  # latest handshakes that are kept, of all connections
 MAX_SPAN = 1e9  # seconds between the first packet and the last
 STEP = 1e-3  # s; if times go back by more, the clock was set; by less, frames are out of order
 
@@ -88,15 +88,23 @@ class Connections:
     """
 
     def __init__(self, source: Source, *, steady: bool = False) -> None:
-        self.source, self.bins, self.steady = source, Bins(), steady
+        self.source, self.bins = source, Bins()
+        self.steady = steady  # a time before the latest is an error
         self.flows: dict[Key, Flow] = {}  # of the connections that are open
-        self.all: list[Flow] = []
+        self.all: list[Flow] = []  # also those of connections that have ended
         self.handshakes: OrderedDict[frozenset[object], Handshake] = OrderedDict()
-        self.counts: dict[frozenset[object], int] = {}  # connections of a pair of ends
-        self.unseen: dict[Key, list[int]] = {}  # ACKs of a direction without data: first, last
-        self.origin: float | None = None
-        self.now, self.time, self.shift, self.bin = 0.0, 0.0, 0.0, 0
-        self.pending = self.recents = self.steps = 0
+        # by the two ends: how many connections with data between them have ended
+        self.counts: dict[frozenset[object], int] = {}
+        # the first and the last ACK number of a flow whose data the capture lacks
+        self.unseen: dict[Key, list[int]] = {}
+        self.origin: float | None = None  # time of the first packet in the file, s
+        # Times since the first packet, s: of the current packet, and the latest so far. ``shift``
+        # is added to the times in the file, because the clock of the capture was set back.
+        self.time, self.now, self.shift = 0.0, 0.0, 0.0
+        self.bin = 0  # index of the bin (interval of time) of ``now``
+        self.steps = 0  # how often the clock was set back
+        self.pending = 0  # entries in ``pending`` and ``stamps`` of all flows
+        self.recents = 0  # entries in ``recent`` of all flows
 
     def clock(self, time: float, place: str) -> None:
         """Set ``self.time``, the time of the next packet in seconds since the first packet.
@@ -136,13 +144,13 @@ class Connections:
         """
         ends = frozenset(key)
         known = self.handshakes.get(ends)
-        mine, other = key
-        if known is not None and mine in known.syns and known.syns[mine][0] == seq:
+        sender, receiver = key
+        if known is not None and sender in known.syns and known.syns[sender][0] == seq:
             known.repeated = True
             return
-        if known is None or not second or mine in known.syns or other not in known.syns:
-            known = self._open(key, ends)
-        known.syns[mine] = (seq, mss, self.time)
+        if known is None or not second or sender in known.syns or receiver not in known.syns:
+            known = self._open(key, ends)  # the SYN does not answer a SYN that was captured
+        known.syns[sender] = (seq, mss, self.time)
 
     def _open(self, key: Key, ends: frozenset[object]) -> Handshake:
         """Begin a new connection, and end an earlier one with the same addresses and ports.
@@ -198,14 +206,14 @@ class Connections:
         - ``ident``: the IPv4 identifier; -1 if there is none.
         - ``place``: the packet's place in the file, for an error.
         """
-        self._third(reverse(key))
+        self._complete_handshake(reverse(key))
         time, flow = self.time, self.flows.get(key)
         if flow is None or (flow.closed and self._over(flow, seq, size)):
             flow = self._new(key, seq, place)
         table, i, k = self.bins.cells, flow.index, self.bin
         if flow.steps != self.steps:
             self._forget_times(flow)
-        start = flow.high + signed(seq - flow.high)
+        start = flow.high + signed(seq - flow.high)  # does not start again at 0 after 2**32
         end = start + size
         if start < flow.begin:
             self._before(flow, start)
@@ -280,9 +288,9 @@ class Connections:
         """
         table, i, k = self.bins.cells, flow.index, self.bin
         below = min(end, flow.high)
-        filled = flow.fill(start, below)
-        old = below - start - filled
-        if not old:  # all its bytes are seen for the first time
+        filled = flow.fill(start, below)  # bytes seen for the first time
+        old = below - start - filled  # bytes seen before
+        if not old:
             later = flow.later(ident, stamp)
             flow.unsure += later is None
             table[AGAIN, i, k] += filled if later else 0
@@ -333,7 +341,7 @@ class Connections:
                 if flow.up < flow.least_up:
                     flow.least_up = flow.up
                 flow.stamped = True
-                self._point(flow)
+                self._choose_rtt(flow)
 
     def fin(self, key: Key, seq: int) -> None:
         """Store the sequence number of a flow's FIN.
@@ -357,7 +365,7 @@ class Connections:
         ``key`` is the pair (sender, receiver) of the acknowledged data.  ``stamp`` is the ACK's TCP
         timestamp and ``ident`` its IPv4 identifier; -1 means that it has none.
         """
-        self._third(key)
+        self._complete_handshake(key)
         flow = self.flows.get(key)
         if flow is None:
             if len(self.unseen) < MAX_FLOWS or key in self.unseen:
@@ -393,17 +401,17 @@ class Connections:
         if stamp >= 0 and self.pending < MAX_PENDING and (not stamps or stamps[-1][0] != stamp):
             stamps.append((stamp, time))
             self.pending += 1
-        sent, pending = math.nan, flow.pending
+        sent, pending = math.nan, flow.pending  # ``sent``: when the acknowledged segment passed
         while pending and pending[0][0] <= reached:
-            end, then = pending.popleft()
+            end, passed = pending.popleft()
             self.pending -= 1
             if end == reached:
-                sent = then
+                sent = passed
         following = pending[0][1] if pending else time
         if not flow.waited(packets, following - sent) and time >= sent:
             self._rtt(flow, time - sent, k)
 
-    def _third(self, key: Key) -> None:
+    def _complete_handshake(self, key: Key) -> None:
         """If a packet with an ACK is the third of a handshake, store the handshake's two RTTs.
 
         One is the round-trip time from the place of the capture to the client and back, the other
@@ -411,21 +419,27 @@ class Connections:
         it is then unknown which SYN was answered.  ``key`` is the pair (sender, receiver) of the
         data that the packet acknowledges; the packet itself may hold data, too.
         """
-        shake = self.handshakes.get(frozenset(key)) if self.handshakes else None
-        if shake is None or shake.over or len(shake.syns) < 2:
+        handshake = self.handshakes.get(frozenset(key)) if self.handshakes else None
+        if handshake is None or handshake.over or len(handshake.syns) < 2:
             return
-        first, second = shake.syns
-        if key[1] == first:
-            shake.over = True
-            far = shake.syns[second][2] - shake.syns[first][2]
-            near = self.time - shake.syns[second][2]
-            if not shake.repeated and far >= 0 and near >= 0 and shake.steps == self.steps:
-                shake.far, shake.near = far, near
+        client, server = handshake.syns
+        if key[1] == client:
+            handshake.over = True
+            far = handshake.syns[server][2] - handshake.syns[client][2]
+            near = self.time - handshake.syns[server][2]
+            clock_set = handshake.steps != self.steps
+            if not handshake.repeated and far >= 0 and near >= 0 and not clock_set:
+                handshake.far, handshake.near = far, near
 
     def _rtt(self, flow: Flow, down: float, k: int) -> None:
+        """Count an RTT of a flow in the bin (interval of time) with the index ``k``.
+
+        ``down`` is the time from a segment to its ACK, s: the round trip from the place of the
+        capture to the receiver and back.
+        """
         if down < flow.least_down:
             flow.least_down = down
-        self._point(flow)
+        self._choose_rtt(flow)
         table, i = self.bins.cells, flow.index
         rtt = down if flow.alone else down + flow.up
         table[RTT_SUM, i, k] += rtt
@@ -433,7 +447,7 @@ class Connections:
         if rtt < table[RTT_MIN, i, k]:
             table[RTT_MIN, i, k] = rtt
 
-    def _point(self, flow: Flow) -> None:
+    def _choose_rtt(self, flow: Flow) -> None:
         """Decide whether the time from a segment to its ACK is taken as the whole RTT of the flow.
 
         If the capture was made at the sender, this time is the whole RTT.  Otherwise the RTT also
@@ -455,12 +469,22 @@ class Connections:
             self.bins.flow[LOST, flow.index, self.bin] += size
 
     def _forget_times(self, flow: Flow) -> None:
+        """Drop the stored times of a flow's segments and ACKs, which give no RTT any more.
+
+        This is needed if the capture's clock was set back, or if the connection has ended.
+        """
         self.pending -= len(flow.pending) + len(flow.stamps)
         flow.pending.clear()
         flow.stamps.clear()
         flow.steps = self.steps
 
     def _new(self, key: Key, seq: int, place: str) -> Flow:
+        """Begin a flow with its first captured segment, whose sequence number is ``seq``.
+
+        If the capture has the sender's SYN, the flow begins with the byte after it.  ``key`` is the
+        pair (sender, receiver).  Raises ``TraceError``, which names the packet by ``place``, if
+        there are too many flows for a trace.
+        """
         if len(self.all) == MAX_FLOWS:
             self.source.fail(place, f"flow {MAX_FLOWS + 1}", f"at most {MAX_FLOWS} flows")
         if len(self.all) == self.bins.flow.shape[1]:
@@ -468,19 +492,19 @@ class Connections:
             self.bin = self.bins.index(self.now)
         ends, flow = frozenset(key), Flow(len(self.all), key, self.now, seq)
         flow.steps = self.steps
-        shake = self.handshakes.get(ends)
-        if shake is None:
+        handshake = self.handshakes.get(ends)
+        if handshake is None:
             flow.number = self.counts.get(ends, 0) + 1
         else:
-            sizes = [size for _, size, _ in shake.syns.values() if size]
-            flow.number, flow.syns, flow.mss = shake.number, len(sizes), min(sizes, default=0)
-            if key[0] in shake.syns:
+            sizes = [mss for _, mss, _ in handshake.syns.values() if mss]
+            flow.number, flow.syns, flow.mss = handshake.number, len(sizes), min(sizes, default=0)
+            if key[0] in handshake.syns:
                 flow.opened = True
-                flow.begin = flow.high = flow.acked = shake.syns[key[0]][0] + 1
-            began = next(iter(shake.syns)) == key[0]
-            flow.least_up = shake.near if began else shake.far
+                flow.begin = flow.high = flow.acked = handshake.syns[key[0]][0] + 1
+            from_client = next(iter(handshake.syns)) == key[0]  # the client sends the flow's data
+            flow.least_up = handshake.near if from_client else handshake.far
             flow.up = flow.least_up if math.isfinite(flow.least_up) else 0.0
-            flow.least_down = shake.far if began else shake.near
+            flow.least_down = handshake.far if from_client else handshake.near
         self.flows[key] = flow
         self.all.append(flow)
         return flow

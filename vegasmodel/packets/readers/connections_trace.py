@@ -30,8 +30,10 @@ from vegasmodel.packets.trace_variables import ARRIVING
 
 __all__ = ["make"]
 
-CONTROL = 2  # bytes by which a SYN and a FIN move the ACK number
-MINOR = 0.01  # a direction with a smaller part of the other's bytes is not a flow
+CONTROL = 2  # bytes by which a SYN and a FIN together raise the ACK number
+# A direction of a connection is a flow if it carries at least this fraction of the bytes of the
+# other direction.
+MINOR = 0.01
 
 
 def make(
@@ -62,9 +64,10 @@ def make(
     names = {flow.index: name(flow.key) + _number(flow.number) for flow in flows}
     payload = np.array([flow.payload for flow in flows], dtype=float)
     order = [flow.index for flow in flows]
+    # of these flows, the captured data count as delivered, not the growth of the ACK number
     arrived = [flow.index for flow in flows if flow.captured_at_receiver or not flow.acks]
     seen.bins.flow[DELIVERED, arrived] = seen.bins.flow[ARRIVED, arrived]
-    for row in (DELIVERED, SENT, AGAIN, LOST, WINDOW_SUM):
+    for row in (DELIVERED, SENT, AGAIN, LOST, WINDOW_SUM):  # from bytes to packets
         seen.bins.flow[row, order] /= payload[:, None]
     _forget_what_is_not_known(seen, flows)
     size = [math.nan if flow.assumed else flow.payload + flow.headers for flow in flows]
@@ -109,6 +112,15 @@ def _counted(flows: list[Flow]) -> str:
 
 
 def _forget_what_is_not_known(seen: Connections, flows: list[Flow]) -> None:
+    """Replace counts of the capture that are not those of the flow by NaN (unknown).
+
+    - Only a capture at the sender shows what was sent and what is in flight. Elsewhere the RTT is
+      known only if the round trip from the place of the capture to the sender was measured.
+    - If the capture lacks segments, or if it is uncertain which of them are retransmissions, the
+      numbers of segments sent and retransmitted are unknown.
+    - If the capture has packets twice, and ACKs have no IPv4 identifiers by which copies are found,
+      the number of ACKs is unknown.
+    """
     table = seen.bins.flow
     for flow in flows:
         if not flow.captured_at_sender:
@@ -184,4 +196,5 @@ def _megabytes(flows: list[Flow]) -> str:
 
 
 def _number(number: int) -> str:
+    """What follows a flow's name if it is not the first with the same addresses and ports."""
     return f" #{number}" if number > 1 else ""

@@ -67,14 +67,14 @@ KERNEL = "ca_state"  # a state that only a kernel tells
 COUNTS = {"bytes": "bytes_acked", "retransmits": "total_retrans"}  # counters, and their columns
 # the kernel's RTTs before the first sample: rtt_us; the baseRTT of its Vegas; minrtt_us
 NO_SAMPLE = (0.0, 2147483647.0, 4294967295.0)
-CLOCK = 1e9  # s; later times are those of a clock that counts from 1970
+CLOCK = 1e9  # s; a later first time is taken as seconds since 1970
 NEVER_FALLS = (
     "a count since the flow's start, which never falls; the bytes of single intervals must be "
     "added up, and a connection that begins anew needs a name of its own"
 )
-MAX_COUNT = 1e18
-MAX_NAME = 100
-MAX_CONTROL = 16  # the kernel's own limit
+MAX_COUNT = 1e18  # largest number allowed in a cell
+MAX_NAME = 100  # characters of a flow's name
+MAX_CONTROL = 16  # characters of a congestion control's name, the kernel's own limit
 
 
 def matches(head: bytes) -> bool:
@@ -109,15 +109,16 @@ def check_header(source: Source, *, sure: bool = True) -> list[str]:
     names = [name.strip() for name in re.split("[,;\t]", first.strip())]
     missing = [name for name in NEEDED if name not in names]
     rates = [name for name in names if RATES.search(name)] if "bytes_acked" in missing else []
-    some = len(missing) <= len(NEEDED) - 2
-    table = sure or some or (bool(rates) and len(names) > 1 and first.strip().isprintable())
-    if table and "\r" in first.strip():
+    two_present = len(missing) <= len(NEEDED) - 2
+    of_rates = bool(rates) and len(names) > 1 and first.strip().isprintable()
+    is_table = sure or two_present or of_rates
+    if is_table and "\r" in first.strip():
         source.fail(place, "CR", "a line break after it: LF, or CR LF; CR alone is none")
     if not missing and first.strip().split(",") != names:
         source.fail(place, first[:60], "columns separated by commas alone")
-    if missing and table:
-        said = _throughputs(rates[0]) if rates else _similar(missing, names)
-        wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{said}"
+    if missing and is_table:
+        hint = _throughputs(rates[0]) if rates else _similar(missing, names)
+        wanted = f"the columns {', '.join(NEEDED)}; missing: {', '.join(missing)}{hint}"
         source.fail(place, first.strip()[:120], wanted)
     twice = [name for name in (*NEEDED, *OPTIONAL) if names.count(name) > 1]
     if twice and not missing:
@@ -153,12 +154,13 @@ def _throughputs(name: str) -> str:
 def read(source: Source) -> Trace:
     """Read the whole CSV table.  If a line is wrong, a ``TraceError`` names it."""
     names = check_header(source)
-    begin, _ = header(source.head)
-    comments = names[0] == "time"  # elsewhere a # may begin a name
+    header_line, _ = header(source.head)
+    # If the first column is not the time, a line may begin with a flow's name, and this with a #.
+    comments = names[0] == "time"
     snapshots = Snapshots(source)
     began: dict[str, tuple[float, float]] = {}  # each flow's first time and bytes_acked
     for number, text in source.lines():
-        if number <= begin or not text.strip() or (comments and text.startswith("#")):
+        if number <= header_line or not text.strip() or (comments and text.startswith("#")):
             continue
         try:
             cells = next(csv.reader([text]))
@@ -178,7 +180,7 @@ def read(source: Source) -> Trace:
         control = row.get("cc", "")[:MAX_CONTROL]
         sample, before = _sample(source, number, row), snapshots.counts.get(name, {})
         snapshots.add(number, time, name, sample, mss, control)
-        if name in snapshots.connections:
+        if name in snapshots.connections:  # a counter has fallen, so the name has two connections
             _fail_for_a_fall(source, number, sample, before)
         began.setdefault(name, (time, sample["bytes"]))
     about = {
@@ -225,10 +227,10 @@ def _doubts(snapshots: Snapshots, began: dict[str, tuple[float, float]]) -> dict
     the warning, which names the first such flow. The result is empty if there is no such flow.
     """
     for name, (time, acked) in began.items():
-        still = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]
-        if still and acked >= snapshots.payload[name]:
-            said = f"{name}'s bytes_acked is always {acked:.15g}, as if it counted each interval"
-            return {"usual-units": f"{said} by itself, not from the flow's start"}
+        constant = acked == snapshots.counts[name]["bytes"] and time < snapshots.latest[name]
+        if constant and acked >= snapshots.payload[name]:
+            found = f"{name}'s bytes_acked is always {acked:.15g}, as if it counted each interval"
+            return {"usual-units": f"{found} by itself, not from the flow's start"}
     return {}
 
 
@@ -243,6 +245,12 @@ def _fail_for_a_fall(source: Source, line: int, sample: Sample, before: Sample) 
 
 
 def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
+    """The state of one flow at one time, from a row of the table.
+
+    ``row`` maps the names of the columns to the row's cells, and ``line`` is the number of the
+    row's line, for an error. An unknown window or RTT is NaN.
+    """
+
     def count(name: str) -> float:
         return source.number(row[name], line, name, 0.0, MAX_COUNT)
 
@@ -260,7 +268,7 @@ def _sample(source: Source, line: int, row: dict[str, str]) -> Sample:
         "base_rtt": seconds("vegas_baseRTT_us" if "vegas_baseRTT_us" in row else "minrtt_us"),
     }
     if known("vegas_baseRTT_us") and math.isnan(sample["base_rtt"]):
-        sample["rtt"] = math.nan
+        sample["rtt"] = math.nan  # so far only the RTT of the SYN
     if "total_retrans" in row:
         sample["retransmits"] = count("total_retrans")
     return sample

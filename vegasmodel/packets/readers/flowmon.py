@@ -31,21 +31,23 @@ from vegasmodel.packets.sizes import HEADERS
 from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
-CHUNK = 1 << 16
+CHUNK = 1 << 16  # bytes read at a time
 MAX_PENDING = 1 << 20  # bytes of one tag
-MAX_DEPTH = 32
-MAX_COUNT = 1e15
+MAX_DEPTH = 32  # levels of nested elements
+MAX_COUNT = 1e15  # packets or bytes
 MAX_SECONDS = 1e9
-_NUMBER = re.compile(
+_NUMBER = re.compile(  # a number, maybe with a unit of time
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d{1,3})?)(s|ms|us|ns|ps|fs)?", re.IGNORECASE
 )
+# seconds per unit; a time without a unit is in ns
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "fs": 1e-15, None: 1e-9}
+# attributes of a flow in the file: times, and numbers of packets and bytes
 _TIMES = ("timeFirstTxPacket", "timeLastTxPacket", "timeLastRxPacket", "delaySum")
-TCP = "6"  # the protocol's number in IP
-_FIRST = "timeFirstRxPacket"  # may be missing
+_FIRST = "timeFirstRxPacket"  # a time that may be missing
 _COUNTS = ("txBytes", "txPackets", "rxPackets", "lostPackets")
-Stats = dict[str, float]
-Address = tuple[str, str, str, str, str]
+TCP = "6"  # the protocol's number in IP
+Stats = dict[str, float]  # the attributes of one flow; times in s
+Address = tuple[str, str, str, str, str]  # address and port: source, destination; then protocol
 
 
 def matches(head: bytes) -> bool:
@@ -66,12 +68,12 @@ def read(source: Source) -> Trace:
     for key, stats in flows.items():
         address = document.addresses.get(key)
         back = by_address.get(_reversed(address)) if address else None
-        other = flows.get(back) if back is not None else None
-        if other is not None and _size(other) > _size(stats):
-            continue  # this flow is the ACKs of the other
+        reverse = flows.get(back) if back is not None else None  # the flow from sink to source
+        if reverse is not None and _size(reverse) > _size(stats):
+            continue  # these packets are the ACKs of the reverse flow, whose packets are larger
         chosen.append(key)
-        rtts.append(_mean_delay(stats) + _mean_delay(other))
-        least.append(_first_delay(stats) + _first_delay(other))
+        rtts.append(_mean_delay(stats) + _mean_delay(reverse))
+        least.append(_first_delay(stats) + _first_delay(reverse))
     if not chosen:
         source.fail("", "no flow", "a flow that received packets")
 
@@ -115,7 +117,7 @@ class _Document:
         self.source = source
         self.flows: dict[int, Stats] = {}
         self.addresses: dict[int, Address] = {}
-        self.path: list[str] = []
+        self.path: list[str] = []  # names of the open elements, the outermost first
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
         self.parser.EndElementHandler = self._end
@@ -143,6 +145,10 @@ class _Document:
         self._fail("a document type", "XML without document types and entities")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
+        """Process the beginning of an element; expat calls this with its name and attributes.
+
+        An element ``Flow`` on the third level has the statistics of a flow or its addresses.
+        """
         if not self.path and name != "FlowMonitor":
             self._fail(name[:60], "the element FlowMonitor")
         if len(self.path) >= MAX_DEPTH:
@@ -199,6 +205,7 @@ class _Document:
     def _value(
         self, attributes: dict[str, str], name: str, high: float, *, seconds: bool = False
     ) -> float:
+        """The number in the attribute ``name``, at most ``high``; a time, in s, if ``seconds``."""
         text = attributes.get(name, "")
         found = _NUMBER.fullmatch(text) if len(text) < 64 else None
         value = float(found[1]) * (_UNITS[found[2]] if seconds else 1.0) if found else math.nan
@@ -236,6 +243,7 @@ def _data_size(stats: Stats, address: Address | None) -> float:
 
 
 def _name(key: int, addresses: dict[int, Address]) -> str:
+    """The name ``source>destination`` of the flow with the id ``key``; the id if unknown."""
     known = addresses.get(key)
     return "{}:{}>{}:{}".format(*known) if known else str(key)
 

@@ -28,12 +28,12 @@ from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import MAX_FLOWS, TraceError
 
-_WARNINGS = re.compile(rb"\s*(?:(?:warning|iperf3)\b[^\n]*\n\s*)*")
-_EVENT = re.compile(rb'\{\s*"event"\s*:')
-MAX_BYTES = 1 << 24
+_WARNINGS = re.compile(rb"\s*(?:(?:warning|iperf3)\b[^\n]*\n\s*)*")  # lines before the JSON
+_EVENT = re.compile(rb'\{\s*"event"\s*:')  # how a line of --json-stream begins
+MAX_BYTES = 1 << 24  # bytes of a file
 MAX_CELLS = 1 << 20  # streams times intervals
-MAX_COUNT = 1e18
-Table = Mapping[str, Any]
+MAX_COUNT = 1e18  # largest number allowed in the file
+Table = Mapping[str, Any]  # a JSON object
 
 
 def matches(head: bytes) -> bool:
@@ -63,8 +63,8 @@ def read(source: Source) -> Trace:
     if not sockets:
         source.fail("intervals", f"{len(rows)} without a stream", "streams of TCP")
     sending = {socket: any(row.get(socket, {}).get("sender") for row in rows) for socket in sockets}
-    told = document.segment_size(start)
-    payload = told or float(USUAL_DATA)
+    segment_size = document.segment_size(start)
+    payload = segment_size or float(USUAL_DATA)
     grids = {
         key: np.array(
             [[row.get(socket, {}).get(key, math.nan) for socket in sockets] for row in rows]
@@ -72,13 +72,16 @@ def read(source: Source) -> Trace:
         for key in ("bytes", "retransmits", "snd_cwnd", "rtt", "end")
     }
     lengths = np.diff(times)[:, None]
-    told_again = ~np.isnan(grids["retransmits"]).all(axis=0)
-    silent = np.isnan(grids["bytes"]) & told_again  # a stream that has ended retransmits nothing
+    # An interval that lacks a stream lies before its start or after its end, so the stream has
+    # retransmitted nothing in it. But if the file never has the stream's retransmissions, their
+    # number stays unknown (NaN).
+    has_retransmits = ~np.isnan(grids["retransmits"]).all(axis=0)
+    absent = np.isnan(grids["bytes"]) & has_retransmits
     flows = [names.get((socket, sending[socket]), f"{socket}") for socket in sockets]
     first = np.array([min(row[s]["start"] for row in rows if s in row) for s in sockets])
     variables: dict[str, Floats] = {
         "throughput": np.nan_to_num(grids["bytes"]) / payload / lengths,
-        "retransmits": np.where(silent, 0.0, grids["retransmits"]),
+        "retransmits": np.where(absent, 0.0, grids["retransmits"]),
         "window": grids["snd_cwnd"] / payload,
         "rtt": np.where(grids["rtt"] > 0.0, grids["rtt"], math.nan) * 1e-6,  # 0: no sample yet
         "first": first,
@@ -86,8 +89,8 @@ def read(source: Source) -> Trace:
         "payload": np.full(len(sockets), payload),
     }
     doubts = document.doubts(end, dict(zip(sockets, flows, strict=True)), sending)
-    if not told:
-        doubts["known-packet-size"] = f"no segment size is told; {USUAL_DATA} B are assumed"
+    if not segment_size:
+        doubts["known-packet-size"] = f"the file has no segment size; {USUAL_DATA} B are assumed"
     if document.source.cut_short:
         doubts["whole-file"] = "the file ends within a line, which is left out"
     control = end.get("sender_tcp_congestion")
@@ -125,6 +128,7 @@ class _Document:
             self.root = self._parsed(text, "byte 0", "one JSON document of iperf3")
 
     def _parsed(self, text: bytes, place: str, expected: str) -> dict[str, Any]:
+        """Parse a JSON object; the error names its place in the file, and what is ``expected``."""
         try:
             root = json.loads(text, parse_constant=self._constant)
         except (ValueError, RecursionError):
@@ -282,5 +286,5 @@ class _Document:
                 wrote += self.number("end.streams.sender", entry["sender"], "bytes", 0.0)
                 receiver = entry.get("receiver", {})
                 arrived += self.number("end.streams.receiver", receiver, "bytes", 0.0)
-        told = f": {arrived:.0f} of {wrote:.0f} B arrived" if arrived else ""
-        return {"bytes-arrived": f"the sender's iperf3 counts what the kernel took{told}"}
+        totals = f": {arrived:.0f} of {wrote:.0f} B arrived" if arrived else ""
+        return {"bytes-arrived": f"the sender's iperf3 counts what the kernel took{totals}"}

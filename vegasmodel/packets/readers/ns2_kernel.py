@@ -40,16 +40,21 @@ from vegasmodel.packets.readers.ns2_words import (
     ACK,
     AT,
     BYTES,
+    DEQUEUE,
+    DROP,
+    ENQUEUE,
     GOAL,
     KIND,
     LABEL,
     MAX_LINE,
+    NEWLINE,
     NODE1,
     NODE2,
     NUMBER,
     PACKET,
     PORT1,
     PORT2,
+    RECEIVE,
     TCP,
     TYPE,
     decimal,
@@ -61,25 +66,42 @@ from vegasmodel.packets.readers.ns2_words import (
     usual,
 )
 
-# why ``scan`` stopped
+# Why ``scan`` stopped: all lines are counted, or a line cannot be counted. Its time is after the
+# last interval (BEYOND), the table of flows or links is full, or one of the errors in
+# ``ns2_tr._MESSAGES``.
 DONE, BEYOND, FLOWS_FULL, LINKS_FULL = range(4)
 BAD_LINE, BAD_TIME, BACKWARDS, LONG_LINE, REPEATED = range(4, 9)
-# columns of ``Tables.flow``
+# Columns of ``Tables.flow``; -1 where nothing is known yet:
+# - FID: the flow id;
+# - SRC, SPORT, DST, DPORT: node and port of the source and of the destination, as the lines give
+#   them;
+# - FIRST_UID: the number (uid) of the flow's first packet;
+# - SOURCE, SINK: the nodes at which transmissions and deliveries are counted;
+# - HIGH: the highest packet received at SINK;
+# - SENT_TO, ACKED: the highest packet that SOURCE has sent, and the highest whose ACK it has got.
 FID, SRC, SPORT, DST, DPORT, FIRST_UID, SOURCE, SINK, HIGH, SENT_TO, ACKED = range(11)
+# - EVENTS, CWND: 1 if the trace has events of the flow's packets, or its variable ``cwnd_``;
+# - SIZE, FULL_FROM: the size of the flow's largest packet in bytes, and the first such packet;
+# - REXMIT, DATAPACK: the latest values of ``nrexmitpack_`` and ``ndatapack_``;
+# - ACKER: the node at which the flow's ACKs are counted as they leave the sink;
+# - SINK_ACKED: the highest packet that these ACKs acknowledge;
+# - IN_ORDER: 1 if the latest of them acknowledged new data.
 EVENTS, CWND, SIZE, REXMIT, DATAPACK, SINK_ACKED, IN_ORDER, ACKER, FULL_FROM = range(11, 20)
-AT_ACKS = 20
+AT_ACKS = 20  # number of packets sent at the time at which an ACK arrived
 FLOW_COLUMNS = 21
-# columns of ``Tables.flow_times``
+# columns of ``Tables.flow_times``, s: the flow's first and last event, and the arrival of its last
+# ACK at the source
 FIRST, LAST, LAST_ACK = range(3)
-# columns of ``Tables.link``
+# columns of ``Tables.link``: its two nodes, the packets in its queue, and the uid of the packet
+# that joined the queue last
 FROM, TO, WAITING, LAST_UID = range(4)
-# columns of ``Tables.counts``
+# elements of ``Tables.counts``: flows, links and lines so far, and why ``scan`` stopped
 N_FLOWS, N_LINKS, LINES, STATUS = range(4)
 
 MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
 WORDS = 256  # of 64 bits: a window of packets below the highest one received
 SLACK = 1.1e-5  # seconds: variable traces round to 10 us, event traces do not
-MAX_TIME = 1e10
+MAX_TIME = 1e10  # s
 
 
 class Tables(NamedTuple):
@@ -90,21 +112,21 @@ class Tables(NamedTuple):
     ``link_slots`` that of a row of ``link``.  A slot with -1 is empty.
     """
 
-    counts: NDArray[np.int64]  # columns ``N_FLOWS`` to ``STATUS``
-    clock: NDArray[np.float64]  # [1] latest time
+    counts: NDArray[np.int64]  # [4] ``N_FLOWS`` to ``STATUS``
+    clock: NDArray[np.float64]  # [1] time of the latest line that was counted, s
     flow: NDArray[np.int64]  # [flow, column] columns ``FID`` to ``AT_ACKS``
     flow_times: NDArray[np.float64]  # [flow, column] columns ``FIRST`` to ``LAST_ACK``
     flow_slots: NDArray[np.int64]
     received: NDArray[np.uint64]  # [flow, WORDS] ring of bits by sequence number
     per_ack: NDArray[np.int64]  # [flow, 1 + MAX_PER_ACK] packets, by the number of them per ACK
     link: NDArray[np.int64]  # [link, column] columns ``FROM`` to ``LAST_UID``
-    link_times: NDArray[np.float64]
+    link_times: NDArray[np.float64]  # [link] time of the latest event at the link, s
     link_slots: NDArray[np.int64]
-    sent_key: NDArray[np.int64]  # [slot, 2] flow and sequence number of a first transmission
-    sent_time: NDArray[np.float64]
+    sent_key: NDArray[np.int64]  # [slot, 2] flow and sequence number of a transmission
+    sent_time: NDArray[np.float64]  # [slot] its time, s; NaN if it must give no RTT
     words: NDArray[np.int64]  # [24] starts and ends of a line's words
-    event: NDArray[np.int64]  # [12] an event's numbers
-    when: NDArray[np.float64]  # [1] the line's time
+    event: NDArray[np.int64]  # [12] the numbers of a line's event, ``KIND`` to ``PACKET``
+    when: NDArray[np.float64]  # [1] the time of the line that is being read, s
 
 
 @jit
@@ -136,6 +158,11 @@ def _slot(slots, table, columns, a, b, c, d):
 
 @jit
 def _new_flow(s, place, fid, src, sport, dst, dport, t):
+    """Begin a row for a flow that appears at time t; return its number.
+
+    ``place`` is its slot in the hash table, ``fid`` its flow id (-1 if unknown). The other
+    arguments are the nodes and ports of its source and destination.
+    """
     f = s.counts[N_FLOWS]
     s.counts[N_FLOWS] += 1
     s.flow_slots[place] = f
@@ -185,6 +212,7 @@ def _remember(s, f, seq, t):
 
 @jit
 def _sent_at(s, f, seq):
+    """The time that ``_remember`` has stored for a packet; NaN if it was overwritten."""
     place = (f * 7919 + seq) & (s.sent_time.size - 1)
     if s.sent_key[place, 0] == f and s.sent_key[place, 1] == seq:
         return s.sent_time[place]
@@ -193,6 +221,7 @@ def _sent_at(s, f, seq):
 
 @jit
 def _add_rtt(flow, f, k, rtt):
+    """Count an RTT in s of flow number f in the interval k."""
     flow[RTT_SUM, f, k] += rtt
     flow[RTT_N, f, k] += 1
     flow[RTT_MIN, f, k] = min(flow[RTT_MIN, f, k], rtt)
@@ -208,13 +237,14 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     ``tcp`` is false if it has no sequence number of TCP.
     """
     s.flow[f, EVENTS] = 1
-    if size > s.flow[f, SIZE]:  # forget RTTs of smaller packets, such as a SYN, which are faster
+    # Forget the RTTs of smaller packets, such as a SYN: their transmission takes less time.
+    if size > s.flow[f, SIZE]:
         s.flow[f, SIZE], s.flow[f, FULL_FROM] = size, seq
         flow[RTT_SUM, f, :] = 0.0
         flow[RTT_N, f, :] = 0.0
         flow[RTT_MIN, f, :] = np.inf
     s.flow_times[f, LAST] = t
-    if kind == 43:
+    if kind == ENQUEUE:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID], s.flow[f, SOURCE] = uid, at
         if at != s.flow[f, SOURCE]:
@@ -226,7 +256,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
             flow[AGAIN, f, k] += 1
         s.flow[f, SENT_TO] = max(s.flow[f, SENT_TO], seq)
         _remember(s, f, seq, np.nan if again or size < s.flow[f, SIZE] else t)
-    elif kind == 114:
+    elif kind == RECEIVE:
         if s.flow[f, FIRST_UID] < 0:
             s.flow[f, FIRST_UID] = uid
         # A packet counts as delivered when it arrives at the flow's sink. The sink is the node with
@@ -245,7 +275,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
             s.received[f, :] = 0
         if to == s.flow[f, SINK] and (not tcp or _first_time(s, f, seq)):
             flow[DELIVERED, f, k] += 1
-    elif kind == 100:
+    elif kind == DROP:
         flow[LOST, f, k] += 1
 
 
@@ -266,7 +296,7 @@ def _ack(s, flow, f, k, t, seq):
         flow[WINDOW_N, f, k] += 1
     s.flow[f, ACKED] = seq
     sent = _sent_at(s, f, seq)
-    if not np.isnan(sent) and seq >= s.flow[f, FULL_FROM]:  # below it packets are smaller
+    if not np.isnan(sent) and seq >= s.flow[f, FULL_FROM]:  # not a smaller packet, such as a SYN
         _add_rtt(flow, f, k, t - sent)
 
 
@@ -307,13 +337,13 @@ def _queue(s, link, begin, width, e, kind, t, uid):
                 link[WAITED, e, j] += waiting * part
                 link[QUEUE_MAX, e, j] = max(link[QUEUE_MAX, e, j], waiting)
     s.link_times[e] = t
-    if kind == 43:
+    if kind == ENQUEUE:
         s.link[e, WAITING] = waiting + 1
         s.link[e, LAST_UID] = uid
-    elif kind == 45:
+    elif kind == DEQUEUE:
         s.link[e, WAITING] = max(waiting - 1, 0)
         link[SERVED, e, k] += 1
-    elif uid == s.link[e, LAST_UID]:
+    elif uid == s.link[e, LAST_UID]:  # dropped by the queue
         s.link[e, WAITING] = max(waiting - 1, 0)
 
 
@@ -327,7 +357,7 @@ def _at_link(s, e, kind, t, uid):
     """
     if e < 0:
         return LINKS_FULL if s.counts[N_LINKS] == s.link.shape[0] else DONE
-    repeated = kind == 43 and uid == s.link[e, LAST_UID] and t == s.link_times[e]
+    repeated = kind == ENQUEUE and uid == s.link[e, LAST_UID] and t == s.link_times[e]
     return REPEATED if repeated else DONE
 
 
@@ -371,41 +401,41 @@ def _event(s, flow, link, begin, width, e, time):
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
-    kind, what, at, to, uid = e[KIND], e[TYPE], e[AT], e[GOAL], e[PACKET]
+    kind, packet_type, at, to, uid = e[KIND], e[TYPE], e[AT], e[GOAL], e[PACKET]
     place = 0
-    if kind != 114:
+    if kind != RECEIVE:  # at the link's queue
         place = _slot(s.link_slots, s.link, FROM, at, to, 0, 0)
         status = _at_link(s, s.link_slots[place], kind, t, uid)
         if status != DONE:
             return status
-    if what == ACK:
-        mine = _slot(s.flow_slots, s.flow, SRC, e[NODE2], e[PORT2], e[NODE1], e[PORT1])
+    if packet_type == ACK:  # its source is the flow's sink
+        slot = _slot(s.flow_slots, s.flow, SRC, e[NODE2], e[PORT2], e[NODE1], e[PORT1])
     else:
-        mine = _slot(s.flow_slots, s.flow, SRC, e[NODE1], e[PORT1], e[NODE2], e[PORT2])
-    f = s.flow_slots[mine]
-    if f < 0 and what < ACK:
+        slot = _slot(s.flow_slots, s.flow, SRC, e[NODE1], e[PORT1], e[NODE2], e[PORT2])
+    f = s.flow_slots[slot]
+    if f < 0 and packet_type < ACK:
         if s.counts[N_FLOWS] == s.flow.shape[0]:
             return FLOWS_FULL
-        f = _new_flow(s, mine, e[LABEL], e[NODE1], e[PORT1], e[NODE2], e[PORT2], t)
+        f = _new_flow(s, slot, e[LABEL], e[NODE1], e[PORT1], e[NODE2], e[PORT2], t)
     # from here on, the line is counted
     s.clock[0] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
-    if kind != 114:
+    if kind != RECEIVE:
         x = s.link_slots[place]
-        if x < 0:
+        if x < 0:  # a new link
             x = s.counts[N_LINKS]
             s.counts[N_LINKS] += 1
             s.link_slots[place] = x
             s.link[x, FROM], s.link[x, TO] = at, to
             s.link[x, WAITING], s.link[x, LAST_UID], s.link_times[x] = 0, -1, t
         _queue(s, link, begin, width, x, kind, t, uid)
-    if f >= 0 and what < ACK:
-        tcp = what == TCP and e[NUMBER] >= 0
+    if f >= 0 and packet_type < ACK:  # data
+        tcp = packet_type == TCP and e[NUMBER] >= 0
         s.flow[f, FID] = e[LABEL]
         _data(s, flow, f, k, kind, t, at, to, tcp, e[BYTES], e[NUMBER], uid)
-    elif f >= 0 and what == ACK and kind == 114 and _home(s, f, to):
+    elif f >= 0 and packet_type == ACK and kind == RECEIVE and _home(s, f, to):
         _ack(s, flow, f, k, t, e[NUMBER])
-    if f >= 0 and what == ACK and kind == 43:
+    if f >= 0 and packet_type == ACK and kind == ENQUEUE:
         if s.flow[f, ACKER] < 0:  # the sink, or the node nearest to it in the trace
             s.flow[f, ACKER] = at
         if at == s.flow[f, ACKER]:
@@ -438,12 +468,12 @@ def _variable(s, flow, begin, width, buf, w):
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
-    mine = _slot(s.flow_slots, s.flow, SRC, src, sport, dst, dport)
-    f = s.flow_slots[mine]
+    slot = _slot(s.flow_slots, s.flow, SRC, src, sport, dst, dport)
+    f = s.flow_slots[slot]
     if f < 0:
         if s.counts[N_FLOWS] == s.flow.shape[0]:
             return FLOWS_FULL
-        f = _new_flow(s, mine, -1, src, sport, dst, dport, t)
+        f = _new_flow(s, slot, -1, src, sport, dst, dport, t)
     s.clock[0] = t
     s.flow_times[f, LAST] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
@@ -484,15 +514,16 @@ def _line(s, flow, link, begin, width, buf, i, end):
     if words == 0:
         return DONE
     first, single = buf[w[0]], w[1] - w[0] == 1
-    if single and (first == 43 or first == 45 or first == 114 or first == 100):
+    if single and first in (ENQUEUE, DEQUEUE, RECEIVE, DROP):
         if words == 12 and unusual(buf, w, s.event, s.when):
             return _event(s, flow, link, begin, width, s.event, s.when[0])
         return BAD_LINE
-    if 48 <= first <= 57:
+    if 48 <= first <= 57:  # a digit: the line begins with a time
         return _variable(s, flow, begin, width, buf, w) if words == 7 else BAD_LINE
-    # lines to skip: h hops, v marks, n nodes, l links, E TCP events, and comments
-    passed = first == 35 or (single and first in (104, 118, 110, 108, 69))
-    return DONE if passed else BAD_LINE
+    # lines to skip: comments (35 is #), and lines that begin with one of the letters h (hops),
+    # v (marks), n (nodes), l (links) and E (TCP events)
+    skipped = first == 35 or (single and first in (104, 118, 110, 108, 69))
+    return DONE if skipped else BAD_LINE
 
 
 @jit
@@ -516,7 +547,7 @@ def scan(buf, start, stop, final, s, flow, link, begin, width):
             status = _event(s, flow, link, begin, width, s.event, s.when[0])
         else:
             end = i
-            while end < stop and buf[end] != 10:
+            while end < stop and buf[end] != NEWLINE:
                 end += 1
             if end - i <= MAX_LINE and end == stop and not final:
                 return i

@@ -33,12 +33,13 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import MAX_FLOWS, MAX_LINKS
 
 BLOCK = 1 << 22  # bytes read at a time
-SLOTS = 1 << 15
-SENT_SLOTS = 1 << 17
+SLOTS = 1 << 15  # of the hash tables that find a flow or a link
+SENT_SLOTS = 1 << 17  # packets whose times of transmission are remembered
 FEW = 32  # packets: with fewer, those at the start of a flow matter too much
 
 _EVENT = re.compile(rb"[-+rd]\s+[\d.e+-]+\s+\d+\s+\d+\s+\S+\s+\d+\s+\S+\s+\d+\s")
 _VARIABLE = re.compile(rb"\d[\d.e+-]*\s+\d+\s+-?\d+\s+\d+\s+-?\d+\s+[a-zA-Z]\w*\s+-?[\d.]+")
+# what the file should have, by the status BAD_LINE to REPEATED (``ns2_kernel``) of a wrong line
 _MESSAGES = {
     4: "an ns-2 event (12 columns) or a traced variable (7 columns)",
     5: "a time from 0 to 1e+10 s",
@@ -62,11 +63,11 @@ def read(source: Source) -> Trace:
     tables, bins = _tables(), Bins()
     buffer: Any = np.empty(BLOCK + MAX_LINE + 1, dtype=np.uint8)
     source.file.seek(source.start)
-    kept, final = 0, False
+    kept, final = 0, False  # bytes of the last block's incomplete line; whether the file has ended
     while not final:
         got = source.file.readinto(buffer[kept : kept + BLOCK])
         stop, at, final = kept + got, 0, got == 0
-        while True:
+        while True:  # until all complete lines of the block are counted
             at = kernel.scan(
                 buffer, at, stop, final, tables, bins.flow, bins.link, bins.begin, bins.width
             )
@@ -80,6 +81,7 @@ def read(source: Source) -> Trace:
 
 
 def _tables() -> Any:
+    """The ``ns2_kernel.Tables`` for the start of a trace, with room for 16 flows and 16 links."""
     from vegasmodel.packets.readers import ns2_kernel as kernel
 
     return kernel.Tables(
@@ -134,12 +136,17 @@ def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest
 
 
 def _double(table: NDArray[Any]) -> NDArray[Any]:
+    """A copy of the table with room for twice as many rows."""
     larger = np.zeros((2 * len(table), *table.shape[1:]), table.dtype)
     larger[: len(table)] = table  # the rest takes no memory until it is written to
     return larger
 
 
 def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
+    """Make a trace of what the function ``scan`` has counted in the whole file.
+
+    ``kernel`` is the module of ``scan``.  Raises ``TraceError`` if the file shows no flow.
+    """
     flows, links = int(tables.counts[kernel.N_FLOWS]), int(tables.counts[kernel.N_LINKS])
     if flows == 0:
         source.fail("", "no flow", "data packets or traced variables")

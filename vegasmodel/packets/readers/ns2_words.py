@@ -13,12 +13,19 @@ import numpy as np
 
 from vegasmodel.support.machine_code import compiled
 
-MAX_LINE = 4096
-POWERS = 10.0 ** np.arange(23)
-TENS = 10 ** np.arange(19)
-# indices of an event's numbers; those from LABEL to PACKET have the order of the line
+MAX_LINE = 4096  # bytes
+POWERS = 10.0 ** np.arange(23)  # powers of 10 that are exact in float64
+TENS = 10 ** np.arange(19)  # the same as integers
+# bytes between words and numbers; the digits 0 to 9 are the bytes 48 to 57
+TAB, NEWLINE, RETURN, BLANK, DOT = 9, 10, 13, 32, 46
+ENQUEUE, DEQUEUE, RECEIVE, DROP = 43, 45, 114, 100  # the bytes + - r d with which an event begins
+# Indices of an event's numbers: the kind of the event (its first byte), the packet's type, the two
+# nodes of the link, the packet's size in bytes, the flow id, node and port of the source, node and
+# port of the sink, the sequence number, and ns-2's number (uid) of the packet. Those from LABEL to
+# PACKET have the order of the line.
 KIND, TYPE, AT, GOAL, BYTES, LABEL, NODE1, PORT1, NODE2, PORT2, NUMBER, PACKET = range(12)
-AFTER = np.array([0, 0, 0, 0, 0, 32, 46, 32, 46, 32, 32, 10])  # the byte after each, from LABEL on
+# the byte that follows the number in the line, from LABEL on
+AFTER = np.array([0, 0, 0, 0, 0, BLANK, DOT, BLANK, DOT, BLANK, BLANK, NEWLINE])
 # the type of the event's packet
 TCP, OTHER, ACK, ROUTING = range(4)
 # without Numba's reference counts (_nrt) the functions take half the time, but allocate no arrays
@@ -28,12 +35,12 @@ jit = functools.partial(compiled, whole_program=True, nogil=True, error_model="n
 @jit
 def _token(buf, i, end):
     """The start and end of the first word in ``buf[i:end]``; the two are equal if there is none."""
-    while i < end and (buf[i] == 32 or buf[i] == 9 or buf[i] == 13):
+    while i < end and (buf[i] == BLANK or buf[i] == TAB or buf[i] == RETURN):
         i += 1
-    a = i
-    while i < end and buf[i] != 32 and buf[i] != 9 and buf[i] != 13:
+    start = i
+    while i < end and buf[i] != BLANK and buf[i] != TAB and buf[i] != RETURN:
         i += 1
-    return a, i
+    return start, i
 
 
 @jit
@@ -56,16 +63,17 @@ def integer(buf, a, b):
 @jit
 def decimal(buf, a, b):
     """The decimal number in ``buf[a:b]``, and whether these bytes are a finite number."""
-    negative = a < b and buf[a] == 45
+    negative = a < b and buf[a] == 45  # a minus sign
     if negative:
         a += 1
+    # the number is mantissa * 10^scale; ``point`` tells whether the decimal point was read
     mantissa, scale, digits, point, i = 0, 0, 0, False, a
-    while i < b and (48 <= buf[i] <= 57 or (buf[i] == 46 and not point)):
-        if buf[i] == 46:
+    while i < b and (48 <= buf[i] <= 57 or (buf[i] == DOT and not point)):
+        if buf[i] == DOT:
             point = True
         else:
             digits += 1
-            if mantissa < 10**17:
+            if mantissa < 10**17:  # more digits would not fit into 64 bits
                 mantissa = mantissa * 10 + np.int64(buf[i]) - 48
                 scale -= point
             else:
@@ -89,10 +97,10 @@ def decimal(buf, a, b):
 @jit
 def _exponent(buf, a, b):
     """The value of the exponent in ``buf[a:b]``, such as ``e-05``, and whether it is valid."""
-    if buf[a] != 101 and buf[a] != 69:
+    if buf[a] != 101 and buf[a] != 69:  # e and E
         return 0, False
     a += 1
-    if a < b and buf[a] == 43:
+    if a < b and buf[a] == 43:  # a plus sign
         a += 1
     exponent, good = integer(buf, a, b)
     return exponent, good and abs(exponent) <= 400
@@ -103,22 +111,24 @@ def _address(buf, a, b):
     """The node and the port of the address in ``buf[a:b]``, and whether the address is valid.
 
     ``3.0`` is port 0 of node 3.  ``0.1.2.0`` is port 0 of the node with the hierarchical address
-    ``0.1.2``.  The result encodes a hierarchical address as a negative number.
+    ``0.1.2``.  The result encodes a hierarchical address as a negative number.  The port is -1 if
+    the address has none.
     """
-    dot = b - 1
-    while dot >= a and buf[dot] != 46:
+    dot = b - 1  # position of the last dot
+    while dot >= a and buf[dot] != DOT:
         dot -= 1
     if dot < a:
         node, good = integer(buf, a, b)
         return node, -1, good and node >= 0
     port, good = integer(buf, dot + 1, b)
     node, flat = integer(buf, a, dot)
-    if flat:
+    if flat:  # no hierarchical address
         return node, port, good and node >= 0
+    # a hierarchical address: at most four parts below 4096, each put into 12 bits of ``packed``
     packed, part, levels, digits = 0, 0, 1, 0
     for i in range(a, dot):
         digit = np.int64(buf[i]) - 48
-        if buf[i] == 46 and digits > 0:
+        if buf[i] == DOT and digits > 0:
             packed, part, levels, digits = packed * 4096 + part, 0, levels + 1, 0
         elif 0 <= digit <= 9:
             part, digits = part * 10 + digit, digits + 1
@@ -177,12 +187,12 @@ def _seconds(buf, i, clock):
     A blank must follow the time.  Returns the position after the blank, or -1 if the time has
     another form or is too long.
     """
-    whole, first = _number(buf, i, 46)
-    value, after = _number(buf, first, 32) if first > 0 else (0, -1)
+    whole, first = _number(buf, i, DOT)
+    fraction, after = _number(buf, first, BLANK) if first > 0 else (0, -1)
     if after < 0 or after - i > 17:
         return -1
-    digits = after - 1 - first
-    clock[0] = (whole * TENS[digits] + value) / POWERS[digits]
+    digits = after - 1 - first  # of the fraction
+    clock[0] = (whole * TENS[digits] + fraction) / POWERS[digits]
     return after
 
 
@@ -198,33 +208,34 @@ def usual(buf, i, e, clock):
     ``buf`` ends.
     """
     kind = buf[i]
-    if not (kind == 43 or kind == 45 or kind == 114 or kind == 100) or buf[i + 1] != 32:
+    known = (kind == ENQUEUE) | (kind == DEQUEUE) | (kind == RECEIVE) | (kind == DROP)
+    if not known or buf[i + 1] != BLANK:
         return -1
     e[KIND] = kind
     i = _seconds(buf, i + 2, clock)
     for k in (AT, GOAL):
         if i > 0:
-            e[k], i = _number(buf, i, 32)
+            e[k], i = _number(buf, i, BLANK)
     if i < 0:
         return -1
-    if buf[i] == 116 and buf[i + 1] == 99 and buf[i + 2] == 112 and buf[i + 3] == 32:
+    if buf[i] == 116 and buf[i + 1] == 99 and buf[i + 2] == 112 and buf[i + 3] == BLANK:  # "tcp "
         e[TYPE] = TCP
-    elif buf[i] == 97 and buf[i + 1] == 99 and buf[i + 2] == 107 and buf[i + 3] == 32:
+    elif buf[i] == 97 and buf[i + 1] == 99 and buf[i + 2] == 107 and buf[i + 3] == BLANK:  # "ack "
         e[TYPE] = ACK
     else:
         return -1
-    e[BYTES], i = _number(buf, i + 4, 32)
-    if i < 0 or buf[i + 7] != 32:
+    e[BYTES], i = _number(buf, i + 4, BLANK)
+    if i < 0 or buf[i + 7] != BLANK:
         return -1
-    for k in range(i, i + 7):  # flags
-        if buf[k] <= 32:
+    for k in range(i, i + 7):  # the word with seven flags
+        if buf[k] <= BLANK:
             return -1
     i += 8
     for k in range(LABEL, PACKET):
         e[k], i = _number(buf, i, AFTER[k])
         if i < 0:
             return -1
-    e[PACKET], i = _number(buf, i, 10)
+    e[PACKET], i = _number(buf, i, NEWLINE)
     return i
 
 

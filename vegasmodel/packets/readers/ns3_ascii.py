@@ -21,6 +21,9 @@ from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import MAX_LINKS
 
+# Forms of parts of a line: its beginning (event, time, node and device, rest of the path), the IPv4
+# header (length of the packet, addresses), the TCP header (ports, flags, sequence numbers), the
+# IPv4 identifier, TCP timestamps, the data, and a line by which the format is recognised.
 _LINE = re.compile(
     r"([-+drt]) (\S{1,40}) /NodeList/(\d{1,9})/"
     r"(?:DeviceList/(\d{1,9})|\$ns3::Ipv4L3Protocol)(\S*)"
@@ -44,7 +47,7 @@ def read(source: Source) -> Trace:
     """Read the whole ascii trace of ns-3.  If a line is wrong, a ``TraceError`` names it."""
     connections = Connections(source, steady=True)
     queues = _Queues(source, connections.bins)
-    places: dict[Key, tuple[str, str | None]] = {}  # where each flow is observed
+    places: dict[Key, tuple[str, str | None]] = {}  # by flow: node and device where it is counted
     for number, text in source.lines():
         if not text or text[0] == "#":
             continue
@@ -133,11 +136,16 @@ class _Queues:
 
     def __init__(self, source: Source, bins: Bins) -> None:
         self.source, self.bins = source, bins
-        self.index: dict[str, int] = {}
-        self.waiting: list[int] = []
-        self.since: list[float] = []
+        self.index: dict[str, int] = {}  # by device: its number, which is also its index in Bins
+        self.waiting: list[int] = []  # by number: packets in the queue
+        self.since: list[float] = []  # by number: time of the last event at the queue, s
 
     def event(self, name: str, kind: str, time: float, where: str) -> None:
+        """Count a packet that joins or leaves the queue of the device ``name`` at ``time``, s.
+
+        ``kind`` is ``+`` or ``-``. The queue before the event is added up over the time since the
+        last event. ``where`` names the line in the error that there are too many devices.
+        """
         bins, e = self.bins, self.index.get(name)
         if e is None:
             if len(self.index) == MAX_LINKS:

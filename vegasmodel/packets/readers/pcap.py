@@ -24,10 +24,11 @@ matches = capture.matches
 _ETHERTYPE = {1: 12, 113: 14, 276: 0}
 _BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
 _AFTER = {1: 14, 113: 16, 276: 20}
-_VLAN = (0x8100, 0x88A8, 0x9100)
+_VLAN = (0x8100, 0x88A8, 0x9100)  # EtherTypes of a VLAN tag
 _EXTENSIONS = (0, 43, 60)  # IPv6: hop by hop, routing, destination
 _STAMPED = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
-FIN, SYN, RST, ACK = 1, 2, 4, 16
+FIN, SYN, RST, ACK = 1, 2, 4, 16  # bits of the flags in a TCP header
+# fields that are read from the IPv4 header, the TCP header and the value of the timestamp option
 _IPV4 = struct.Struct(">BxHHHxBxx4s4s").unpack_from
 _TCP = struct.Struct(">HHIIBB").unpack_from
 _STAMPS = struct.Struct(">II").unpack_from
@@ -39,7 +40,7 @@ def read(source: Source) -> Trace:
     If the file is malformed, ``TraceError`` names the byte in the file, or the number of the
     packet, counted from 1.  A malformed TCP packet is skipped.
     """
-    connections, cut = Connections(source), 0
+    connections, cut = Connections(source), 0  # ``cut``: frames that end within the TCP header
     for n, (time, link, frame, orig_len) in enumerate(capture.frames(source), 1):
         found = _tcp(source, link, frame, orig_len)
         if found is None:
@@ -65,7 +66,7 @@ def read(source: Source) -> Trace:
             flow = connections.data(
                 key, seq, size, at - ip + header, place, echo=echo, stamp=stamp, ident=ident
             )
-            if flow is not None and not flow.total > size:
+            if flow is not None and not flow.total > size:  # the flow's first segment
                 flow.options = 12 if stamp >= 0 else 0
                 flow.loopback = _loopback(addresses)
         if flags & FIN:
@@ -152,8 +153,8 @@ def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
     position ``at`` and has ``header`` bytes.
     """
     i, end = at + 20, min(at + header, len(frame))
-    while i + 1 < end and frame[i]:
-        if frame[i] == 1:
+    while i + 1 < end and frame[i]:  # the option 0 ends the list
+        if frame[i] == 1:  # a byte of padding, without a length
             i += 1
             continue
         if frame[i] == kind and frame[i + 1] == size and i + size <= end:
@@ -172,11 +173,14 @@ def _stamps(frame: bytes, at: int, header: int) -> tuple[int, int]:
 
 
 def _segment_size(frame: bytes, at: int, header: int) -> int:
+    """The value of the MSS option, or 0.  The arguments are those of ``_options``."""
     i = _options(frame, at, header, 2, 4)
     return int.from_bytes(frame[i : i + 2]) if i else 0
 
 
 def _name(sender: tuple[bytes, int], receiver: tuple[bytes, int]) -> str:
+    """The name ``sender>receiver`` of a flow, from the IP address and the port of each."""
+
     def text(host: bytes, port: int) -> str:
         address = ipaddress.ip_address(host)
         return f"{address}:{port}" if address.version == 4 else f"[{address}]:{port}"

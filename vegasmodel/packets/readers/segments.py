@@ -32,18 +32,22 @@ import numpy as np
 
 from vegasmodel.packets.readers.ethernet import MTU
 
-MAX_HOLES = 1000
+MAX_HOLES = 1000  # most ranges of missing bytes that are remembered for a flow
 MAX_RECENT = 4096  # recent segments of a flow, among which copies are looked up
 MAX_WINDOW = 1 << 30  # bytes that TCP can have in flight
-NEAR = 0.1  # at an end, the RTT to it is a smaller part of that to the other end
-EARLY = 0.5  # part of the RTT within which no sender retransmits
-JUMBO = 9000
+# A capture counts as made at one end of the connection if the RTT from the place of the capture to
+# this end is less than this fraction of the RTT to the other end.
+NEAR = 0.1
+EARLY = 0.5  # fraction of the RTT within which no sender retransmits
+JUMBO = 9000  # bytes of an IP packet in a jumbo frame
 MAX_PER_ACK = 100  # packets: an ACK of more counts as an ACK of 100 packets
 ACK_DELAY = 0.04  # s: Linux delays an ACK by at least this time (TCP_DELACK_MIN), others longer
 TIMER = 0.2  # s: the shortest retransmission timer of Linux (TCP_RTO_MIN); others wait longer
 LONGER = 1.5  # a timer is longer than the last round trip by more than this factor
 QUICK = 16  # packets that Linux acknowledges at once at the start of a flow (TCP_MAX_QUICKACKS)
 
+# why a capture shows bytes a second time: it has a packet twice, the sender sent them again, or
+# either may be the case
 COPY, AGAIN, UNSURE = range(3)
 
 
@@ -101,8 +105,10 @@ class Flow:
     )
 
     def __init__(self, index: int, key: tuple[object, ...], time: float, seq: int) -> None:
-        self.index, self.key, self.number = index, key, 1
-        self.first = self.last = time
+        self.index, self.key = index, key  # index in ``Bins.flow``; the pair (sender, receiver)
+        self.number = 1  # 2 for the second connection with the same addresses and ports, ...
+        self.first = self.last = time  # s, times of the first and the last segment
+        # sequence numbers: of the first byte, after the highest captured byte, of the last ACK
         self.begin = self.high = self.acked = seq
         self.fin: int | None = None  # sequence number of the FIN
         self.holes: list[tuple[int, int]] = []  # bytes below high that were not seen, in order
@@ -110,20 +116,33 @@ class Flow:
         self.recent: OrderedDict[int, tuple[int, int, int, float]] = OrderedDict()
         self.pending: deque[tuple[int, float]] = deque()  # end of a segment, when it was sent
         self.stamps: deque[tuple[int, float]] = deque()  # an ACK's timestamp, when it passed
-        self.last_id = self.last_stamp = -1
-        self.last_ack = (-1, -1, -1)
+        self.last_id = self.last_stamp = -1  # latest IPv4 identifier and TCP timestamp of the data
+        self.last_ack = (-1, -1, -1)  # IPv4 identifier, ACK number and TCP timestamp
         self.counted_ids = True  # the sender's IPv4 identifiers increase from segment to segment
-        self.acks = self.total = self.largest = self.headers = self.regular = 0
-        self.mss = self.syns = self.options = self.steps = 0
-        self.copies = self.missed = self.unsure = self.widest = 0
+        self.acks = 0  # number of ACKs
+        self.total = 0  # bytes of data, retransmitted ones included
+        self.largest = self.headers = 0  # bytes of data and of headers in the largest segment
+        self.regular = 0  # bytes in segments that would fill one or more Ethernet packets exactly
+        self.syns = self.mss = 0  # number of SYNs with an MSS option, and the smallest MSS in bytes
+        self.options = 0  # bytes of TCP options in a data segment
+        self.steps = 0  # how often the capture's clock had been set back at the last packet
+        self.copies = 0  # packets that the capture has twice
+        self.missed = self.widest = 0  # bytes: acknowledged but not captured, and most in one place
+        self.unsure = 0  # segments that may be retransmissions or not
         self.closed = False  # its FIN was acknowledged, so no more data can follow
-        self.loopback = self.at_sender = self.stamped = self.opened = False
+        self.loopback = False  # sender and receiver are on the same machine
+        self.at_sender = False  # the file itself says that the capture was made at the sender
+        self.opened = False  # the capture has the sender's SYN
         self.delays = False  # the receiver delays its ACKs, as far as the last ACK tells
         self.in_order = False  # the last ACK was of new data
         self.per_ack: dict[int, int] = {}  # bytes acknowledged, by the number of packets per ACK
         self.counted = 0  # sum of these bytes
-        self.alone = True  # RTTs are measured from segment to ACK alone
+        # Round trips from the place of the capture, in s: ``up`` to the sender and back (the last
+        # one measured), ``least_up`` the smallest of these, and ``least_down`` the smallest to the
+        # receiver and back.
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
+        self.stamped = False  # ``up`` was measured by an echoed timestamp, not by the handshake
+        self.alone = True  # an RTT is the time from segment to ACK; False: ``up`` is added
 
     @property
     def captured_at_sender(self) -> bool:
@@ -239,9 +258,9 @@ class Flow:
         addresses and ports.
         """
         beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
-        last = self.high + self.closed  # a FIN counts as a byte
-        alive = end == start + 1 == last and start < self.acked + self.closed
-        return beyond or alive or (self.opened and start < self.begin)
+        top = self.high + self.closed  # a FIN counts as a byte
+        keep_alive = end == start + 1 == top and start < self.acked + self.closed
+        return beyond or keep_alive or (self.opened and start < self.begin)
 
     def later(self, ident: int, stamp: int) -> bool | None:
         """Whether a segment was sent after all segments captured before it; ``None`` if unknown.
@@ -309,9 +328,10 @@ class Flow:
                 i += 1
                 continue
             filled += part
-            rest = [(a, b) for a, b in ((low, max(low, start)), (min(high, end), high)) if a < b]
-            holes[i : i + 1] = rest
-            i += len(rest)
+            # what the hole still lacks: the bytes before ``start``, and those from ``end`` on
+            left = [(a, b) for a, b in ((low, max(low, start)), (min(high, end), high)) if a < b]
+            holes[i : i + 1] = left
+            i += len(left)
         return filled
 
     def hole(self, low: int, high: int) -> None:

@@ -22,10 +22,13 @@ from vegasmodel.packets.trace import Trace, assemble
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 MAX_CELLS = 200_000  # samples kept
-NEAR = 0.25  # part of the usual interval; closer samples are one snapshot
-# counters, and what their growth is; those of bytes are divided by the payload
+# Samples of different flows form one snapshot if the time between them is less than this fraction
+# of the usual time between two samples of one flow.
+NEAR = 0.25
+# the counters in a sample (bytes delivered, packets retransmitted, bytes retransmitted), each with
+# the variable of the trace that its growth gives
 COUNTERS = {"bytes": "throughput", "retransmits": "retransmits", "bytes_again": "retransmits"}
-Sample = dict[str, float]
+Sample = dict[str, float]  # values and counters of one flow at one time, by name
 
 
 class Snapshots:
@@ -44,17 +47,22 @@ class Snapshots:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}  # by cell: latest time, flows
-        self.latest: dict[str, float] = {}  # time by flow, in order of appearance
-        self.times = dict[str, float]()  # latest time by name, of all connections with that name
-        self.counts: dict[str, Sample] = {}  # the latest counters
-        self.connections: dict[str, int] = {}  # number of connections, for names that had several
-        self.payload: dict[str, float] = {}  # largest segment size
-        self.changed: dict[str, float] = {}  # for flows with several segment sizes: the smallest
-        self.controls: dict[str, str] = {}
-        self.samples = 0
-        self.width = 0.0
-        self.from_zero = False  # counters are 0 at the file's start: the first row is growth
+        # for each step of time (``_put`` numbers them): its latest time, and its samples by flow
+        self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}
+        # In the dictionaries by flow, several connections with the same addresses and ports are
+        # different flows. In those by name, they have one name.
+        self.latest: dict[str, float] = {}  # by flow: time of the last sample; first flow first
+        self.times = dict[str, float]()  # by name: time of the last sample
+        self.counts: dict[str, Sample] = {}  # by flow: the latest values of its counters
+        self.connections: dict[str, int] = {}  # by name: how many connections, if more than one
+        self.payload: dict[str, float] = {}  # by flow: the largest segment size, bytes of data
+        self.changed: dict[str, float] = {}  # by flow, if it had several segment sizes: the least
+        self.controls: dict[str, str] = {}  # by flow: its congestion control, if known
+        self.samples = 0  # number of samples in ``rows``
+        self.width = 0.0  # s, length of a step of time; 0: every sample time is a step of its own
+        # True if all counters are 0 where the file begins: what they show in the first snapshot is
+        # then a part of the first interval's growth.
+        self.from_zero = False
 
     def begin(self) -> None:
         """Add a snapshot at time 0 that has no samples yet.
@@ -109,14 +117,22 @@ class Snapshots:
         return name
 
     def _put(self, time: float, samples: dict[str, Sample]) -> None:
-        cell = math.floor(time / self.width) if self.width and time else time - self.width
-        latest, row = self.rows.get(cell, (time, {}))
+        """Store ``samples``, by flow, which were taken at ``time``, s.
+
+        They replace earlier samples of the same flows in the same step of time.
+        """
+        if self.width and time:
+            step: float = math.floor(time / self.width)
+        else:  # only samples at this very time; for time 0 the number is negative, as no other is
+            step = time - self.width
+        latest, row = self.rows.get(step, (time, {}))
         self.samples -= len(row)
         row.update(samples)
         self.samples += len(row)
-        self.rows[cell] = (max(time, latest), row)
+        self.rows[step] = (max(time, latest), row)
 
     def _thin(self) -> None:
+        """Make the steps of time at least twice as long; keep each flow's last sample in a step."""
         rows = sorted(self.rows.values(), key=lambda row: row[0])
         self.width = max(2 * self.width, 2 * (rows[-1][0] - rows[0][0]) / len(rows))
         self.rows, self.samples = {}, 0
@@ -131,12 +147,12 @@ class Snapshots:
         samples of one flow.
         """
         rows = sorted(self.rows.values(), key=lambda row: row[0])
-        own: dict[str, list[float]] = {}
+        times_of: dict[str, list[float]] = {}  # by flow: the times of its samples
         for time, samples in rows:
             for name in samples:
-                own.setdefault(name, []).append(time)
-        gaps = np.concatenate([np.diff(times) for times in own.values()] or [np.zeros(0)])
-        near = NEAR * float(np.median(gaps)) if gaps.size else 0.0
+                times_of.setdefault(name, []).append(time)
+        between = np.concatenate([np.diff(times) for times in times_of.values()] or [np.zeros(0)])
+        near = NEAR * float(np.median(between)) if between.size else 0.0
         joined: list[tuple[float, dict[str, Sample]]] = []
         for time, samples in rows:
             if joined and time - joined[-1][0] < near and not joined[-1][1].keys() & samples.keys():
@@ -148,8 +164,8 @@ class Snapshots:
     def keep(self, flows: set[str]) -> None:
         """Drop the samples of all flows whose names are not in ``flows``."""
         self.latest = {name: time for name, time in self.latest.items() if name in flows}
-        for cell, (time, row) in self.rows.items():
-            self.rows[cell] = time, {name: s for name, s in row.items() if name in flows}
+        for step, (time, row) in self.rows.items():
+            self.rows[step] = time, {name: s for name, s in row.items() if name in flows}
 
     def trace(
         self,
@@ -182,14 +198,14 @@ class Snapshots:
             for name, sample in row.items():
                 for key, value in sample.items():
                     grids[key][k, index[name]] = value
-        seen = np.array([[name in row for name in names] for _, row in rows])
+        sampled = np.array([[name in row for name in names] for _, row in rows])
         payload = np.array([self.payload[name] for name in names])
-        variables = _variables(grids, times, seen, payload, from_zero=self.from_zero)
+        variables = _variables(grids, times, sampled, payload, from_zero=self.from_zero)
         changed = [
             f"{name} (from {least:g} to {self.payload[name]:g} B)"
             for name, least in self.changed.items()
         ]
-        what = ": segment sizes that changed; packets are of the largest"
+        what = ": the segment size changed; bytes are converted to packets of the largest size"
         return assemble(
             engine,
             times[1:],
@@ -208,32 +224,46 @@ class Snapshots:
 def _variables(
     grids: dict[str, Floats],
     times: Floats,
-    seen: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
+    sampled: np.ndarray[tuple[int, int], np.dtype[np.bool_]],
     payload: Floats,
     *,
     from_zero: bool,
 ) -> dict[str, Floats]:
+    """The variables of the trace by name: arrays [interval, flow], or [flow].
+
+    An interval lies between two successive snapshots; ``times`` [snapshot] are their times in s.
+    ``sampled`` [snapshot, flow] says whether the snapshot has a sample of the flow. ``grids`` has
+    for each key of the samples the values [snapshot, flow], NaN where there is none. ``payload``
+    [flow] is the number of bytes of data in a full packet.
+
+    A counter gives its growth in each interval. Other values are those at the end of the interval.
+    ``from_zero`` is true if all counters were 0 where the file begins; the first interval's growth
+    then contains what they show in the first snapshot.
+    """
     variables: dict[str, Floats] = {"payload": payload}
     for key, grid in grids.items():
         if key not in COUNTERS:
             variables[key] = grid[1:]
             continue
-        held = _held(grid)
+        counter = _held(grid)
         if from_zero:
-            held[0] = 0.0
-        steps = np.diff(held, axis=0)
-        if key != "retransmits":
-            steps = steps / payload
-        if key == "bytes":
-            steps = steps / np.diff(times)[:, None]
-        told = variables.get(COUNTERS[key])
-        variables[COUNTERS[key]] = steps if told is None else told + steps
-    flows = seen.shape[1]
-    started = np.argmax(seen, axis=0)
-    ended = len(times) - 1 - np.argmax(seen[::-1], axis=0)
-    # if a flow's first sample has a counter above 0, the time of its start is unknown
-    variables["first"] = times[np.maximum(started - 1, 0)].reshape(flows)
-    variables["last"] = times[ended].reshape(flows)
+            counter[0] = 0.0
+        growth = np.diff(counter, axis=0)
+        if key != "retransmits":  # a counter of bytes
+            growth = growth / payload
+        if key == "bytes":  # the throughput is a rate
+            growth = growth / np.diff(times)[:, None]
+        # retransmissions may be counted in packets for some samples and in bytes for others
+        other = variables.get(COUNTERS[key])
+        variables[COUNTERS[key]] = growth if other is None else other + growth
+    flows = sampled.shape[1]
+    first = np.argmax(sampled, axis=0)  # index of the snapshot with the flow's first sample
+    last = len(times) - 1 - np.argmax(sampled[::-1], axis=0)
+    # The flow began at an unknown time between the snapshot before its first sample and this
+    # sample. The earlier time is taken, because the growth of the interval between the two
+    # snapshots counts as the flow's.
+    variables["first"] = times[np.maximum(first - 1, 0)].reshape(flows)
+    variables["last"] = times[last].reshape(flows)
     return variables
 
 
@@ -243,6 +273,7 @@ def _held(grid: Floats) -> Floats:
     Each NaN becomes the flow's latest known value before it, or 0 if there is none.
     """
     known = ~np.isnan(grid)
-    last = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
-    held = np.take_along_axis(grid, np.maximum(last, 0), axis=0)
-    return np.where(last < 0, 0.0, held)
+    # [time, flow] index of the latest time with a known value; -1 if there is none yet
+    latest = np.maximum.accumulate(np.where(known, np.arange(len(grid))[:, None], -1), axis=0)
+    held = np.take_along_axis(grid, np.maximum(latest, 0), axis=0)
+    return np.where(latest < 0, 0.0, held)

@@ -34,8 +34,8 @@ class Source:
                 self.file = self.path.open("rb")
                 self.head = self._head()
         except FileNotFoundError:
-            more = f"; {piped('trace')}" if str(path) == "-" else ""
-            raise TraceError.unreadable(path, f"there is no such file{more}") from None
+            hint = f"; {piped('trace')}" if str(path) == "-" else ""
+            raise TraceError.unreadable(path, f"there is no such file{hint}") from None
         except OSError as error:
             reason = error.strerror or "not a usable path"
             raise TraceError.unreadable(path, reason) from None
@@ -44,10 +44,11 @@ class Source:
         if not regular:
             folder = self.path.is_dir()
             found = "a folder" if folder else "a pipe or device"
-            more = "" if folder else f"; {piped('trace')}"
-            raise TraceError(path, "", found, f"a regular file{more}")
+            hint = "" if folder else f"; {piped('trace')}"
+            raise TraceError(path, "", found, f"a regular file{hint}")
 
     def _head(self) -> bytes:
+        """The first ``MAX_LINE`` bytes, without a byte order mark; also sets ``start``."""
         try:
             head = self.file.read(MAX_LINE)
             self.start = len(BOM) if head.startswith(BOM) else 0

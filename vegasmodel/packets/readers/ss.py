@@ -20,11 +20,13 @@ from vegasmodel.packets.readers.snapshots import Sample, Snapshots
 from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 
+# the line with the time, in seconds or as ISO 8601 has it
 _SECONDS = re.compile(r"[#\s]*(\d{1,12}(?:[.,]\d{1,9})?)\s*")
 _ISO = re.compile(
     r"[#\s]*(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[-+]\d\d:?\d\d)?\s*"
 )
-# counts of the two queues, then both ends; the state before them may be left out
+# the line of a socket: its state, which may be missing, the bytes in its receive and send queues,
+# and the address and port of both ends
 _SOCKET = re.compile(
     r"(?:[A-Z][A-Z0-9-]{2,12}\s+)?\d+\s+\d+\s+(\S{1,80}:\w{1,6})\s+(\S{1,80}:\w{1,6})(?:\s|$)"
 )
@@ -34,7 +36,7 @@ _DETAIL = re.compile(
 # the congestion control stands before the window scales, after flags such as ts and sack
 _CONTROL = re.compile(r"(?:^|\s)([a-z][a-z0-9_-]{1,15}) (?:wscale|rto):")
 _FLAGS = ("ts", "sack", "ecn", "ecnseen", "fastopen")
-_STATES = ("State", "Netid", "Recv-Q")
+_HEADINGS = ("State", "Netid", "Recv-Q")  # how the line with the names of the columns begins
 
 
 def matches(head: bytes) -> bool:
@@ -54,10 +56,11 @@ def read(source: Source) -> Trace:
     A ``TraceError`` names the line at fault.
     """
     snapshots = Snapshots(source)
+    # the times of the current output and of the first one, s; the socket of the latest line
     now, origin, flow = math.nan, math.nan, ""
     for number, text in source.lines():
         stripped = text.strip()
-        if not stripped or stripped.startswith(_STATES):
+        if not stripped or stripped.startswith(_HEADINGS):
             continue
         when = _time(stripped)
         if when is not None:
@@ -109,6 +112,7 @@ def read(source: Source) -> Trace:
 
 
 def _time(text: str) -> float | None:
+    """The time on a line, in seconds since 1970; ``None`` if the line holds something else."""
     found = _SECONDS.fullmatch(text)
     if found:
         return float(found[1].replace(",", "."))
@@ -140,13 +144,13 @@ def _sample(source: Source, line: int, fields: dict[str, str]) -> Sample | None:
         "window": number("cwnd"),
         "bytes": number("bytes_acked"),
     }
-    if "rtt" in fields:  # 0: no sample yet
+    if "rtt" in fields:  # in ms; 0 means that there is no sample yet
         sample["rtt"] = source.number(rtt, line, "rtt", 0.0, 1e9) * 1e-3 or math.nan
     if "minrtt" in fields:
         sample["base_rtt"] = number("minrtt") * 1e-3 or math.nan
     if "bytes_retrans" in fields:
         sample["bytes_again"] = number("bytes_retrans")
-    elif "retrans" in fields:  # unrecovered / total, in packets
+    elif "retrans" in fields:  # retransmitted packets not yet acknowledged / all of them
         total = fields["retrans"].partition("/")[2]
         sample["retransmits"] = source.number(total, line, "retrans", 0.0, 1e18)
     else:

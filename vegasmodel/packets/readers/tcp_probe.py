@@ -21,7 +21,7 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 CELL = 0.005  # seconds: events of a flow within this time are one sample
-LEAST_DATA = 256  # bytes
+LEAST_DATA = 256  # bytes: full packets with less data are not expected
 _EVENT = re.compile(r"\s(\d{1,12}\.\d{1,9}): (?:tcp:)?tcp_probe:\s+(.*)")
 _FIELD = re.compile(r"(src|dest|snd_nxt|snd_una|snd_cwnd|srtt|sock_cookie)=(\S{1,80})")
 _LOST = re.compile(r"\[?LOST (\d{1,12}) EVENTS|lost (\d{1,12}) events", re.IGNORECASE)
@@ -52,10 +52,11 @@ def matches(head: bytes) -> bool:
 
 def read(source: Source) -> Trace:
     """Read the text of all ``tcp_probe`` events.  A ``TraceError`` names the line at fault."""
-    snapshots, sockets, lost = Snapshots(source), dict[str, _Socket](), 0
+    snapshots, lost = Snapshots(source), 0  # ``lost``: events that the kernel could not store
     snapshots.width, snapshots.from_zero = CELL, True
     origin = math.nan
-    flows: dict[str, _Socket] = {}
+    sockets: dict[str, _Socket] = {}  # by the two ends: the current connection between them
+    flows: dict[str, _Socket] = {}  # by the name of the flow: all connections
     for number, text in source.lines():
         event = _EVENT.search(text)
         if event is None:
@@ -119,9 +120,9 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
     """
     known = sockets.get(name)
     if known is not None:
-        step = (una - known.una) & 0xFFFFFFFF
-        sent = (known.high - known.una) & 0xFFFFFFFF
-        same = known.cookie == cookie and step < 0x80000000 if cookie else step <= sent
+        step = (una - known.una) & 0xFFFFFFFF  # bytes acknowledged since the last event
+        in_flight = (known.high - known.una) & 0xFFFFFFFF  # bytes at the last event
+        same = known.cookie == cookie and step < 0x80000000 if cookie else step <= in_flight
         if same:
             known.bytes += step
             known.divisor = math.gcd(known.divisor, step)
