@@ -41,6 +41,7 @@ REACH = 4.0  # R in ``_series``, divided by the greatest change of Delta for whi
 STEPS = 60  # most steps of Newton's method
 LAST, ROUGH = 1e-13, 1e-12  # relative step that ends the method; greatest accepted after STEPS
 _POINTS = np.cos(np.pi * (np.arange(NODES) + 0.5) / NODES)  # Chebyshev's, on -1 .. 1
+# the weights of these points in the barycentric formula of Lagrange interpolation
 _WEIGHTS = np.sin(np.pi * (np.arange(NODES) + 0.5) / NODES) * (-1.0) ** np.arange(NODES)
 
 
@@ -94,7 +95,8 @@ def _spread(where: Floats, weight: Floats, nodes: Floats, low: float, high: floa
     for k in range(NODES):
         nodes[0, k], nodes[1, k] = middle + half * _POINTS[k], 0.0
     for j in range(where.size):
-        total, at = 0.0, -1
+        # barycentric formula: l_k(x) is w_k/(x - s_k), divided by the sum of these over all k
+        total, at = 0.0, -1  # ``at``: the new pole at which where_j lies exactly, if there is one
         for k in range(NODES):
             away = where[j] - nodes[0, k]
             if away == 0.0:
@@ -137,9 +139,9 @@ def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats)
     flow i. Each larger one is made from two clusters of half its size. ``found[j]`` is the queueing
     delay after the arrival of flow j. It is also the pole of flow j + 1, which arrives next.
     """
-    k = i // BLOCK - 1
+    k = i // BLOCK - 1  # number of the cluster among those of its level
     first = i - BLOCK
-    x = np.zeros(BLOCK)
+    x = np.zeros(BLOCK)  # the poles of the block's flows
     for j in range(BLOCK):
         x[j] = found[first + j - 1] if first + j else 0.0
     _spread(x, alpha[first:i], clusters[_place(0, k, leaves)], x[0], x[-1])
@@ -155,6 +157,11 @@ def _gather(alpha: Floats, found: Floats, i: int, leaves: int, clusters: Floats)
 
 @_jit
 def _add(series: Floats, weight: float, away: float, radius: float) -> None:
+    """Add the term of one pole to the coefficients of the power series of ``_series``.
+
+    The term is weight/(D - pole) at the queueing delay D. ``away`` is the pole's distance from the
+    delay ``ref`` about which the series is expanded, and ``radius`` is R.
+    """
     part, ratio = weight / away, radius / away
     for m in range(TERMS):
         series[m] += part
@@ -163,10 +170,10 @@ def _add(series: Floats, weight: float, away: float, radius: float) -> None:
 
 @_jit
 def _series(
-    alpha: Floats, found: Floats, near: int, ref: float, radius: float, leaves: int,
+    alpha: Floats, found: Floats, n_far: int, ref: float, radius: float, leaves: int,
     clusters: Floats, series: Floats,
 ) -> None:  # fmt: skip
-    """Compute a power series for the sum of the rates of the first ``near`` flows.
+    """Compute a power series for the sum of the rates of the first ``n_far`` flows.
 
     At the queueing delay ref + d these rates add up to
 
@@ -182,8 +189,9 @@ def _series(
     are added one by one.
     """
     series[:] = 0.0
-    end = near
+    end = n_far  # the flows from ``end`` on have been added
     while end > 0:
+        # the level of the largest cluster of flows before ``end`` that is far enough from ``ref``
         size, best = 1, -1
         while end % (BLOCK * size) == 0 and end >= BLOCK * size:
             first = end - BLOCK * size
@@ -238,27 +246,30 @@ def _march(
     """
     n = alpha.size
     leaves = n // BLOCK
-    series, near, ref, radius = np.zeros(TERMS), 0, 0.0, 0.0
-    fresh = True
+    # The power series of ``_series`` has the rates of the first ``n_far`` flows.
+    series, n_far, ref, radius = np.zeros(TERMS), 0, 0.0, 0.0
+    no_series = True
     while i < n:
-        now = found[i - 1] if i else 0.0
+        now = found[i - 1] if i else 0.0  # the queueing delay before flow i arrives
         if i and i % BLOCK == 0:
             _gather(alpha, found, i, leaves, clusters)
-        stale = fresh or i % BLOCK == 0 or (near > 0 and REACH * (now + gap - ref) > radius)
-        if i and stale:
-            ref, fresh = now, False
+        too_far = n_far > 0 and REACH * (now + gap - ref) > radius
+        if i and (no_series or i % BLOCK == 0 or too_far):
+            ref, no_series = now, False
+            # R is REACH times the change of the delay for which the series is meant: 1.5 times the
+            # change during the last block of arrivals.
             back = max(i - BLOCK, 0)
             radius = REACH * 1.5 * (ref - (found[back - 1] if back else 0.0))
             # pole j is found[j - 1]; poles below ref - R are far
-            near = 0
+            n_far = 0
             if ref > radius:
-                near = min(int(np.searchsorted(found[:i], ref - radius)) + 1, i)
-            _series(alpha, found, near, ref, radius, leaves, clusters, series)
-        first, step = near, np.inf
+                n_far = min(int(np.searchsorted(found[:i], ref - radius)) + 1, i)
+            _series(alpha, found, n_far, ref, radius, leaves, clusters, series)
+        first, step = n_far, np.inf  # the rates of the flows from ``first`` on are added one by one
         total = np.nan
         for _ in range(STEPS):
             d = now + gap - ref
-            if first and REACH * d > radius:  # too far for the series: all poles one by one
+            if first and REACH * d > radius:  # too far for the series
                 first = 0
             total, slope = _sums(alpha, found, first, i, now, gap)
             if first:
@@ -268,7 +279,7 @@ def _march(
                     if m + 1 < TERMS:
                         slope += series[m + 1] * (m + 1) * power / radius
                     power *= -d / radius
-            # 1/total is almost a straight line in the gap
+            # Newton's method for 1/total = 1/c, because 1/total is almost linear in the gap
             step = (total - c) * total / (c * slope)
             gap = max(gap + step, 0.5 * gap)
             if abs(step) <= LAST * gap:

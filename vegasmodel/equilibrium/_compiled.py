@@ -22,6 +22,9 @@ from vegasmodel.equilibrium import _secular_kernel as kernel
 from vegasmodel.equilibrium import _secular_lanes as lanes
 from vegasmodel.support.machine_code import compiled
 
+# The functions to compile, in groups. A function calls only functions of its own group and of
+# earlier groups. The groups are: arithmetic, and sums over a range of flows; sums over all flows of
+# a link; the solver for one link; the solver for several links at a time.
 _SCALAR = (
     "two_sum", "quotient", "distance", "survey", "rough", "precise", "spread", "root", "first_gap",
     "newton", "one_pole", "two_poles", "advance",
@@ -35,7 +38,9 @@ _LANES = (
 
 _FILES = (str(kernel.__file__), str(lanes.__file__), __file__)
 
-# One signature for each function, so that it is compiled once. Input arrays may be read-only.
+# Types of arguments: a float, a truth value, an integer, an input array, an array and a table of
+# floats to write to, and a table of integers. With one signature a function is compiled only once.
+# Input arrays may be read-only.
 _F8, _FLAG = numba.float64, numba.boolean
 _IN = numba.types.Array(_F8, 1, "C", readonly=True)
 _OUT, _TABLE, _COUNTS = _F8[::1], _F8[:, ::1], numba.int64[:, ::1]

@@ -36,7 +36,7 @@ from vegasmodel.stacks import find
 
 Bools = NDArray[np.bool_]
 MAX_FLOWS = 10  # greatest number of flows for which ``_paths`` tries all sets of flows
-_HALVINGS = 50
+_HALVINGS = 50  # most halvings of an interval of the gap
 _OPEN = 20_000  # greatest number of intervals that still need halving
 
 
@@ -49,11 +49,11 @@ class _Boxes:
     as Linux does.
     """
 
-    a: Floats
-    b: Floats
-    x: Floats
-    c: float
-    rtt: Floats
+    a: Floats  # [n] the least backlogs, packets
+    b: Floats  # [n] the greatest backlogs, packets
+    x: Floats  # [n] over-estimates of baseRTT, s
+    c: float  # capacity, pkt/s
+    rtt: Floats  # [n] propagation delays, s
     linux: bool
 
     def phi(self, g: Floats) -> tuple[Floats, Floats]:
@@ -63,7 +63,7 @@ class _Boxes:
         queueing delay less the largest over-estimate of baseRTT. The derivative is with respect to
         the gap.
         """
-        y = g[:, None] + (self.x.max() - self.x)
+        y = g[:, None] + (self.x.max() - self.x)  # the queueing delay less the over-estimate
         if not self.linux:
             return 1.0 / y, 1.0 / y**2
         base = self.rtt + self.x
@@ -107,6 +107,8 @@ def jain_range(
 def _fair(boxes: _Boxes) -> bool:
     """Whether there is an equilibrium in which all n flows have the same rate, c/n."""
     n, variant = boxes.x.size, "linux" if boxes.linux else "paper"
+    # for each flow alone, the queueing delays at which it has the rate c/n with its least and with
+    # its greatest backlog; at each delay in between, some allowed backlog gives this rate
     low, high = (
         secular.balance(
             edge[:, None], boxes.x[:, None], boxes.c / n, boxes.rtt[:, None], variant
@@ -134,18 +136,25 @@ def _least_squares(boxes: _Boxes) -> float:
     ends = boxes.gaps(np.stack([boxes.a, boxes.b]))
 
     def parts(g: Floats) -> tuple[Floats, ...]:
+        """At the gaps g: psi_i, (level - u_i)^+ and (l_i - level)^+, three arrays [m, n]."""
         phi, psi = boxes.phi(g)
         low, high = boxes.a * phi, boxes.b * phi
         level = _level(low, high, boxes.c)[:, None]
         return psi, np.maximum(level - high, 0.0), np.maximum(low - level, 0.0)
 
     def unsettled(_: Any, left: Floats, right: Floats) -> Bools:
+        """Whether the derivative may have either sign between the gaps ``left`` and ``right``.
+
+        As g grows, psi_i and (l_i - level)^+ fall, and (level - u_i)^+ rises. So the values at the
+        two ends give bounds of the two sums in the derivative, ``rise`` and ``fall``.
+        """
         (psi, up, down), (psi_r, up_r, down_r) = parts(left), parts(right)
-        rise = (up_r * boxes.b * psi).sum(-1), (up * boxes.b * psi_r).sum(-1)  # most, least
-        fall = (down * boxes.a * psi).sum(-1), (down_r * boxes.a * psi_r).sum(-1)
-        return np.asarray((rise[1] < fall[0]) & (rise[0] > fall[1]))
+        most_rise, least_rise = (up_r * boxes.b * psi).sum(-1), (up * boxes.b * psi_r).sum(-1)
+        most_fall, least_fall = (down * boxes.a * psi).sum(-1), (down_r * boxes.a * psi_r).sum(-1)
+        return np.asarray((least_rise < most_fall) & (most_rise > least_fall))
 
     def squares(_: Any, g: Floats) -> Floats:
+        """The least sum of squared rates at each of the gaps g."""
         phi, _unused = boxes.phi(g)
         low, high = boxes.a * phi, boxes.b * phi
         return np.asarray((np.clip(_level(low, high, boxes.c)[:, None], low, high) ** 2).sum(-1))
@@ -163,16 +172,19 @@ def _level(low: Floats, high: Floats, c: float) -> Floats:
     """
     out = np.empty(len(low))
     for k, (lows, highs) in enumerate(zip(low, high, strict=True)):
-        down, up = np.sort(lows), np.sort(highs)
-        below = np.concatenate([[0.0], np.cumsum(up)])  # sums of rates at their upper bounds
-        above = np.concatenate([np.cumsum(down[::-1])[::-1], [0.0]])  # at their lower bounds
-        turns = np.sort(np.concatenate([down, up]))
-        i, j = np.searchsorted(up, turns), np.searchsorted(down, turns, side="right")
-        total = below[i] + above[j] + turns * (j - i)
-        t = int(np.clip(np.searchsorted(total, c), 1, turns.size - 1))
+        lowest, highest = np.sort(lows), np.sort(highs)
+        # As a function of ``level``, the sum of the rates is linear between the bounds. So it is
+        # computed at all bounds. At a level there, i rates are at their upper bounds, the rates
+        # from number j on at their lower bounds, and j - i rates at the level itself.
+        at_upper = np.concatenate([[0.0], np.cumsum(highest)])
+        at_lower = np.concatenate([np.cumsum(lowest[::-1])[::-1], [0.0]])
+        levels = np.sort(np.concatenate([lowest, highest]))
+        i, j = np.searchsorted(highest, levels), np.searchsorted(lowest, levels, side="right")
+        total = at_upper[i] + at_lower[j] + levels * (j - i)
+        t = int(np.clip(np.searchsorted(total, c), 1, levels.size - 1))
         rise = total[t] - total[t - 1]
         part = min(max((c - total[t - 1]) / rise, 0.0), 1.0) if rise > 0 else 0.0
-        out[k] = turns[t - 1] + part * (turns[t] - turns[t - 1])
+        out[k] = levels[t - 1] + part * (levels[t] - levels[t - 1])
     return out
 
 
@@ -193,6 +205,8 @@ def _most_squares(boxes: _Boxes) -> float:
     which r_j = l_j to the one at which r_j = u_j.
     """
     n = boxes.x.size
+    # For each choice: which flows are in U, and the number of flow j, whose backlog may vary. Along
+    # a choice r_j runs from l_j to u_j. ``after`` is ``at_upper`` with flow j added.
     at_upper, between = _paths(boxes)  # [m, n] bool, [m]
     after = at_upper.copy()
     after[np.arange(len(between)), between] = True
@@ -200,29 +214,37 @@ def _most_squares(boxes: _Boxes) -> float:
     at_lower = ~after
 
     def parts(path: Any, g: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """At the gaps g, for the choices number ``path``, four arrays.
+
+        They are the psi_i, the rates at a bound (0 for flow j), r_j, and the backlogs at a bound.
+        """
         phi, psi = boxes.phi(g)
-        rates = np.where(at_upper[path], boxes.b, boxes.a) * phi
+        edge = np.where(at_upper[path], boxes.b, boxes.a)
+        rates = edge * phi
         rates[np.arange(len(g)), between[path]] = 0.0
-        mine = (boxes.c - rates.sum(-1))[:, None]
-        return psi, rates, mine, np.where(at_upper[path], boxes.b, boxes.a)
+        r_j = (boxes.c - rates.sum(-1))[:, None]
+        return psi, rates, r_j, edge
 
     def unsettled(path: Any, left: Floats, right: Floats) -> Bools:
-        (psi, rates, mine, edge), (psi_r, rates_r, mine_r, _) = (
-            parts(path, left),
-            parts(path, right),
-        )
-        # each term is a monotone factor (grow or shed) times edge psi, which is positive and falls
-        grow = [np.where(at_lower[path], m - r, 0.0) for m, r in ((mine, rates), (mine_r, rates_r))]
-        shed = [np.where(at_upper[path], r - m, 0.0) for m, r in ((mine, rates), (mine_r, rates_r))]
-        most = _upper(grow[1], psi, psi_r) - _lower(shed[1], psi, psi_r)
-        least = _lower(grow[0], psi, psi_r) - _upper(shed[0], psi, psi_r)
+        """Whether the derivative may have either sign between the gaps ``left`` and ``right``.
+
+        In each term edge psi_i is positive and falls as g grows. The other factor is r_j - l_i,
+        which rises, or u_i - r_j, which falls.
+        """
+        ends = (parts(path, left), parts(path, right))
+        psi, psi_r, edge = ends[0][0], ends[1][0], ends[0][3]
+        over_l = [np.where(at_lower[path], r_j - rates, 0.0) for _, rates, r_j, _ in ends]
+        under_u = [np.where(at_upper[path], rates - r_j, 0.0) for _, rates, r_j, _ in ends]
+        most = _upper(over_l[1], psi, psi_r) - _lower(under_u[1], psi, psi_r)
+        least = _lower(over_l[0], psi, psi_r) - _upper(under_u[0], psi, psi_r)
         return np.asarray(((edge * least).sum(-1) < 0) & ((edge * most).sum(-1) > 0))
 
     def squares(path: Any, g: Floats) -> Floats:
-        _, rates, mine, _ = parts(path, g)
-        return np.asarray((rates**2).sum(-1) + mine[:, 0] ** 2)
+        """The greatest sum of squared rates at the gaps g, for the choices number ``path``."""
+        _, rates, r_j, _ = parts(path, g)
+        return np.asarray((rates**2).sum(-1) + r_j[:, 0] ** 2)
 
-    rows = max(1, 500_000 // n)
+    rows = max(1, 500_000 // n)  # choices at a time, to bound the memory
     return max(
         float(_candidates(unsettled, squares, some, gaps[0][some], gaps[1][some]).max())
         for some in np.array_split(np.arange(len(between)), -(-len(between) // rows))
@@ -307,8 +329,8 @@ def _candidates(
     """
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):
-        rest = unsettled(path, left, right) & (right > left)
-        path, left, right = path[rest], left[rest], right[rest]
+        to_halve = unsettled(path, left, right) & (right > left)
+        path, left, right = path[to_halve], left[to_halve], right[to_halve]
         if len(path) == 0:
             break
         if len(path) > _OPEN:

@@ -33,7 +33,7 @@ from vegasmodel.equilibrium._loss_formulas import waits_in_a_row
 from vegasmodel.equilibrium._loss_source import Recovery, Source
 from vegasmodel.metrics import Floats
 
-GRID = 128  # windows of the chain; if the largest exceeds this, a step is more than one packet
+GRID = 128  # most windows of the chain; if ``top`` is larger, their distance exceeds one packet
 DUPLICATES = 3  # duplicate ACKs that start a fast retransmit
 ACK_PAUSE = 0.1  # s for which ns-2's receiver delays an ACK at most
 
@@ -65,24 +65,28 @@ class Chain:
         self.step = max(1.0, top / GRID)
         below = self.step * np.arange(1.0, max(2, math.ceil(top / self.step - 1e-9)))
         self.w: Floats = np.append(below, top)  # it ends at ``top`` even if that is not a step
-        self.keep = math.log1p(-loss)  # ln of the probability that a packet arrives
-        self.fast = self._fast_retransmit()
-        self.kept = law.decrease * self.w
+        self.log_arrive = math.log1p(-loss)  # ln of the probability that a packet arrives
+        self.fast = self._fast_retransmit()  # by window: the probability of no timeout
+        self.after_cut = law.decrease * self.w  # by window: the window after a fast retransmit
+        # For each window at a loss: the probabilities of the windows at the next loss, and the
+        # packets sent until then. First after a timeout (slow start to half the window follows),
+        # then after a fast retransmit.
         growth = self._growth()
-        slow = self._slow_start(growth)
-        to_t, packets_t = self._start(slow, self.w / 2.0, 3.0)
-        packets_t = (
-            packets_t + 3.0 * counted_every - 1
-        )  # windows 1, 2, ... until 4; one is the lost one
+        slow_start = self._slow_start(growth)
+        to_slow, packets_slow = self._start(slow_start, self.w / 2.0, 3.0)
+        # Slow start begins at 1 packet, and sends 3 ``counted_every`` packets until the window is
+        # 4. One of them is the retransmission of the lost packet, which has been counted already.
+        packets_slow = packets_slow + 3.0 * counted_every - 1
         if law.restarts:
-            to_f, packets_f = to_t, packets_t
+            to_fast, packets_fast = to_slow, packets_slow
         else:
-            to_f, packets_f = self._start(growth, self.kept, 2.0)
-            packets_f = packets_f + law.idle_rounds * self.kept
-            packets_f = packets_f + self._holes() * np.maximum(self.kept - 1, 0)
+            to_fast, packets_fast = self._start(growth, self.after_cut, 2.0)
+            packets_fast = packets_fast + law.idle_rounds * self.after_cut
+            packets_fast = packets_fast + self._holes() * np.maximum(self.after_cut - 1, 0)
         fast = self.fast[:, None]
-        self.weight = _stationary(fast * to_f + (1 - fast) * to_t)
-        each = self.w - 1 + self.fast * packets_f + (1 - self.fast) * packets_t
+        # by window: the fraction of the losses that occur at it
+        self.weight = _stationary(fast * to_fast + (1 - fast) * to_slow)
+        each = self.w - 1 + self.fast * packets_fast + (1 - self.fast) * packets_slow
         self.packets = float(self.weight @ each)
 
     def seconds(self, source: Source) -> float:
@@ -95,10 +99,11 @@ class Chain:
         if self.law.restarts:
             recovered = slow
         else:
-            [recovered] = self._start((growth,), self.kept, 2.0)
-            recovered = recovered + (self._holes() + self.law.idle_rounds) * rtt(self.kept)
-        stalled = slow + self._silence(source.timeout)
-        each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * stalled
+            [recovered] = self._start((growth,), self.after_cut, 2.0)
+            recovered = recovered + (self._holes() + self.law.idle_rounds) * rtt(self.after_cut)
+        after_timeout = slow + self._silence(source.timeout)
+        # the first term is the round trip in which the other w - 1 packets are sent
+        each = rtt(self.w) + self.fast * recovered + (1 - self.fast) * after_timeout
         return float(self.weight @ each)
 
     def waits(self, source: Source) -> float:
@@ -116,9 +121,10 @@ class Chain:
         if self.law.restarts:
             recovered = slow
         else:
-            [recovered] = self._start((growth,), self.kept, 2.0)
-            kept = self.law.idle_rounds * self.kept + self._holes() * np.maximum(self.kept - 1, 0)
-            recovered = recovered + kept * rtt(self.kept)
+            [recovered] = self._start((growth,), self.after_cut, 2.0)
+            packets = self.law.idle_rounds * self.after_cut
+            packets = packets + self._holes() * np.maximum(self.after_cut - 1, 0)
+            recovered = recovered + packets * rtt(self.after_cut)
         each = (self.w - 1) * rtt(self.w) + self.fast * recovered + (1 - self.fast) * slow
         return float(self.weight @ each)
 
@@ -156,13 +162,17 @@ class Chain:
         In Vegas a fast retransmit also doubles the retransmission timeout. So the first wait of
         Vegas is 2 to 64 times ``timeout``.
         """
-        p = -math.expm1(DUPLICATES * self.keep)
-        # 1 - p would round to 0 if almost every packet is lost
+        # probability that the retransmission or one of the next two packets is lost
+        p = -math.expm1(DUPLICATES * self.log_arrive)
+        # ``waits_in_a_row`` is the mean times 1 - p, which is exp(DUPLICATES log_arrive). Computed
+        # from p, 1 - p would round to 0 if almost every packet is lost.
         silence = np.full_like(
-            self.w, timeout * waits_in_a_row(p) * math.exp(-DUPLICATES * self.keep)
+            self.w, timeout * waits_in_a_row(p) * math.exp(-DUPLICATES * self.log_arrive)
         )
-        if self.law.backs_off:  # one doubling for this loss, one for each window with a loss before
-            hit = -np.expm1(self.keep * self.w)
+        if self.law.backs_off:
+            # The timer is doubled for this loss, and once more for each of the k windows just
+            # before that had a loss, too. ``hit`` is the probability that a window has one.
+            hit = -np.expm1(self.log_arrive * self.w)
             silence *= sum((1 - hit) * 2 ** (k + 1) * hit**k for k in range(5)) + 64 * hit**5
         return silence
 
@@ -172,7 +182,7 @@ class Chain:
         The count ends at ``packets`` packets if none of them is lost.
         """
         p = self.loss
-        return packets if p == 0 else np.asarray(-np.expm1(self.keep * packets) / p)
+        return packets if p == 0 else np.asarray(-np.expm1(self.log_arrive * packets) / p)
 
     def _growth(self) -> tuple[Floats, Floats]:
         """Linear growth until the next loss: the window at this loss, and the packets sent.
@@ -188,15 +198,16 @@ class Chain:
         w = self.w
         width = np.append(np.diff(w), 1.0)
         self.middle = w + np.maximum(width - 1, 0) / 2  # mean of the whole windows in a step
+        # packets sent in each step of the grid, and before it
         packets = self.counted_every * width * (self.middle + self.law.ack_lag)
         before = np.concatenate([[0.0], np.cumsum(packets)[:-1]])
         self.alive = np.triu(
-            np.exp(np.minimum(self.keep * (before[None, :] - before[:, None]), 0.0))
+            np.exp(np.minimum(self.log_arrive * (before[None, :] - before[:, None]), 0.0))
         )
-        lost = -np.expm1(self.keep * packets)
-        lost[-1] = 1.0
+        lost = -np.expm1(self.log_arrive * packets)  # probability of a loss in the step
+        lost[-1] = 1.0  # at the largest window the growth ends with a loss in any case
         sent = self._sent(packets)
-        if not self.overflows:
+        if not self.overflows:  # the window stays there until a packet is lost at random
             sent[-1] = 1.0 / self.loss
         self.sent = sent
         return self.alive * lost, self.alive @ sent
@@ -214,17 +225,19 @@ class Chain:
         ``survive`` is the probability that slow start ends without a loss.
         """
         w = self.w
-        factor = 1.0 + 1.0 / self.counted_every  # each ACK, or each packet, adds a packet
+        # from one window of slow start to the next: each ACK, or each packet, adds a packet
+        factor = 1.0 + 1.0 / self.counted_every
         steps = max(0, math.ceil(math.log(w[-1] / 4.0) / math.log(factor)))
         self.slow_windows = np.array([4.0 * factor**i for i in range(steps)])
         self.slow_rounds = np.zeros((w.size, self.slow_windows.size))
+        # by ssthresh: the probability of no loss so far, and those of a loss at each window
         alive, lost = np.ones_like(w), np.zeros((w.size, w.size))
         for i, window in enumerate(self.slow_windows):
             burst = np.where(window < w, window * self.law.slow_rounds, 0.0)
             self.slow_rounds[:, i] = alive * self._sent(burst) / window
             place = min(max(round(window / self.step), 1), w.size) - 1
-            lost[:, place] += alive * -np.expm1(self.keep * burst)
-            alive = alive * np.exp(self.keep * burst)
+            lost[:, place] += alive * -np.expm1(self.log_arrive * burst)
+            alive = alive * np.exp(self.log_arrive * burst)
         self.survive = alive
         to, packets = growth
         sent = self.slow_rounds @ self.slow_windows
@@ -240,6 +253,7 @@ class Chain:
         above the grid by the grid's largest.
         """
         window = np.clip(window, least, self.w[-1])
+        # index of the grid's window below, and how far the window is on the way to the next one
         low = np.clip(np.searchsorted(self.w, window) - 1, 0, self.w.size - 2)
         part = (window - self.w[low]) / (self.w[low + 1] - self.w[low])
         return tuple(
@@ -258,20 +272,21 @@ class Chain:
 
     def _repaired(self, window: Floats) -> Floats:
         """Probability that a loss at a window of whole packets causes no timeout."""
-        p, after = self.loss, window - 1
+        p, others = self.loss, window - 1  # packets sent after the lost one: each gives an ACK
         arrive = 1 - p
-        if self.law.restarts:  # three others arrive, and the retransmission
-            return (1 - _fewer(DUPLICATES, after, p, arrive)) * arrive
-        if self.law.one_loss_only:  # all w - 1 others arrive, and the retransmission
-            return np.where(after >= DUPLICATES, arrive ** (after + 1), 0.0)
-        # enough others arrive, and every retransmission does
+        if self.law.restarts:  # three of the others arrive, and the retransmission
+            return (1 - _fewer(DUPLICATES, others, p, arrive)) * arrive
+        if self.law.one_loss_only:  # all of the others arrive, and the retransmission
+            return np.where(others >= DUPLICATES, arrive ** (others + 1), 0.0)
+        # ``needed`` of the others arrive, and every retransmission does
         again = p * arrive  # a packet is lost, and its retransmission arrives
-        whole: Floats = (again + arrive) ** after
+        all_repaired: Floats = (again + arrive) ** others
+        # between two whole numbers of needed packets, the probability is interpolated
         low, part = int(self.needed), self.needed % 1
-        few = (1 - part) * _fewer(low, after, again, arrive)
+        too_few = (1 - part) * _fewer(low, others, again, arrive)
         if part:
-            few = few + part * _fewer(low + 1, after, again, arrive)
-        return arrive * (whole - few)
+            too_few = too_few + part * _fewer(low + 1, others, again, arrive)
+        return arrive * (all_repaired - too_few)
 
 
 def _rtt(source: Source, window: Floats) -> Floats:
@@ -305,10 +320,11 @@ def _stationary(matrix: Floats) -> Floats:
     """
     weight = np.full(len(matrix), 1 / len(matrix))
     for _ in range(400):
-        after = weight @ matrix
-        if np.abs(after - weight).sum() < 1e-14:
-            return np.asarray(after / after.sum())
-        weight = after
+        following = weight @ matrix
+        if np.abs(following - weight).sum() < 1e-14:
+            return np.asarray(following / following.sum())
+        weight = following
+    # the equations weight = weight @ matrix; the last one is replaced by sum(weight) = 1
     system = np.eye(len(matrix)) - matrix.T
     system[-1] = 1.0
     right = np.zeros(len(matrix))

@@ -17,7 +17,7 @@ from vegasmodel.equilibrium._checks import broadcast, numbers, positive, word
 from vegasmodel.equilibrium._jax_arrays import same_kind
 from vegasmodel.metrics import Floats
 
-FACTORS = 1000  # number of factors of an infinite product that are multiplied one by one
+FACTORS = 1000  # K in ``random_factor``
 TICK = 0.1  # s, of ns-2's coarse timer (tcpTick_) in the papers
 
 Number = TypeVar("Number", float, Floats)
@@ -82,14 +82,15 @@ def random_factor(decrease: ArrayLike) -> Floats:
 
 @functools.lru_cache(maxsize=2)  # a search for an equilibrium asks for the same again and again
 def _random_factors(decrease: tuple[float, ...]) -> Floats:
+    """``random_factor`` of each number in ``decrease``."""
     d = np.array(decrease, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         L = -2 * np.log(d)[..., None]  # f = ln(1 - exp(-L u)), f' = L/(exp(L u) - 1)
         k = np.arange(1.0, FACTORS)
-        body = np.log(np.expm1(-L * (k + 0.5)) / np.expm1(-L * k)).sum(-1)
-        last = L[..., 0] * FACTORS
-        slope = np.where(last < 700, L[..., 0] / np.expm1(np.minimum(last, 700)), 0.0)
-        log = body + slope / 8 - np.log(-np.expm1(-last)) / 2
+        first_factors = np.log(np.expm1(-L * (k + 0.5)) / np.expm1(-L * k)).sum(-1)
+        LK = L[..., 0] * FACTORS
+        slope = np.where(LK < 700, L[..., 0] / np.expm1(np.minimum(LK, 700)), 0.0)  # f'(K)
+        log = first_factors + slope / 8 - np.log(-np.expm1(-LK)) / 2
     factor = math.sqrt(math.pi) / 2 * np.exp(np.where(d == 0, 0.0, log))
     return np.where(d == 1, np.inf, factor)
 

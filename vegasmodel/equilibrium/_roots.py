@@ -50,13 +50,13 @@ def count(function: Function, left: float, right: float, top: float) -> int | No
     the function's value changes too fast along the border to be followed.
     """
     corners = [right, right + 1j * top, left + 1j * top, left]
-    turned = 0.0
+    turned = 0.0  # radians, along the border of the rectangle's upper half
     for start, end in itertools.pairwise(corners):
         part = _turn(function, start, end, abs(left))
         if part is None:
             return None
         turned += part
-    # the lower half is the mirror image
+    # The lower half is the mirror image, so the whole border turns the angle by 2 ``turned``.
     winding = round(turned / np.pi)
     if abs(turned / np.pi - winding) > 0.1:
         return None
@@ -77,7 +77,7 @@ def _turn(function: Function, start: complex, end: complex, apart: float) -> flo
     Otherwise the angle could make a full turn between two points near a pole, which would not be
     noticed.
     """
-    first = 4.0 * abs(end - start) / apart
+    first = 4.0 * abs(end - start) / apart  # number of the first points, if it is not extreme
     at = np.linspace(0.0, 1.0, int(min(max(256.0, first), MAX_CONTOUR_POINTS / 2)) + 1)
     f = function.at(np.asarray(start + at * (end - start), complex))[0]
     for _ in range(40):
@@ -87,9 +87,9 @@ def _turn(function: Function, start: complex, end: complex, apart: float) -> flo
             return float(step.sum())
         if at.size > MAX_CONTOUR_POINTS:
             return None
-        more = 0.5 * (at[fast] + at[fast + 1])
-        new = function.at(np.asarray(start + more * (end - start), complex))[0]
-        at, f = np.insert(at, fast + 1, more), np.insert(f, fast + 1, new)
+        between = 0.5 * (at[fast] + at[fast + 1])
+        new = function.at(np.asarray(start + between * (end - start), complex))[0]
+        at, f = np.insert(at, fast + 1, between), np.insert(f, fast + 1, new)
     return None
 
 
@@ -109,10 +109,12 @@ def search(
         # roots lie between poles, however near to each other these are
         part = (np.arange(2 * refinement) + 0.5) / (2 * refinement)
         width = np.diff(poles)[:, None]
-        between = poles[:-1, None] + part * width
-        aside = width * np.linspace(-0.5, 0.5, 2 * refinement + 1)
+        between = poles[:-1, None] + part * width  # imaginary parts
+        aside = width * np.linspace(-0.5, 0.5, 2 * refinement + 1)  # real parts beside the axis
         real = np.linspace(left, right, 8 * refinement)
         imag = np.concatenate([[0.0], np.geomspace(1e-4 * step, step, 8 * refinement)])
+        # points between the poles; points near the real axis; a grid over the rectangle; the roots
+        # that a coarser grid has given
         starts = [
             (aside[:, :, None] + 1j * between[:, None, :]).ravel(),
             (real[:, None] + 1j * imag).ravel(),
@@ -145,24 +147,25 @@ def _newton(function: Function, z: Complex, box: tuple[float, float, float]) -> 
     longest = function.longest
     above = function.axis(1.5 * top)
     far = np.full(2, math.inf)
-    poles = np.concatenate([-far, -above[::-1], [0.0], above, far])
-    done = [np.empty(0, np.complex128)]
+    poles = np.concatenate([-far, -above[::-1], [0.0], above, far])  # on the imaginary axis
+    ends = [np.empty(0, np.complex128)]
     for _ in range(40):
         f, slope, _ = function.at(z)
-        near = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)
+        near = np.searchsorted(poles, z.imag)[:, None] + np.arange(-2, 2)  # two on either side
         with np.errstate(all="ignore"):
+            # The derivative of f prod (z - p), divided by this product, is f'/f + sum 1/(z - p).
             away = z.real[:, None] + 1j * (z.imag[:, None] - poles[near])
             away = np.hstack([away, z[:, None] - function.real])
             step = 1.0 / (slope / f + np.sum(1.0 / away, axis=1))
             size, cap = np.abs(step), 0.5 * (np.abs(z) + 1.0 / longest)
             z = z - np.where(size > cap, step * cap / size, step)
-        rests = size <= 1e-13 * np.abs(z)
-        done.append(z[rests])
+        converged = size <= 1e-13 * np.abs(z)
+        ends.append(z[converged])
         inside = (z.real > 4.0 * left) & (z.real < 4.0 * right) & (np.abs(z.imag) < 1.2 * top)
-        z = z[inside & ~rests]
+        z = z[inside & ~converged]
         if z.size == 0:
             break
-    return np.concatenate([*done, z])
+    return np.concatenate([*ends, z])
 
 
 def _distinct(function: Function, z: Complex, left: float, right: float, top: float) -> Complex:
@@ -176,19 +179,22 @@ def _distinct(function: Function, z: Complex, left: float, right: float, top: fl
     with np.errstate(invalid="ignore"):
         z = z[np.abs(f) <= TOLERANCE * size]
     z = np.where(z.imag < 0, z.conj(), z)
-    near = 1e-7 / function.longest
+    near = 1e-7 / function.longest  # a root nearer to the real axis is real
     z = np.where(z.imag < near, z.real + 0j, z)
     z = z[(z.real > left) & (z.real <= right) & (z.imag < top)]
     z = z[np.argsort(z.imag, kind="stable")]
-    apart = 10 * near + 1e-7 * np.abs(z).max(initial=0.0)  # no two points of one root are farther
+    # The points are divided where two neighbours by imaginary part are so far apart that they
+    # cannot be the same root. So only points of one part need be compared, which saves time.
+    apart = 10 * near + 1e-7 * np.abs(z).max(initial=0.0)
     gaps = np.flatnonzero(np.diff(z.imag) > apart) + 1
     kept: list[complex] = []
     longest = function.longest
 
     def key(root: complex) -> tuple[float, float]:
+        """For the order of the result: falling real part, then rising imaginary part."""
         return -round(root.real * longest, 9), root.imag
 
-    for begin, end in itertools.pairwise([0, *gaps, z.size]):  # no root is in two of these parts
+    for begin, end in itertools.pairwise([0, *gaps, z.size]):
         part: list[complex] = []
         for one in sorted(z[begin:end].tolist(), key=key):
             if all(abs(one - other) > 10 * near + 1e-7 * abs(one) for other in part):

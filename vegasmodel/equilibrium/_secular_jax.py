@@ -24,8 +24,8 @@ from vegasmodel.equilibrium._jax_arrays import is_jax, need_float64, sum_of_othe
 from vegasmodel.equilibrium._solution import Equilibrium
 from vegasmodel.fields.errors import FieldError
 
-ROUGH_PASSES = 60
-EXACT_PASSES = 80
+ROUGH_PASSES = 60  # most passes over the flows in the stage that adds the rates in float64
+EXACT_PASSES = 80  # most passes in the stage that corrects the sums by the rounding errors
 RESIDUAL = 1e-11  # greatest relative error of the sum of the rates in a valid result
 
 two_sum: Any = kernel.two_sum  # written for floats, just as right for arrays
@@ -117,33 +117,40 @@ def _implicit(linux: bool, primals: Any, tangents: Any) -> Any:
 
         dr_i = p_i sum_j f_j/S - f_i/S (sum_j p_j - dc).
 
-    The change of y_i = Delta - x_i is computed in the same way. The gap is y_i of the flow with the
-    largest x_i.
+    The change of y_i = Delta - x_i would lose digits in the same way. With a_i = p_i - f_i dx_i,
+    and with sums over the flows j other than i, it is
+
+        dy_i = dDelta - dx_i = (a_i + sum_j p_j - dc)/S - dx_i sum_j f_j/S.
+
+    The gap is y_i of the flow with the largest x_i.
     """
     alpha, x, rtt, c = primals
     d_alpha, dx, d_rtt, dc = tangents
     out = _delay(linux, *primals)
     y, base, there = _present(out[1], rtt, x)
     per, fall = 1.0 / y, alpha / y**2  # r_i/alpha_i and f_i
-    pushed = per * d_alpha
+    a = per * d_alpha  # a_i; for Linux see below
     if linux:  # r = alpha (1/y - 1/z), z = Delta + rtt
         z = y + base
         per = base / (y * z)
         fall = alpha * per * (1.0 / y + 1.0 / z)
-        pushed = per * d_alpha + alpha / z**2 * (dx + d_rtt)
-    fall, pushed, dx = (jnp.where(there, part, 0.0) for part in (fall, pushed, dx))
-    total = fall.sum(-1, keepdims=True)
-    moved, weight = pushed + fall * dx, fall / total  # p_i and f_i/S
+        a = per * d_alpha + alpha / z**2 * (dx + d_rtt)
+    fall, a, dx = (jnp.where(there, part, 0.0) for part in (fall, a, dx))
+    total = fall.sum(-1, keepdims=True)  # S
+    moved, weight = a + fall * dx, fall / total  # p_i and f_i/S
     d_delay = (moved.sum(-1) - dc) / total[..., 0]
-    rest, by_others = sum_of_others(weight, jnp), sum_of_others(moved, jnp) - dc[..., None]
-    d_rates = moved * rest - weight * by_others
-    d_y = (pushed + by_others) / total - rest * dx
+    # sum_j f_j/S, and sum_j p_j - dc
+    other_weights = sum_of_others(weight, jnp)
+    by_others = sum_of_others(moved, jnp) - dc[..., None]
+    d_rates = moved * other_weights - weight * by_others
+    d_y = (a + by_others) / total - other_weights * dx
     # flows that share the largest x share the derivative of the gap, as in jnp.max
-    over = jnp.where(alpha > 0, x, -jnp.inf)
-    at_top = over == over.max(-1, keepdims=True)
+    present_x = jnp.where(alpha > 0, x, -jnp.inf)
+    at_top = present_x == present_x.max(-1, keepdims=True)
     d_gap = jnp.where(at_top, d_y, 0.0).sum(-1) / at_top.sum(-1)
-    still = (jnp.zeros(c.shape, jax.dtypes.float0) for _ in range(2))
-    return out, (d_delay, d_y, d_rates, d_gap, *still)
+    # the numbers of passes and the status are integers, which have no derivatives
+    integers = (jnp.zeros(c.shape, jax.dtypes.float0) for _ in range(2))
+    return out, (d_delay, d_y, d_rates, d_gap, *integers)
 
 
 _paper.defjvp(lambda primals, tangents: _implicit(False, primals, tangents))
@@ -151,6 +158,7 @@ _linux.defjvp(lambda primals, tangents: _implicit(True, primals, tangents))
 
 
 def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
+    """The results of ``_delay``, without derivatives."""
     present = alpha > 0
     top = jnp.where(present, x, -jnp.inf).max(-1)
     good = _in_range(linux, alpha, x, rtt, c)
@@ -161,8 +169,10 @@ def _state(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
     present = alpha > 0
     gap, passes, done = _gap(linux, alpha, x, rtt, c, top, present)
     y = _sum(gap[..., None], *two_sum(top[..., None], -x))[0]
-    counts = (rtt + x >= kernel.TINY) if linux else (x <= kernel.HUGE)
-    y = jnp.where(present | (y > 0) & counts, y, jnp.inf)  # an absent flow beyond Delta: rate 0
+    usable = (rtt + x >= kernel.TINY) if linux else (x <= kernel.HUGE)
+    # An absent flow whose x is at least Delta, or out of range, gets an infinite y, so that its
+    # rate is 0 (``_present``).
+    y = jnp.where(present | (y > 0) & usable, y, jnp.inf)
     status = jnp.where(done, kernel.DONE, kernel.NOT_CONVERGED)
     y_there, base, there = _present(y, rtt, x)
     bend = 1.0 + y_there / base if linux else 1.0
@@ -185,11 +195,12 @@ def quotient(a: Any, s: Any, e: Any) -> tuple[Any, Any, Any]:
     q = jax.lax.reduce_precision(a * inverse, 11, 50)
     qh, sh = (jax.lax.reduce_precision(v, 11, 25) for v in (q, s))
     ql, sl = q - qh, s - sh
-    rest = (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl
-    return q, (rest - q * e) * inverse, inverse
+    remainder = (((a - qh * sh) - qh * sl) - ql * sh) - ql * sl  # a - q s, exactly
+    return q, (remainder - q * e) * inverse, inverse
 
 
 def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
+    """For each link, whether a flow is present and all numbers are in the solver's range."""
     most, least = kernel.HUGE, kernel.TINY
     flow = (alpha >= least) & (alpha <= most) & (jnp.abs(x) <= most)
     if linux:
@@ -224,16 +235,25 @@ def _total(high: Any, low: Any) -> Any:
 
 
 def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: Any) -> Any:
+    """For each link the gap, the number of passes, and whether the iteration has converged.
+
+    ``top`` is the largest over-estimate of the link's flows. ``present`` says which flows are
+    present (alpha > 0). The other arguments are those of ``_delay``.
+    """
     d, d_low = two_sum(top[..., None], -x)
     at_top = d == 0
     pole = jnp.where(at_top, alpha, 0.0).sum(-1)
-    least = alpha / c[..., None]  # the flow alone at c: y (1 + y/base) = alpha/c
+    # Let y be the queueing delay minus the flow's over-estimate. ``alone`` is the y at which the
+    # flow fills the link alone. In the papers it is alpha/c. In Linux it solves
+    # y (1 + y/base) = alpha/c, where base is the flow's baseRTT.
+    alone = alpha / c[..., None]
     if linux:
-        least = 2.0 * least / (1.0 + jnp.sqrt(1.0 + 4.0 * least / (rtt + x)))
-    floor = jnp.where(present, least - d, 0.0).max(-1)
+        alone = 2.0 * alone / (1.0 + jnp.sqrt(1.0 + 4.0 * alone / (rtt + x)))
+    floor = jnp.where(present, alone - d, 0.0).max(-1)
     ceiling = 2.0 * alpha.sum(-1) / c
 
     def rough(g: Any) -> Any:
+        """At the gap g: the sum R of ``kernel.rough``, -R', and the excess of all rates over c."""
         y = jnp.where(present, g[..., None] + d, 1.0)
         if linux:
             base = rtt + x
@@ -243,6 +263,7 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
         return rate.sum(-1), (rate / y).sum(-1), (pole / g - c) + rate.sum(-1)
 
     def precise(g: Any) -> Any:
+        """The same numbers as ``rough``; the excess is computed with extra digits."""
         s, e = _sum(g[..., None], d, d_low)
         s, e = jnp.where(present, s, 1.0), jnp.where(present, e, 0.0)
         q, q_low, inverse = quotient(alpha, s, e)
@@ -261,10 +282,10 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
         f, error = two_sum(high, -c)
         return rest, slope, f + (error + low)
 
-    start = (floor, jnp.zeros(c.shape, jnp.int64))
-    g, used = _iterate(linux, rough, kernel.ROUGH_STEP[0], ROUGH_PASSES, *start, c, pole, ceiling)[
-        :2
-    ]
+    none = jnp.zeros(c.shape, jnp.int64)  # no passes so far
+    g, used, _ = _iterate(
+        linux, rough, kernel.ROUGH_STEP[0], ROUGH_PASSES, floor, none, c, pole, ceiling
+    )
     return _iterate(linux, precise, kernel.LAST_STEP[0], EXACT_PASSES, g, used, c, pole, ceiling)
 
 
@@ -294,10 +315,12 @@ def _iterate(
         lower, upper = jnp.where(f > 0, g, lower), jnp.where(f > 0, upper, g)
         move = _step(linux, c, g, 0.0 * g if linux else pole / g, rest, slope, f)
         size = jnp.abs(move)
-        wild = (k >= 16) & (k % 2 == 0) & (size >= 0.25 * g)
-        inside = (lower < g + move) & (g + move < upper) & ~wild
+        # The geometric mean of the bounds replaces a step out of the interval, and from pass 16 on
+        # every second large step, as many large steps may all be much too short.
+        replaced = (k >= 16) & (k % 2 == 0) & (size >= 0.25 * g)
+        good = (lower < g + move) & (g + move < upper) & ~replaced
         small = size <= enough * g
-        new = jnp.where(inside | small, g + move, jnp.sqrt(lower) * jnp.sqrt(upper))
+        new = jnp.where(good | small, g + move, jnp.sqrt(lower) * jnp.sqrt(upper))
         return (jnp.where(done, g, new), used + ~done, done | small, k + 1, lower, upper)
 
     first = (g, used, jnp.zeros(g.shape, bool), 0, 0.25 * g, ceiling)
@@ -309,13 +332,14 @@ def _step(linux: bool, c: Any, g: Any, head: Any, rest: Any, slope: Any, f: Any)
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. ``f`` is the sum of the
     rates minus the capacity ``c``. ``head`` is the rate of the flows with the largest
-    over-estimate, ``rest`` the sum of the other rates, and ``slope`` its derivative times -1; for
-    Linux ``head`` is 0. The step is that of ``kernel.newton`` for Linux, and that of
-    ``kernel.one_pole`` for Vegas as in the papers.
+    over-estimate, ``rest`` the sum of the other rates, and ``slope`` says how fast ``rest`` falls
+    as the gap grows. For Linux ``head`` is 0, and ``rest`` the sum of all rates. The step is that
+    of ``kernel.newton`` for Linux, and that of ``kernel.one_pole`` for Vegas as in the papers.
     """
     if linux:
         part = f / c
         return 2.0 * rest / slope * (part / (1.0 + jnp.sqrt(jnp.maximum(1.0 + part, 0.0))))
+    # the root of c delta^2 + b delta = k, as in ``kernel.root``
     u = jnp.where(slope > 0, rest / jnp.where(slope > 0, slope, 1.0), g)
     b, k = head * u + rest * g - f * (g + u), f * g * u
     r = jnp.sqrt(jnp.maximum(b * b + 4.0 * c * k, 0.0))

@@ -41,8 +41,10 @@ NOT_CONVERGED, INVALID = int(Status.NOT_CONVERGED), int(Status.INVALID)
 ILL_CONDITIONED = int(Status.ILL_CONDITIONED)
 CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not depend on threads
 WIDTH = 6  # greatest number of partial sums of a chunk
-LIMIT = 220  # most passes; in the worst case many of them only halve the range of exponents
-ROUGH_LIMIT = 60
+# Most passes. A pass is a step of the iteration, which goes over all flows. In the worst case many
+# passes only halve the range of exponents in which the solution lies.
+LIMIT = 220
+ROUGH_LIMIT = 60  # most passes of the rough stage
 # `find_gap` finds the gap g (see the docstring above) by iteration, in two stages. The rough stage
 # computes in float64, the last stage with twice as many digits. A stage ends after a step that
 # changes g by at most a certain fraction of g: ROUGH_STEP in the rough stage, LAST_STEP in the last
@@ -54,7 +56,7 @@ ROUGH_LIMIT = 60
 #   error of g after the step is about the cube of the fraction. So the fraction may be larger.
 ROUGH_STEP = (3e-5, 1e-2)
 LAST_STEP = (3e-9, 1e-6)
-UNIT = 2.0**-53
+UNIT = 2.0**-53  # the greatest relative rounding error of float64
 RESIDUAL = 64.0 * UNIT  # greatest relative error of the sum of the rates in a valid result
 TINY, HUGE = 1e-100, 1e100  # no overflow or underflow in the squares and splits below
 
@@ -116,33 +118,37 @@ def survey(
 
     The iteration for the queueing delay Delta needs these numbers to begin. Each flow has a
     threshold alpha and an over-estimate x of baseRTT. A flow with alpha = 0 is absent, and is left
-    out. c is the link's capacity. The numbers are:
+    out. c is the link's capacity. The numbers are, in this order:
 
-    - the largest x, or NaN if an input is out of range;
-    - the sum of alpha over the flows whose x is the largest;
-    - only for Linux: the value of Delta - x at which a flow with the largest x would fill the link
-      alone; if several flows have the largest x, the greatest of their values;
-    - the sum of alpha over all flows;
-    - the sum of alpha x over all flows;
-    - only for Linux: the greatest Delta at which any of the flows would fill the link alone.
+    - ``top``: the largest x, or NaN if an input is out of range;
+    - ``pole``: the sum of alpha over the flows whose x is the largest;
+    - ``least``, only for Linux: the value of Delta - x at which a flow with the largest x would
+      fill the link alone; if several flows have the largest x, the greatest of their values;
+    - ``total``: the sum of alpha over all flows;
+    - ``moment``: the sum of alpha x over all flows;
+    - ``reach``, only for Linux: the greatest Delta at which any of the flows would fill the link
+      alone.
     """
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True
     for i in range(low, high):
-        a, over = alpha[i], x[i]
+        a, x_i = alpha[i], x[i]
         if a > 0.0:
-            good = good and TINY <= a <= HUGE and -HUGE <= over <= HUGE
+            good = good and TINY <= a <= HUGE and -HUGE <= x_i <= HUGE
             total += a
-            moment += a * over
-            if over > top:
-                top, pole, least = over, 0.0, 0.0
-            if over == top:
+            moment += a * x_i
+            if x_i > top:
+                top, pole, least = x_i, 0.0, 0.0
+            if x_i == top:
                 pole += a
-            if linux and rtt[i] + over >= TINY:  # the flow alone at c: y (1 + y/base) = alpha/c
-                base, y = rtt[i] + over, a / c
-                y = 2.0 * y / (1.0 + math.sqrt(max(1.0 + 4.0 * y / base, 0.0)))
-                reach = max(reach, over + y)
-                if over == top:
+            if linux and rtt[i] + x_i >= TINY:
+                # Let y be Delta - x, and base the flow's baseRTT. In Linux the flow's rate is
+                # alpha/(y (1 + y/base)). It fills the link alone if this is c. So y is the positive
+                # root of y (1 + y/base) = alpha/c.
+                base, k = rtt[i] + x_i, a / c
+                y = 2.0 * k / (1.0 + math.sqrt(max(1.0 + 4.0 * k / base, 0.0)))
+                reach = max(reach, x_i + y)
+                if x_i == top:
                     least = max(least, y)
             elif linux:
                 good = False
@@ -166,7 +172,7 @@ def rough(
         a, d = alpha[i], top - x[i]
         if linux:
             if a > 0.0:
-                y = g + d
+                y = g + d  # the queueing delay minus the flow's over-estimate
                 base = rtt[i] + x[i]
                 rate = a / (y * (1.0 + y / base))
                 total += rate
@@ -174,7 +180,7 @@ def rough(
         elif d > 0.0:
             inverse = 1.0 / (g + d)
             rate = a * inverse
-            fall = rate * inverse
+            fall = rate * inverse  # how fast the rate falls as g grows
             total += rate
             slope += fall
             bend += fall * inverse
@@ -199,15 +205,17 @@ def precise(
     for i in range(low, high):
         a = alpha[i]
         if a > 0.0:
+            # y, the queueing delay minus the flow's over-estimate, is s + e; q + q_low is alpha/y
             s, e = distance(top, x[i], g)
             q, q_low, inverse = quotient(a, s, e)
             sum_high, error = two_sum(sum_high, q)
             sum_low += error + q_low
             if linux:
                 base, base_low = two_sum(rtt[i], x[i])
-                rate, steep = q, inverse
+                rate, fall_rate = q, inverse
                 if base < math.inf:
-                    # alpha base / (y (y + base)) = alpha/y - alpha/(y + base)
+                    # In Linux the rate is alpha base / (y (y + base)) = alpha/y - alpha/(y + base).
+                    # The first term is in the sum; w + w_low is the second.
                     z, z_low = two_sum(s, base)
                     z_low += e + base_low
                     t = z + z_low
@@ -215,9 +223,9 @@ def precise(
                     w, w_low, w_inverse = quotient(a, t, z_low)
                     sum_high, error = two_sum(sum_high, -w)
                     sum_low += error - w_low
-                    rate, steep = w * (base * inverse), inverse + w_inverse
+                    rate, fall_rate = w * (base * inverse), inverse + w_inverse
                 total += rate
-                slope += rate * steep
+                slope += rate * fall_rate
             elif x[i] < top:
                 fall = q * inverse
                 total += q
@@ -234,7 +242,7 @@ def spread(
     Returns the sum of these rates as two floats: the rounded sum and its rounding error. The gap g
     is the queueing delay minus ``top``, the largest over-estimate of baseRTT.
     """
-    total, rest = 0.0, 0.0
+    total, total_error = 0.0, 0.0
     for i in range(low, high):
         a, rate = alpha[i], 0.0
         if a > 0.0:
@@ -242,8 +250,8 @@ def spread(
             rate = a / (y * (1.0 + y / (rtt[i] + x[i]))) if linux else a / y
         rates[i] = rate
         total, error = two_sum(total, rate)
-        rest += error
-    return total, rest
+        total_error += error
+    return total, total_error
 
 
 def survey_all(
@@ -364,24 +372,29 @@ def root(a: float, b: float, k: float) -> float:
     return (r - b) / (2.0 * a)
 
 
-def newton(c: float, rest: float, slope: float, f: float) -> float:
-    """The next change of the gap g for Vegas of Linux: one step of Newton's method.
+def newton(c: float, total: float, slope: float, f: float) -> float:
+    """By how much the gap g changes in one step of Newton's method, for Vegas of Linux.
 
-    The gap is the queueing delay minus the largest over-estimate of baseRTT. Let S be the sum of
-    the rates (``rest``), c the capacity, and f = S - c. ``slope`` is the derivative of S with
-    respect to g, times -1. Newton's method is applied to the equation S^(-1/2) = c^(-1/2).
+    The gap g is the queueing delay minus the largest over-estimate of baseRTT. The sum S of all
+    rates (``total``) falls as g grows. The step leads towards the g at which S is the capacity c.
+    ``slope`` is -dS/dg, a positive number, and f is the excess S - c.
 
-    It converges quadratically. If it starts below the root, it never passes the root, because
-    S^(-1/2) is concave in g.
+    Newton's method is applied to the equation S^(-1/2) = c^(-1/2). Its step is
+
+        (c^(-1/2) - S^(-1/2)) / (d S^(-1/2)/dg) = 2 S/slope (sqrt(S/c) - 1).
+
+    The method converges quadratically. If it starts below the root, it never passes the root,
+    because S^(-1/2) is concave in g.
 
     Proof: Let y be the queueing delay minus a flow's over-estimate, base its baseRTT and alpha its
     threshold. Its rate r satisfies r^(-1/2) = ((y + y^2/base)/alpha)^(1/2), which is concave in y.
     Up to a constant factor, S^(-1/2) is the power mean of order -2 of these functions. Such a mean
     of concave functions is concave.
     """
-    # 2 S/|S'| (sqrt(S/c) - 1), the difference without cancellation
+    # S/c is 1 + f/c. The difference sqrt(1 + part) - 1 would lose digits to cancellation if part is
+    # small, but part/(1 + sqrt(1 + part)) is the same number, and loses none.
     part = f / c
-    return 2.0 * rest / slope * (part / (1.0 + math.sqrt(max(1.0 + part, 0.0))))
+    return 2.0 * total / slope * (part / (1.0 + math.sqrt(max(1.0 + part, 0.0))))
 
 
 def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: float) -> float:
@@ -410,6 +423,7 @@ def one_pole(c: float, g: float, pole: float, rest: float, slope: float, f: floa
     approximate rates fall to c at a smaller g than the true ones, or at the same g.
     """
     u = rest / slope if slope > 0.0 else g
+    # the quadratic equation c delta^2 + (p u + R g - f (g + u)) delta = f g u
     return root(c, pole * u + rest * g - f * (g + u), f * g * u)
 
 
@@ -424,15 +438,19 @@ def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> flo
         k + q w/(w + delta)   with w = 2 |R'|/R'',  q = |R'| w,  k = R - q.
 
     This approximation has the same value and the same first two derivatives as R at delta = 0. The
-    result is the delta at which the rates then add up to the capacity, or 0 if none is found.
+    result is the delta at which the rates then add up to the capacity c, or 0 if none is found.
+    The sum ``pole`` is proportional to 1/g. So with a = c - k the equation is
+
+        pole g/(g + delta) + q w/(w + delta) = a.
     """
     if not bend > 0.0:
         return 0.0
     w = slope / bend
     q = slope * w
-    a = pole + q - f  # c - k
+    a = pole + q - f
     if a <= 0.0:
         return 0.0
+    # the same equation, as a delta^2 + (pole w + q g - f (g + w)) delta = f g w
     return root(a, pole * w + q * g - f * (g + w), f * g * w)
 
 
@@ -462,6 +480,9 @@ def first_gap(
         if others > 0.0:
             mean = max(top * total - moment, 0.0) / others
             g = max(g, root(c, c * mean - total, pole * mean))
+    # At the gap ``least`` a part of the flows fills the link alone, so G is not below it. If all
+    # flows had the largest x, G would be total/c (in Linux less), so G is not above total/c. The
+    # factors 0.5 and 2 leave room for rounding errors.
     return 0.5 * least, 2.0 * total / c, min(g, total / c)
 
 
@@ -490,6 +511,7 @@ def advance(
     - the status: PENDING means that another pass must follow.
     """
     lower, upper = (g, upper) if f > 0.0 else (lower, g)
+    # ``order`` selects the fraction in ROUGH_STEP and LAST_STEP: 1 for ``two_poles``, else 0.
     move, order = 0.0 if linux else two_poles(g, head, slope, bend, f), 1
     if move == 0.0 or not lower < g + move < upper:
         move = newton(c, rest, slope, f) if linux else one_pole(c, g, head, rest, slope, f)
@@ -508,13 +530,16 @@ def advance(
         if doubt > UNIT * (head + slope * g):
             return g, lower, upper, exact, ILL_CONDITIONED
         return g + move, lower, upper, exact, DONE
-    enough = not exact and (size <= ROUGH_STEP[order] * g or passes == ROUGH_LIMIT)
-    if enough:
+    rough_ends = not exact and (size <= ROUGH_STEP[order] * g or passes == ROUGH_LIMIT)
+    if rough_ends:
         exact, lower, upper = True, floor, ceiling  # float64 signs near the root may be wrong
-    steady = enough or passes < 16 or passes % 2 == 1 or size < 0.25 * g
-    if lower < g + move < upper and steady:
+    # The geometric mean of ``lower`` and ``upper`` halves the range of exponents. It replaces a
+    # step that leads out of the interval. From pass 16 on it also replaces every second large step,
+    # as many large steps may all be much too short.
+    good = rough_ends or passes < 16 or passes % 2 == 1 or size < 0.25 * g
+    if lower < g + move < upper and good:
         g += move
-    elif not enough:
+    elif not rough_ends:
         g = math.sqrt(lower) * math.sqrt(upper)
     return g, lower, upper, exact, PENDING
 
@@ -533,7 +558,7 @@ def find_gap(
     floor, ceiling, g = first_gap(linux, c, top, pole, least, alphas, moment, reach)
     lower, upper, exact = floor, ceiling, False
     for passes in range(1, LIMIT):
-        head = 0.0 if linux else pole / g
+        head = 0.0 if linux else pole / g  # rate of the flows with the largest over-estimate
         if exact:
             rest, slope, bend, f = precise_all(alpha, x, rtt, linux, c, top, g, first, n, work)
         else:

@@ -45,13 +45,19 @@ from vegasmodel.equilibrium._secular_kernel import (
     two_sum,
 )
 
-LANES = 64
+LANES = 64  # links that are solved together
 FEWEST = 8  # links; fewer do not fill a vector of the processor
 ROUNDS = 12  # most passes of each stage; links that need more are left to ``solve_case``
-# rows of the table ``t`` of floats
+# Rows of the table ``t`` of floats; names in small letters are those of ``_secular_kernel``:
+# - TOP, POLE, TOTAL, MOMENT: the numbers ``top``, ``pole``, ``total`` and ``moment`` of ``survey``;
+#   later TOTAL, SLOPE and BEND are the three numbers of ``rough``;
+# - FLOOR, CEILING, LOWER, UPPER, G: ``floor`` to ``upper`` and ``g`` of ``advance``;
+# - HIGH, LOW: the sum of all rates as two floats, the rounded sum and its error.
 TOP, POLE, TOTAL, MOMENT, FLOOR, CEILING, LOWER, UPPER, G, SLOPE, BEND, HIGH, LOW = range(13)
 ROWS = 13
-EXACT, PASSES, STATUS = range(3)  # rows of the table ``count`` of integers
+# rows of the table ``count`` of integers: whether the next step uses two floats per number, the
+# number of passes so far, and the status
+EXACT, PASSES, STATUS = range(3)
 
 
 def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -> None:
@@ -64,9 +70,9 @@ def gather(alpha: Any, x: Any, first: int, n: int, width: int, a: Any, v: Any) -
     for k in range(width):
         start = (first + k) * n
         for i in range(n):
-            share = alpha[start + i]
-            a[i, k] = share
-            v[i, k] = x[start + i] if share != 0.0 else -HUGE
+            threshold = alpha[start + i]
+            a[i, k] = threshold
+            v[i, k] = x[start + i] if threshold != 0.0 else -HUGE
 
 
 def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
@@ -86,14 +92,14 @@ def survey_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
         t[TOP, k], t[POLE, k], t[TOTAL, k], t[MOMENT, k] = -math.inf, 0.0, 0.0, 0.0
     for i in range(n):
         for k in range(width):
-            share, over, top, pole = a[i, k], v[i, k], t[TOP, k], t[POLE, k]
-            t[TOTAL, k] += share
-            t[MOMENT, k] += share * over
-            pole = 0.0 if over > top else pole
-            top = over if over > top else top  # a NaN stays
-            t[POLE, k] = pole + (share if over == top else 0.0)
-            good = ((share == 0.0) | (share >= TINY) & (share <= HUGE)) & (abs(over) <= HUGE)
-            t[TOP, k] = top if good else math.nan
+            threshold, x_i, top, pole = a[i, k], v[i, k], t[TOP, k], t[POLE, k]
+            t[TOTAL, k] += threshold
+            t[MOMENT, k] += threshold * x_i
+            pole = 0.0 if x_i > top else pole
+            top = x_i if x_i > top else top  # a NaN stays
+            t[POLE, k] = pole + (threshold if x_i == top else 0.0)
+            in_range = (threshold == 0.0) | (threshold >= TINY) & (threshold <= HUGE)
+            t[TOP, k] = top if in_range & (abs(x_i) <= HUGE) else math.nan
 
 
 def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
@@ -111,7 +117,7 @@ def rough_lanes(n: int, width: int, a: Any, v: Any, t: Any) -> None:
             d = t[TOP, k] - v[i, k]
             inverse = 1.0 / (t[G, k] + d)
             rate = (a[i, k] if d > 0.0 else 0.0) * inverse
-            fall = rate * inverse
+            fall = rate * inverse  # how fast the rate falls as the gap grows
             t[TOTAL, k] += rate
             t[SLOPE, k] += fall
             t[BEND, k] += fall * inverse
@@ -192,8 +198,8 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
     for k in range(width):
         if count[STATUS, k] == PENDING and (count[EXACT, k] == 1) == exact:
             capacity = c[first + k]
-            head = t[POLE, k] / t[G, k]
-            if exact:
+            head = t[POLE, k] / t[G, k]  # rate of the flows with the largest over-estimate
+            if exact:  # f: the excess of all rates over the capacity
                 f, error = two_sum(t[HIGH, k], -capacity)
                 f += error + t[LOW, k]
             else:

@@ -132,15 +132,17 @@ def arrive(
         *(np.atleast_1d(a) for a in (lower, upper, d, given)), c[..., None]
     )
     shape, n = lower.shape[:-1], lower.shape[-1]
-    plain = (
+    one_threshold = (  # a single link, on which every flow keeps one backlog and measures its RTT
         over_estimate is None
         and each is None
         and not shape
         and find(variant).real_numbers
         and np.array_equal(lower, upper)
     )
-    if plain and n > FAR_FIELD and lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf:
-        return _arrive_many(lower, float(c), None if rtt is None else d)
+    if one_threshold and n > FAR_FIELD:
+        in_range = lower.min() >= RANGE * lower.max() > 0.0 and 0.0 < c < math.inf
+        if in_range:
+            return _arrive_many(lower, float(c), None if rtt is None else d)
     if lower.size * n > 100_000:
         secular.compile_kernel()
     found = _one_by_one(lower, upper, d, None if over_estimate is None else given, c, variant, each)
@@ -166,33 +168,34 @@ def _one_by_one(
     shape, n = lower.shape[:-1], lower.shape[-1]
     x_all, delays = np.empty(lower.shape) if x is None else np.array(x), np.empty(lower.shape)
     rates, windows = np.empty((*shape, 0)), np.empty((*shape, 0))
-    status, delay, off = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
+    status, delay, residual = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape)
     for i in range(n):
         if x is None:
             x_all[..., i] = delay
-        now = slice(0, i + 1)
+        so_far = slice(0, i + 1)  # the flows that have arrived
         edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
-        # with alpha = beta there is only one edge; the new flow stops at its lower one
-        loose = (upper > lower)[..., now] & (np.arange(i + 1) < i)
-        state = _join(edge, windows, x_all[..., now], d[..., now], c, variant, loose)
+        # the earlier flows that may keep their windows: with alpha = beta there is only one edge
+        loose = (upper > lower)[..., so_far] & (np.arange(i + 1) < i)
+        state = _join(edge, windows, x_all[..., so_far], d[..., so_far], c, variant, loose)
         rates, delay = state.rates, np.asarray(state.delay)
         status, delays[..., i] = np.maximum(status, state.status), delay
-        off = np.maximum(off, np.abs(state.residual))
-        windows = rates * (d[..., now] + delay[..., None])
+        residual = np.maximum(residual, np.abs(state.residual))
+        windows = rates * (d[..., so_far] + delay[..., None])
         if each is not None:
-            each(x_all[..., now], windows, delay)
-    return Arrivals(x_all, delays, rates, windows, status[()], off[()])
+            each(x_all[..., so_far], windows, delay)
+    return Arrivals(x_all, delays, rates, windows, status[()], residual[()])
 
 
 def _arrive_many(alpha: Floats, c: float, rtt: Floats | None) -> Arrivals:
+    """The same for many flows on one link, each of which keeps ``alpha`` packets queued."""
     from vegasmodel.equilibrium import _arrivals_many  # loads a compiler
 
-    found, residual = _arrivals_many.delays(alpha, c)
-    x = np.concatenate([np.zeros(1), found[:-1]])
+    delays, residuals = _arrivals_many.delays(alpha, c)
+    x = np.concatenate([np.zeros(1), delays[:-1]])
     state = secular.solve(alpha, x, c)
     windows = None if rtt is None else state.rates * (rtt + state.delay)
-    off = max(float(np.abs(residual).max()), abs(float(state.residual)))
-    return Arrivals(x, found, state.rates, windows, state.status, off)
+    residual = max(float(np.abs(residuals).max()), abs(float(state.residual)))
+    return Arrivals(x, delays, state.rates, windows, state.status, residual)
 
 
 def _join(
@@ -224,7 +227,8 @@ def _join(
     their windows: earlier flows whose two edges differ. ``variant`` is the TCP implementation.
     """
     old = windows.shape[-1]
-    kept = np.zeros(x.shape, dtype=bool)
+    kept = np.zeros(x.shape, dtype=bool)  # the flows that keep their windows
+    # the new flow has no window yet; it is not in ``loose``, so the 1 is never used
     w = np.concatenate([windows, np.ones((*x.shape[:-1], 1))], axis=-1)
     state = None
     for _ in range(old + 2):
@@ -237,12 +241,14 @@ def _join(
             variant=variant,
         )
         delay = np.asarray(state.delay)[..., None]
+        # The rate at the edge is edge/(y factor). So W/(Delta + d) is smaller if
+        # W y factor < edge (Delta + d).
         y = delay - x
-        bend = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
-        choice = (w * (y * bend) < edge * (d + delay)) & loose
-        if np.array_equal(choice, kept):
+        factor = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
+        below_edge = (w * (y * factor) < edge * (d + delay)) & loose
+        if np.array_equal(below_edge, kept):
             break
-        kept = choice
+        kept = below_edge
     assert state is not None  # noqa: S101 - the loop runs at least once
     return state
 
@@ -286,8 +292,8 @@ class Asymptotes(NamedTuple):
     total: float
 
 
-EULER = 0.57721566490153286061
-BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1))
+EULER = 0.57721566490153286061  # Euler's constant gamma
+BEND = math.pi**2 / 6.0 - 1.0  # sum over k of 1/(k^2 (k+1)), in the term with 1/L^2
 
 
 @kinds.checked
@@ -321,11 +327,13 @@ def asymptotes(n: int, alpha: float, capacity: float, form: str = "exact") -> As
     n = count("n", n, 2, 10**15)  # ln 1 = 0 divides
     alpha, c = float(positive("alpha", alpha)), float(positive("capacity", capacity))
     log = math.log(n)
+    # L, and L + 1. The last arrival raises the delay by alpha (L + 1)/c, as the derivative of
+    # n (ln n + C) by n is L + 1. So the last flow has the rate c/(L + 1).
     if form == "exact":
-        level, spacing = log + EULER - 1.0 + BEND / log, log + EULER + BEND / log
+        L, L_1 = log + EULER - 1.0 + BEND / log, log + EULER + BEND / log
         total = c
     else:
-        level, spacing = log + EULER, log + EULER + 1.0
-        total = c * (level / (level + 1.0) + BEND / level**2)
-    delay = alpha / c * n * level
-    return Asymptotes(delay, alpha / delay, c / spacing, total)
+        L, L_1 = log + EULER, log + EULER + 1.0
+        total = c * (L / L_1 + BEND / L**2)
+    delay = alpha / c * n * L
+    return Asymptotes(delay, alpha / delay, c / L_1, total)

@@ -82,7 +82,7 @@ def equilibria(
     x = numbers("over_estimate", over_estimate, -math.inf)
     d = np.full(1, math.inf) if rtt is None else numbers("rtt", rtt, infinite=True)
     rtt_of(variant, rtt)
-    lower, upper, over, d = np.broadcast_arrays(
+    lower, upper, x, d = np.broadcast_arrays(
         *(np.atleast_1d(v) for v in (lower, upper, np.asarray(x, dtype=np.float64), d))
     )
     some_flow(alpha=alpha, beta=beta, over_estimate=over_estimate, rtt=rtt)
@@ -96,7 +96,7 @@ def equilibria(
             f"alpha{f' - {least:g}' if least else ''}, so the queue may be empty"
         )
         raise FieldError("alpha", alpha, allowed)
-    band = Band(lower, upper, over, c, d, variant)
+    band = Band(lower, upper, x, c, d, variant)
     if not np.all(np.isfinite(band.delay_range)):
         raise ValueError(
             "no equilibrium: the queueing delay is not a finite number of at least 0 seconds"
@@ -162,6 +162,7 @@ class Band:
     variant: str
 
     def _solve(self, edge: Floats) -> secular.Equilibrium:
+        """The equilibrium in which the flows have the backlogs ``edge``, in packets, [n]."""
         return secular.solve(edge, self.x, self.c, rtt=self.rtt, variant=self.variant)
 
     @functools.cached_property
@@ -267,15 +268,20 @@ class Band:
             for own, others in ((self.upper, self.lower), (self.lower, self.upper))
         ]
         low, high = delay[0][:, None], delay[1][None, :]  # Delta_1 of i, Delta_2 of j
+        # the quadratic equation square t^2 + 2 half t + cross = 0 for t = Delta, for each i and j
         square, cross = s[:, None] - s, np.outer(p, s) - np.outer(s, p)
         half = p[:, None] - p
-        top = np.maximum(self.lower, np.finfo(float).tiny)
+        lower = np.maximum(self.lower, np.finfo(float).tiny)  # a divisor
         with np.errstate(divide="ignore", invalid="ignore"):
-            shift = half + np.copysign(np.sqrt(half**2 - square * cross), half)
-            for t in (-shift / square, -cross / shift):
-                wait = [(t - v) * (t + d) / z for v, d, z in zip(*self._by_axis(base), strict=True)]
-                bound = self.upper[:, None] / top[None, :] * (wait[1] / wait[0])
-                np.maximum(best, bound, out=best, where=(low < t) & (t < high))
+            # its two roots, without loss of digits to cancellation
+            sum_of_two = half + np.copysign(np.sqrt(half**2 - square * cross), half)
+            for t in (-sum_of_two / square, -cross / sum_of_two):
+                # 1/phi_i and 1/phi_j
+                inverse_phi = [
+                    (t - x) * (t + d) / z for x, d, z in zip(*self._by_axis(base), strict=True)
+                ]
+                ratio = self.upper[:, None] / lower[None, :] * (inverse_phi[1] / inverse_phi[0])
+                np.maximum(best, ratio, out=best, where=(low < t) & (t < high))
 
     def _by_axis(self, base: Floats) -> tuple[list[Floats], list[Floats], list[Floats]]:
         """Over-estimates of baseRTT, propagation delays, and their sums, as columns and as rows.
@@ -371,13 +377,17 @@ class Band:
             allowed = "whole windows need it: give it to `equilibria`"
             raise FieldError("rtt", None, allowed, wrong=MISSING)
         limit = count("limit", limit)
-        (first, last), least = self.delay_range, 1 if find(self.variant).upper_edge_rests else 2
+        least_delay, greatest_delay = self.delay_range
+        least_window = 1 if find(self.variant).upper_edge_rests else 2
+        # bounds of each window; no flow has more than the whole capacity
         with np.errstate(divide="ignore"):
-            low = self._window(self.lower, last)
-            high = np.minimum(self._window(self.upper, first), self.c * (self.rtt + last))
+            low = self._window(self.lower, greatest_delay)
+            high = np.minimum(
+                self._window(self.upper, least_delay), self.c * (self.rtt + greatest_delay)
+            )
         slack = 1e-9  # an edge that is a whole number must not be lost to rounding
         ranges = [
-            range(max(least, math.ceil(a - slack)), math.floor(b + slack) + 1)
+            range(max(least_window, math.ceil(a - slack)), math.floor(b + slack) + 1)
             for a, b in zip(low, high, strict=True)
         ]
         many = math.prod(max(each.stop - each.start, 0) for each in ranges)
@@ -387,6 +397,7 @@ class Band:
         grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, self.x.size)
         if many == 0:
             return grid, grid.astype(float), np.empty(0)
+        # the rate W/(rtt + Delta) is that of a flow with the backlog W and the over-estimate -rtt
         state = secular.balance(grid, -self.rtt, self.c)
         backlog = state.rates * self._backlog_over_rate(state.delay[:, None])
         close = 1e-12 * self.upper

@@ -124,13 +124,15 @@ def follow(
         unit[-1] = high - low
     curve = _Curve(equations, slopes, unit)
     _expect_shapes(equations, slopes, guess, parameter)
-    upright = np.append(np.zeros(n), 1.0)  # the plane of one value of the parameter
+    # in the direction ``upright`` only the parameter rises; perpendicular to it, it is constant
+    upright = np.append(np.zeros(n), 1.0)
     u = curve.onto(np.append(guess, parameter) / unit, upright)
     if u is None:
         raise ValueError(f"no solution is found near {guess.tolist()} at {parameter}")
     tangent = curve.tangent(u, upright if rising else -upright)
 
     def inside(u: Floats) -> bool:
+        """Whether the branch goes on beyond the point ``u``, which is in the scaled variables."""
         v = u * unit
         return bool(low <= v[-1] <= high) and (within is None or within(v[:-1]))
 
@@ -164,20 +166,22 @@ class _Curve:
     """
 
     def __init__(self, equations: Equations, slopes: Slopes | None, unit: Floats) -> None:
-        self.equations, self.given, self.unit = equations, slopes, unit
+        self.equations, self.given_slopes, self.unit = equations, slopes, unit
 
     def value(self, u: Floats) -> Floats:
+        """F at the point ``u``, [n]."""
         v = u * self.unit
         return np.atleast_1d(np.asarray(self.equations(v[:-1], float(v[-1])), dtype=np.float64))
 
     def residual(self, u: Floats) -> float:
+        """The greatest |F| at the point ``u``."""
         return float(np.abs(self.value(u)).max())
 
     def slopes(self, u: Floats) -> Floats:
         """The Jacobian dF/du, [n, n + 1]: n equations F, n + 1 scaled variables u."""
-        if self.given is not None:
+        if self.given_slopes is not None:
             v = u * self.unit
-            return np.asarray(self.given(v[:-1], float(v[-1])), dtype=np.float64) * self.unit
+            return np.asarray(self.given_slopes(v[:-1], float(v[-1])), dtype=float) * self.unit
         nudges = NUDGE * np.eye(u.size)
         return np.stack(
             [(self.value(u + e) - self.value(u - e)) / (2.0 * NUDGE) for e in nudges], axis=-1
@@ -196,14 +200,14 @@ class _Curve:
         length = step
         while len(points) < most:
             found = self.onto(u + length * tangent, tangent)
-            turned = None if found is None else self.tangent(found, tangent)
-            turns = turned is not None and tangent[-1] * turned[-1] < 0.0
-            fold = self.fold(u, tangent, length) if turns else None
+            new_tangent = None if found is None else self.tangent(found, tangent)
+            turns_back = new_tangent is not None and tangent[-1] * new_tangent[-1] < 0.0
+            fold = self.fold(u, tangent, length) if turns_back else None
             if (
                 found is None
-                or turned is None
-                or np.isnan(turned).any()
-                or (turns and fold is None)
+                or new_tangent is None
+                or np.isnan(new_tangent).any()
+                or (turns_back and fold is None)
             ):
                 length *= 0.5
                 if length < SHORTEST * step:
@@ -211,7 +215,7 @@ class _Curve:
                 continue
             if fold is not None:
                 folds.append(fold)
-            u, tangent = found, turned
+            u, tangent = found, new_tangent
             points.append(u)
             tangents.append(tangent)
             if not inside(u):
@@ -247,6 +251,7 @@ class _Curve:
         slopes = self.slopes(u)
         if not np.all(np.isfinite(slopes)):
             return np.full(u.size, np.nan)
+        # the direction in which F does not change, the null vector of its derivatives
         direction = np.linalg.svd(slopes)[2][-1]
         return np.asarray(math.copysign(1.0, direction @ along) * direction)
 
@@ -259,19 +264,20 @@ class _Curve:
         """
         from scipy.optimize import brentq
 
-        best = u
+        latest = u  # the point of the curve that was computed last; in the end the fold
 
-        def turning(distance: float) -> float:
-            nonlocal best
+        def rise_of_p(distance: float) -> float:
+            """The tangent's component along p, ``distance`` from the start; 0 at the fold."""
+            nonlocal latest
             point = self.onto(u + distance * tangent, tangent)
             if point is None:
                 return math.nan
-            best = point
+            latest = point
             return float(self.tangent(point, tangent)[-1])
 
         try:
-            brentq(turning, 0.0, length, xtol=1e-15, rtol=1e-14, maxiter=200)
+            brentq(rise_of_p, 0.0, length, xtol=1e-15, rtol=1e-14, maxiter=200)
         except ValueError:  # NaN
             return None
-        v = best * self.unit
-        return Fold(v[:-1], float(v[-1]), self.residual(best), bool(tangent[-1] > 0))
+        v = latest * self.unit
+        return Fold(v[:-1], float(v[-1]), self.residual(latest), bool(tangent[-1] > 0))

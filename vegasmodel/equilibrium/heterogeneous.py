@@ -55,7 +55,7 @@ from vegasmodel.metrics import Floats
 __all__ = ["Equilibria", "Equilibrium", "Flows", "droptail", "equilibria", "red"]
 
 LAWS = ("vegas", "vegas-linux", "reno", "cubic")
-C, BETA = 0.4, 0.7  # RFC 9438
+C, BETA = 0.4, 0.7  # CUBIC's constants C and b (RFC 9438)
 STEPS = 50  # most steps of Newton's method
 STARTS = 12  # random points from which a search starts in each combination of pieces
 MAX_STARTS = 2e6  # greatest product of these points and the number of combinations
@@ -274,14 +274,15 @@ class _Network:
                     "curves", curve, "rows (queue, loss) that rise from (0, 0) to loss 1"
                 )
         self.law = np.array(flows.law)
-        self.T, self.e, self.x0 = (
+        # round trips without queues, backlogs, over-estimates of baseRTT (T, e and d, see above)
+        self.T, self.e, self.d = (
             np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), (n,)))
             for v in (flows.rtt, flows.edge, flows.over_estimate)
         )
         vegas = np.isin(self.law, ("vegas", "vegas-linux"))
-        own = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
-        own = np.broadcast_to(np.asarray(own, dtype=np.float64), (n,))
-        self.K = square_root(1.0, 1.0, 1.0, own)  # x = K/(R sqrt p)
+        decrease = np.where(vegas, 0.75, 0.5) if flows.decrease is None else flows.decrease
+        decrease = np.broadcast_to(np.asarray(decrease, dtype=np.float64), (n,))
+        self.K = square_root(1.0, 1.0, 1.0, decrease)  # of the square-root law, x = K/(R sqrt p)
         self.combinations = math.prod(len(curve) for curve in self.curves)
 
     def place(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -317,21 +318,23 @@ class _Network:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rate = self.K / (R * np.sqrt(p))
             by_q, by_p = -1.0 / R, -0.5 / p
+            # Vegas: the rate with the backlog e, where it is less than the losses allow
             vegas, linux = self.law == "vegas", self.law == "vegas-linux"
-            gap = q - self.x0
-            own = np.where(gap > 0, self.e / gap, np.inf)
-            own = np.where(linux, own * (self.T + self.x0) / R, own)
-            on = (vegas | linux) & (own <= rate)
-            own_q = -1.0 / gap - np.where(linux, 1.0 / R, 0.0)
-            rate, by_q = np.where(on, own, rate), np.where(on, own_q, by_q)
-            by_p = np.where(on, 0.0, by_p)
+            gap = q - self.d
+            by_delay = np.where(gap > 0, self.e / gap, np.inf)
+            by_delay = np.where(linux, by_delay * (self.T + self.d) / R, by_delay)
+            limited = (vegas | linux) & (by_delay <= rate)
+            by_delay_q = -1.0 / gap - np.where(linux, 1.0 / R, 0.0)
+            rate, by_q = np.where(limited, by_delay, rate), np.where(limited, by_delay_q, by_q)
+            by_p = np.where(limited, 0.0, by_p)
+            # CUBIC: the larger of its own window and that of its Reno-friendly region, over R
             cubic = self.law == "cubic"
-            top = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (R / p) ** 0.75
+            own = (C * (3 + BETA) / (4 * (1 - BETA))) ** 0.25 * (R / p) ** 0.75
             friendly = np.sqrt(1.5 / p)
-            steep = cubic & (top > friendly)
-            rate = np.where(cubic, np.maximum(top, friendly) / R, rate)
-            by_q = np.where(steep, -0.25 / R, by_q)
-            by_p = np.where(steep, -0.75 / p, by_p)
+            has_own = cubic & (own > friendly)
+            rate = np.where(cubic, np.maximum(own, friendly) / R, rate)
+            by_q = np.where(has_own, -0.25 / R, by_q)
+            by_p = np.where(has_own, -0.75 / p, by_p)
         return rate, by_q, by_p
 
     def loads(self, piece: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats, Floats]:
@@ -348,11 +351,14 @@ class _Network:
         rate, by_q, by_p = self.demand(s @ self.A, np.minimum(p @ self.A, 1.0))
         with np.errstate(invalid="ignore", over="ignore"):
             load = rate @ self.A.T / self.c
-            steep_q = np.where(by_q == 0, 0.0, rate * by_q)
-            steep_p = np.where(by_p == 0, 0.0, rate * by_p)
-            through = np.einsum("lf,bf,mf->blm", self.A, steep_q, self.A) * s_by[:, None, :]
-            through += np.einsum("lf,bf,mf->blm", self.A, steep_p, self.A) * p_by[:, None, :]
-        return rate, load, through / self.c[:, None]
+            # The derivatives of the rates by the delay and the loss of their paths. Where
+            # ``by_q`` or ``by_p`` is 0, the rate may be infinite, and the product would be NaN.
+            rate_q = np.where(by_q == 0, 0.0, rate * by_q)
+            rate_p = np.where(by_p == 0, 0.0, rate * by_p)
+            # of the load of link l by the ``part`` of link m: over all flows f that cross both
+            slopes = np.einsum("lf,bf,mf->blm", self.A, rate_q, self.A) * s_by[:, None, :]
+            slopes += np.einsum("lf,bf,mf->blm", self.A, rate_p, self.A) * p_by[:, None, :]
+        return rate, load, slopes / self.c[:, None]
 
     def search(self, rng: np.random.Generator, size: int, known: list[Floats]) -> list[Floats]:
         """Search for equilibria from ``size`` random points in each combination of curve pieces.
@@ -367,12 +373,12 @@ class _Network:
         for pieces in itertools.product(*(range(-1, len(curve) - 1) for curve in self.curves)):
             full = np.array(pieces) >= 0
             if not full.any():
-                ends = np.zeros((1, len(pieces)))
+                prices = np.zeros((1, len(pieces)))
             else:
-                ends = self.newton(rng, np.array(pieces), full, size)
-            for end in ends:
-                if self.holds(end, full) and not any(self.same(end, other) for other in found):
-                    found.append(end)
+                prices = self.newton(rng, np.array(pieces), full, size)
+            for price in prices:
+                if self.holds(price, full) and not any(self.same(price, other) for other in found):
+                    found.append(price)
         return found
 
     def newton(
@@ -395,10 +401,11 @@ class _Network:
         active = np.flatnonzero(full)
         for _ in range(STEPS):
             part = np.where(full, np.exp(u), 0.0)
-            _, load, through = self.loads(piece, part)
+            _, load, slopes = self.loads(piece, part)
             with np.errstate(all="ignore"):
                 f = np.log(load[:, active])
-                J = through[:, active][:, :, active] * part[:, None, active] / load[:, active, None]
+                # df/du: d ln(load)/d ln(part)
+                J = slopes[:, active][:, :, active] * part[:, None, active] / load[:, active, None]
             good = np.all(np.isfinite(f), axis=1) & np.all(np.isfinite(J), axis=(1, 2))
             good &= np.abs(np.linalg.det(np.where(good[:, None, None], J, 0.0))) > 1e-300
             u, piece, f, J = u[good], piece[good], f[good], J[good]
@@ -406,7 +413,9 @@ class _Network:
                 break
             step = np.linalg.solve(J, f[:, :, None])[:, :, 0]
             longest = np.abs(step).max(axis=1, keepdims=True)
-            u[:, active] -= step / np.maximum(1.0, longest)
+            u[:, active] -= step / np.maximum(
+                1.0, longest
+            )  # no part changes by more than e at once
             u = np.clip(u, math.log(LEAST), 0.5)
         part = np.where(full, np.exp(u), 0.0)
         return np.where(full, pieces + part, 0.0)[np.all(part <= 1.0 + SAME, axis=1)]
@@ -446,9 +455,9 @@ class _Network:
         """
         split = self.split(price)
         s, p, _, _ = self.place(*split)
-        rate, load, through = self.loads(*split)
+        rate, load, slopes = self.loads(*split)
         full = price > 0.0
-        J = through[0][np.ix_(full, full)]
+        J = slopes[0][np.ix_(full, full)]
         sign = int(np.sign(np.linalg.det(-J))) if full.any() else 1
         modes = np.linalg.eigvals(self.physical(split, full, J))
         stable = bool(np.all(modes.real < 0.0))

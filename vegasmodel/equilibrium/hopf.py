@@ -103,17 +103,17 @@ def crossings(make: Make, xs: Floats, y: float) -> Scan:
     points: list[Crossing] = []
     jumps: list[Jump] = []
     stable: list[bool | None] = []
-    before: tuple[float, float] | None = None
+    before: tuple[float, float] | None = None  # the value before x, and ``_growth`` there
     for x in xs:
-        now = _growth(make, float(x), y)
-        stable.append(None if now is None else now < 0.0)
-        if before is not None and now is not None and (before[1] < 0.0) != (now < 0.0):
-            at = _between(make, before[0], float(x), y)
-            if isinstance(at, Jump):
-                jumps.append(at)
+        growth = _growth(make, float(x), y)
+        stable.append(None if growth is None else growth < 0.0)
+        if before is not None and growth is not None and (before[1] < 0.0) != (growth < 0.0):
+            change = _between(make, before[0], float(x), y)
+            if isinstance(change, Jump):
+                jumps.append(change)
             else:
-                points.append(at)
-        before = None if now is None else (float(x), now)
+                points.append(change)
+        before = None if growth is None else (float(x), growth)
     return Scan(tuple(points), tuple(jumps), tuple(stable))
 
 
@@ -127,27 +127,30 @@ def trace(
 ) -> list[Crossing]:
     """The boundary of stability through the point ``begin``, followed in both directions.
 
-    ``make(x, y)`` returns the equations linearised about the equilibrium (``Loop``), or None if
-    there is no equilibrium. In each direction the boundary ends at a limit of ``x_range`` or
-    ``y_range``, where no next point is found, or after ``most`` points. Raises ``ValueError`` for
-    arguments out of range, and if no point of the boundary is found near ``begin``.
+    x and y are two parameters of the flows and the link. ``make(x, y)`` returns the equations
+    linearised about the equilibrium (``Loop``), or None if there is no equilibrium. In each
+    direction the boundary ends at a limit of ``x_range`` or ``y_range``, where no next point is
+    found, or after ``most`` points. Raises ``ValueError`` for arguments out of range, and if no
+    point of the boundary is found near ``begin``.
     """
     for name, pair in (("x_range", x_range), ("y_range", y_range)):
         if not 0.0 < pair[0] < pair[1] < math.inf:
             raise FieldError(name, pair, "two positive numbers, the lower one first")
     count("most", most, 1, MOST_POINTS)
     ends = (math.log(y_range[0]), math.log(y_range[1]))
+    # the unknowns ln x and ln w, and the parameter ln y, at which ``follow`` begins
     u, y = np.log([begin.x, begin.frequency]), min(max(math.log(begin.y), ends[0]), ends[1])
     low, high = math.log(x_range[0]), math.log(x_range[1])
-    ways = []
+    halves = []  # of the boundary: with falling y at first, and with rising y
     for rising in (False, True):
         branch = follow(
             _equations(make), u, y, ends, scale=np.ones(3), step=STEP, rising=rising, most=most,
             within=lambda v: low <= v[0] <= high,
         )  # fmt: skip
         points = np.column_stack([branch.x, branch.parameter])
-        ways.append(points[: -1 if branch.status == Status.LEFT_RANGE else None])
-    return [_crossing(make, *point) for point in np.exp([*ways[0][::-1], *ways[1][1:]])]
+        halves.append(points[: -1 if branch.status == Status.LEFT_RANGE else None])
+    # the first half backwards, then the second; ``begin`` is in both
+    return [_crossing(make, *point) for point in np.exp([*halves[0][::-1], *halves[1][1:]])]
 
 
 def _growth(make: Make, x: float, y: float) -> float | None:
@@ -176,26 +179,26 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
     change is a ``Jump``. It is also a ``Jump`` if there is no equilibrium at a value of x that
     the bisection tries.
     """
-    first = _growth(make, low, y)
+    at_low = _growth(make, low, y)
     while high / low > NEAR:
         middle = math.sqrt(low * high)
-        now = _growth(make, middle, y)
-        if now is None or first is None:
+        at_middle = _growth(make, middle, y)
+        if at_middle is None or at_low is None:
             return Jump(low, high, y)
-        low, high = (middle, high) if (now < 0.0) == (first < 0.0) else (low, middle)
+        low, high = (middle, high) if (at_middle < 0.0) == (at_low < 0.0) else (low, middle)
     for end in (high, low):
         loop = make(end, y)
         w = 0.0 if loop is None else abs(assess(loop).root.imag)
         if w > 0.0:
-            at = math.log(y)
-            try:
-                one = follow(
-                    _equations(make), np.log([end, w]), at, (at - 1.0, at + 1.0),
+            ln_y = math.log(y)
+            try:  # one point of the curve, so only Newton's method runs
+                point = follow(
+                    _equations(make), np.log([end, w]), ln_y, (ln_y - 1.0, ln_y + 1.0),
                     scale=np.ones(3), most=1,
                 )  # fmt: skip
             except ValueError:
                 continue
-            x, w = np.exp(one.x[0])
+            x, w = np.exp(point.x[0])
             if low * (1.0 - ROUND) <= x <= high * (1.0 + ROUND):
                 return _crossing(make, min(max(x, low), high), w, y)
     return Jump(low, high, y)
@@ -210,23 +213,26 @@ def _equations(make: Make) -> Equations:
     their parameter is ln y. F is divided by the sum of the sizes of its terms.
     """
 
-    def misfit(u: Floats, y: float) -> Floats:
+    def misfit(u: Floats, ln_y: float) -> Floats:
+        """The two parts of F at the unknowns ``u``, ln x and ln w; NaN without an equilibrium."""
         with np.errstate(over="ignore"):
-            x, w, other = np.exp([*u, y])
-        sane = np.all(np.isfinite([x, w, other]) & (np.array([x, w, other]) > 0.0))
-        loop = make(float(x), float(other)) if sane else None
+            x, w, y = np.exp([*u, ln_y])
+        sane = np.all(np.isfinite([x, w, y]) & (np.array([x, w, y]) > 0.0))
+        loop = make(float(x), float(y)) if sane else None
         return np.full(2, np.nan) if loop is None else _relative(loop, float(w))
 
     return misfit
 
 
 def _relative(loop: Loop, w: float) -> Floats:
+    """The real and the imaginary part of F(i w), divided by the sum of the sizes of F's terms."""
     f, _, size = characteristic(loop, 1j * w)
-    part = complex(f) / float(size)
-    return np.array([part.real, part.imag])
+    relative = complex(f) / float(size)
+    return np.array([relative.real, relative.imag])
 
 
 def _crossing(make: Make, x: float, w: float, y: float) -> Crossing:
+    """The ``Crossing`` at the parameters ``x`` and ``y`` with the roots i w and -i w."""
     loop = make(float(x), float(y))
     if loop is None:
         return Crossing(float(x), float(y), float(w), math.nan, False)

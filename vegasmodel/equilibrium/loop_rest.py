@@ -141,33 +141,34 @@ def rest(
     def dropped(base: float) -> float:
         return 0.0 if curve is None else float(effective(base, curve.spacing))
 
-    def through(queue: float, base: float) -> float:
+    def delivered(queue: float, base: float) -> float:
+        """The sum of the rates, less lost packets, at this queue and base drop probability."""
         p = loss + (1.0 - loss) * dropped(base)
         return float(
             ((1.0 - p) * _windows(sources, queue / c, p) / (sources.rtt + queue / c)).sum()
         )
 
-    if through(0.0, 0.0) <= c:
+    if delivered(0.0, 0.0) <= c:
         return (
             "the flows do not fill the link, so there is no queue whose delay they could react to"
         )
     corners, over = _corners(buffer, curve)
     if corners[-1, 0] == math.inf:
-        long = (high for high in 2.0 ** np.arange(50) if through(high, 0.0) < c)
+        long = (high for high in 2.0 ** np.arange(50) if delivered(high, 0.0) < c)
         corners[-1, 0] = next(long, math.inf)
     if corners[-1, 0] == math.inf:
         return (
             "there is no equilibrium: nothing ends the growth of a window; a finite buffer, "
             "random loss or max_window would"
         )
-    if any(abs(through(*at) / c - 1.0) <= rounding(sources.rtt.size) for at in corners[1:-1]):
+    if any(abs(delivered(*at) / c - 1.0) <= rounding(sources.rtt.size) for at in corners[1:-1]):
         return (
             "the equilibrium's queue is exactly RED's min_threshold or max_threshold, where the "
             "slope of the drop probability jumps, so the equations cannot be linearised there; a "
             "slightly different threshold avoids this"
         )
-    found = crossing(lambda first, t: through(*on_curve(corners, first, t)) - c, len(corners) - 1)
-    if found is None or through(*corners[-1]) >= c:
+    found = crossing(lambda first, t: delivered(*on_curve(corners, first, t)) - c, len(corners) - 1)
+    if found is None or delivered(*corners[-1]) >= c:
         return over
     first, _, t = found
     q, base = on_curve(corners, first, t)
@@ -182,7 +183,9 @@ def rest(
             "rounding error of the queue changes the rates too much"
         )
     steep = 0.0 if curve is None else (1.0 - loss) * _steep(curve, q, early)
-    slope, climb = _answers(sources, W, q / c, p)
+    slope, climb = _slope_and_climb(sources, W, q / c, p)
+    # At each arriving packet, RED multiplies the old average by 1 - weight. So with ``rate``
+    # packets per second, the average follows the queue at the speed K = -ln(1 - weight) rate.
     pole = math.inf if weight == 1.0 or curve is None else -math.log1p(-weight) * float(rate.sum())
     loop = Loop(R, rate, slope, W, climb, p, steep, pole)
     return Rest(q / c, W, p, residual, loop)
@@ -215,17 +218,21 @@ def about_red(
     sent = root.rates / (1.0 if curve.ecn else 1.0 - root.loss)
     R, W = T + s, sent * (T + s)
     with np.errstate(divide="ignore", invalid="ignore"):
-        on = vegas & (sent * (s - x) >= alpha * (1.0 - SAME))
-        slope = np.where(on, (T + x) / (s - x), 0.0)
-    held = ~on & (most * (1.0 - SAME) > W)
+        at_threshold = vegas & (sent * (s - x) >= alpha * (1.0 - SAME))
+        slope = np.where(at_threshold, (T + x) / (s - x), 0.0)
+    by_losses = ~at_threshold & (most * (1.0 - SAME) > W)  # losses limit the window
+    # the speed at which RED's average follows the queue, as in ``rest``
     pole = math.inf if weight == 1.0 else -math.log1p(-weight) * float(sent.sum())
     steep = _steep(curve, root.queue, root.loss)
     d = cuts(flows, curve)
     growth = np.where(vegas, 1.0, 1.0 / every)
-    free = np.sqrt(every * root.loss) / square_root(1.0, 1.0, 1.0, d)  # round trips per packet
-    at_times = limited(root.loss, most, every, d) > free
-    growth = np.where(at_times, np.minimum(growth, root.loss * (1.0 - d) * W**2), growth)
-    climb = np.where(held, growth, 0.0)
+    # Round trips per packet: ``unlimited`` by the square-root law alone; ``limited`` gives more if
+    # max_window keeps the window below its peaks. Per round trip p W packets are lost, and each
+    # loss takes (1 - d) W from the window.
+    unlimited = np.sqrt(every * root.loss) / square_root(1.0, 1.0, 1.0, d)
+    below_peaks = limited(root.loss, most, every, d) > unlimited
+    growth = np.where(below_peaks, np.minimum(growth, root.loss * (1.0 - d) * W**2), growth)
+    climb = np.where(by_losses, growth, 0.0)
     return Loop(R, sent, slope, W, climb, root.loss, steep, pole, curve.ecn)
 
 
@@ -274,6 +281,7 @@ def _steep(curve: Curve, queue: float, p: float) -> float:
 
 
 def _windows(sources: Sources, s: float, p: float) -> Floats:
+    """The windows, packets, at the queueing delay ``s`` (in s) and the loss probability ``p``."""
     edge, by_loss = _limits(sources, s, p)
     return np.clip(np.minimum(edge, by_loss), sources.least, sources.most)
 
@@ -288,14 +296,17 @@ def _limits(sources: Sources, s: float, p: float) -> tuple[Floats, Floats]:
     """
     gap = s - sources.over_estimate
     with np.errstate(divide="ignore", invalid="ignore"):
-        top = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
-        edge = np.where(gap > 0.0, sources.edge * top / gap, np.inf)
+        above = np.where(sources.linux, sources.rtt + sources.over_estimate, sources.rtt + s)
+        edge = np.where(gap > 0.0, sources.edge * above / gap, np.inf)
         by_loss = np.sqrt(sources.climb / ((1.0 - sources.decrease) * p))
     return edge, by_loss
 
 
-def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
+def _slope_and_climb(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, Floats]:
     """The fields ``slope`` and ``climb`` of ``Loop``: two arrays with one number per flow.
+
+    ``W`` are the windows in equilibrium, ``s`` is the queueing delay in s, ``p`` the loss
+    probability.
 
     ``slope`` is positive only for a window that the backlog threshold limits. It says how strongly
     the window falls as the queueing delay grows, and has no unit. ``climb`` is positive only for a
@@ -305,8 +316,9 @@ def _answers(sources: Sources, W: Floats, s: float, p: float) -> tuple[Floats, F
     """
     edge, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)
-    on = free & (edge <= by_loss)
-    part = np.where(sources.linux, sources.rtt + s, sources.rtt + sources.over_estimate)
+    at_threshold = free & (edge <= by_loss)
+    # ``Loop`` gives the slope: (T + x)/(s - x), or (T + s)/(s - x) in Linux
+    above = np.where(sources.linux, sources.rtt + s, sources.rtt + sources.over_estimate)
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(on, part / (s - sources.over_estimate), 0.0)
-    return slope, np.where(free & ~on, sources.climb, 0.0)
+        slope = np.where(at_threshold, above / (s - sources.over_estimate), 0.0)
+    return slope, np.where(free & ~at_threshold, sources.climb, 0.0)

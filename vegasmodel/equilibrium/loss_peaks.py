@@ -150,6 +150,7 @@ def _window_at_loss(flow: Sender, p: float, capacity: float) -> float:
 
 
 def _check(flows: Sequence[Sender], p: float, capacity: float) -> None:
+    """Raise ``FieldError`` without flows, unless 0 < p <= 1, and unless the capacity is above 0."""
     if len(flows) == 0:
         raise FieldError("flows", flows, "one or more flows")
     numbers("p", p, high=1.0, above=True)

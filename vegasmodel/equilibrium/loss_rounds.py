@@ -22,7 +22,7 @@ from vegasmodel.fields import kinds
 __all__ = ["LAWS", "Recovery", "Source", "goodput", "mean_rtt"]
 
 REACH = 9.6  # sqrt(-2 ln(2e-9) / (1 - 0.75^2)): windows beyond REACH/sqrt(b p) have no weight
-FINE_SLACK = 1 / 16  # of an RTT by which Vegas's fine-grained timer exceeds a steady RTT
+FINE_SLACK = 1 / 16  # fraction of a steady RTT by which Vegas's fine timer lasts longer than it
 
 
 @kinds.checked
@@ -88,9 +88,11 @@ def _reach(source: Source) -> float:
 def _of_source(source: Source, law: Recovery, top: float) -> Chain:
     """The chain of ``source`` with windows up to ``top`` packets."""
     needed = float(DUPLICATES)
-    if law.fine_timer:  # ACKs until it expires; rounding up to whole ACKs adds 1/2 on average
-        slack = source.capacity * source.rtt * FINE_SLACK
-        needed = min(max(slack + 0.5, 1.0), needed)
+    if law.fine_timer:
+        # Duplicate ACKs arrive at the rate of the link. The first one after the fine timer has
+        # expired starts the retransmit. To round up to whole ACKs adds 1/2 on average.
+        before_timer = source.capacity * source.rtt * FINE_SLACK
+        needed = min(max(before_timer + 0.5, 1.0), needed)
     overflows = source.overflow <= min(source.hold, _reach(source))
     return _chain(law, source.loss, source.counted_every, top, overflows, needed)
 

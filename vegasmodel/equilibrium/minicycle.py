@@ -195,7 +195,7 @@ def solve(
     finite = np.isfinite(B)
     M, B = C * T, np.where(finite, B, 1.0)
     lower, upper = beginning.edges(lo, hi, variant, n_V, M)
-    uncut = np.ones_like(C)
+    uncut = np.ones_like(C)  # factor of a window that loses nothing
     cut = uncut if losers == "reno" else cut
     grows = derived.still_grows(M, B, cut, n_V, n_R, lower, lag)
     if losers == "growing":
@@ -203,7 +203,7 @@ def solve(
     floor = n_V * beginning.FLOOR[variant]
     path = derived.Path(M, B, lower, upper, cut, n_V, n_R, floor, grows)
     low, high = derived.final_windows(path)
-    many = finite & (low < high)
+    many = finite & (low < high)  # there is a range of steady cycles
     window = low
     if np.any(many):
         if start is None:
@@ -215,8 +215,8 @@ def solve(
     sums = derived.cycle(path, window)
     ends = [derived.cycle(path, V) for V in (low, high)] if np.any(many) else [sums, sums]
     solved = finite
-    for part in (sums, *ends):
-        solved = solved & (part.residual <= RESIDUAL)
+    for each in (sums, *ends):
+        solved = solved & (each.residual <= RESIDUAL)
     loses = grows if losers == "growing" else np.full_like(grows, losers == "both")
     return cycle_of(path, sums, ends, C, solved, loses)
 
@@ -328,6 +328,7 @@ def threshold(
     Arguments broadcast, and raise ``FieldError`` if they are out of range.
     """
     C, T, _, A, _, cut, *_ = _inputs(capacity, rtt, 0.0, alpha, None, decrease)
+    # with k = alpha (3 - 2 lambda): B^2 + (mu T + 1 - k) B - k mu T = 0
     k = A * (3 - 2 * cut)
     return derived.positive_root(np.ones_like(k), C * T + 1 - k, k * C * T)
 

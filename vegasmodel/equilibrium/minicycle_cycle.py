@@ -77,13 +77,15 @@ def cycle_of(
     n_V, n_R = path.n_vegas, path.n_reno
 
     def known(x: Floats) -> Floats:
+        """``x`` where the cycle is solved, else NaN; x may have one more axis, such as phases."""
         return np.where(solved if x.ndim == solved.ndim else solved[..., None], x, np.nan)
 
     total = sums.rounds.sum(axis=-1)  # mu times the period
     sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
-    V_N, give_way = sums.V[..., 6], path.upper.window(path.B)
+    # the Vegas windows at the loss, and those with which the backlog is at its upper limit then
+    V_N, V_upper = sums.V[..., 6], path.upper.window(path.B)
     regime = np.select(
-        [path.grows, give_way > V_N, (give_way < V_N) & (path.floor >= V_N), give_way < V_N],
+        [path.grows, V_upper > V_N, (V_upper < V_N) & (path.floor >= V_N), V_upper < V_N],
         ["loss-limited", "hold", "least-window", "lagging"],
         "equilibrium",
     )
@@ -91,15 +93,16 @@ def cycle_of(
     loss_V, loss_R = (
         np.where(sent >= 1.0, 1.0 / np.maximum(sent, 1.0), np.nan) for sent in (sent_V, sent_R)
     )
+    # packets that the windows lack to fill the path after the loss; the queue is then empty
     deficit = path.M - sums.V[..., 0] - sums.R[..., 0]
-    lengths = [end.rounds.sum(axis=-1) for end in ends]
-    spans = np.array(
+    totals = [end.rounds.sum(axis=-1) for end in ends]
+    throughputs = np.array(
         [
-            [C * end.sent_vegas / n_V / length, C * end.sent_reno / n_R / length]
-            for end, length in zip(ends, lengths, strict=True)
+            [C * end.sent_vegas / n_V / each, C * end.sent_reno / n_R / each]
+            for end, each in zip(ends, totals, strict=True)
         ]
-    )  # [end, protocol, ...]
-    ranges = np.moveaxis(np.sort(spans, axis=0), 0, -1)
+    )  # [end, law, ...]
+    ranges = np.moveaxis(np.sort(throughputs, axis=0), 0, -1)  # [law, ..., least or greatest]
     return Cycle(
         vegas=known(C * sent_V / total),
         reno=known(C * sent_R / total),

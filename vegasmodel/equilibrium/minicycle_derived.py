@@ -43,6 +43,8 @@ import numpy.typing as npt
 
 from vegasmodel.metrics import Floats
 
+# The phases of a cycle: the queue is empty ("fill"); then Vegas grows, holds its window, shrinks
+# too slowly, follows the upper curve, and no longer reacts because the buffer is full ("overflow").
 PHASES = ("fill", "grow", "hold", "lag", "follow", "overflow")
 
 
@@ -135,8 +137,8 @@ def positive_root(p: Floats, r: Floats, c: Floats) -> Floats:
     The formula depends on the sign of r, so that it never subtracts two nearly equal numbers.
     """
     s = np.sqrt(r * r + 4 * p * c)
-    high = r > 0
-    return np.where(high, 2 * c / np.where(high, r + s, 1.0), (s - r) / (2 * p))
+    positive = r > 0
+    return np.where(positive, 2 * c / np.where(positive, r + s, 1.0), (s - r) / (2 * p))
 
 
 def loss_limited_window(M: Floats, B: Floats, cut: Floats, n_V: Floats, n_R: Floats) -> Floats:
@@ -241,17 +243,18 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     V_1, R_1 = path.cut * V_N, R_N / 2
     N = 1 + (R_N - R_1) / n_R
     length, rounds, backlog = _filling(M, B, course)
-    bend, rounds[..., 4], backlog[..., 4], V_follow = _following(
+    # phase 4 ("follow"), in which V is not linear
+    length[..., 4], rounds[..., 4], backlog[..., 4], V_follow = _following(
         path, course.queue[..., 3], course.queue[..., 4]
     )
-    length[..., 4] = bend
-    # trapezoids, and half of the first and of the last mini-cycle
+    # The integrals of V over the phases; where V is linear, they are areas of trapezoids. In each
+    # sum, half of the first and of the last mini-cycle is added (see the module's docstring).
     sent_V = (course.V[..., :-1] + course.V[..., 1:]) / 2 * length
     sent_V[..., 4] = V_follow
-    first, final = np.maximum(V_1 + R_1, M), M + B + 1
+    first, final = np.maximum(V_1 + R_1, M), M + B + 1  # max(W, mu T) in these two
     rounds[..., 0] += first / 2
     rounds[..., 5] += final / 2
-    grown = np.cumsum(length, axis=-1) * n_R[..., None]
+    grown = np.cumsum(length, axis=-1) * n_R[..., None]  # growth of R from the start
     misfit = np.abs(length.sum(axis=-1) - (N - 1)) / N
     return Sums(
         V=course.V,
@@ -311,7 +314,7 @@ def _course(path: Path, V_N: Floats) -> Course:
     lower, upper = path.lower, path.upper
     V_1, R_1 = path.cut * V_N, (M + B + 1 - V_N) / 2  # (8), (9)
     N = 1 + R_1 / n_R  # (10)
-    each = n_V + n_R
+    each = n_V + n_R  # growth of all windows in a mini-cycle
 
     # Phase 1, the paper's equations (11) and (12): the queue is empty, until the sum of all
     # windows, V + R, has grown to mu T, the bandwidth-delay product. The phase lasts from
@@ -370,17 +373,20 @@ def _lagging_window(path: Path, least: Floats) -> Floats:
     """
     from scipy.optimize import elementwise  # heavy, and rarely needed
 
-    leaves = (path.M, path.B, path.cut, path.n_vegas, path.n_reno, path.floor)
+    # ``find_root`` passes plain arrays to the function, only those of the cycles that it still
+    # works on. So the function puts the ``Path`` together again.
+    numbers = (path.M, path.B, path.cut, path.n_vegas, path.n_reno, path.floor)
     edges = (path.lower.shift, path.lower.pull, path.upper.shift, path.upper.pull)
 
-    def misfit(V: Floats, *leaf: Floats) -> Floats:
-        lower, upper = Edge(leaf[6], leaf[7]), Edge(leaf[8], leaf[9])
-        M, B, cut, n_V, n_R, floor = leaf[:6]
-        never = np.zeros(V.shape, dtype=np.bool_)
-        return _course(Path(M, B, lower, upper, cut, n_V, n_R, floor, never), V).misfit
+    def misfit(V: Floats, *arrays: Floats) -> Floats:
+        """V at the end of a cycle that begins with the given V, minus this V."""
+        lower, upper = Edge(arrays[6], arrays[7]), Edge(arrays[8], arrays[9])
+        M, B, cut, n_V, n_R, floor = arrays[:6]
+        grows = np.zeros(V.shape, dtype=np.bool_)
+        return _course(Path(M, B, lower, upper, cut, n_V, n_R, floor, grows), V).misfit
 
-    most = np.minimum(loss_limited_window(*leaves[:5]), held_window(path))
-    root = elementwise.find_root(misfit, (least, most), args=leaves + edges)
+    most = np.minimum(loss_limited_window(*numbers[:5]), held_window(path))
+    root = elementwise.find_root(misfit, (least, most), args=numbers + edges)
     return np.where(root.success, root.x, np.nan)
 
 
@@ -392,12 +398,14 @@ def _filling(M: Floats, B: Floats, course: Course) -> tuple[Floats, Floats, Floa
     the time integral of the queue. mu T is the bandwidth-delay product and B the buffer. q is the
     sum of all windows less mu T, at least 0. Of these q packets, min(q, B) wait in the buffer.
     """
+    # In a phase the queue grows from q to p. Up to m it is at most B, and above m more than B.
     q, p = course.queue[..., :-1], course.queue[..., 1:]
     M, B = M[..., None], B[..., None]
     length = (p - q) / course.slope
     m = np.clip(B, q, p)
-    waiting = (m - q) * (M * (q + m) / 2 + (q * q + q * m + m * m) / 3)
-    backlog = (waiting + B * (p - m) * (M + (m + p) / 2)) / course.slope
+    # the integral of (M + q) q from q to m, and that of (M + q) B from m to p, over the slope
+    up_to_m = (m - q) * (M * (q + m) / 2 + (q * q + q * m + m * m) / 3)
+    backlog = (up_to_m + B * (p - m) * (M + (m + p) / 2)) / course.slope
     fill = course.fill[..., None]
     return (
         np.concatenate([fill, length], axis=-1),
@@ -420,9 +428,8 @@ def _following(path: Path, q: Floats, p: Floats) -> tuple[Floats, Floats, Floats
     Returns the length in mini-cycles, and the integrals of W = mu T + q, of q W and of V over i.
     """
     M, X, h = path.M, path.upper.pull, path.upper.shift
-    safe = np.where(p > q, q, 1.0)  # an empty phase has no queue to divide by
-    p = np.where(p > q, p, 1.0)
-    q = safe
+    # if there is no such phase, q and p become 1, so that nothing is divided by 0
+    q, p = np.where(p > q, q, 1.0), np.where(p > q, p, 1.0)
     step, log = p - q, np.log(p / q)
     inverse = step / (p * q)  # 1/q - 1/p
     square, cube = step * (p + q) / 2, step * (p * p + p * q + q * q) / 3

@@ -128,13 +128,14 @@ class _Equation:
         are NaN if Vegas sees no queue.
         """
         p, q, n_R = float(np.clip(z[0], 0.0, 1.0)), self.seen(B), self.n_reno
-        c, X = self.lam**p, float(self.edge.pull)
-        by_cut = 2.0 * n_R * c * math.log(self.lam) / (self.n_vegas + 2.0 * n_R * (1.0 - c))
+        # V is (M + B + 1) n_V/(n_V + 2 n_R (1 - cut)) with cut = lambda^p, and E is h + X/q
+        cut, X = self.lam**p, float(self.edge.pull)
+        by_p = 2.0 * n_R * cut * math.log(self.lam) / (self.n_vegas + 2.0 * n_R * (1.0 - cut))
         inside = 0.0 < z[0] < 1.0
         if q <= 0.0:  # a step may end where Vegas sees no queue
             return np.full((1, 2), math.nan)
         by_buffer = 1.0 / (self.M + B + 1.0) + X / q / q / self.edge_window(B)
-        return np.array([[by_cut if inside else 1.0, by_buffer]])
+        return np.array([[by_p if inside else 1.0, by_buffer]])
 
 
 @kinds.checked

@@ -46,10 +46,12 @@ def held(cycle: Cycle, setting: Setting) -> dict[str, NDArray[np.bool_]]:
     M, B, alpha, beta, n_V, n_R, variant, max_window, both_lose = setting
     peak = np.maximum(cycle.window_vegas.max(axis=-1), cycle.window_reno.max(axis=-1))
     both, growing = _both_lose(cycle), cycle.regime == "loss-limited"
+    # the smallest window at a loss, of the flows that lose
     least = cycle.window_reno[..., -1]
     least = np.where(both, np.minimum(least, cycle.window_vegas[..., -1]), least)
-    lowest, _ = dead_zone(alpha, alpha, variant)
-    stops = beginning.edge(lowest, variant, n_V, M).window(B + 1.0)
+    # the sum of the Vegas windows at which Vegas would stop growing, with B + 1 packets queued
+    lower_limit, _ = dead_zone(alpha, alpha, variant)
+    stops = beginning.edge(lower_limit, variant, n_V, M).window(B + 1.0)
     return {
         "receiver-window": peak <= max_window,
         "large-bandwidth-delay": B < M,

@@ -36,9 +36,10 @@ def throughput(
         small, large = appendix_a(mu, T, B, lam), equilibrium(mu, T, B, alpha, lam)
         vegas = np.where(below, small[0] / small[2], large[0] / large[2])
         reno = np.where(below, small[1] / small[2], large[1] / large[2])
-        # else (hypothesis 2) the queue never empties: a < 1, and sums from 1 to a run backwards
-        stated = mu * T >= B
-    return np.where(stated, vegas, np.nan)[()], np.where(stated, reno, np.nan)[()]
+        # With a larger buffer the queue never empties: a < 1, and sums from 1 to a run backwards.
+        # The paper's hypothesis 2 excludes this.
+        valid = mu * T >= B
+    return np.where(valid, vegas, np.nan)[()], np.where(valid, reno, np.nan)[()]
 
 
 def equilibrium(
@@ -87,6 +88,7 @@ def vegas_window(W_R: Floats, M: Floats, alpha: Floats) -> Floats:
     This is equation (17) of De Vendictis and Baiocchi. M is the bandwidth-delay product mu T in
     packets, and alpha the number of packets that Vegas keeps in the queue.
     """
+    # the positive root of W_V^2 + C W_V - alpha W_R = 0, without loss of digits to cancellation
     C = W_R - alpha - M
     root = np.sqrt(C * C + 4 * alpha * W_R)
     return np.where(C > 0, 2 * alpha * W_R / np.where(C > 0, C + root, 1.0), (root - C) / 2)
@@ -111,6 +113,7 @@ def phase_3_sum(W_R: Floats, steps: Floats, M: Floats, alpha: Floats) -> Floats:
     X = alpha * M
 
     def at(R: Floats) -> tuple[Floats, Floats, Floats]:
+        """At Reno's window R: W_V, dW_V/di, and the integral of W_V over i up to a constant."""
         W = vegas_window(R, M, alpha)
         q = W + R - M
         slope = -X / (q * q + X)

@@ -21,6 +21,7 @@ from vegasmodel.stacks import STACKS, Variant, dead_zone, find
 
 # the least window to which Vegas shrinks when its backlog is above beta
 FLOOR = {name: 0.0 if stack.real_numbers else stack.least_window for name, stack in STACKS.items()}
+# the window, in packets, with which a source starts
 INITIAL = {name: stack.least_window for name, stack in STACKS.items()}
 STEP = 1 / 64  # length of a step of the computation, in mini-cycles
 LONGEST = 2000  # most mini-cycles; Reno's window doubles, so any buffer overflows within 1024
@@ -72,20 +73,21 @@ def window(
     """
     lower, upper = edges(alpha, beta, variant, n_V, M)
     leave = edge(gamma, variant, n_V, M)
-    V, R = n_V * initial, n_R * initial
-    slow = np.ones(V.shape, dtype=np.bool_)
-    grows, open_ = slow.copy(), V + R < M + B + 1
+    V, R = n_V * initial, n_R * initial  # sums of the Vegas and of the Reno windows
+    slow_start = np.ones(V.shape, dtype=np.bool_)  # whether Vegas is still in slow start
+    grows, not_full = slow_start.copy(), V + R < M + B + 1
     for _ in range(int(LONGEST / STEP)):
-        if not np.any(open_):
+        if not np.any(not_full):
             break
         q = np.clip(V + R - M, 0.0, B)
-        slow &= ~open_ | (leave.window(q) > V)
+        slow_start &= ~not_full | (leave.window(q) > V)
         low, high = lower.window(q), upper.window(q)
-        faster = V * 2.0 ** (STEP / STACKS[variant].doubling)
+        # V after the step: in slow start, below the upper limit, and above it
+        doubled = V * 2.0 ** (STEP / STACKS[variant].doubling)
         up = np.minimum(V + n_V * STEP, np.maximum(low, V))
         down = np.maximum(V - n_V * STEP, np.maximum(high, np.minimum(n_V * FLOOR[variant], V)))
-        grows = np.where(open_, slow | (low > V), grows)
-        V = np.where(open_, np.where(slow, faster, np.where(high < V, down, up)), V)
-        R = np.where(open_, R * 2.0**STEP, R)
-        open_ = V + R < M + B + 1
+        grows = np.where(not_full, slow_start | (low > V), grows)
+        V = np.where(not_full, np.where(slow_start, doubled, np.where(high < V, down, up)), V)
+        R = np.where(not_full, R * 2.0**STEP, R)
+        not_full = V + R < M + B + 1
     return np.where(grows, cut * V, V) / n_V

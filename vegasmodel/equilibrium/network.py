@@ -43,8 +43,9 @@ ACCURATE = 1e-10  # a result is ``DONE`` if its ``Certificate.residual`` is belo
 class Certificate:
     """How much rates and queueing delays violate the four optimality (KKT) conditions.
 
-    Each field is a relative error, at least 0. Small errors prove that the solution is optimal,
-    since the problem is convex. A price is a link's queueing delay.
+    The conditions are those of the problem in the module's docstring, whose solution is the
+    equilibrium. Each field is a relative error, at least 0. Small errors prove that the solution is
+    optimal, since the problem is convex. A price is a link's queueing delay.
 
     - ``stationarity``: the largest ``|r_i (q_i - x_i) / alpha_i - 1|`` of all flows i. r_i is the
       rate, q_i the queueing delay of the path, x_i the over-estimate of baseRTT and alpha_i the
@@ -167,6 +168,7 @@ def parking_lot(links: int, long: int = 1, cross: int = 1) -> Floats:
 def _checked(
     routing: Routing, capacity: ArrayLike, alpha: ArrayLike, over_estimate: ArrayLike
 ) -> tuple[Floats, Floats, Floats, Floats]:
+    """The arguments of ``solve`` as arrays; ``FieldError`` if their shapes or values are wrong."""
     A = numbers("routing", np.add(routing, 0))
     if A.ndim != 2 or 0 in A.shape:
         raise FieldError("routing", f"shape {A.shape}", "a matrix [link, flow]")
@@ -197,6 +199,7 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     from scipy import sparse
 
     links, flows = A.shape
+    # each flow's fair share: the least, over its links, of the capacity over the number of flows
     share = np.where(A > 0, (c / np.maximum(A.sum(axis=1), 1e-300))[:, None], np.inf).min(axis=0)
     blocks: list[Any] = [
         [
@@ -221,9 +224,10 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
     found = np.asarray(solver.solve().z[:links], dtype=np.float64) / c
     if np.all(np.isfinite(found) & (found > 0)) and np.all(found @ A > x):
         return found
-    # Clarabel failed. Start Newton's method, which then is slow, as if each link were the only one.
-    most = np.where(A > 0, x / np.where(A > 0, A, 1.0), 0.0).max(axis=1)
-    return np.asarray(most + (A > 0) @ a / c)
+    # Clarabel failed. Start Newton's method, which then is slow, as if each link were the only one:
+    # from the largest over-estimate of its flows plus the delay of all their backlogs.
+    largest_x = np.where(A > 0, x / np.where(A > 0, A, 1.0), 0.0).max(axis=1)
+    return np.asarray(largest_x + (A > 0) @ a / c)
 
 
 def _placed(flows: int, place: int) -> Any:
@@ -252,7 +256,8 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
     y = prices * c  # packets queued at each link
 
     def value(y: Floats) -> float:
-        above = y @ B - x
+        """The function to minimise, at the queues ``y``; infinite where it is not defined."""
+        above = y @ B - x  # q_i - x_i
         return float(y.sum() - a @ np.log(above)) if above.min() > 0 else np.inf
 
     best, best_error = y, np.inf
@@ -270,6 +275,7 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
         step[free] = -np.linalg.lstsq(hessian, idle[free], rcond=1e-14)[0]
         length, now = 1.0, value(y)
         moved = np.maximum(y + step, 0.0)
+        # the step is halved until the function falls by a part of what its gradient promises
         while value(moved) > now + 1e-4 * float(idle @ (moved - y)) + 1e-13 * abs(now):
             length /= 2
             if length < 1e-14:

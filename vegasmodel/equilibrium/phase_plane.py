@@ -57,9 +57,10 @@ def reckoned(
     # the same equation as (6) with poles at -d; a flow without window takes no part in it
     state = secular.balance(W, -d, c)
     delay = np.where(full, np.maximum(state.delay, 0.0), 0.0)
+    # the rate W/RTT, times RTT - baseRTT, times RTT/baseRTT in Linux
     y = delay[..., None] - x
-    bend = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
-    return W / (d + delay[..., None]) * y * bend, delay
+    factor = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
+    return W / (d + delay[..., None]) * y * factor, delay
 
 
 @same_kind
@@ -130,9 +131,9 @@ def level(
     if delay.ndim != 1:
         raise FieldError("delays", f"shape {delay.shape}", "numbers in one row")
     y = delay - x[flow]
-    bend = 1.0 + y / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
+    factor = 1.0 + y / (d[flow] + x[flow]) if find(variant).backlog_over_base else 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = edge / (y * bend)
+        own = edge / (y * factor)
     own = np.where((y > 0) & (own <= c), own, np.nan)
     rates = np.stack([own, c - own] if flow == 0 else [c - own, own], axis=-1)
     return rates * (d + delay[:, None])

@@ -49,7 +49,7 @@ __all__ = [
 
 Method = Literal["rounds", "pftk", "square-root"]
 METHODS = ("rounds", "pftk", "square-root")
-ROUNDS = 10_000  # most rounds of a search: enough to halve the longest interval of floats
+ROUNDS = 10_000  # most steps of a search for a root: enough to halve the longest interval of floats
 
 
 @kinds.checked
@@ -113,7 +113,7 @@ def throughput(
     For Vegas the last two methods follow the approach of Samios and Vernon, but the formulas are
     our own. Raises ``FieldError`` for arguments out of range.
     """
-    _link(p, capacity, buffer, method)
+    _check_link(p, capacity, buffer, method)
     numbers("queueing", queueing)
     if p == 1:
         return 0.0  # of what is sent nothing arrives
@@ -136,7 +136,7 @@ def own_queueing(flow: Sender, p: float, capacity: float, buffer: float = math.i
     delay is the mean RTT of the Markov chain of ``loss_rounds``, less ``flow.rtt``. The arguments
     are as in ``throughput``. The result is NaN for p = 1, because no packet arrives.
     """
-    _link(p, capacity, buffer, "rounds")
+    _check_link(p, capacity, buffer, "rounds")
     return loss_rounds.mean_rtt(*_source(flow, p, capacity, buffer, 0.0)) - flow.rtt
 
 
@@ -216,18 +216,20 @@ def share(
     ``p``, ``capacity``, ``buffer`` and ``method`` are as in ``throughput``. Raises ``FieldError``
     for arguments out of range, and if ``flows`` is empty.
     """
-    _link(p, capacity, buffer, method)
+    _check_link(p, capacity, buffer, method)
     if len(flows) == 0:
         raise FieldError("flows", flows, "one or more flows")
-    kinds = list(dict.fromkeys(flows))
-    count = np.array([list(flows).count(kind) for kind in kinds], dtype=np.float64)
+    different = list(dict.fromkeys(flows))  # equal flows have equal rates, which are computed once
+    count = np.array([list(flows).count(flow) for flow in different], dtype=np.float64)
 
     def rates(queueing: float, loss: float) -> Floats:
+        """The rate of each of the different flows."""
         return np.array(
-            [throughput(kind, loss, capacity, buffer, queueing, method) for kind in kinds]
+            [throughput(flow, loss, capacity, buffer, queueing, method) for flow in different]
         )
 
     def excess(queueing: float, loss: float) -> float:
+        """The sum of all rates divided by the capacity, less 1."""
         found = float(count @ rates(queueing, loss) / capacity - 1)
         if math.isnan(found):
             raise OverflowError
@@ -239,7 +241,7 @@ def share(
     except OverflowError:
         nothing = np.full(len(flows), np.nan)
         return Share(nothing, math.nan, math.nan, math.nan, "", Status.INVALID)
-    found = dict(zip(kinds, rates(queueing, loss), strict=True))
+    found = dict(zip(different, rates(queueing, loss), strict=True))
     result = np.array([found[flow] for flow in flows])
     solved = regime == "loss-limited" or abs(residual) < 1e-6
     if not solved:
@@ -261,8 +263,8 @@ def _balance(
     if excess(0.0, p) <= 1e-12:
         return 0.0, p, "loss-limited"
     if math.isfinite(full) and excess(full, p) > 0:
-        more = _root(lambda x: excess(full, p + x), 1e-6, 1.0 - p)
-        return full, more + p, "buffer-limited"
+        by_overflow = _root(lambda x: excess(full, p + x), 1e-6, 1.0 - p)
+        return full, by_overflow + p, "buffer-limited"
     guess = full if math.isfinite(full) else 0.01
     return _root(lambda q: excess(q, p), guess, math.inf), p, "capacity-limited"
 
@@ -276,15 +278,16 @@ def _root(falling: Callable[[float], float], guess: float, high: float) -> float
     """
     from scipy.optimize import brentq
 
-    low, top = 0.0, min(guess, high)
-    while falling(top) > 0 and top < min(high, 1e9):
-        low, top = top, min(4 * top, high)
-    if falling(top) > 0:
-        return top
-    return float(brentq(falling, low, top, xtol=1e-14, rtol=1e-12, maxiter=ROUNDS))
+    below, above = 0.0, min(guess, high)
+    while falling(above) > 0 and above < min(high, 1e9):
+        below, above = above, min(4 * above, high)
+    if falling(above) > 0:
+        return above
+    return float(brentq(falling, below, above, xtol=1e-14, rtol=1e-12, maxiter=ROUNDS))
 
 
-def _link(p: float, capacity: float, buffer: float, method: str) -> None:
+def _check_link(p: float, capacity: float, buffer: float, method: str) -> None:
+    """Raise ``FieldError`` if one of these arguments of ``throughput`` is out of range."""
     numbers("p", p, high=1.0)
     numbers("capacity", capacity, above=True, infinite=True)
     numbers("buffer", buffer, infinite=True)

@@ -42,7 +42,7 @@ __all__ = ["Curve", "Equilibrium", "Flows", "demand", "effective", "equilibria",
 
 Spacing = Literal["wait", "uniform", "independent"]
 SPACINGS = ("wait", "uniform", "independent")
-EPS = float(np.finfo(np.float64).eps)
+EPS = float(np.finfo(np.float64).eps)  # the distance from 1 to the next float
 
 
 @kinds.checked
@@ -81,17 +81,17 @@ class Curve:
         If the buffer is full before the probability reaches 1, the probability jumps to 1 at the
         full buffer.
         """
-        top, last = self.max_threshold, self.max_probability
-        rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, last)]
+        top = self.max_threshold
+        rows = [(0.0, 0.0), (self.min_threshold, 0.0), (top, self.max_probability)]
         rows.append((2 * top, 1.0) if self.gentle else (top, 1.0))
         if self.buffer < rows[-1][0]:
             q = np.array([row[0] for row in rows])
             p = np.array([row[1] for row in rows])
-            at = float(np.interp(self.buffer, q, p))
-            if self.buffer == top:
-                at = last
+            at_buffer = float(np.interp(self.buffer, q, p))
+            if self.buffer == top:  # where the probability jumps, its value before the jump
+                at_buffer = self.max_probability
             rows = [row for row in rows if row[0] < self.buffer]
-            rows += [(self.buffer, at), (self.buffer, 1.0)]
+            rows += [(self.buffer, at_buffer), (self.buffer, 1.0)]
         return np.array(rows)
 
 
@@ -215,9 +215,10 @@ def simple_pftk(
 def _with_timeouts(smooth: Floats, loss: ArrayLike, T_0: Floats, b: Floats) -> Floats:
     """The rate by ``simple_pftk`` of a flow whose rate without timeouts is ``smooth``, pkt/s."""
     loss = np.asarray(loss)
-    stalls = np.minimum(1.0, 3 * np.sqrt(3 * b * loss / 8)) * loss * (1 + 32 * loss**2)
+    # time per packet that the flow waits for timeouts, in units of T_0
+    waits = np.minimum(1.0, 3 * np.sqrt(3 * b * loss / 8)) * loss * (1 + 32 * loss**2)
     with np.errstate(divide="ignore"):
-        return np.asarray(1.0 / (1.0 / smooth + T_0 * stalls))
+        return np.asarray(1.0 / (1.0 / smooth + T_0 * waits))
 
 
 @kinds.checked
@@ -266,19 +267,20 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
     d = cuts(flows, curve)
     constant = square_root(1.0, 1.0, 1.0, d)  # of the law constant / (RTT sqrt(b p))
     if flows.timeout is None:
-        given = coarse_timeout(T)
+        timeout = coarse_timeout(T)
     else:
-        given = np.asarray(flows.timeout, dtype=np.float64)
+        timeout = np.asarray(flows.timeout, dtype=np.float64)
 
     def rates(queue: float, loss: float) -> Floats:
         delay = queue / capacity
         RTT = T + delay
-        T_0, arrive = (np.zeros_like(T), 1.0) if curve.ecn else (given + delay, 1.0 - loss)
+        T_0, arrive = (np.zeros_like(T), 1.0) if curve.ecn else (timeout + delay, 1.0 - loss)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # round trips per packet, without timeouts
             per_packet = np.maximum(np.sqrt(b * loss) / constant, limited(loss, W_max, b, d))
             rate = _with_timeouts(1.0 / (RTT * per_packet), loss, T_0, b)
-            own = np.where(delay > x, alpha / (delay - x), np.inf)
-        return np.asarray(arrive * np.where(vegas, np.minimum(rate, own), rate))
+            by_backlog = np.where(delay > x, alpha / (delay - x), np.inf)  # Vegas's limit
+        return np.asarray(arrive * np.where(vegas, np.minimum(rate, by_backlog), rate))
 
     return rates
 
@@ -348,13 +350,15 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     q, p = point(first, high)
     rates = rates_at(q, p)
     if low == high:  # the link is not filled even without a queue
-        kind, shown = "underloaded", True
+        kind, certified = "underloaded", True
     else:
         kind = _kind(curve, q, p)
         ends = -float(first), float(len(corners) - 1 - first)
-        low, high, shown = _certify(functools.partial(excess, first), low, high, ends, rates.size)
+        low, high, certified = _certify(
+            functools.partial(excess, first), low, high, ends, rates.size
+        )
     interval = np.array([point(first, low), point(first, high)])
-    return (Equilibrium(q, p, rates, kind, float(rates.sum() / capacity - 1), interval, shown),)
+    return (Equilibrium(q, p, rates, kind, float(rates.sum() / capacity - 1), interval, certified),)
 
 
 def on_curve(corners: Floats, first: int, t: float) -> tuple[float, float]:
@@ -434,6 +438,7 @@ def rounding(n: int) -> float:
 
 
 def _kind(curve: Curve, queue: float, loss: float) -> str:
+    """The field ``kind`` of an ``Equilibrium`` on a full link."""
     if loss == 0:
         return "no-loss"
     if queue == curve.buffer:

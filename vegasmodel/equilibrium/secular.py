@@ -92,7 +92,7 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
     link idle. There is then no such steady state, and the status is 2.
     """
     state = balance(alpha, x, c, rtt=rtt, variant=variant)
-    idle = state.delay < 0.0
+    idle = state.delay < 0.0  # links that the flows do not fill
     xp: Any = np
     if is_jax(idle):
         xp = sys.modules["jax"].numpy

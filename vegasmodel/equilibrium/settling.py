@@ -114,9 +114,9 @@ def together(windows: Floats, trips: Floats, c: Floats) -> float:
     number, or one for each flow.
     """
     _expect(windows=windows, trips=trips, c=c if c.ndim else np.full(windows.shape, c))
-    most = c * trips
-    swing = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
-    return float((swing * trips).max())
+    most = c * trips  # the window of a flow that has the whole capacity
+    rounds = np.maximum(windows, most - windows) + SLOW_START * np.log2(np.maximum(most, 2.0))
+    return float((rounds * trips).max())
 
 
 @kinds.checked
@@ -215,16 +215,19 @@ def lag(
     in ``doubling`` round trips: v = W ln 2/``doubling``, but at least 1. After that v = 1.
     """
     positive("doubling", doubling)
-    delay, edge, slides, mine = _growth(upper, held, x, rtt, c, newcomer, between)
-    over, d, gamma = newcomer
+    delay, edge, reduces, new_rate = _growth(upper, held, x, rtt, c, newcomer, between)
+    new_x, d, gamma = newcomer
     T, y = rtt + delay, _seen(delay, x, rtt)
-    give = np.where(slides, edge / y, held / T**2).sum(axis=1)
-    T_n, gap = d + delay[:, 0], delay[:, 0] - over
-    slow = mine * gap <= gamma
-    speed = np.where(slow, np.maximum(mine * T_n * np.log(2.0) / doubling, 1.0), 1.0)
-    pace = speed / (T_n**2 * give + mine * T_n)  # its own rate falls, too, as the delay grows
-    wanted = np.where(slides, edge * (rtt + x) / y * T, 0.0).max(axis=1)
-    return float((wanted * pace).max(initial=0.0))
+    G = np.where(reduces, edge / y, held / T**2).sum(axis=1)
+    T_n, new_y = d + delay[:, 0], delay[:, 0] - new_x
+    W = new_rate * T_n
+    slow_start = new_rate * new_y <= gamma
+    v = np.where(slow_start, np.maximum(W * np.log(2.0) / doubling, 1.0), 1.0)
+    # dDelta/dt; the term W is there because the new flow's rate, too, falls as the delay grows
+    delay_growth = v / (T_n**2 * G + W)
+    # the greatest T_j (-dW_j/dDelta) of the earlier flows; the rate ``edge`` is upper/y
+    needed = np.where(reduces, edge * (rtt + x) / y * T, 0.0).max(axis=1)
+    return float((needed * delay_growth).max(initial=0.0))
 
 
 @kinds.checked
@@ -246,11 +249,11 @@ def overstep(
     that all earlier flows stay in steady state while the new flow's window grows. The arguments are
     those of ``lag``.
     """
-    delay, _, _, mine = _growth(upper, held, x, rtt, c, newcomer, between)
-    over, d, gamma = newcomer
-    windows, gap = mine * (d + delay[:, 0]), delay[:, 0] - over
-    slow = mine * gap <= gamma
-    return float(2.0 * LEFT * windows[slow].max(initial=0.0) / max(windows[-1], 1e-300))
+    delay, _, _, new_rate = _growth(upper, held, x, rtt, c, newcomer, between)
+    new_x, d, gamma = newcomer
+    windows, new_y = new_rate * (d + delay[:, 0]), delay[:, 0] - new_x
+    slow_start = new_rate * new_y <= gamma
+    return float(2.0 * LEFT * windows[slow_start].max(initial=0.0) / max(windows[-1], 1e-300))
 
 
 def _growth(
@@ -269,7 +272,8 @@ def _growth(
 
     - the rate that each earlier flow has at the largest backlog with which it keeps its window
       [points, n], pkt/s,
-    - whether its backlog is that large [points, n]; otherwise the flow keeps its window,
+    - whether its backlog is that large, so that it reduces its window [points, n]; otherwise it
+      keeps its window,
     - the rate of the new flow [points], pkt/s.
     """
     same_size(upper=upper, held=held, x=x, rtt=rtt)
@@ -277,12 +281,13 @@ def _growth(
     _expect(between=np.array(between, dtype=np.float64))
     positive("c", c)
     numbers("newcomer", newcomer[1:])
-    first, last = between
-    delay = np.linspace(first, last, POINTS + 1)[1:, None]
+    before, after = between
+    delay = np.linspace(before, after, POINTS + 1)[1:, None]
+    # the rate with the backlog ``upper``, and the rate if the flow keeps its window
     edge, kept = upper / _seen(delay, x, rtt), held / (rtt + delay)
-    slides: NDArray[np.bool_] = edge <= kept
-    mine = np.maximum(c - np.where(slides, edge, kept).sum(axis=1), 0.0)
-    return delay, edge, slides, mine
+    reduces: NDArray[np.bool_] = edge <= kept
+    new_rate = np.maximum(c - np.where(reduces, edge, kept).sum(axis=1), 0.0)
+    return delay, edge, reduces, new_rate
 
 
 def _seen(delay: Floats, x: Floats, rtt: Floats) -> Floats:

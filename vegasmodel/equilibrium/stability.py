@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,18 +54,18 @@ class Loop:
 
     - ``rtt``: R_i, the round-trip time with the queueing delay, s.
     - ``rate``: lambda_i, the rate at which the flow sends, pkt/s.
-    - ``slope``: gamma_i = -(dW_i/ds)/lambda_i, for a Vegas window W_i that keeps its backlog at a
-      threshold while the queueing delay s changes. It is (T + x)/(s - x), or (T + s)/(s - x) in
-      Linux, where T is the propagation delay and x the over-estimate of T. It is 0 for all other
-      windows.
+    - ``slope``: gamma_i, how strongly the window reacts to the queueing delay, without unit. It is
+      -(dW_i/ds)/lambda_i, for a Vegas window W_i that keeps its backlog at a threshold while the
+      queueing delay s changes: (T + x)/(s - x), or (T + s)/(s - x) in Linux, where T is the
+      propagation delay and x the over-estimate of T. It is 0 for all other windows.
     - ``window``: W_i, packets.
-    - ``climb``: m_i, the packets per round trip by which the window grows, if losses limit it. It
-      is 0 for all other windows.
+    - ``climb``: m_i, how fast the window grows between losses, in packets per round trip, if
+      losses limit the window. It is 0 for all other windows.
 
     The others describe the link:
 
     - ``loss``: p, the probability that a packet is lost or marked.
-    - ``steep``: dp/dv, where v is RED's average queue in packets.
+    - ``steep``: dp/dv, how strongly RED reacts to its average queue v, per packet.
     - ``pole``: K, in 1/s, the speed at which v follows the queue. If it is infinite, v is the
       queue.
     - ``marks``: True if RED marks packets and drops none.
@@ -84,8 +84,8 @@ class Loop:
     marks: bool = False
 
     def __post_init__(self) -> None:
-        flows = ("rtt", "rate", "slope", "window", "climb")
-        same_size(**{name: getattr(self, name) for name in flows})
+        one_per_flow = ("rtt", "rate", "slope", "window", "climb")
+        same_size(**{name: getattr(self, name) for name in one_per_flow})
         positive("rtt", self.rtt)
         positive("rate", self.rate)
         numbers("slope", self.slope)
@@ -190,7 +190,8 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
 
     Here f_i is the time from sender i to the queue, Lambda the sum of the rates lambda_i, c the
     capacity, and p' the derivative of the loss p by the average queue. R_i, lambda_i, p and K are
-    fields of ``Loop``. ``_answer`` computes g_i. F does not depend on the f_i, because they cancel.
+    fields of ``Loop``. ``_reaction`` computes g_i. The module's docstring has the F that follows.
+    F does not depend on the f_i, because they cancel.
 
     If RED marks packets, none are lost: 1 - p is replaced by 1, and the term with p' is absent.
 
@@ -198,50 +199,58 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
     flows have the same RTT, and send at the rate W/RTT.
     """
     z = np.asarray(z, dtype=np.complex128)
-    total = float(loop.rate.sum())
+    total = float(loop.rate.sum())  # Lambda
     value, slope = np.zeros(z.shape, np.complex128), np.zeros(z.shape, np.complex128)
     size = np.zeros(z.shape)
     tau = 1.0 / loop.pole
     lag = 1.0 + z * tau  # 1 + z/K
     with np.errstate(all="ignore"):
         if loop.steep > 0.0 and not loop.marks:
-            part = loop.steep * total / (z * lag)
-            value += part
-            slope += -part * (1.0 / z + tau / lag)
-            size += np.abs(part)
-        for share, R, kind in _classes(loop):
-            g, g_z = _answer(loop, kind, z, lag)
-            turn = np.exp(-z * R)
-            part = share * (1.0 - g * turn) / (1.0 - turn)
-            value += part
-            bend = (g * R - g_z) * turn / (1.0 - turn) - (1.0 - g * turn) * R * turn / (
-                1.0 - turn
+            term = loop.steep * total / (z * lag)
+            value += term
+            slope += -term * (1.0 / z + tau / lag)
+            size += np.abs(term)
+        for share, R, reacts in _classes(loop):
+            g, g_z = _reaction(loop, reacts, z, lag)
+            # the term share (e^zR - g)/(e^zR - 1), divided by e^zR above and below
+            decay = np.exp(-z * R)
+            value += share * (1.0 - g * decay) / (1.0 - decay)
+            by_z = (g * R - g_z) * decay / (1.0 - decay) - (1.0 - g * decay) * R * decay / (
+                1.0 - decay
             ) ** 2
-            slope += share * bend
-            size += share * (1.0 + np.abs(g * turn)) / np.abs(1.0 - turn)
+            slope += share * by_z
+            size += share * (1.0 + np.abs(g * decay)) / np.abs(1.0 - decay)
     return value, slope, size
 
 
-def _classes(loop: Loop) -> list[tuple[float, float, tuple[float, float, float]]]:
+class _Reacts(NamedTuple):
+    """What determines g(z), the reaction of a flow's window (``_reaction``).
+
+    The symbols are those of ``Loop``.
+    """
+
+    gamma: float
+    growth: float  # m/W
+    decay: float  # m lambda/W^2, 1/s
+
+
+def _classes(loop: Loop) -> list[tuple[float, float, _Reacts]]:
     """The flows, grouped into classes; flows of one class contribute equal terms to F.
 
     F is the characteristic function. Each class is returned as three values: its fraction of the
-    sum of all rates, its RTT in s, and the numbers (gamma, m/W, m lambda/W^2). Here gamma, m, W and
-    lambda are the fields ``slope``, ``climb``, ``window`` and ``rate`` of ``Loop``.
+    sum of all rates, its RTT in s, and what determines the reaction of its windows.
     """
-    rows: dict[tuple[float, tuple[float, float, float]], list[float]] = {}
+    classes: dict[tuple[float, _Reacts], list[float]] = {}  # the rates of the flows of each class
     total = float(loop.rate.sum())
     for R, rate, gamma, W, m in zip(
         loop.rtt, loop.rate, loop.slope, loop.window, loop.climb, strict=True
     ):
-        kind = (float(gamma), float(m / W), float(m * rate / W**2))
-        rows.setdefault((float(R), kind), []).append(float(rate))
-    return [(math.fsum(rates) / total, R, kind) for (R, kind), rates in rows.items()]
+        reacts = _Reacts(float(gamma), float(m / W), float(m * rate / W**2))
+        classes.setdefault((float(R), reacts), []).append(float(rate))
+    return [(math.fsum(rates) / total, R, reacts) for (R, reacts), rates in classes.items()]
 
 
-def _answer(
-    loop: Loop, kind: tuple[float, float, float], z: Complex, lag: Complex
-) -> tuple[Any, Any]:
+def _reaction(loop: Loop, reacts: _Reacts, z: Complex, lag: Complex) -> tuple[Any, Any]:
     """How the window of a flow reacts to the queueing delay: the function g(z), and dg/dz.
 
     If the delay that the ACKs report changes by sigma e^zt, the window changes by lambda g sigma
@@ -254,14 +263,14 @@ def _answer(
         g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
 
     Here p' is dp/dv with RED's average queue v, and c is the capacity. The other symbols are those
-    of ``Loop``. ``kind`` is (gamma, m/W, m lambda/W^2), and ``lag`` is 1 + z/K.
+    of ``Loop``. ``lag`` is 1 + z/K.
     """
-    gamma, per_window, decay = kind
-    if per_window == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
+    gamma, growth, decay = reacts
+    if growth == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
         return -gamma, 0.0
     c = float(loop.rate.sum()) * (1.0 if loop.marks else 1.0 - loop.loss)
     own = z + 2.0 * decay
-    g = -per_window * loop.steep / loop.loss * c / (lag * own)
+    g = -growth * loop.steep / loop.loss * c / (lag * own)
     return g, -g * (1.0 / own + 1.0 / loop.pole / lag)
 
 
@@ -292,23 +301,22 @@ def assess(loop: Loop, top: float | None = None, left: float | None = None) -> S
     longest = float(loop.rtt.max())
     right = _right(loop)
     high = _clear(loop, _top(loop) if top is None else float(top))
-    way = 0.25 / longest if left is None else float(left)
+    to_left = 0.25 / longest if left is None else float(left)  # from the imaginary axis, 1/s
     if high * longest > 2.0 * math.pi * MAX_PERIODS:
         none = np.empty(0, np.complex128)
-        return Stability(_stable(loop, none, False), loop.gain, none, 0.0, False, -way, high)
+        return Stability(_stable(loop, none, False), loop.gain, none, 0.0, False, -to_left, high)
     function = _roots.Function(
         lambda z: characteristic(loop, z), lambda top: _axis(loop, top), _real_poles(loop), longest
     )
     while True:
-        edge = _beside(loop, -way)
+        edge = _beside(loop, -to_left)
         count = _roots.count(function, edge, right, high)
-        if count != 0 or way * longest >= WIDE or left is not None:
+        if count != 0 or to_left * longest >= WIDE or left is not None:
             break
-        way *= 2.0
+        to_left *= 2.0
     found = _roots.search(function, edge, right, high, count)
-    _, _, size = characteristic(loop, found)
-    value = np.abs(characteristic(loop, found)[0])
-    residual = float((value / size).max()) if found.size else 0.0
+    value, _, size = characteristic(loop, found)
+    residual = float((np.abs(value) / size).max()) if found.size else 0.0
     all_found = count is not None and _roots.with_conjugates(found) == count
     complete = all_found and residual <= TOLERANCE
     stable = _stable(loop, found, complete)
@@ -329,15 +337,21 @@ def _stable(loop: Loop, roots: Complex, complete: bool) -> bool | None:
 
 
 def _right(loop: Loop) -> float:
-    """An upper bound of the real parts of all characteristic roots, 1/s."""
+    """An upper bound of the real parts of all characteristic roots, 1/s.
+
+    A flow's term in the characteristic function is mu (1 + (1 - g)/(e^zR - 1)), and the mu add up
+    to 1. So F(z) is 1 plus other terms. If their magnitudes add up to less than 1, F(z) is not 0.
+    The function has bounds of the magnitudes, which fall as the real part x of z grows. It raises x
+    until the bounds add up to less than 1.
+    """
     total, x = float(loop.rate.sum()), 1.0 / float(loop.rtt.max())
     while True:
-        off = loop.steep * total / x if not loop.marks else 0.0
-        for share, R, kind in _classes(loop):
+        others = loop.steep * total / x if not loop.marks else 0.0
+        for share, R, reacts in _classes(loop):
             # |g| falls as Re z grows, and is largest where z is real
-            g, _ = _answer(loop, kind, np.array(x + 0j), np.array(1.0 + x / loop.pole + 0j))
-            off += share * (1.0 + abs(complex(g))) / math.expm1(min(x * R, 700.0))
-        if off < 1.0:
+            g, _ = _reaction(loop, reacts, np.array(x + 0j), np.array(1.0 + x / loop.pole + 0j))
+            others += share * (1.0 + abs(complex(g))) / math.expm1(min(x * R, 700.0))
+        if others < 1.0:
             return x
         x *= 1.5
 
@@ -353,11 +367,11 @@ def _top(loop: Loop) -> float:
         return w
     while True:
         z, lag = np.array(1j * w), np.array(1.0 + 1j * (w / loop.pole))
-        off = 0.0 if loop.marks else loop.steep * total / abs(complex(z * lag))
-        for share, _, kind in _classes(loop):
-            if kind[1] > 0.0:
-                off += share * abs(complex(_answer(loop, kind, z, lag)[0]))
-        if off < SMALL:
+        terms = 0.0 if loop.marks else loop.steep * total / abs(complex(z * lag))
+        for share, _, reacts in _classes(loop):
+            if reacts.growth > 0.0:
+                terms += share * abs(complex(_reaction(loop, reacts, z, lag)[0]))
+        if terms < SMALL:
             return w
         w *= 1.3
 
@@ -396,7 +410,7 @@ def _real_poles(loop: Loop) -> Floats:
     """The negative real poles of the characteristic function, 1/s; it also has a pole at 0."""
     if loop.plain:
         return np.empty(0)
-    decays = [-2.0 * kind[2] for _, _, kind in _classes(loop) if kind[1] > 0.0]
+    decays = [-2.0 * reacts.decay for _, _, reacts in _classes(loop) if reacts.growth > 0.0]
     return np.unique([*decays, *([-loop.pole] if math.isfinite(loop.pole) else [])])
 
 
