@@ -35,21 +35,28 @@ def figure(kind: str, p: vm.Prediction) -> float:
 
 def scattering(
     shares: Mapping[int, float],
+    loads: Mapping[int, float] | None = None,
 ) -> Callable[..., tuple[points.Figures, list[vm.Prediction]]]:
     """A stand-in for ``tried.answered``: three runs at each buffer, with these shares of Vegas.
 
-    ``shares`` has the mean share by the buffer in packets.
+    ``shares`` has the mean share by the buffer in packets, and ``loads`` the load of the link
+    (default 1).
     """
 
     def runs(asked: points.Points, *_: object) -> tuple[points.Figures, list[vm.Prediction]]:
         made = []
         for value in asked.columns[0]:
+            total = 1080 * (loads[value] if loads else 1.0)
             rates = np.array(
-                [[1080 * (shares[value] + e), 1080 * (1 - shares[value] - e)] for e in SCATTER]
+                [[total * (shares[value] + e), total * (1 - shares[value] - e)] for e in SCATTER]
             )
             one = vm.predict(mixed().replace({"link.buffer": float(value)}), "minicycle")
             extra = {"throughput_runs": rates}
-            made.append(dataclasses.replace(one, throughput=rates.mean(axis=0), extra=extra))
+            made.append(
+                dataclasses.replace(
+                    one, throughput=rates.mean(axis=0), utilization_links=None, extra=extra
+                )
+            )
         return points.collected(asked, made), made
 
     return runs

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import vegasmodel as vm
 from tests.design.scenes import SHORT, figure, mixed, scattering
+from tests.helpers import MIXED
+from vegasmodel.command_line.commands import run
 from vegasmodel.study.search import tried
 
 
@@ -78,3 +84,25 @@ def test_chance_does_not_split_an_interval(monkeypatch: pytest.MonkeyPatch) -> N
     )
     (one,) = found.intervals
     assert (one.low, one.high, one.above, one.unsure) == (1.0, 4.0, 5.0, 2)
+
+
+def test_a_low_load_at_a_solution_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Vegas gets 30 % of what is delivered, but with 2 packets that is little of the capacity."""
+    shares = {1: 0.2, 2: 0.3, 3: 0.2, 4: 0.2, 5: 0.3, 6: 0.2, 7: 0.1, 8: 0.1}
+    loads = {1: 0.02, 2: 0.04, 3: 0.5, 4: 0.7, 5: 0.9, 6: 0.95, 7: 0.99, 8: 0.98}
+    monkeypatch.setattr(tried, "answered", scattering(shares, loads))
+    (tmp_path / "mixed.toml").write_text(MIXED)
+    line = ["design", str(tmp_path / "mixed.toml"), "--solve", "link.buffer", "--for"]
+    line += ["share:vegas>=0.25", "--between", "1pkt:8pkt", "--verify", "none"]
+    assert run([*line, "--json"]) == 0
+    low, high = json.loads(capsys.readouterr().out)["solutions"]
+    assert (low["value"], high["value"]) == (2.0, 5.0)
+    assert [low["utilization"], high["utilization"]] == pytest.approx([0.04, 0.9], rel=1e-9)
+    assert "the load of the link is low: 0.04 here, but 0.99 at 7 pkt" in low["note"]
+    assert "load" not in (high["note"] or "")
+    assert run(line) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"link.buffer +rounds +load", out)
+    assert re.search(r"2 pkt +0.3 \S+ \S+ +0.04 ", out)

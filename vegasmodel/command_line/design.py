@@ -91,13 +91,15 @@ def design(
                 _with_error(each.verified[name], each.verified_se[name], found.target_unit)
                 for name in each.verified
             ),
+            *([console.number(each.utilization, 3)] if found.shows_load else []),
         ]
         for each in found.solutions
     ]
     if rows:
         by = list(found.solutions[0].verified)
         title = found.target if found.sense == "=" else found.asked
-        console.console().print(console.stacked([found.field, model, *by], rows, title))
+        load = ["load"] if found.shows_load else []
+        console.console().print(console.stacked([found.field, model, *by, *load], rows, title))
     said = [f"{found.field} meets the target {found.where}."] if found.intervals else []
     said += _in_other_units(case, solve, [each.value for each in found.solutions])
     said += [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]

@@ -178,11 +178,13 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
 
     - The other model takes only whole numbers for the field, so the value was rounded for it.
     - It has no result, or its quantity is far from that of the first model.
+    - The load of the link is low (``texts.idle``).
     - A standard error is so large that the solution is doubtful.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []
+    notes += texts.idle(tried, solution.value)
     runs = len(run_rates(tried.made.get(solution.value)))
     doubts = texts.doubts(tried, tried.model, solution.achieved_se, runs)
     for name in others:

@@ -79,6 +79,7 @@ class Solution:
     note: str = ""
     interval: tuple[float, float] | None = None  # values in it meet the target, as far as known
     broken: tuple[str, ...] = ()  # names of the model's assumptions that do not hold there
+    utilization: float | None = None  # of the target's link, else the first; by the model
 
     def to_json(self) -> dict[str, Any]:
         """The solution as an entry of the list ``solutions`` in the JSON document of ``design``."""
@@ -88,6 +89,7 @@ class Solution:
             "achieved": self.achieved,
             "achieved_se": self.achieved_se,
             "exact": self.exact,
+            "utilization": self.utilization,
             "interval": self.interval,
             "verified": self.verified,
             "verified_se": self.verified_se,
@@ -150,6 +152,16 @@ class Design(Shown):
         """The unit of the target's quantity: ``s`` for a delay, else empty."""
         return "s" if self.target.partition(":")[0] == "delay" else ""
 
+    @property
+    def shows_load(self) -> bool:
+        """Whether tables have a column ``load``, the utilization of the link at each solution.
+
+        They do not have it if the target is a utilization itself, or if no utilization is known.
+        """
+        if self.target.partition(":")[0] == "utilization":
+            return False
+        return any(each.utilization is not None for each in self.solutions)
+
     def __repr__(self) -> str:
         """One line: the field, the target, the model, and up to six values that meet the target.
 
@@ -175,10 +187,11 @@ class Design(Shown):
                 _with_unit(each.value, each.unit),
                 _cell(each.achieved, each.achieved_se),
                 *(_cell(each.verified.get(n), each.verified_se.get(n)) for n in others),
+                *([_cell(each.utilization, None)] if self.shows_load else []),
             ]
             for each in self.solutions
         ]
-        columns = [self.field, self.model, *others]
+        columns = [self.field, self.model, *others, *(["load"] if self.shows_load else [])]
         return Table(f"{title}: {notes}" if notes else title, columns, rows)
 
     def to_json(self) -> dict[str, Any]:

@@ -103,6 +103,7 @@ def _at(tried: Tried, i: int) -> Solution:
         fields.put(tried.scenario, {tried.field: tried.field.check(value)}),
         achieved_se=standard_error(tried.aim, made),
         broken=tried.broken.get(value, ()),
+        utilization=tried.loads.get(value),
     )
 
 

@@ -19,7 +19,9 @@ from vegasmodel.study.scatter import half_interval, run_rates, standard_error
 from vegasmodel.study.search import sides
 from vegasmodel.study.search.tried import Tried
 
-__all__ = ["doubts", "gaps", "hidden", "step", "why_none", "with_unit"]
+__all__ = ["doubts", "gaps", "hidden", "idle", "step", "why_none", "with_unit"]
+
+MOST_IDLE = 0.1  # of the capacity: if another tried value leaves less of it idle, a note says so
 
 
 def with_unit(tried: Tried, value: float) -> str:
@@ -61,6 +63,28 @@ def doubts(tried: Tried, model: str, error: float | None, runs: int) -> list[str
         f"more than {100 * tried.within:g} % of the target; a larger `runs` under `[run]` in the "
         "file makes it narrower"
     ]
+
+
+def idle(tried: Tried, value: float) -> list[str]:
+    """A list with a note if the load at a value of the field is low; else an empty list.
+
+    The load (utilization) is low if it is more than ``MOST_IDLE`` below the highest load at any
+    value tried. With a share, a ratio or Jain's index as the target, such a value may meet the
+    target although the flows of the group get little.
+
+    There is no note if the target is a utilization, or if the load is unknown.
+    """
+    load = tried.loads.get(value)
+    if tried.aim.kind == "utilization" or load is None:
+        return []
+    best = max(tried.loads, key=lambda each: tried.loads[each])
+    if load > tried.loads[best] - MOST_IDLE:
+        return []
+    said = f"the load of the link is low: {load:.3g} here, but {tried.loads[best]:.3g} at "
+    said += f"{best:.4g} {tried.field.unit}".strip()
+    if tried.aim.kind == "share":
+        said += " (the share is one of all delivered bytes, not one of the capacity)"
+    return [said]
 
 
 def hidden(tried: Tried, found: Sequence[float]) -> list[str]:

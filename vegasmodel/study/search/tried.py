@@ -66,6 +66,7 @@ class Tried:
         self.made: dict[float, Prediction] = {}  # by value
         self.halves: dict[float, float] = {}  # by value: half the 95 % interval
         self.broken: dict[float, tuple[str, ...]] = {}  # by value: assumptions that do not hold
+        self.loads: dict[float, float] = {}  # by value: the utilization of the link (``aim.link``)
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     @property
@@ -120,6 +121,8 @@ class Tried:
         for value in (value for value, one in zip(x.tolist(), made, strict=False) if one):
             error, runs = standard_error(self.aim, self.made[value]), self.made[value].runs
             self.halves[value] = half_interval(error, runs) if error else 0.0
+        loads = found.utilization[:, self.aim.link].tolist()
+        self.loads |= {v: load for v, load in zip(x.tolist(), loads, strict=True) if load == load}
         names = [tuple(each.split()) for each in found.broken]
         self.broken |= dict(zip(x.tolist(), names, strict=True))
         for reason in found.reasons:
