@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import vegasmodel as vm
-from tests.design.scenes import mixed
+from tests.design.scenes import SHORT, mixed
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.study import fields, models, points, targets
 from vegasmodel.study.search import sides
@@ -40,6 +40,10 @@ beta = 3
         ("link.buffer", "ratio:vegas=1", "ratio:a/b"),
         ("link.buffer", "jane=1", "one of ratio, share, jain, .*; did you mean 'jain'"),
         ("link.buffer", "delay=20", "a unit is needed"),
+        ("link.buffer", "throughput:vega=1Mbit/s", "throughput:GROUP=VALUE.*did you mean 'vegas'"),
+        ("link.buffer", "share:vegas>=5Mbit/s", "a share .* write throughput:vegas>=5Mbit/s$"),
+        ("link.buffer", "throughput:vegas=1", "a unit is needed: a rate such as"),
+        ("link.buffer", "throughput:vegas", "lacks =VALUE; write throughput:GROUP=5Mbit/s"),
         ("link.buffer", "jain", "'jain' lacks =VALUE; write jain=0.95"),
         ("link.buffer", "share:vegas", "'share:vegas' lacks =VALUE; write share:GROUP=0.3"),
         ("link.buffer", "share:vegas>0.3", "lacks =VALUE.*for a bound write >= or <="),
@@ -149,3 +153,40 @@ def test_a_target_is_met_within_a_millionth_of_it() -> None:
         aim=targets.read("ratio:vegas/reno=4", case), y=np.array([-3.9e-6, 4.1e-6])
     )
     assert sides.exact(ratio).tolist() == [True, False]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", ["minicycle", "rounds"])
+def test_a_throughput_is_of_all_flows_of_the_group(model: str) -> None:
+    """Reno is active for half of the time from warm-up to end, and its packets have 250 bytes."""
+    more = {"flow.reno.stop": "40 s", "flow.reno.packet_size": "250 B"}
+    base = mixed(SHORT)
+    base = base.replace(more) if model == "rounds" else base
+    p = vm.predict(base, model)
+    rates = np.asarray(p.throughput)
+    halved, size = (0.5, 250) if model == "rounds" else (1.0, 500)
+    wanted = {
+        "reno": rates[1] * size * 8 * halved / 1e6,
+        "law:vegas+reno": (rates[0] * 500 + rates[1] * size * halved) * 8 / 1e6,
+    }
+    field = fields.find(base, "link.buffer")
+    asked = points.Points(base, (field,), (np.array([field.of(base)]),))
+    figures = models.answers(asked, model)
+    for whom, value in wanted.items():
+        aim = targets.read(f"throughput:{whom}>={float(value)!r} Mbit/s", base)
+        assert (aim.value, aim.unit) == (pytest.approx(value, rel=1e-12), "Mbit/s")
+        assert aim.of(figures, base)[0] == pytest.approx(value, rel=1e-9)
+    in_packets = targets.read("throughput:reno=100pkt/s", base)  # of 500 bytes
+    assert in_packets.value == pytest.approx(0.4, rel=1e-12)
+
+
+def test_a_throughput_is_met_where_it_was_asked_for() -> None:
+    """Half of the link of 1080 packets of 500 bytes per second, which is 2.16 Mbit/s."""
+    found = vm.design(
+        mixed(), "link.buffer", "throughput:vegas=2.16 Mbit/s", "minicycle", verify=()
+    )
+    assert found.asked == "throughput:vegas = 2.16 Mbit/s"
+    assert found.to_json()["target_unit"] == "Mbit/s"
+    for each in found.solutions:
+        rates = np.asarray(vm.predict(each.scenario, "minicycle").throughput)
+        assert rates[0] == pytest.approx(540.0, rel=1e-5)
+    assert found.solutions

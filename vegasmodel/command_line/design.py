@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     "target",
     "--for",
     required=True,
-    help="ratio:a/b=1, share:GROUP=0.3, jain=0.95, delay=20ms or utilization=0.95. "
+    help="ratio:a/b=1, share:GROUP=0.3, throughput:GROUP=5Mbit/s, jain=0.95, delay=20ms or "
+    "utilization=0.95. A share is one of all delivered bytes, not one of the capacity. "
     "Of several groups, or of all flows of a law: share:A+B=0.3, share:law:LAW=0.3, "
     "ratio:A+B/law:LAW=1. "
     "Of another link than the first: delay:LINK=20ms, utilization:LINK=0.95. "
@@ -144,7 +145,8 @@ def _with_error(figure: float | None, error: float | None, unit: str) -> str:
         blur = f" ± {format_time(float(f'{error:.2g}'))}" if error else ""
         return f"{format_time(figure)}{blur}"
     shown = console.number(figure, 6)
-    return f"{shown} ± {console.number(error, 2)}" if error else shown
+    shown += f" ± {console.number(error, 2)}" if error else ""
+    return shown if figure is None else f"{shown} {unit}".strip()
 
 
 def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:

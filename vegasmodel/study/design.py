@@ -44,11 +44,13 @@ def design(
 
     - ``solve``: a field, such as ``link.buffer``, ``flow.NAME.alpha`` or ``link.queue.k``.  If the
       scenario has alpha = beta, then beta changes with alpha, and a note says so.
-    - ``target``: ``share:GROUP=0.3``, ``ratio:a/b=1``, ``jain=0.95``, ``delay=20ms`` or
-      ``utilization=0.95``.  ``share:A+B`` is the share of two groups together, and
-      ``share:law:LAW`` that of all flows of a law.  ``ratio:A+B/law:LAW`` is the mean throughput
-      of a flow of the groups A and B, divided by that of a flow with the law.  A delay and a
-      utilization are of the first link, or of the link that is named, as in ``delay:LINK=20ms``.
+    - ``target``: ``share:GROUP=0.3``, ``throughput:GROUP=5Mbit/s``, ``ratio:a/b=1``, ``jain=0.95``,
+      ``delay=20ms`` or ``utilization=0.95``.  A share is one of all delivered bytes, and a
+      throughput that of all flows of the group together, in Mbit/s.  ``share:A+B`` is the share of
+      two groups together, and ``share:law:LAW`` that of all flows of a law.  ``ratio:A+B/law:LAW``
+      is the mean throughput of a flow of the groups A and B, divided by that of a flow with the
+      law.  A delay and a utilization are of the first link, or of the link that is named, as in
+      ``delay:LINK=20ms``.
       A bound has ``>=`` or ``<=`` in place of ``=``, as in ``share:GROUP>=0.3``.
     - ``model``: a model of ``predict``, or the packet-level simulator ``ns2`` or ``ns3``.
     - ``between``: the ends of the range that is searched, in seconds, packets or packets per second

@@ -48,7 +48,7 @@ PER_FLOW = (
     "loss_rate",
 )
 PER_LINK = ("queue_mean", "queueing_delay", "utilization")
-PER_GROUP = ("group_mean", "group_known", "group_share", "group_share_se")
+PER_GROUP = ("group_mean", "group_known", "group_bps", "group_share", "group_share_se")
 DERIVED = (
     "throughput_bps",
     "share",
@@ -132,6 +132,7 @@ class Figures:
     loss_rate: Floats
     group_mean: Floats  # [point, group] mean throughput of a flow
     group_known: Floats  # [point, group] how many flows of the group have a throughput
+    group_bps: Floats  # [point, group] bits that all flows of the group deliver per second together
     group_share: Floats  # [point, group] share of all bytes delivered by the group's flows together
     group_share_se: Floats  # [point, group] its standard error over runs
     jain: Floats  # [point]
@@ -184,6 +185,7 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
                 table[name][i] = _means(value, groups, rates) if points.by_group else value
         table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
         table["group_known"][i] = np.bincount(groups, np.isfinite(rates))
+        table["group_bps"][i] = [answer.group_bps[group.name] for group in answer.scenario.flows]
         table["group_share"][i] = np.bincount(groups, share)
         table["share"][i] = table["group_share"][i] if points.by_group else share
         table["group_share_se"][i] = _share_error(answer, groups)
@@ -295,12 +297,14 @@ def of_arrays(
     table |= known
     rates = table["throughput"]
     table["throughput_bps"] = rates * bits
-    table["share"] = _parts(table["throughput_bps"] * active)
+    bps = delivered(table["throughput_bps"] * active)
+    table["share"] = _parts(bps)
     table["queueing_delay"] = table["queue_mean"] / capacity[:, None]
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):
         table["group_mean"][:, g] = known_mean(rates[:, groups == g].T)
         table["group_known"][:, g] = np.isfinite(rates[:, groups == g]).sum(axis=1)
+        table["group_bps"][:, g] = bps[:, groups == g].sum(axis=1)
         table["group_share"][:, g] = table["share"][:, groups == g].sum(axis=1)
     table["jain"] = jains(rates)
     table["status"][bad] = np.where(table["status"][bad] == OK, NO_ANSWER, table["status"][bad])

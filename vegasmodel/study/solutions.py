@@ -13,6 +13,7 @@ from typing import Any
 
 from vegasmodel.metrics import with_error
 from vegasmodel.scenario import Scenario
+from vegasmodel.study.targets import UNITS
 from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["Design", "Interval", "Solution"]
@@ -149,8 +150,8 @@ class Design(Shown):
 
     @property
     def target_unit(self) -> str:
-        """The unit of the target's quantity: ``s`` for a delay, else empty."""
-        return "s" if self.target.partition(":")[0] == "delay" else ""
+        """The unit of the target's quantity, such as ``s`` for a delay; empty if it has none."""
+        return UNITS.get(self.target.partition(":")[0], "")
 
     @property
     def shows_load(self) -> bool:

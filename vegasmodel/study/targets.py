@@ -10,14 +10,14 @@ import numpy as np
 
 from vegasmodel.fields import rules
 from vegasmodel.fields.errors import FieldError
-from vegasmodel.fields.units import parse
+from vegasmodel.fields.units import needs_packet_size, parse
 from vegasmodel.metrics import Floats
 
 if TYPE_CHECKING:
     from vegasmodel.scenario import Scenario
     from vegasmodel.study.points import Figures
 
-__all__ = ["KINDS", "Target", "read"]
+__all__ = ["KINDS", "UNITS", "Target", "read"]
 
 KINDS = {
     "ratio": "ratio:a/b=1, mean throughput of a flow of group a over one of group b; several "
@@ -27,7 +27,10 @@ KINDS = {
     "jain": "jain=0.95, Jain's index over the flows",
     "delay": "delay=20ms or delay:LINK=20ms, the mean queueing delay at a link",
     "utilization": "utilization=0.95 or utilization:LINK=0.95, of a link",
+    "throughput": "throughput:GROUP=5Mbit/s, what all flows of the group deliver together, from "
+    "warm-up to end; several groups as in a share: throughput:A+B=5Mbit/s",
 }
+UNITS = {"delay": "s", "throughput": "Mbit/s"}  # of the other quantities: none
 OF_A_LINK = ("delay", "utilization")  # of the first link, if none is named
 OF_A_LAW = "law:"  # before a law's name: all groups with this law
 
@@ -35,6 +38,8 @@ OF_A_LAW = "law:"  # before a law's name: all groups with this law
 @dataclass(frozen=True)
 class Target:
     """A quantity, such as the share of a group, and the ``value`` that it should have.
+
+    Units are those of ``unit``: a delay is in s, and a throughput in Mbit/s.
 
     With the ``sense`` ``>=`` or ``<=`` the quantity should be at least or at most ``value``.
 
@@ -60,8 +65,8 @@ class Target:
 
     @property
     def unit(self) -> str:
-        """The unit of the quantity's value: ``s`` for a delay, else empty."""
-        return "s" if self.kind == "delay" else ""
+        """The unit of the quantity's value, such as ``s`` for a delay; empty if it has none."""
+        return UNITS.get(self.kind, "")
 
     def text(self, value: float, digits: int = 6) -> str:
         """A value of the target's quantity, such as a delay, as text with its unit."""
@@ -87,6 +92,9 @@ class Target:
         if self.kind == "share":
             share: Floats = figures.group_share[:, index].sum(axis=1)
             return share
+        if self.kind == "throughput":
+            total: Floats = figures.group_bps[:, index].sum(axis=1) / 1e6
+            return total
         if self.kind == "jain":
             return figures.jain
         if self.kind == "delay":
@@ -115,7 +123,8 @@ class Target:
 def read(text: str, scenario: Scenario) -> Target:
     """Read a target, which is a quantity and its wanted value or its bound, from a text.
 
-    An example is ``share:vegas=0.3``: the group ``vegas`` should get 0.3 of the throughput.
+    An example is ``share:vegas=0.3``: the group ``vegas`` should get 0.3 of the throughput.  A
+    throughput in pkt/s counts packets of the scenario's ``packet_size``.
     Raises ``FieldError`` if the text is not a target for this scenario.
     """
     if not isinstance(text, str):
@@ -137,12 +146,21 @@ def read(text: str, scenario: Scenario) -> Target:
         link, of_whom = _link(of_whom if colon else None, scenario, text)
     elif kind == "ratio":
         groups, over = _ratio(of_whom, scenario, text)
-    elif kind == "share":
+    elif kind in ("share", "throughput"):
         groups = _several(of_whom, scenario, text)
     elif colon:
         raise FieldError("target", text, KINDS[kind])
     if kind == "delay":
         value = parse(tail, "time", field="target", low_open=True)
+    elif kind == "throughput":
+        size = scenario.packet_size
+        rate = parse(tail, "rate", field="target", packet_size=size, low_open=True)
+        value = rate * size * 8 / 1e6
+    elif kind == "share" and needs_packet_size(tail, "rate"):  # "5 Mbit/s"
+        allowed = (
+            f"a share of all delivered bytes, such as 0.3; for a rate write throughput{text[5:]}"
+        )
+        raise FieldError("target", text, allowed)
     else:
         high = math.inf if kind == "ratio" else 1.0
         value = parse(tail, "fraction", field="target", low_open=True, high=high)
@@ -204,11 +222,11 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
     ``text`` is the whole target, such as ``share:a+b=0.3``, for the error message.
     """
     names = [group.name for group in scenario.flows]
-    ratio = text.startswith("ratio")
+    kind = text.partition(":")[0]
     if part in names:
         return [part]
     if not part.startswith(OF_A_LAW):
-        allowed = "ratio:a/b=VALUE" if ratio else "share:GROUP=VALUE"
+        allowed = "ratio:a/b=VALUE" if kind == "ratio" else f"{kind}:GROUP=VALUE"
         allowed += " with one of the groups of this scenario: "
         its_law = any(group.law == part for group in scenario.flows)
         hint = f"; {OF_A_LAW}{part} means all flows with this law" if its_law else ""
@@ -216,7 +234,7 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
         raise FieldError("target", text, allowed)
     law, laws = part.removeprefix(OF_A_LAW), sorted({group.law for group in scenario.flows})
     if law not in laws:
-        allowed = "law:LAW in a ratio" if ratio else "share:law:LAW=VALUE"
+        allowed = "law:LAW in a ratio" if kind == "ratio" else f"{kind}:law:LAW=VALUE"
         allowed += " with one of the laws of this scenario: "
         raise FieldError("target", text, f"{allowed}{', '.join(laws)}{rules.nearest(law, laws)}")
     return [group.name for group in scenario.flows if group.law == law]

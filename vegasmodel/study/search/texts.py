@@ -83,7 +83,7 @@ def idle(tried: Tried, value: float) -> list[str]:
     said = f"the load of the link is low: {load:.3g} here, but {tried.loads[best]:.3g} at "
     said += f"{best:.4g} {tried.field.unit}".strip()
     if tried.aim.kind == "share":
-        said += " (the share is one of all delivered bytes, not one of the capacity)"
+        said += " (a share is one of all delivered bytes; throughput:GROUP is a target in bit/s)"
     return [said]
 
 
