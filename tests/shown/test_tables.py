@@ -275,3 +275,24 @@ def test_tables_say_that_the_load_is_that_of_the_forward_direction(
         assert found.utilization[0] == pytest.approx(0.4)
         tables.print_results(case, [found])
         assert (said in capsys.readouterr().out) == told
+
+
+def test_a_link_that_idles_although_nothing_limits_a_flow_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """45 of 1000 pkt/s cross the link; the flows' RTTs of 40 and 60 ms give 50 pkt."""
+    both = [vm.Flow("vegas", "40 ms"), vm.Flow("reno", "60 ms")]
+    case = vm.Scenario([vm.Link(1000.0, buffer=2.0)], both)
+    results = [
+        vm.Prediction(name, case, rates)
+        for name, rates in (("rounds", np.array([20.0, 25.0])), ("fluid", np.array([400.0, 300.0])))
+    ]
+    tables.print_results(case, results)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "link is idle for most of the time by rounds (load 0.045): " in said
+    assert "The buffer, 2 pkt, is small beside the bandwidth-delay product, 50 pkt" in said
+    assert not notes.idle(case, results[1:])
+    limits = {"max_window": "3 pkt", "size": "30 pkt", "access": "900 pkt/s", "stop": 9.0}
+    for key, value in limits.items():
+        limited = case.replace({f"flow.reno.{key}": value})
+        assert not notes.idle(limited, [vm.Prediction("rounds", limited, np.array([20.0, 25.0]))])

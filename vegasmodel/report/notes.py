@@ -27,6 +27,7 @@ IN_FULL = {  # by model, an assumption with a sentence of its own if its truth i
 ENOUGH_RUNS = 5  # with fewer, a sentence warns of runs that agree by chance
 OF_GROUPS = "A group's pkt/s is the mean over its flows. Its ± does not tell how the flows differ."
 FORWARD = "Load, queue and queueing delay are those in the forward direction."
+LOW_LOAD = 0.5  # below it a link is idle for more time than it is busy
 NEARLY = 0.999  # part of a rate; less is not the same figure in a table
 IN_PART = "pkt/s: while the flow is active; Mbit/s and share: from warm-up to end."
 
@@ -146,6 +147,50 @@ def _above_the_rtt(result: Prediction) -> float:
     more = [(float(n), float(rtt - m.rtt)) for m, rtt, n in members if n > 0 and rtt > 0]
     packets = sum(n for n, _ in more)
     return sum(n * seconds for n, seconds in more) / packets if packets else math.nan
+
+
+def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
+    """A sentence if the busiest link is idle for most of the time, although no flow is limited.
+
+    The sentence names the models and measurements by which the link's load is below ``LOW_LOAD``.
+    It also says how small the buffer is, if the link is a drop-tail one with less than a
+    bandwidth-delay product of buffer: then overflows keep the windows small.
+
+    The list is empty if something else than its congestion control limits a flow: its amount of
+    data, the time in which it sends, its ``max_window``, or its own access link. It is also empty
+    if a flow has the direction ``reverse``, because the load counts only the other direction.
+    """
+    limited = any(
+        group.size != math.inf
+        or group.arrivals != "once"
+        or group.max_window != math.inf
+        or group.access is not None
+        or group.direction == "reverse"
+        for group in scenario.flows
+    )
+    if limited or active_part(scenario).min() < 1.0:
+        return []
+    low = [
+        f"{result.model} (load {max(result.utilization):.2g})"
+        for result in results
+        if result.applicable
+        and result.utilization is not None
+        and max(result.utilization) < LOW_LOAD
+    ]
+    if not low:
+        return []
+    said = f"The {'busiest ' * (len(scenario.links) > 1)}link is idle for most of the time by "
+    said += (
+        f"{', '.join(low)}: the flows always have data to send, but their windows are too small "
+    )
+    said += "to fill it."
+    link = scenario.links[0]
+    rtts = [member.rtt for member in scenario.members]
+    product = link.capacity * sum(rtts) / len(rtts)
+    if len(scenario.links) == 1 and link.loses_only_when_full and link.buffer < product:
+        said += f" The buffer, {link.buffer:g} pkt, is small beside the bandwidth-delay product, "
+        said += f"{product:.3g} pkt, so it overflows while the windows are small."
+    return [said]
 
 
 def without_effect(scenario: Scenario) -> list[str]:

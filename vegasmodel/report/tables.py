@@ -25,7 +25,7 @@ from vegasmodel.report.console import (
     table,
     width,
 )
-from vegasmodel.report.notes import delays, legend, notes, without_effect
+from vegasmodel.report.notes import delays, idle, legend, notes, without_effect
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
@@ -106,7 +106,8 @@ def print_results(
         if len(scenario.links) > MAX_LINKS:
             out.print(Text(f"(the JSON output lists all {len(scenario.links)} links)"))
     paragraphs(legend(scenario, [r for r in results if r.applicable], per_flow=per_flow))
-    paragraphs([*delays(scenario, results), *without_effect(scenario), *notes(results)])
+    facts = [*delays(scenario, results), *idle(scenario, results), *without_effect(scenario)]
+    paragraphs([*facts, *notes(results)])
 
 
 def headline(scenario: Scenario) -> str:
