@@ -47,11 +47,24 @@ def test_counts_are_converted_by_bytes_and_that_is_said(known):
     assert "vegas has 1500 B, not 500 B" in detail
 
 
-@pytest.mark.parametrize("size", [1500, 1514, 1538, 1460])
-def test_headers_make_no_other_packet(size):
+@pytest.mark.parametrize(("size", "told"), [(1500, 0), (1514, 0), (1538, 1), (1460, 1)])
+def test_headers_make_no_other_packet(size, told):
+    """But a link of 1 Mbit/s sends 86 packets of 1460 B a second, and only 83 of 1500 B."""
     answer = measured.to_prediction(trace(packet_size=1500.0), scenario(size))
     np.testing.assert_allclose(answer.throughput, [20.0, 59.5])
-    assert sizes(answer) == []
+    assert len(sizes(answer)) == told
+    for holds, detail in sizes(answer):
+        assert holds is False
+        assert f"vegas has 1500 B, not {size} B" in detail
+        assert "write the trace's size as `packet_size`" in detail
+
+
+def test_the_headers_of_ns2_are_part_of_the_scenarios_packets():
+    """ns-2.35 adds 40 B to the packets of Reno, but not to those of Vegas."""
+    case = scenario(1460).replace({"run.ns2_defaults": "2.35", "flow.variant": "ns2"})
+    ((_, detail),) = sizes(measured.to_prediction(trace(packet_size=1500.0), case))
+    assert "vegas has 1500 B, not 1460 B" in detail
+    assert "reno" not in detail
 
 
 def test_a_load_above_1_may_come_from_the_packet_size():

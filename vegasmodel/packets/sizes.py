@@ -15,11 +15,13 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.pairing import Pairing
 from vegasmodel.packets.trace import Trace
 from vegasmodel.results.assumption import Assumption
+from vegasmodel.scenario.placement import header
 
 __all__ = ["HEADERS", "in_packets_of", "packet_sizes"]
 
 HEADERS = 52  # bytes of IPv4 and TCP headers with timestamps
 SAME = 66  # bytes of these headers and Ethernet's: packet sizes that differ by more are not alike
+SLIGHT = 0.01  # part of the scenario's packet size: sizes that differ by less count as equal
 LEAST = 0.2  # part of the scenario's packet size: sizes that differ by more are not alike, either
 PER_FLOW = ("throughput", "sent", "retransmits", "loss", "window")
 PER_LINK = ("queue", "queue_max", "served")
@@ -37,26 +39,41 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     Numbers of packets in queues are converted only if all flows of the trace are converted by the
     same factor.
 
-    Returns the trace and a warning.  The warning is empty if no flow is converted.  Otherwise it is
+    If the sizes differ by more than 1 % (``SLIGHT``), they are told also if nothing is converted: a
+    capacity in bit/s is divided by the scenario's packet size, so a wrong size gives the link
+    another capacity in packets per second.  Headers that ns-2 adds to the scenario's packets
+    (``placement.header``) are not counted as a difference.
+
+    Returns the trace and a warning.  The warning is empty if no size is told.  Otherwise it is
     the assumption ``packet-size``: that packets have the scenario's size.  Its text names up to
-    three of the converted flows.  The assumption is marked as not holding if the trace states the
-    packet sizes of all converted flows.  If one of these sizes was only inferred when the file was
-    read, the assumption is marked as unknown.
+    three of the flows.  The assumption is marked as not holding if the trace states the packet
+    sizes of all these flows.  If one of these sizes was only inferred when the file was read, the
+    assumption is marked as unknown.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)
-    factors, told, sure = np.ones(len(trace.flows)), [], True
+    factors, told, kept, sure = np.ones(len(trace.flows)), [], [], True
     known = trace.known("packet_size")
     for member, i in zip(scenario.members, pairing.order, strict=True):
         wanted = scenario.size_of(member.flow)
+        stated = known is not None and not np.isnan(known[i])
+        said = f"{member.name} has {sizes[i]:g} B, not {wanted:g} B"
         if np.isnan(sizes[i]) or abs(sizes[i] - wanted) <= min(SAME, LEAST * wanted):
+            with_headers = wanted + header(scenario, member.flow)
+            if stated and min(abs(sizes[i] - b) for b in (wanted, with_headers)) > SLIGHT * wanted:
+                kept.append(said)
             continue
         factors[i] = sizes[i] / wanted
-        sure &= known is not None and not np.isnan(known[i])
-        told.append(f"{member.name} has {sizes[i]:g} B, not {wanted:g} B")
-    if not told:
+        sure &= stated
+        told.append(said)
+    if not told and not kept:
         return trace, ()
-    detail = f"{few(told, clauses=True)}: the trace's counts are converted by bytes"
+    if not told:
+        detail = f"{few(kept, clauses=True)}: if the file has the capacity in bit/s, the capacity "
+        detail += "in packets per second is wrong; write the trace's size as `packet_size`"
+        return trace, (Assumption("packet-size", False, detail),)
+    detail = f"{few(told + kept, clauses=True)}: the trace's counts are converted by bytes"
+    detail += " if sizes differ by more than headers" if kept else ""
     alike = bool(np.all(factors == factors[pairing.order[0]]))
     if not alike and any(name in trace.data for name in PER_LINK):
         detail += ", those of its queues are not"

@@ -179,7 +179,8 @@ ASSUMPTIONS = MappingProxyType(
         "throughout, shares, Jain's index and the throughput error are unknown, too",
         "whole-run": "the trace covers at least 90 % of the time from the warm-up to the end of "
         "the run; the measured averages leave out the rest",
-        "packet-size": "packets in the trace have the size that the file states",
+        "packet-size": "packets in the trace have the size that the file states; with another size "
+        "a capacity in bit/s is another number of packets per second",
         "stored-runs-intact": "no stored run is damaged",
         "one-stored-trace": "exactly one stored trace is of this scenario",
         "ns2-buffer": "as many packets can wait as `buffer` says; ns-2's drop-tail limit also "
