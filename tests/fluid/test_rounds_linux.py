@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from vegasmodel.engines.starts import start_times
 from vegasmodel.laws import find
 from vegasmodel.laws.vegas import decide_whole
 from vegasmodel.packets import reference
-from vegasmodel.scenario import Link, Run, Scenario, load
+from vegasmodel.scenario import Flow, Link, Run, Scenario, load
 from vegasmodel.stacks import STACKS
+from vegasmodel.status import Status
 
 ROOT = Path(__file__).parents[2]
 
@@ -211,3 +213,13 @@ def test_timers_of_linux_expire_at_ticks() -> None:
             )
         late.append(expiry(f, now, 0.04) - now)
     assert np.ptp(late) > 0.0035  # 40 to 44 ms
+
+
+def test_a_long_queue_of_packets_with_waits_of_their_own_has_room_in_memory() -> None:
+    """Reno stays in slow start, so more than 9000 packets wait; each is moved by itself."""
+    flow = Flow("reno", 0.35, variant="linux")  # each packet waits below TCP (``queue_wait``)
+    out = run(Scenario((Link(156.0, buffer=math.inf),), (flow,), run=Run(60.0, 20.0)))
+    assert out.status == Status.DONE
+    assert out.link["queue"] > 9000.0
+    rate = (out.flows["delivered"] - out.flows["mark_delivered"]) / 40.0
+    assert rate == pytest.approx(156.0, abs=0.1)

@@ -208,8 +208,11 @@ def _empty(
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
     pipe, held = held_packets(scenario)
     at_once = _PER_PACKET * held if near > coarse else pipe
-    # at a single queue long intervals keep the number of groups small, whatever the window
-    window = unlimited_window(scenario) if math.isfinite(way.longest) else 0.0
+    # At a single queue long intervals keep the number of groups small, whatever the window. But if
+    # packets have random delays of their own, each is a group (``sender.plan``).
+    alone = (flows["noise"] > 0.0) | (flows["queue_wait"] > 0.0) | flows["waits_long"]
+    most = math.inf if math.isfinite(way.longest) else _RING / _PER_PACKET if alone.any() else 0.0
+    window = min(unlimited_window(scenario), most)
     rings = _rings(way, flows["size"], coarse, at_once, max(held, window))
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
