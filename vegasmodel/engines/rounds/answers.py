@@ -152,7 +152,7 @@ def throughput(totals: Totals) -> Floats:
     members, warmup = totals.scenario.members, totals.scenario.run.warmup
     begin = np.maximum(totals.starts, warmup)
     end = np.minimum([m.stop for m in members], finished(totals))
-    delivered = totals.flows["delivered"] - totals.flows["mark_delivered"]
+    delivered = totals.flows["last_delivered"] - totals.flows["mark_delivered"]
     with np.errstate(divide="ignore", invalid="ignore"):
         rates: Floats = np.where(end > begin, delivered / (end - begin), np.nan)
     return rates
@@ -383,11 +383,16 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
         return np.array([o.flows[name] for o in outcomes])
 
     def since_warmup(what: str) -> Floats:
-        """The increase of the field ``what`` since the end of warm-up, [run, flow]."""
-        return column(what) - column(f"mark_{what}")
+        """The increase of the field ``what`` in the measured time, [run, flow].
+
+        This time begins at the end of warm-up. It ends when the flow stops or the run ends. The
+        increase is NaN if the run has failed.
+        """
+        done = np.array([[o.status == Status.DONE] for o in outcomes])
+        return np.where(done, column(f"last_{what}") - column(f"mark_{what}"), np.nan)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        rtt = column("rtt_area") / column("rtt_samples")
+        rtt = since_warmup("rtt_area") / since_warmup("rtt_samples")
         loss = since_warmup("lost") / since_warmup("sent")
     span = scenario.run.duration - scenario.run.warmup
     spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])

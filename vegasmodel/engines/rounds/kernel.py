@@ -19,7 +19,7 @@ import numpy as np
 from vegasmodel.engines.rounds.laws import cwnd_packets, in_slow_start, window
 from vegasmodel.engines.rounds.onward import comes_first, schedule
 from vegasmodel.engines.rounds.queue import advance, intervals
-from vegasmodel.engines.rounds.samples import delivered_by, take_due_samples
+from vegasmodel.engines.rounds.samples import close, delivered_by, take_due_samples
 from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.start import count_active, start_or_restart
 from vegasmodel.engines.rounds.state import (
@@ -213,10 +213,9 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     parts = float(net.parts)  # intervals of sending per round trip
     if f.phase == OPEN and f.holes == 0 and not in_slow_start(f):
         parts = intervals(net.links[h.link], window(f), float(net.calm), parts)
-    # ``ahead`` counts the packets whose ACKs are processed now, but arrive in this interval
-    f.ahead, f.ahead_since = -f.delivered, now
+    if now >= f.stop and not f.closed:
+        close(f, f.stop)
     plan(f, net.rings[h.ring : h.ring + h.places], holes, now, parts)
-    f.ahead, f.ahead_until = f.ahead + f.delivered, f.time
     if f.acked >= f.size and f.finished == NEVER:
         f.finished = f.time
     if f.active and (now >= f.stop or f.acked >= f.size):
@@ -389,5 +388,7 @@ def march(
         _stop_queue(net, k, end)
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
-        f.delivered, f.ahead = delivered_by(net, f, end), 0.0
+        if not f.closed:
+            close(f, end)
+        f.delivered, f.ahead = delivered_by(f, end), 0.0
     return DONE, events, end

@@ -21,26 +21,54 @@ import numpy as np
 
 from vegasmodel.engines.rounds.acks import received_beyond
 from vegasmodel.engines.rounds.laws import window
-from vegasmodel.engines.rounds.queue import advance, never_full, waiting, waiting_now
+from vegasmodel.engines.rounds.queue import advance, waiting, waiting_now
 from vegasmodel.engines.rounds.state import Net, Sender, rare
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
+INSTANT = 1e-12  # seconds
+ROUNDING = 1e-6  # packets: rounding error that a number of packets may have
+
 
 @rare
-def delivered_by(net: Net, f: Sender, now: float) -> float:
+def _part_ahead(f: Sender, now: float) -> float:
+    """The fraction of the ACKs of the present step (``Sender.ahead``) that arrive after ``now``."""
+    if now >= f.ahead_until:
+        return 0.0
+    return min((f.ahead_until - now) / max(f.ahead_until - f.ahead_since, INSTANT), 1.0)
+
+
+@rare
+def _acks_after(f: Sender, now: float) -> float:
+    """How many of the packets in ``f.acks`` have ACKs that arrive after ``now``."""
+    return np.ceil(f.ahead_acks * _part_ahead(f, now) - ROUNDING)
+
+
+@rare
+def delivered_by(f: Sender, now: float) -> float:
     """How many of the flow's data packets have been acknowledged by cumulative ACKs until ``now``.
 
     The simulator processes the ACKs of a time interval together, when the interval begins. So
-    ``f.delivered`` also counts packets whose ACKs arrive after ``now``. If the buffer is infinite,
-    an interval may be longer than the flow's RTT on an empty path. Then the number of these packets
-    is estimated and subtracted. In all other cases they are few and are not subtracted.
+    ``f.delivered`` also counts packets whose ACKs arrive after ``now``. They are subtracted. The
+    link sends one packet after another, so their ACKs arrive evenly spaced. An ACK that fills a
+    hole, a range of missing packets, also acknowledges the packets behind it. Such an ACK is the
+    last of its interval.
     """
-    link = net.links[net.hops[f.hop].link]
-    if not never_full(link) or f.ahead_until - f.ahead_since <= f.rtt or now >= f.ahead_until:
+    if now >= f.ahead_until:
         return f.delivered
-    part = (f.ahead_until - now) / (f.ahead_until - f.ahead_since)
-    return f.delivered - np.ceil(f.ahead * min(part, 1.0))
+    single = min(f.ahead, f.ahead_acks)
+    late = np.ceil(single * _part_ahead(f, now) - ROUNDING) + (f.ahead - single)
+    return f.delivered - late
+
+
+@rare
+def close(f: Sender, now: float) -> None:
+    """Store the flow's totals at the time ``now``, at which the flow stops or the run ends."""
+    acks = _acks_after(f, now)
+    f.last_delivered, f.last_acks = delivered_by(f, now), f.acks - acks
+    f.last_sent, f.last_lost, f.last_retransmits = f.sent, f.lost, f.retransmits
+    f.last_rtt_area, f.last_rtt_samples = f.rtt_area - acks * f.rtt_last, f.rtt_samples - acks
+    f.closed = 1
 
 
 @rare
@@ -48,15 +76,22 @@ def _end_warmup(net: Net, k: int) -> None:
     """At the end of warm-up, store the totals of queue ``k`` and of the flows that begin there.
 
     A flow begins at the first queue on its path. At the end of the run the stored totals are
-    subtracted, so that the results do not include warm-up.
+    subtracted, so that the results do not include warm-up. If a flow has stopped before, nothing of
+    it remains.
     """
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link == k:
-            f.mark_delivered, f.mark_sent = delivered_by(net, f, net.links[k].now), f.sent
-            f.mark_lost, f.mark_retransmits, f.mark_acks = f.lost, f.retransmits, f.acks
-            f.mark_beyond = received_beyond(f)
-            f.rtt_area, f.rtt_samples = 0.0, 0.0
+            closed, now = f.closed, min(net.links[k].now, f.stop)
+            beyond = f.delivered - delivered_by(f, now) - _acks_after(f, now)
+            f.mark_beyond = received_beyond(f) + max(beyond, 0.0)
+            if not closed:
+                close(f, now)
+            f.mark_delivered, f.mark_acks = f.last_delivered, f.last_acks
+            f.mark_sent, f.mark_lost = f.last_sent, f.last_lost
+            f.mark_retransmits = f.last_retransmits
+            f.mark_rtt_area, f.mark_rtt_samples = f.last_rtt_area, f.last_rtt_samples
+            f.closed = closed
     link = net.links[k]
     link.mark_area, link.mark_now = link.area, link.now
     link.warm = 1
@@ -101,7 +136,7 @@ def _take_sample(net: Net, k: int, time: float, out_flow: Floats, out_queue: Flo
         mine[0] += window(f) if active else 0.0
         mine[1] += f.sent
         mine[2] = rtt
-        mine[3] += delivered_by(net, f, link.now)
+        mine[3] += delivered_by(f, link.now)
         mine[4] = f.base
         mine[5] += f.lost
     out_queue[row, k] = waiting_now(link)

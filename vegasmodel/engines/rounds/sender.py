@@ -358,17 +358,22 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
     # process each ACK by itself: packets have delays of their own, or ACKs may arrive in a wait
     if f.noise > 0.0 or f.queue_wait > 0.0 or f.waits_long:
         step = 0.0
-    f.time = now
+    f.time = f.ahead_since = now
+    delivered, acks = f.delivered, f.acks
     while True:
         f.event = DATA
         send_nothing(f)
+        heard = f.delivered + f.acks
         _next_interval(f, ring, holes, f.time, step)
+        if f.delivered + f.acks != heard:
+            f.ahead_until = f.time
         if f.jitter > 0.0 and f.event == DATA:
             begin_wait(f, holes, f.time)
         # no packet leaves while the sender waits or an ACK is delayed: go on to what comes next
         idle = f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0
         if not idle or _next_wait_end(f) == NEVER or f.awaits_parcels:
             break
+    f.ahead, f.ahead_acks = f.delivered - delivered, f.acks - acks
     time_one_packet(f)
     if f.overdue_checks and f.first < f.high:  # Vegas stores when it sends a missing packet again
         for k in range(f.first_hole, f.holes):

@@ -236,17 +236,28 @@ class Sender(Mechanisms):
     early_timers: float  # expiries of Linux's other timers (tail loss probe, reordering)
     arrived: float  # packets of data that have arrived in any order; each counts once
     delivered: float  # packets of ``arrived`` that cumulative ACKs have acknowledged
-    ahead: float  # packets in ``delivered`` whose ACKs return only between these two times:
-    ahead_since: float  # seconds
+    rtt_area: float  # sum of the RTT samples, seconds
+    rtt_samples: float  # number of these samples
+    ahead: float  # packets in ``delivered`` whose ACKs arrive only between these two times:
+    ahead_since: float  # seconds; the present interval of sending begins then
     ahead_until: float  # seconds
-    mark_delivered: float  # ``delivered`` when warm-up ended; the next four fields likewise
+    ahead_acks: float  # packets in ``acks`` whose ACKs arrive only between these two times
+    mark_delivered: float  # ``delivered`` when warm-up ended; the next six likewise
     mark_sent: float
     mark_lost: float
     mark_retransmits: float
     mark_acks: float
+    mark_rtt_area: float
+    mark_rtt_samples: float
     mark_beyond: float  # packets that had arrived then behind a missing one (``received_beyond``)
-    rtt_area: float  # sum of the RTT samples since warm-up ended, seconds
-    rtt_samples: float  # number of these samples
+    closed: int  # 1: the flow has stopped, and the next seven fields are its totals at that time
+    last_delivered: float  # ``delivered`` when the flow stopped, or at the run's end
+    last_sent: float
+    last_lost: float
+    last_retransmits: float
+    last_acks: float
+    last_rtt_area: float
+    last_rtt_samples: float
 
 
 class Receiver:

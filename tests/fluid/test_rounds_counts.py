@@ -1,0 +1,112 @@
+"""The simulator ``rounds`` counts the packets whose ACKs arrive in the measured time, no others.
+
+It moves several packets by one event. So a boundary of the measured time, such as the end of the
+warm-up, may fall between the packets of one event.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.helpers import exact
+from vegasmodel.engines.rounds.answers import answer
+from vegasmodel.engines.rounds.run import run
+from vegasmodel.packets import ns2
+from vegasmodel.scenario import Link, Run, Scenario
+from vegasmodel.testing import invariants, strategies
+
+ROOMY = ("paper", "ns2")  # in a long queue of Linux each packet takes up memory of its own
+RTTS = st.floats(0.12, 0.4)
+
+
+def endless(drawn: Scenario, rtt: float, warmup: float) -> Scenario:
+    """The scenario with one RTT for all flows, and an infinite buffer.
+
+    The queue and the RTTs then grow, and with them the number of packets that one event moves.
+    """
+    rtts = {f"flow.{group.name}.rtt": rtt for group in drawn.flows}
+    return drawn.replace({**rtts, "link.buffer": math.inf, "run.warmup": warmup, "run.runs": 1})
+
+
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(strategies.scenarios(variants=ROOMY, max_groups=2), RTTS, st.floats(20.0, 40.0))
+def test_no_more_packets_are_counted_than_the_link_can_send(
+    drawn: Scenario, rtt: float, warmup: float
+) -> None:
+    """With equal RTTs, ACKs return at the pace of the link, so in T there are ``c T`` of them.
+
+    One packet more for each flow may count, because T may begin and end in the midst of packets.
+    """
+    scenario = endless(drawn, rtt, warmup)
+    most = (len(scenario.members) + 1.0) / (60.0 - warmup)
+    found = answer(scenario)
+    assert found.throughput is not None
+    assert found.throughput.sum() <= scenario.links[0].capacity + most
+    invariants.check(found)
+
+
+@settings(deadline=None, max_examples=20, derandomize=True)
+@given(strategies.scenarios(variants=ROOMY, max_groups=1), RTTS)
+def test_a_flow_delivers_at_most_what_the_link_can_send(drawn: Scenario, rtt: float) -> None:
+    """From each sample to the next, and two packets more, because samples fall within packets."""
+    scenario = endless(drawn, rtt, 20.0).replace({f"flow.{drawn.flows[0].name}.count": 1})
+    out = run(scenario, samples=601)
+    more = np.diff(out.delivered[:, 0])
+    assert more.min() >= 0.0
+    assert more.max() <= scenario.links[0].capacity * out.times[1] + 2.0
+
+
+def fast(law: str, count: int) -> Scenario:
+    """1 or 2 flows whose queue at a link of 5834 pkt/s grows for as long as they send."""
+    flow = exact(law, 0.036, count=count, variant="ns2")
+    return Scenario((Link(5834.19),), (flow,), run=Run(60.0, 20.0))
+
+
+@pytest.mark.parametrize("law", ["reno", "cubic"])
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_flow_with_a_long_queue_gets_the_capacity(law: str, count: int) -> None:
+    """The queue is never empty, so in 40 s the link sends ``40 c`` packets, give or take one."""
+    found = answer(fast(law, count)).throughput
+    assert found is not None
+    assert found.sum() == pytest.approx(5834.19, abs=(count + 1.0) / 40.0)
+
+
+def stopping(stop: float, warmup: float) -> Scenario:
+    """Reno stops before the run ends, while a long queue of its packets waits."""
+    flows = (exact("reno", 0.1, variant="ns2", stop=stop), exact("vegas", 0.1, variant="ns2"))
+    return Scenario((Link(500.0),), flows, run=Run(60.0, warmup))
+
+
+def test_packets_acknowledged_after_a_flow_has_stopped_do_not_count() -> None:
+    """The throughput is a mean over the time in which the flow is active."""
+    scenario = stopping(30.0, 20.0)
+    found = answer(scenario)
+    assert found.throughput is not None
+    assert found.delivered is not None
+    # Vegas has measured a baseRTT without queue, so it sends next to nothing beside Reno
+    assert found.throughput[0] == pytest.approx(500.0, rel=0.01)
+    assert found.throughput[0] <= 500.0 + 2.0 / 10.0
+    assert found.delivered[0] == pytest.approx(10.0 * found.throughput[0])
+    # the packets that Reno had in flight are acknowledged in the 30 s after its stop
+    assert run(scenario).flows["delivered"][0] > found.delivered[0] + 1000.0
+
+
+def test_a_flow_that_stops_in_the_warm_up_has_no_packets() -> None:
+    found = answer(stopping(20.0, 25.0))
+    assert found.throughput is not None
+    assert found.delivered is not None
+    assert math.isnan(found.throughput[0])
+    assert found.delivered[0] == found.acks[0] == 0.0
+
+
+@pytest.mark.ns2
+def test_a_flow_that_stops_has_the_throughput_of_ns2() -> None:
+    scenario = stopping(30.0, 20.0)
+    ours, theirs = answer(scenario), ns2.run(scenario)
+    np.testing.assert_allclose(ours.throughput, theirs.throughput, atol=0.2)
+    assert ours.rtt_mean[0] == pytest.approx(theirs.rtt_mean[0], rel=2e-3)
