@@ -186,7 +186,7 @@ def names(*parts: Kinds) -> list[str]:
             FLOW,
             [
                 *names(snapshot.SENDER, snapshot.ROUND, snapshot.CUBIC, snapshot.ACKS),
-                *names(snapshot.TIMER),
+                *names(snapshot.TIMER, snapshot.LAW),
                 "round_end",
                 "epoch_start",
             ],

@@ -266,7 +266,7 @@ def test_rounds_runs_the_rules_of_the_law_s_own_file(law, stack):
     given = {"cwnd": 10.25, "ssthresh": 5.0, "growth": 0.1, "next": 20.0, "acked": 10.0}
     for key, value in given.items():
         flow[key] = value
-    plain = SimpleNamespace(**{name: flow[name].item() for name in FLOW.names if name != "stock"})
+    plain = SimpleNamespace(**{name: flow[name].item() for name in FLOW.names if name != "kept"})
     assert senders.acks_to_change(flow) == law.packets.acks_to_change(plain)
     senders.grow(flow, 3.0, 0.0)
     law.packets.upon_acks(plain, 3.0)

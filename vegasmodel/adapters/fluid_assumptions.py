@@ -217,7 +217,8 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
 
     The assumption fails if the law's ``drift``, the growth of the window in a round trip, exceeds
     both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. ``drift`` is
-    computed for the run's mean window and mean RTT. The assumption is tested only for flows that
+    computed for the run's mean window and mean RTT, and for the numbers that the law keeps at the
+    end of a run. The assumption is tested only for flows that
     lose packets. The list is empty if no flow has a user-defined law.
     """
     own = {law.name: law for law in scenario.own_laws}
@@ -233,8 +234,9 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         flow = member.flow
         rtt = run.rtt_mean[i]
         at = Source(window, rtt, base, backlog, 1.0, window, flow.alpha, flow.beta, 1.0 / rtt)
+        kept = () if run.kept is None else run.kept[i, : len(law.state)]
         try:
-            drift = ask(law, "drift", at)
+            drift = ask(law, "drift", law.source(at, kept))
         except FieldError as error:
             raise LawFault.of_error(error) from error
         if drift > max(FEW_LOSSES, MOST_GROWTH * window):

@@ -4,6 +4,10 @@ A simulator is compiled once, for all laws, so it does not contain the functions
 This module compiles each of these functions separately, as a C function, together with the Python
 functions that it calls. The user's function takes a ``laws.law.Source``, which describes the
 sender. The C function takes the fields of ``Source`` as floats.
+
+A law may keep numbers of its own (``Law.state``). They are in the field ``kept`` of the sender's
+record, and the last argument of the C function is the address of this field. The C function of a
+law with such numbers reads them from there, and that of ``update`` or ``remember`` writes new ones.
 """
 
 from __future__ import annotations
@@ -22,19 +26,21 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from vegasmodel.engines.kept_numbers import as_floats, seen_type, store, whole_source
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import reads
 from vegasmodel.laws.faults import LawFault, Record
 from vegasmodel.laws.law import (
+    FUNCTIONS,
     LARGEST_ANSWER,
     Law,
-    Rule,
     Source,
     ask,
     least_answer,
     must_return,
     place,
 )
+from vegasmodel.laws.source import with_numbers
 from vegasmodel.support.numba_shortcuts import without_garbage_collection, without_lock_events
 
 
@@ -44,19 +50,21 @@ from vegasmodel.support.numba_shortcuts import without_garbage_collection, witho
 def _code(_: Any, builder: Any, __: Any, args: Any) -> Any:
     """Write the instructions of ``call``: call the C function at an address with a ``Source``."""
     double = ir.DoubleType()
-    kind = ir.FunctionType(double, [double] * len(Source._fields))
+    kind = ir.FunctionType(double, [*[double] * len(Source._fields), ir.IntType(64)])
     function = builder.inttoptr(args[0], kind.as_pointer())
     values = [builder.extract_value(args[1], i) for i in range(len(Source._fields))]
-    return builder.call(function, values)
+    return builder.call(function, [*values, args[2]])
 
 
-def _typed(_: Any, __: Any, source: Any) -> Any:
-    """The types of ``call`` (an address and a ``Source`` give a float), and its instructions."""
-    return types.float64(types.int64, source), _code
+def _typed(_: Any, __: Any, source: Any, ___: Any) -> Any:
+    """The types of ``call``, and the Python function that writes its instructions."""
+    return types.float64(types.int64, source, types.int64), _code
 
 
-call = intrinsic(_typed)  # (address, Source) -> float, in compiled code: the rule at an address
-_PLAIN = types.float64(*[types.float64] * len(Source._fields))  # types of the C function of a rule
+# in compiled code: (address of a rule, Source, address of what the law keeps) -> float
+call = intrinsic(_typed)
+# the types of the C function of a rule
+_PLAIN = types.float64(*[types.float64] * len(Source._fields), types.int64)
 
 
 def _as_pointer(_: Any, builder: Any, __: Any, args: Any) -> Any:
@@ -105,14 +113,15 @@ def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
     return made[function]
 
 
-def _compiled(rule: Rule, least: float) -> _Compiled:
-    """The compiled form of a rule, which is a function of a user's law.
+def _compiled(law: Law, name: str) -> _Compiled:
+    """The compiled form of the rule ``name`` of a user's law.
 
-    A result below ``least`` is unusable. The rule is compiled anew if something that it reads from
-    outside, such as a global variable, has changed (``reads.state``).
+    The rule is compiled anew if something that it reads from outside, such as a global variable,
+    has changed (``reads.state``).
     """
     with _compiling:  # two threads would compile it twice, and one would read the other's record
-        return _compiled_with(rule, least, reads.state(rule))
+        rule, stores = getattr(law, name), law.returns_state(name)
+        return _compiled_with(rule, least_answer(name), law.names, stores, reads.state(rule))
 
 
 @numba.njit(error_model="numpy")  # type: ignore[untyped-decorator]  # Numba
@@ -132,17 +141,23 @@ def _note(where: int, shape: tuple[int, int], source: Source) -> None:
 
 
 @functools.cache
-def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
+def _compiled_with(
+    rule: Any, least: float, names: tuple[str, ...], stores: bool, _: tuple[Any, ...]
+) -> _Compiled:
     """Compile a rule; the last argument says what it reads from outside, for the cache alone.
 
     If that has changed, the cache of this function has no entry for it, and the rule is compiled
-    again. A result below ``least`` is unusable.
+    again. A result below ``least`` is unusable. ``names`` are the numbers that the law keeps.
+    ``stores`` says whether the rule returns them.
     """
     inner, note = _jitted(rule, {}), _note
-    record = Record(len(Source._fields))
+    record = Record(len(Source._fields) + len(names))
     where, shape = np.int64(record.table.ctypes.data), record.table.shape
+    if names:
+        with_state = _with_state(inner, least, names, stores, where, shape)
+        return _Compiled(_as_c_function(with_state, inner, names, stores), record)
 
-    def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips):  # type: ignore[no-untyped-def]  # ``_PLAIN``
+    def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips, _):  # type: ignore[no-untyped-def]  # ``_PLAIN``
         source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
         value = math.nan
         try:  # noqa: SIM105 - Numba has no context managers
@@ -154,12 +169,66 @@ def _compiled_with(rule: Rule, least: float, _: tuple[Any, ...]) -> _Compiled:
         note(where, shape, source)
         return 0.0
 
+    return _Compiled(_as_c_function(plain, inner, names, stores), record)
+
+
+def _with_state(
+    inner: Any, least: float, names: tuple[str, ...], stores: bool, where: Any, shape: Any
+) -> Any:
+    """As ``plain`` in ``_compiled_with``, for a law that keeps the numbers ``names``.
+
+    ``inner`` is the compiled rule, and ``where`` and ``shape`` are arguments of ``_note``. If the
+    rule returns the new numbers (``stores``), the function stores them and returns the window.
+    """
+    note, whole, count = _note, whole_source(names), len(names) if stores else 1
+    unknown = (math.nan,) * count
+
+    def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips, kept):  # type: ignore[no-untyped-def]  # ``_PLAIN``
+        source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
+        seen, found = whole(source, kept), unknown
+        try:  # noqa: SIM105 - Numba has no context managers
+            found = as_floats(inner(seen))
+        except Exception:  # noqa: S110 - C has no exceptions; ``sound`` asks in Python
+            pass
+        for value in found:
+            if not least <= value <= LARGEST_ANSWER:
+                note(where, shape, seen)
+                return 0.0
+        if stores:
+            store(found, kept)
+            return window
+        return found[0]
+
+    return plain
+
+
+def _as_c_function(plain: Any, inner: Any, names: tuple[str, ...], stores: bool) -> Any:
+    """Compile ``plain``, which calls the compiled rule ``inner``, as a C function.
+
+    Raises ``TypeError`` if the rule returns anything but a number, or but all numbers of ``names``
+    if it ``stores`` them.
+    """
     with without_garbage_collection(), without_lock_events():
+        if names:
+            inner.compile((seen_type(names),))
+            _check(inner, names if stores else ())
         made = numba.cfunc(_PLAIN, error_model="numpy")(plain)
+    _check(inner, names if stores else ())
+    return made
+
+
+def _check(inner: Any, names: tuple[str, ...]) -> None:
+    """Raise ``TypeError`` unless a compiled rule returns a number, or all ``names`` in a tuple."""
     for signature in inner.nopython_signatures:
-        if not isinstance(signature.return_type, types.Number | types.Boolean):
-            raise TypeError("in some branch it returns no number: each branch needs a return")
-    return _Compiled(made, record)
+        kind = signature.return_type
+        several = names and isinstance(kind, types.BaseTuple)
+        kinds = tuple(kind.types) if several else (kind,)
+        if not all(isinstance(each, types.Number | types.Boolean) for each in kinds):
+            what = f"{len(names)} numbers" if names else "number"
+            raise TypeError(f"in some branch it returns no {what}: each branch needs a return")
+        if len(kinds) != max(len(names), 1):
+            said = f"{len(names)} numbers ({', '.join(names)})"
+            raise TypeError(f"it must return {said}, and returns {len(kinds)}")
 
 
 def _reason(error: Exception) -> str:
@@ -192,19 +261,19 @@ def address(law: Law, name: str) -> int:
     earlier run, so that ``sound`` can tell after the new run whether the rule returned one. Raises
     ``LawFault`` if Numba cannot compile the rule.
     """
-    rule = getattr(law, name)
-    if rule is None:
+    if getattr(law, name) is None:
         return 0
-    compiled = _compile(law, name, rule)
+    compiled = _compile(law, name)
     compiled.record.begin()
     return int(compiled.function.address)
 
 
-def _compile(law: Law, name: str, rule: Rule) -> _Compiled:
+def _compile(law: Law, name: str) -> _Compiled:
     """The compiled rule ``name`` of a law; raises ``LawFault`` if Numba cannot compile it."""
     try:
-        return _compiled(rule, least_answer(name))
+        return _compiled(law, name)
     except Exception as error:  # whatever Numba raises at the user's code
+        rule = getattr(law, name)
         said = getattr(rule, "__name__", rule)
         allowed = f"{_reason(error)} ({place(rule, error)})"
         wrong = "cannot be compiled by Numba"
@@ -219,17 +288,17 @@ def sound(law: Law) -> None:
     the function counts as NaN. During the run an unusable result was replaced by 0, so that the run
     could end.
     """
-    for name in ("drift", "cut", "remember"):
+    for name in FUNCTIONS:
         rule = getattr(law, name)
-        fault = _compile(law, name, rule).record.fault() if rule is not None else None
+        fault = _compile(law, name).record.fault() if rule is not None else None
         if fault is not None:
-            seen = Source(*fault)
+            seen = with_numbers(law.names)(*fault)
             try:
                 ask(law, name, seen)
             except FieldError as error:
                 raise LawFault.of_error(error) from error
             # only the compiled function fails: it divides by zero without an error, for example
             said = getattr(rule, "__name__", rule)
-            allowed = f"{must_return(name, seen)} ({place(rule)})"
+            allowed = f"{must_return(law, name, seen)} ({place(rule)})"
             wrong = "returned no usable number when compiled by Numba"
             raise LawFault(f"law {law.name}: {name}", said, allowed, wrong=wrong)

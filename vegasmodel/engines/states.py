@@ -9,6 +9,7 @@ the fields of such a table into an array. ``apart`` compares two arrays.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,13 +68,15 @@ def fields(record: np.dtype[np.void], kinds: Kinds) -> NDArray[np.int64]:
     - The place is the index of the field's word (8 bytes) in the record.
     - The type is 1 for a float, 0 for an integer, and -1 - k for a bool in byte k of its word.
     - The kind is an index in ``Kinds``.
+
+    A field that is an array has a row for each of its numbers.
     """
     rows, columns = [], dict(record.fields or {})
     for kind, names in enumerate(kinds):
         for name in names:
             column, offset = columns[name][:2]
-            form = {"f": 1, "i": 0, "b": -1 - offset % 8}[column.kind]
-            rows.append((offset // 8, form, kind))
+            form = {"f": 1, "i": 0, "b": -1 - offset % 8}[column.base.kind]
+            rows += [(offset // 8 + k, form, kind) for k in range(math.prod(column.shape))]
     return np.array(rows, np.int64).reshape(-1, 3)
 
 

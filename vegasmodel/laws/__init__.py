@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,18 @@ from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
 from vegasmodel.laws import discovery
 from vegasmodel.laws.built_in import BUILT_IN
-from vegasmodel.laws.law import Law, Recovery, Rule, SlowStart, Source, ask, place
+from vegasmodel.laws.law import (
+    FUNCTIONS,
+    Law,
+    Numbers,
+    Recovery,
+    Rule,
+    SlowStart,
+    Source,
+    ask,
+    ask_all,
+    place,
+)
 
 __all__ = [
     "BUILT_IN", "Law", "Source", "add", "files", "find", "foreign", "known", "names",
@@ -35,6 +46,7 @@ NAMES = "a name of at most 60 letters, digits, hyphens and underscores, such as 
 # what ``register_law`` takes beside the name and the function
 PROPERTIES = (
     "cut", "decrease", "delay_based", "once_a_round", "recovery", "remember", "slow_start",
+    "state", "update",
 )  # fmt: skip
 
 # the state of the sender with which a law's functions are tested when it is registered
@@ -102,7 +114,9 @@ def register_law(
     *,
     decrease: float | None = None,
     cut: Rule | None = None,
-    remember: Rule | None = None,
+    remember: Numbers | None = None,
+    state: Mapping[str, float] | None = None,
+    update: Numbers | None = None,
     once_a_round: bool = False,
     delay_based: bool = False,
     slow_start: SlowStart | None = None,
@@ -128,7 +142,13 @@ def register_law(
       window after the loss, packets.
     - ``remember``: a function that takes a ``Source`` at a loss, and returns a number. The law can
       read this number as ``memory`` until the next loss (example: ``laws/cubic.py``). By default it
-      is the window at the loss.
+      is the window at the loss. In a law with ``state`` it returns the new numbers of the state,
+      before ``cut`` is called, and ``memory`` is the window at the loss.
+    - ``state``: the names and first values of up to eight numbers that the law keeps, such as
+      ``{"max_rtt": 0.0}``. They are further fields of the ``Source`` that its functions get.
+    - ``update``: a function that takes a ``Source`` at the end of each round trip without a
+      recovery, before the law decides. It returns the new numbers of the ``state`` as a tuple, in
+      the order of ``state``.
     - ``once_a_round``: True if the window changes once per round trip, not when ACKs arrive.
     - ``delay_based``: True if the law reacts to delay.
     - ``slow_start``: when slow start ends: "until loss"; "gamma", at a loss or at a backlog of
@@ -137,7 +157,7 @@ def register_law(
     - ``recovery``: how the sender repairs losses: "scoreboard" (as SACK), "hole by hole" (NewReno),
       "one hole" (Reno) or "slow start" (Tahoe).
 
-    Numba compiles ``drift``, ``cut``, ``remember`` and the Python functions that they call. Numba
+    Numba compiles these functions and the Python functions that they call. Numba
     knows arithmetic, ``math`` and functions of NumPy. If the name is registered twice, the second
     law replaces the first.
 
@@ -171,6 +191,8 @@ def register_law(
         decrease=0.5 if decrease is None else decrease,
         cut=cut,
         remember=remember,
+        state={} if state is None else state,  # type: ignore[arg-type]  # ``Law`` makes pairs of it
+        update=update,
         once_a_round=once_a_round,
         delay_based=delay_based,
         slow_start=usual_end if slow_start is None else slow_start,
@@ -193,12 +215,18 @@ def add(law: Law) -> None:
     fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9). Raises it
     also if ``cut`` seems to return a factor: less than a packet, whatever the window is.
     """
-    for each in ("drift", "cut", "remember"):
+    usual, large = law.source(_USUAL), law.source(_LARGE)
+    for each in FUNCTIONS:
         if getattr(law, each) is not None:
-            found = ask(law, each, _USUAL)
-            if each == "cut" and 0.0 < found < 1.0 and 0.0 < ask(law, each, _LARGE) < 1.0:
+            found = ask(law, each, usual)
+            if each == "cut" and 0.0 < found < 1.0 and 0.0 < ask(law, each, large) < 1.0:
                 said = f"the window after a loss, packets, not a factor: {found:.3g} * f.window"
                 raise FieldError(f"law {law.name}: cut", found, f"{said} ({place(law.cut)})")
+    if law.update is not None:
+        later = law.source(_USUAL, ask_all(law, "update", usual))
+        for each in FUNCTIONS:
+            if getattr(law, each) is not None:
+                ask(law, each, later)
     _outside[law.name] = law
 
 

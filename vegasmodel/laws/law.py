@@ -1,11 +1,13 @@
 """Defines the class ``Law``: a congestion control law says how a window grows and shrinks.
 
-A law consists of constants and of up to three functions:
+A law consists of constants and of up to four functions:
 
 - ``drift`` returns the growth of the window in packets per round trip.
 - ``cut`` returns the window after a loss.
 - ``remember`` is called at a loss. It returns a number, which the law's functions find in
   ``Source.memory`` until the next loss.
+- ``update`` is called once per round trip. It returns the numbers that the law keeps (``state``).
+  For a law that keeps such numbers, ``remember`` returns them, too.
 
 Each function takes one argument, a ``Source``, which holds the state of the sender. The simulators
 compile the functions with Numba, so a function may use only what Numba can compile: arithmetic,
@@ -18,74 +20,28 @@ from __future__ import annotations
 import inspect
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from types import FunctionType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
 from vegasmodel.laws.packets import PacketRules
+from vegasmodel.laws.source import LARGEST_ANSWER as LARGEST_ANSWER
+from vegasmodel.laws.source import Source as Source
+from vegasmodel.laws.source import State, StoreError, checked_state, tested, with_numbers
 
-
-class Source(NamedTuple):
-    """The state of a sender, which the functions of a congestion control law get.
-
-    - ``window``: congestion window, packets; at a loss, the window before the cut.
-    - ``rtt``, ``base_rtt``: round-trip time as the source measures it, and the least so far, s.
-    - ``backlog``: its own packets in the queue, as its TCP implementation computes them.
-    - ``elapsed``: seconds since its last loss, or since its start if there was none.
-    - ``memory``: what ``remember`` returned at the last loss; 0 before the first loss.
-    - ``alpha``, ``beta``: the flow's thresholds, packets.
-    - ``round_trips``: number of round trips since its last loss, or since its start if there was
-      none; a real number.
-    """
-
-    window: float  # congestion window, packets; at a loss, the window before the cut
-    rtt: float  # round-trip time as the source measures it
-    base_rtt: float  # least round-trip time that it has measured, or what the scenario gives
-    backlog: float  # its own packets in the queue, as its TCP implementation computes them
-    elapsed: float  # seconds since its last loss (since its start, if there was none)
-    memory: float  # what ``remember`` returned at the last loss; 0 before any loss
-    alpha: float  # threshold, packets; in ``fluid`` Vegas gets ``stacks.dead_zone`` instead
-    beta: float  # threshold, packets; as for ``alpha``
-    round_trips: float = 0.0  # since its last loss (since its start, if there was none)
-
-
-class _Tested(Source):
-    """A ``Source`` whose errors name what a law cannot do with it.
-
-    ``ask`` calls a law's function with it. A ``Source`` is a tuple, so Python finds a method
-    ``count`` in it, and the error that follows would not say that a ``Source`` has no such field.
-    """
-
-    __slots__ = ()
-
-    def __getattribute__(self, name: str) -> Any:
-        if name in ("count", "index"):  # methods of every tuple
-            said = f"'Source' object has no attribute {name!r}"
-            raise AttributeError(said, name=name, obj=self)
-        return super().__getattribute__(name)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise _StoreError(name=name)
-
-
-class _StoreError(AttributeError):
-    """A law's function has assigned a value to an attribute of its ``Source``."""
-
-
-_Tested.__name__ = "Source"  # Python's messages contain the name of the class
-
-# If a function of a law returns a number whose magnitude is larger than ``LARGEST_ANSWER``, this is
-# an error. Windows are never so large: even a link of 1 Tbit/s with an RTT of 1 s holds only about
-# 1e8 packets.
-LARGEST_ANSWER = 1e9
-Rule = Callable[[Source], float]
+FUNCTIONS = ("drift", "cut", "remember", "update")
+"""The functions of a law that the simulators call by their addresses (``engines/outside.py``)."""
+Rule = Callable[[Any], float]
+"""A function of a ``Source``, which may have the numbers of the law (``Law.state``) as fields."""
+Numbers = Callable[[Any], float | tuple[float, ...]]
+"""A function of a ``Source`` that returns the numbers that a law keeps (``Law.state``)."""
 Recovery = Literal["scoreboard", "hole by hole", "one hole", "slow start"]
 SlowStart = Literal["until loss", "gamma", "none"]
 PerAck = Literal["drift", "one a window", "thresholds"]
@@ -97,7 +53,10 @@ class Law:
 
     ``drift`` returns the change of the window in packets per round trip. A loss multiplies the
     window by ``decrease``. But if the law has a function ``cut``, this function returns the window
-    after the loss. ``recovery`` says how the sender repairs its losses:
+    after the loss. ``state`` has the names and the first values of the numbers that the law keeps.
+    They are further fields of the law's ``Source``. ``update`` returns their new values once per
+    round trip, before ``drift`` decides, but not during a recovery. ``remember`` returns them at a
+    loss, before ``cut`` is called. ``recovery`` says how the sender repairs its losses:
 
     * ``scoreboard``: the sender knows all missing packets, and retransmits them in one round trip.
     * ``hole by hole``: the sender learns of one missing packet per round trip.
@@ -111,7 +70,9 @@ class Law:
     drift: Rule  # packets per round trip by which the window moves outside slow start
     decrease: float = 0.5  # factor on the window at a loss; Vegas has ``Stack.decrease`` instead
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
-    remember: Rule | None = None  # the memory after a loss; by default it is the window at the loss
+    remember: Numbers | None = None  # what to keep at a loss; by default it is the window then
+    state: State = ()  # names and first values of the numbers that the law keeps
+    update: Numbers | None = None  # the new values of these numbers after a round trip
     # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance:
     # - "drift": each ACK adds drift/W packets to W. Here drift is the result of the law's function
     #   ``drift``.
@@ -143,16 +104,45 @@ class Law:
         """Whether the sender keeps a backlog between alpha and beta, as Vegas does."""
         return self.per_ack == "thresholds"
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the numbers that the law keeps (``state``)."""
+        return tuple(name for name, _ in self.state)
+
+    @property
+    def first(self) -> tuple[float, ...]:
+        """The first values of the numbers that the law keeps (``state``)."""
+        return tuple(value for _, value in self.state)
+
+    def returns_state(self, function: str) -> bool:
+        """Whether the law's function of this name returns all numbers that the law keeps."""
+        return function in ("remember", "update") and len(self.state) > 0
+
+    def source(self, plain: Source, numbers: Iterable[float] | None = None) -> Any:
+        """The ``Source`` that the law's functions get: ``plain`` and the numbers that it keeps.
+
+        Without ``numbers``, these have their first values.
+        """
+        return with_numbers(self.names)(*plain, *(self.first if numbers is None else numbers))
+
     def __post_init__(self) -> None:
         where = f"law {self.name}"
-        for name, optional in (("drift", False), ("cut", True), ("remember", True)):
+        object.__setattr__(self, "state", checked_state(where, self.state))
+        for name in FUNCTIONS:
             rule: Any = getattr(self, name)
             compiled = hasattr(rule, "py_func")  # by Numba
-            if not (isinstance(rule, FunctionType) or compiled or (optional and rule is None)):
+            left_out = rule is None and name != "drift"
+            if not (isinstance(rule, FunctionType) or compiled or left_out):
                 allowed = "a function of a Source (def or lambda), which Numba can compile"
                 if name == "cut" and isinstance(rule, Real):
                     allowed += f"; a constant factor is decrease={rule}"
                 raise FieldError(f"{where}: {name}", rule, allowed)
+        if self.update is not None and not self.state:
+            said = "a law with state, which names the numbers that update returns"
+            raise FieldError(f"{where}: update", place(self.update) or "update", said)
+        if self.state and self.update is None and self.remember is None:
+            said = "a law with a function update or remember, which returns these numbers"
+            raise FieldError(f"{where}: state", ", ".join(self.names), said)
         for name in ("once_a_round", "delay_based"):
             if not isinstance(getattr(self, name), bool):
                 raise FieldError(f"{where}: {name}", getattr(self, name), "True or False")
@@ -190,11 +180,14 @@ def place(rule: Any, error: Exception | None = None) -> str:
     return f"{file}, line {line}"
 
 
-def must_return(name: str, source: Source) -> str:
+def must_return(law: Law, name: str, source: Source) -> str:
     """A text for error messages: what the law's function ``name`` must return for ``source``."""
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
-    least = least_answer(name)
-    return f"it must return a number from {least:g} to {LARGEST_ANSWER:g}; its Source had {saw}"
+    what = "a number"
+    if law.returns_state(name):
+        what = f"{len(law.state)} numbers ({', '.join(law.names)})"
+    limits = f"from {least_answer(name):g} to {LARGEST_ANSWER:g}"
+    return f"it must return {what} {limits}; its Source had {saw}"
 
 
 def _takes_one(rule: Any, where: str) -> None:
@@ -222,29 +215,46 @@ def ask(law: Law, name: str, source: Source) -> float:
     """Call a congestion control's function as a test, without compiling it; returns its result.
 
     ``name`` is the name of the function in ``law``, and ``source`` the state of the sender with
-    which it is called. The function may return a number or a truth value, which counts as 1 or 0.
+    which it is called (``law.source``). The function may return a number or a truth value, which
+    counts as 1 or 0. If it returns all numbers that the law keeps, the result is the first of them.
     Raises ``FieldError`` if the function fails, or if its result is not from -1e9 to 1e9 (for
     ``cut`` from 0 to 1e9).
     """
+    return ask_all(law, name, source)[0]
+
+
+def ask_all(law: Law, name: str, source: Source) -> tuple[float, ...]:
+    """All numbers that a congestion control's function returns, as ``ask`` tests them."""
     where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
-    allowed = must_return(name, source)
+    allowed = must_return(law, name, source)
     _takes_one(rule, where)
-    tested = _Tested(*source)
+    seen = tested(with_numbers(law.names))(*source)
     try:
-        found: Any = rule(tested)
-    except _StoreError as error:
+        found: Any = rule(seen)
+    except StoreError as error:
         said = f"a new value of {error.name}"
         reads = "the functions of a law only read their Source, and return numbers"
         kept = "remember returns the number to keep after a loss"
+        if law.state:
+            kept = f"update and remember return the new {', '.join(law.names)}"
         raise FieldError(where, said, f"{reads}; {kept} ({place(rule, error)})") from error
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        if isinstance(error, AttributeError) and error.obj is tested:
-            near = nearest(error.name, Source._fields)
-            allowed = f"a Source has {', '.join(Source._fields)}{near} ({place(rule, error)})"
+        if isinstance(error, AttributeError) and error.obj is seen:
+            fields = with_numbers(law.names)._fields
+            near = nearest(error.name, fields)
+            allowed = f"a Source has {', '.join(fields)}{near} ({place(rule, error)})"
         else:
             allowed = f"{allowed} ({place(rule, error)})"
         raise FieldError(where, said, allowed, wrong="was raised") from error
-    if not isinstance(found, Real | np.bool_) or not least <= float(found) <= LARGEST_ANSWER:
+    several = law.returns_state(name) and isinstance(found, tuple)
+    all_found = found if several else (found,)
+    expected = len(law.state) if law.returns_state(name) else 1
+    if len(all_found) != expected or not all(_usable(each, least) for each in all_found):
         raise FieldError(where, found, f"{allowed} ({place(rule)})")
-    return float(found)
+    return tuple(map(float, all_found))
+
+
+def _usable(found: Any, least: float) -> bool:
+    """Whether a result of a law's function is a number from ``least`` to ``LARGEST_ANSWER``."""
+    return isinstance(found, Real | np.bool_) and least <= float(found) <= LARGEST_ANSWER

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.laws.law import Law
+from vegasmodel.laws.law import FUNCTIONS, Law
 
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
 
@@ -54,7 +54,7 @@ def state(function: Any) -> tuple[Hashable, ...]:
 
 def draws(law: Law) -> bool:
     """Whether a congestion control draws random numbers by ``random`` or ``np.random``."""
-    read = (_all_read_by(rule, set()) for rule in (law.drift, law.cut, law.remember))
+    read = (_all_read_by(getattr(law, name), set()) for name in FUNCTIONS)
     sources = random.Random, np.random.RandomState
     return any(
         isinstance(getattr(value, "__self__", None), sources)

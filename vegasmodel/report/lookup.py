@@ -121,7 +121,14 @@ def law_facts(name: str) -> dict[str, Any]:
         "decrease": None if law.cut else law.decrease,
         "slow_start": law.slow_start,
         "recovery": law.recovery,
+        "state": dict(law.state),
     }
+
+
+def _numbers(state: dict[str, float]) -> str:
+    """The names of the numbers that a law keeps, with their first values."""
+    said = [f"{name} ({value:g})" for name, value in state.items()]
+    return ", ".join(said).replace("(", "(at first ", 1)
 
 
 def _law(name: str) -> str:
@@ -140,6 +147,7 @@ def _law(name: str) -> str:
         f"After a loss the window {loss}.",
         _SLOW_START[law.slow_start],
         f"Repair of losses: {_REPAIR[law.recovery]}.",
+        *([f"It keeps these numbers: {_numbers(known['state'])}."] if known["state"] else []),
         *([f"Equations: {known['where']}."] if known["where"] else []),
     ]
     return "\n".join(lines)

@@ -71,6 +71,7 @@ class ContinuousRun:
     loss_rate: Floats | None = None  # [flow] fraction of packets lost; None from ``continuous.run``
     by_chance: bool = False  # whether runs differ by chance
     timeouts: Floats | None = None  # [flow] timeouts after more than one loss, sum over all runs
+    kept: Floats | None = None  # [flow, number] what the flows' laws keep, at the first run's end
 
 
 @kinds.checked

@@ -36,7 +36,8 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
 
     Returns a dictionary: the averages after warmup, and samples at the times ``time`` of the
     windows, the queueing delay, and the packets lost and delivered so far. It also has the number
-    of random numbers that were drawn (``draws``), and each flow's number of timeouts.
+    of random numbers that were drawn (``draws``), each flow's number of timeouts, and the numbers
+    that the flows' laws keep at the end of the run (``kept``).
     """
     from vegasmodel.engines.fluid.sampled import march
 
@@ -63,6 +64,7 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
             "record": record,
             "draws": int(state[0]["draws"]),
             "timeouts": flows["timeouts"].copy(),
+            "kept": flows["kept"].copy(),
         }
 
 
@@ -170,8 +172,9 @@ def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFa
 
     i = int((flows["extra"] + flows["undetected"]).argmax())
     flow, now = flows.view(np.recarray)[i], state.view(np.recarray)[0]
-    seen = source(flow, now, papers_only(scenario))
-    W, trip, law = seen.window, flow.rtt - flow.wait, find(scenario.members[i].flow.law)
+    plain = source(flow, now, papers_only(scenario))
+    W, trip, law = plain.window, flow.rtt - flow.wait, find(scenario.members[i].flow.law)
+    seen = law.source(plain, flow.kept[: len(law.state)])
     name, allowed = "drift", "a growth per round trip that link and buffer can take"
     try:
         found = ask(law, "drift", seen)

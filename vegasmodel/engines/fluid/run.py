@@ -77,7 +77,7 @@ def run(
             found.append(one_run(scenario, fresh.copy(), len(found), np.empty(0)))
     sound(scenario)
     record = found[0]["record"]
-    averages = [name for name in found[0] if name not in ("record", "draws", "timeouts")]
+    averages = [name for name in found[0] if name not in ("record", "draws", "timeouts", "kept")]
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}
     propagation = np.array([member.rtt for member in scenario.members])
     n = propagation.size
@@ -95,6 +95,7 @@ def run(
         queue_runs=np.array([each["queue_mean"] for each in found]),
         by_chance=chance,
         timeouts=np.sum([each["timeouts"] for each in found], axis=0),
+        kept=found[0]["kept"],
         **mean,
     )
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.laws import find, foreign
-from vegasmodel.laws.law import Law, Recovery
+from vegasmodel.laws.law import FUNCTIONS, Law, Recovery
+from vegasmodel.laws.source import MOST_NUMBERS
 from vegasmodel.scenario import Flow, Red, Scenario
 from vegasmodel.scenario.placement import held_by_receiver, stack
 from vegasmodel.stacks import STACKS
@@ -155,7 +156,9 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     if foreign((group.law,)):
         from vegasmodel.engines.outside import address
 
-        row |= {f"{name}_at": address(rules, name) for name in ("drift", "cut", "remember")}
+        row |= {f"{name}_at": address(rules, name) for name in FUNCTIONS}
+        row["keeps_numbers"] = len(rules.state) > 0
+        row["kept"] = (*rules.first, *[0.0] * (MOST_NUMBERS - len(rules.state)))
         row["lower"], row["upper"] = group.alpha, group.beta
     return row
 

@@ -113,14 +113,24 @@ class _Motion:
             worst = float(max(worst, since[lost].max(initial=0.0)))
         return worst
 
-    def rested(self, window: Floats) -> bool:
-        """Whether all windows still equal ``window``, an array [flow], and no loss can move them.
+    def moved(self, window: Floats, kept: Floats) -> float:
+        """How far the flows' windows, or numbers that their laws keep, are from earlier values.
 
-        The result is False if the link has random loss, if RED may drop a packet, or if a sender
-        has not yet detected a loss. It is also False if a sender repairs losses or waits for its
-        retransmission timer: its window will grow again.
+        ``window`` [flow] and ``kept`` [flow, number] are these values. The result is the largest
+        difference.
         """
-        if not np.abs(self.flows["cwnd"] - window).max() <= CLOSE:
+        changed = np.abs(self.flows["kept"] - kept).max()
+        return float(max(np.abs(self.flows["cwnd"] - window).max(), changed))
+
+    def rested(self, window: Floats, kept: Floats) -> bool:
+        """Whether all windows equal ``window``, an array [flow], and no loss can move them.
+
+        The numbers that the flows' laws keep must equal ``kept``, too. The result is False if the
+        link has random loss, if RED may drop a packet, or if a sender has not yet detected a loss.
+        It is also False if a sender repairs losses or waits for its retransmission timer: its
+        window will grow again.
+        """
+        if not self.moved(window, kept) <= CLOSE:
             return False
         drops = self.link.loss > 0.0 or self.state["red_count"][0] >= 0.0
         undetected = self.flows["undetected"].any()
@@ -186,10 +196,10 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
     section, came, due, tally = 0, 0, 0, empty_tally(motion.n)
     first, sizes = motion.now(), list[float]()  # sum of the windows after each time without a fall
     while motion.time < end:
-        window = motion.flows["cwnd"].copy()
+        window, kept = motion.flows["cwnd"].copy(), motion.flows["kept"].copy()
         if not motion.integrate(motion.time + REST * motion.trip, tally, until_fall=True):
             sizes.append(float(motion.flows["cwnd"].sum()))
-            found = _rest(motion) if motion.rested(window) else None
+            found = _rest(motion) if motion.rested(window, kept) else None
             if found is not None:
                 return found
             continue
@@ -212,11 +222,13 @@ def _repeats(motion: _Motion, end: float) -> LimitCycle | None:
 def _rest(motion: _Motion) -> LimitCycle | None:
     """The result if no window moves: averages over one round trip of the longest RTT.
 
-    Returns None if a window moves in this round trip after all.
+    Returns None if a window moves in this round trip after all, or if a number that a law keeps
+    changes: it may move the window later.
     """
-    tally, window = empty_tally(motion.n), motion.flows["cwnd"].copy()
+    window, kept = motion.flows["cwnd"].copy(), motion.flows["kept"].copy()
+    tally = empty_tally(motion.n)
     motion.integrate(motion.time + motion.trip, tally)
-    moved = float(np.abs(motion.flows["cwnd"] - window).max())
+    moved = motion.moved(window, kept)
     if moved > CLOSE:
         return None
     return _answer(motion, "fixed point", 0.0, 0, tally, residual=moved)

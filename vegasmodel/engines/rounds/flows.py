@@ -18,7 +18,7 @@ from vegasmodel.engines.rounds.rules import place
 from vegasmodel.engines.rounds.state import FLOW, MECHANISMS, RECEIVER, START
 from vegasmodel.engines.rounds.timer import GRAINS, JIFFY
 from vegasmodel.laws import Law, find
-from vegasmodel.laws.law import Recovery
+from vegasmodel.laws.law import FUNCTIONS, Recovery
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, Scenario
@@ -83,8 +83,10 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     if asked:
         from vegasmodel.engines.outside import address
 
-        for name in ("drift", "cut", "remember"):
+        for name in FUNCTIONS:
             record[f"{name}_at"] = address(law, name)
+        record["keeps_numbers"] = len(law.state) > 0
+        record["kept"][..., : len(law.state)] = law.first
 
 
 def _record(scenario: Scenario, member: Member, record: Any) -> None:

@@ -19,6 +19,7 @@ import math
 
 import numpy as np
 
+from vegasmodel.engines.kept_numbers import kept_at
 from vegasmodel.engines.outside import call
 from vegasmodel.engines.rounds.bictcp import acks_to_packet, cong_avoid, recalc_ssthresh, reset
 from vegasmodel.engines.rounds.rules import BY_ADDRESS, choice, rule
@@ -97,7 +98,7 @@ def _round_trips(f: Sender, rtt: float) -> float:
 def _source(f: Sender, rtt: float) -> Source:
     """The state of a flow, in the form that the functions of a user's congestion control read.
 
-    These functions are ``drift``, ``cut`` and ``remember``. ``rtt`` is the RTT in seconds that they
+    These functions are those of ``laws.law.FUNCTIONS``. ``rtt`` is the RTT in seconds that they
     read. At the end of a round trip it is the mean RTT of that round trip, otherwise the last RTT.
     """
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
@@ -117,7 +118,7 @@ def _per_ack(f: Sender) -> float:
     if f.once:
         return f.growth
     per = cwnd_packets(f) if f.whole_window else f.cwnd
-    return call(f.drift_at, _source(f, f.rtt_last)) / per
+    return call(f.drift_at, _source(f, f.rtt_last), kept_at(f)) / per
 
 
 @jit
@@ -151,13 +152,16 @@ def _upon_round(f: Sender, over: Round) -> None:
     """At the end of a round trip, ask a user's congestion control how the window is to change.
 
     Its function ``drift`` returns the packets by which the window is to change in the next round
-    trip. ``over`` describes the round trip that is over. Some laws end slow start as Vegas does,
-    when the backlog exceeds the threshold gamma. This function checks that condition, too.
+    trip. Before that, its function ``update`` returns the new values of the numbers that it keeps.
+    ``over`` describes the round trip that is over. Some laws end slow start as Vegas does, when the
+    backlog exceeds the threshold gamma. This function checks that condition, too.
     """
     seen = _source(f, over.rtt)
     if f.probes and f.cwnd < f.ssthresh and seen.backlog > f.gamma:
         f.ssthresh = max(cwnd_packets(f), 2.0)
-    f.growth = call(f.drift_at, seen) / f.cwnd
+    if f.update_at != 0:
+        call(f.update_at, seen, kept_at(f))
+    f.growth = call(f.drift_at, seen, kept_at(f)) / f.cwnd
     f.trips, f.trips_at = seen.round_trips, f.time
 
 
@@ -265,9 +269,9 @@ def _window_after_loss(f: Sender) -> float:
     if f.rules != BY_ADDRESS or f.bictcp:
         return _decreased(f, _factor(f))
     seen, before = _source(f, f.rtt_last), min(f.cwnd, f.max_window)
-    f.memory = call(f.remember_at, seen) if f.remember_at != 0 else before
+    f.memory = call(f.remember_at, seen, kept_at(f)) if f.remember_at != 0 else before
     f.since, f.trips, f.trips_at = f.time, 0.0, f.time
-    return call(f.cut_at, seen) if f.cut_at != 0 else _decreased(f, _factor(f))
+    return call(f.cut_at, seen, kept_at(f)) if f.cut_at != 0 else _decreased(f, _factor(f))
 
 
 @jit

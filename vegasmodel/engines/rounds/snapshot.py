@@ -62,7 +62,7 @@ def _words(text: str) -> tuple[str, ...]:
 # name these fields. A field's kind decides how it is stored. An instant, for example, is stored
 # relative to the time of the state. ``Kinds`` has five lists of names, in this order: sequence
 # numbers, instants, durations, rates, and all others. The fields in ``SENDER`` are stored for every
-# sender, and those in ``ROUND`` and ``CUBIC`` only for some senders.
+# sender, and those in ``ROUND``, ``LAW`` and ``CUBIC`` only for some senders.
 SENDER = Kinds(
     _words("next high received first retransmit recover resent stale stale_end probed"),
     _words("received_at latest changed since awaits_since time left_at wait_ends delack_expires"),
@@ -78,6 +78,8 @@ SENDER = Kinds(
 )
 # a sender whose law acts at the end of a round trip, as Vegas does; round_end belongs here, too
 ROUND = Kinds(instants=("round_start",), spans=("rtt_sum", "rtt_min"), plain=("rtt_count",))
+# a sender whose law keeps numbers
+LAW = Kinds(plain=("kept",))
 # a sender that runs Linux's CUBIC
 CUBIC = Kinds(
     ("train_end",), ("counted", "train_start", "train_last"), ("delay_min", "train_rtt"),
@@ -124,8 +126,8 @@ WAY = Kinds(
 
 
 # the tables of these fields (``states.fields``), from which ``write_state`` writes a state
-_SENDER, _ROUND, _CUBIC, _ACKS, _TIMER = (
-    fields(FLOW, kinds) for kinds in (SENDER, ROUND, CUBIC, ACKS, TIMER)
+_SENDER, _ROUND, _LAW, _CUBIC, _ACKS, _TIMER = (
+    fields(FLOW, kinds) for kinds in (SENDER, ROUND, LAW, CUBIC, ACKS, TIMER)
 )
 _PARCEL, _STOP, _QUEUE = fields(PARCEL, WAY), fields(HOP, STOP), fields(LINK, QUEUE)
 _EAR, _TURNS = fields(RECEIVER, EAR), fields(LINK, TURNS)
@@ -134,8 +136,9 @@ _EAR, _TURNS = fields(RECEIVER, EAR), fields(LINK, TURNS)
 LEFT_OUT = {
     "flow": MECHANISMS
     + _words(
-        "recovery rules drift_at cut_at remember_at once rounds keeps_base scoreboard probes "
-        "rtt gap block alpha beta gamma decrease max_window first_window untimed syn known_base "
+        "recovery rules drift_at cut_at remember_at update_at keeps_numbers once rounds "
+        "keeps_base scoreboard probes rtt gap block alpha beta gamma decrease max_window "
+        "first_window untimed syn known_base "
         "syn_in_window jitter queue_wait waits_long places noise slack delayed_ack "
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
@@ -315,6 +318,8 @@ def _write_sender(out: Floats, n: int, f: Sender, flows: Memory, i: int, now: No
     if f.rounds:
         n = write(out, n, flows, i, _ROUND, 0.0, now)
         n = put(out, n, f.round_end - f.acked)
+    if f.keeps_numbers:
+        n = write(out, n, flows, i, _LAW, 0.0, now)
     if f.bictcp:
         n = write(out, n, flows, i, _CUBIC, f.acked, now)
         n = put(out, n, (now.time - f.epoch_start) * now.capacity)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from vegasmodel.engines.kept_numbers import KEPT, Kept
 from vegasmodel.engines.tables import Table as Table
 from vegasmodel.engines.tables import array as array
 from vegasmodel.engines.tables import jit as any_index
@@ -88,6 +89,8 @@ class Sender(Mechanisms):
     drift_at: int  # address of ``drift``; 0: no function is called by address
     cut_at: int  # address of ``cut``; 0: a loss multiplies the window by ``decrease``
     remember_at: int  # address of ``remember``; 0: the window at the loss is remembered
+    update_at: int  # address of ``update``; 0: no numbers change at the end of a round trip
+    keeps_numbers: bool  # its law keeps numbers of its own
     recovery: int  # ``SCOREBOARD``, ``HOLE_BY_HOLE``, ``ONE_HOLE`` or ``SLOW_START``
     once: bool  # its law decides once per round trip, not upon every ACK
     rounds: bool  # its law acts at the end of each round trip
@@ -258,6 +261,7 @@ class Sender(Mechanisms):
     last_acks: float
     last_rtt_area: float
     last_rtt_samples: float
+    kept: Kept  # the numbers that its law keeps (``Law.state``), and zeros
 
 
 class Receiver:
@@ -435,7 +439,7 @@ class Queue:
     mark_now: float  # time at which warm-up ended
 
 
-_STOCK = {"Floats": ("f8", (ROWS, 4))}  # the NumPy type of ``Queue.stock``
+_STOCK = {"Floats": ("f8", (ROWS, 4))} | KEPT  # the NumPy types of ``Queue.stock`` and ``kept``
 _RECORDS = (Sender, Receiver, Parcel, Hop, Queue)
 FLOW, RECEIVER, PARCEL, HOP, LINK = (layout(record, _STOCK) for record in _RECORDS)
 

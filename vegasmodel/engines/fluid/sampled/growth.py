@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import comes_in_trains
-from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift
+from vegasmodel.engines.fluid.sampled.law import allowed_in_flight, decide, drift, update
 from vegasmodel.engines.fluid.sampled.line import end_recovery_in_line
 from vegasmodel.engines.fluid.sampled.queue import hold_back, round_trip_of_train, train_part
 from vegasmodel.engines.fluid.sampled.records import (
@@ -360,6 +360,7 @@ def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     if flow.measures_base:
         flow.over_estimate = min(flow.over_estimate, flow.acked_delay)
     before = flow.cwnd
+    update(flow, now, smooth)
     decide(flow, now)
     flow.rounds_at_rest = (
         flow.rounds_at_rest + 1.0 if flow.cwnd == before and flow.round_drift == 0.0 else 0.0

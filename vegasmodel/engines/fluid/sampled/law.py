@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, LinkState, Sender
+from vegasmodel.engines.kept_numbers import kept_at
 from vegasmodel.engines.outside import call
-from vegasmodel.engines.tables import jit
+from vegasmodel.engines.tables import jit, rare
 from vegasmodel.laws import BUILT_IN, foreign
 from vegasmodel.laws.law import Source
 from vegasmodel.support.machine_code import part
@@ -93,8 +94,19 @@ def drift(flow: Sender, now: LinkState, smooth: bool) -> float:
     """
     f = source(flow, now, smooth)
     if flow.drift_at != 0:
-        return flow.drift_factor * call(flow.drift_at, f)
+        return flow.drift_factor * call(flow.drift_at, f, kept_at(flow))
     return flow.drift_factor * _built_in(flow.drift, f)
+
+
+@rare
+def update(flow: Sender, now: LinkState, smooth: bool) -> None:
+    """Let a user's law change the numbers that it keeps, at the end of a round trip.
+
+    The function does nothing if the law has no function ``update``. ``smooth`` says whether windows
+    change at every instant, as in the papers. The numbers change only once per round trip even so.
+    """
+    if flow.update_at != 0:
+        call(flow.update_at, source(flow, now, smooth), kept_at(flow))
 
 
 @jit
@@ -124,12 +136,12 @@ def cut(flow: Sender, now: LinkState, smooth: bool) -> float:
         flow.cwnd = W
     f = source_at(flow, now, smooth, now.delay if smooth else flow.later_delay)
     if flow.remember_at != 0:
-        flow.memory = call(flow.remember_at, f)
+        flow.memory = call(flow.remember_at, f, kept_at(flow))
     else:
         flow.memory = W
     flow.last_loss, flow.trips = now.time, 0.0
     if flow.cut_at != 0:
-        return call(flow.cut_at, f)
+        return call(flow.cut_at, f, kept_at(flow))
     if smooth:
         return W * flow.decrease
     if flow.cut_rounds_up:

@@ -97,6 +97,7 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
     for i in range(len(flows)):
         flow = flows[i]
         decided = flow.once_a_round and flow.rounds_at_rest >= ROUNDS_AT_REST
+        decided = decided and flow.update_at == 0  # else the law's numbers may change
         if flow.active and (not decided or flow.in_slow_start or flow.detection_in > 0.0):
             return False
     return True

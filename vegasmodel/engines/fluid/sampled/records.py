@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vegasmodel.engines.kept_numbers import KEPT, Kept
 from vegasmodel.engines.tables import jit, layout
 
 SCOREBOARD, HOLE_BY_HOLE, ONE_HOLE, SLOW_START = range(4)  # in the order of ``laws.law.Recovery``
@@ -29,6 +30,8 @@ class Sender:
     drift_at: int  # addresses of the compiled rules of a user's law; 0: there is none
     cut_at: int  # likewise, for the law's function ``cut``
     remember_at: int  # likewise, for ``remember``
+    update_at: int  # likewise, for ``update``
+    keeps_numbers: bool  # its law keeps numbers of its own
     # mechanisms of its stack (``stacks/stack.py``)
     backlog_over_base: bool  # Vegas: the backlog is W (RTT - baseRTT)/baseRTT, not divided by RTT
     real_numbers: bool  # TCP as in the papers: backlogs are not rounded, windows shrink gradually
@@ -177,6 +180,7 @@ class Sender:
     growth: float  # growth of the window, packets per second
     growth_before: float  # growth of the window in the step before, packets per second
     delivery_rate: float  # packets delivered per second when the step began
+    kept: Kept  # the numbers that its law keeps (``Law.state``), and zeros
 
 
 class LinkState:
@@ -216,7 +220,7 @@ def moving(flow: Sender) -> float:
     return flow.in_flight - flow.undetected - flow.held_back
 
 
-FLOW, LINK_STATE = layout(Sender), layout(LinkState)
+FLOW, LINK_STATE = layout(Sender, KEPT), layout(LinkState)
 
 
 class Bottleneck(NamedTuple):

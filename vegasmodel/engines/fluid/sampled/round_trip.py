@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import round_passed
-from vegasmodel.engines.fluid.sampled.law import decide, source
+from vegasmodel.engines.fluid.sampled.law import decide, source, update
 from vegasmodel.engines.fluid.sampled.line import (
     begin_recovery,
     compare,
@@ -161,6 +161,8 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.over_estimate = min(flow.over_estimate, s)
     busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
     decides = not (busy or flow.in_slow_start)
+    if not (busy or flow.decided):
+        update(flow, now, smooth)
     if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:
         flow.timer = flow.backoff = 1.0
     if not busy and flow.in_slow_start and flow.decides_slow_start:

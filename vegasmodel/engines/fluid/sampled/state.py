@@ -27,6 +27,7 @@ RED = (  # they matter under RED only
     "short_round",
 )  # fmt: skip
 SINCE = ("trips",)  # it follows from the time since the last loss
+LAW = ("kept",)  # they matter if the flow's law keeps numbers
 INSTANTS = ("timeout_ends", "last_loss")  # they are times; ``write_state`` writes them itself
 TRAINS = (  # they say where the flows' trains are
     "arriving", "front", "end", "train", "train_rate", "phase",
@@ -41,11 +42,11 @@ _NAMES = list(FLOW.names or ())
 _MOVING = tuple(
     name
     for name in _NAMES[_NAMES.index("active") :]
-    if name not in (*PAST, *RED, *SINCE, *INSTANTS, *TRAINS, *WITHIN_A_STEP)
+    if name not in (*PAST, *RED, *SINCE, *LAW, *INSTANTS, *TRAINS, *WITHIN_A_STEP)
 )
-_FIELDS = fields(FLOW, Kinds(plain=_MOVING))
+_FIELDS, _LAW = fields(FLOW, Kinds(plain=_MOVING)), fields(FLOW, Kinds(plain=LAW))
 LOSSES = 2  # numbers of each flow that stand first: packets lost so far, and seconds since a loss
-SIZE = LOSSES + len(_MOVING) + 2  # numbers of each flow, at most
+SIZE = LOSSES + len(_MOVING) + len(_LAW) + 2  # numbers of each flow, at most
 
 
 @jit
@@ -63,5 +64,7 @@ def write_state(out: Floats, flows: Table[Sender], state: Table[LinkState]) -> i
         n = put(out, n, now.time - flows[i].last_loss)
     for i in range(len(flows)):
         n = write(out, n, senders, i, _FIELDS, 0.0, now)
+        if flows[i].keeps_numbers:
+            n = write(out, n, senders, i, _LAW, 0.0, now)
         n = put(out, n, max(flows[i].timeout_ends - now.time, 0.0))
     return put(out, n, state[0].delay)

@@ -1,0 +1,97 @@
+"""Lets the functions of a user's law read and store the numbers that the law keeps.
+
+A law may keep numbers of its own (``Law.state``), such as the largest RTT since the last loss. Each
+sender's record has room for them (its field ``kept``). Compiled code passes the address of this
+field to the C functions of the law (``outside.py``). The functions here are compiled into these C
+functions. No other code has to know how many numbers a law keeps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from vegasmodel.laws.law import Source
+from vegasmodel.laws.source import MOST_NUMBERS, with_numbers
+from vegasmodel.metrics import Floats
+
+__all__ = ["KEPT", "Kept", "as_floats", "kept_at", "seen_type", "store", "whole_source"]
+
+Kept = Floats  # [MOST_NUMBERS]
+KEPT = {"Kept": ("f8", (MOST_NUMBERS,))}
+"""The NumPy type of the annotation ``Kept`` of a sender's record, for ``tables.layout``."""
+
+
+def _typed_place(_: Any, record: Any) -> Any:
+    offset = record.offset("kept")
+
+    def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        return builder.add(builder.ptrtoint(args[0], word), word(offset))
+
+    return types.int64(record), code
+
+
+kept_at = intrinsic(_typed_place)  # (a sender's record) -> address of its field ``kept``
+
+
+def _places(builder: Any, address: Any, n: int) -> list[Any]:
+    """LLVM's pointers to ``n`` floats that follow one another from ``address`` on."""
+    begin = builder.inttoptr(address, ir.DoubleType().as_pointer())
+    return [builder.gep(begin, [ir.IntType(64)(k)]) for k in range(n)]
+
+
+def seen_type(names: tuple[str, ...]) -> Any:
+    """Numba's type of the ``Source`` of a law that keeps the numbers ``names``."""
+    return types.NamedUniTuple(types.float64, len(Source._fields) + len(names), with_numbers(names))
+
+
+def whole_source(names: tuple[str, ...]) -> Any:
+    """A compiled function that adds to a ``Source`` the numbers ``names`` that its law keeps.
+
+    It takes the ``Source`` and the address of the numbers.
+    """
+    kind = seen_type(names)
+
+    def code(context: Any, builder: Any, _: Any, args: Any) -> Any:
+        plain = [builder.extract_value(args[0], i) for i in range(len(Source._fields))]
+        kept = [builder.load(place) for place in _places(builder, args[1], len(names))]
+        return context.make_tuple(builder, kind, [*plain, *kept])
+
+    def typed(_: Any, source: Any, address: Any) -> Any:
+        return kind(source, address), code
+
+    return intrinsic(typed)
+
+
+def _typed_floats(_: Any, found: Any) -> Any:
+    several = isinstance(found, types.BaseTuple)
+    kinds = tuple(found.types) if several else (found,)
+    result = types.UniTuple(types.float64, len(kinds))
+
+    def code(context: Any, builder: Any, _: Any, args: Any) -> Any:
+        each = [builder.extract_value(args[0], i) for i in range(len(kinds))] if several else args
+        found = [
+            context.cast(builder, value, kind, types.float64)
+            for value, kind in zip(each, kinds, strict=True)
+        ]
+        return context.make_tuple(builder, result, found)
+
+    return result(found), code
+
+
+as_floats = intrinsic(_typed_floats)  # a number or a tuple of numbers -> a tuple of floats
+
+
+def _typed_store(_: Any, numbers: Any, address: Any) -> Any:
+    def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
+        for k, place in enumerate(_places(builder, args[1], numbers.count)):
+            builder.store(builder.extract_value(args[0], k), place)
+
+    return types.void(numbers, address), code
+
+
+store = intrinsic(_typed_store)  # (tuple of floats, address): store them from this address on
