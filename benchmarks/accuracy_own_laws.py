@@ -2,12 +2,15 @@
 
     python -m benchmarks.accuracy_own_laws
 
-ns-2 contains the congestion controls of Linux 2.6 (``Agent/TCP/Linux``). Three of them are written
-here with ``register_law``: TCP Illinois, Scalable TCP and TCP Veno. Each of them meets a SACK, a
-Vegas and a CUBIC flow at a drop-tail link. The networks are random: they are the first ``NETWORKS``
-of each family of ``benchmarks.accuracy_cubic``, with the law in the place of CUBIC. ns-2 is run
-anew. A measurement is the mean of 3 runs of 120 s, with a warm-up of 40 s. A model makes 3 runs,
-too, with starts of its own.
+ns-2 contains the congestion controls of Linux 2.6 (``Agent/TCP/Linux``). Five of them are written
+here with ``register_law``: H-TCP, TCP Illinois, Scalable TCP, TCP Veno and Reno (as "linux-reno").
+Each of them meets a SACK, a Vegas and a CUBIC flow at a drop-tail link. The networks are random:
+they are the first ``NETWORKS`` of each family of ``benchmarks.accuracy_cubic``, with the law in the
+place of CUBIC. ns-2 is run anew. A measurement is the mean of 3 runs of 120 s, with a warm-up of
+40 s. A model makes 3 runs, too, with starts of its own.
+
+Linux's Reno lets the window grow and halves it as our law does. So the errors for "linux-reno" come
+from the rest of ``Agent/TCP/Linux``, above all from its recovery.
 
 The output has the law's share in each case, and then a table of the mean error of the share: the
 mean of the absolute differences between the model and ns-2. The column "chance" has the mean error
@@ -15,15 +18,16 @@ that a perfect model would have whose runs scatter as those of ns-2, because bot
 
 The laws follow the papers, and Linux 2.6 where it differs:
 
+- H-TCP: R. N. Shorten, D. J. Leith, PFLDnet 2004; ``tcp_htcp.c``. Here the law measures RTT and
+  throughput once per round trip.
 - Illinois: S. Liu, T. Basar, R. Srikant, Performance Evaluation 65, 2008; ``tcp_illinois.c``.
   Here the law takes the last RTT, not the mean of a round trip, and the largest delay at a loss.
 - Scalable: T. Kelly, ACM CCR 33(2), 2003; ``tcp_scalable.c`` has 50 in place of 100.
 - Veno: C. P. Fu, S. C. Liew, IEEE JSAC 21(2), 2003; ``tcp_veno.c``.
 
-Two further laws of ``Agent/TCP/Linux`` are left out. H-TCP (``tcp_htcp.c``) must store two numbers
-from loss to loss, and ``register_law`` stores one. Compound TCP in ns-2 is not that of its paper
-(Tan, Song, Zhang, Sridharan, INFOCOM 2006): with fewer than 12 packets queued, ns-2's window grew
-by about one packet per round trip, and by the paper it would grow faster.
+Compound TCP of ``Agent/TCP/Linux`` is left out, because it is not that of its paper (Tan, Song,
+Zhang, Sridharan, INFOCOM 2006): with fewer than 12 packets queued, ns-2's window grew by about one
+packet per round trip, and by the paper it would grow faster.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ import argparse
 import dataclasses
 import math
 import re
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -43,6 +48,46 @@ from vegasmodel.packets import ns2, ns2_script
 RIVALS = ("sack", "vegas", "cubic")
 NETWORKS = 3  # of each family
 MODELS = ("rounds", "fluid")
+
+
+def _htcp_round(f: Any) -> tuple[float, ...]:
+    """After a round trip: the largest RTT so far, and the largest filtered throughput since a cut.
+
+    An RTT that exceeds the largest by more than 20 ms does not count (``measure_rtt``).
+    """
+    most, rate = max(f.most_rtt, f.base_rtt), f.window / f.rtt
+    if most < f.rtt <= most + 0.02:
+        most = f.rtt
+    if f.elapsed <= 3.0 * f.base_rtt:  # just after the cut
+        return most, f.factor, rate, rate, f.old_rate, f.adapts
+    rate = (3.0 * f.rate + rate) / 4.0
+    return most, f.factor, rate, max(f.most_rate, rate), f.old_rate, f.adapts
+
+
+def _htcp_loss(f: Any) -> tuple[float, ...]:
+    """At a loss: the factor of the cut (``htcp_beta_update``), and a smaller largest RTT."""
+    steady = 0.8 * f.old_rate <= f.most_rate <= 1.2 * f.old_rate
+    factor = 0.5
+    if steady and f.adapts == 1.0 and f.base_rtt > 0.01 and f.most_rtt > 0.0:
+        factor = min(max(f.base_rtt / f.most_rtt, 0.5), 0.8)
+    most = max(f.base_rtt, f.most_rtt)
+    most = f.base_rtt + 0.95 * (most - f.base_rtt)
+    return most, factor, f.rate, f.most_rate, f.most_rate, steady
+
+
+@vm.register_law(
+    "htcp",
+    state={"most_rtt": 0, "factor": 0.5, "rate": 0, "most_rate": 0, "old_rate": 0, "adapts": 0},
+    update=_htcp_round,
+    remember=_htcp_loss,
+    cut=lambda f: max(2.0, math.floor(f.factor * f.window)),
+)
+def htcp(f: Any) -> float:
+    """alpha: it grows from one second after the last loss on, and is scaled with the RTT."""
+    late = max(f.elapsed - 1.0, 0.0)
+    growth = math.floor(1.0 + 10.0 * late + 0.25 * late**2)
+    scale = min(max(0.1 / f.base_rtt, 0.5), 10.0)
+    return 2.0 * (1.0 - f.factor) * max(1.0, math.floor(growth / scale))
 
 
 def _most_delay(f: vm.Source) -> float:
@@ -82,7 +127,9 @@ def veno(f: vm.Source) -> float:
     return 1.0 if f.backlog < 3.0 else 0.5
 
 
-LAWS = ("illinois", "scalable", "veno")
+vm.register_law("linux-reno", lambda _: 1.0)
+
+LAWS = ("htcp", "illinois", "scalable", "veno", "linux-reno")
 
 
 def network(law: str, rival: str, index: int) -> vm.Scenario:
@@ -91,12 +138,17 @@ def network(law: str, rival: str, index: int) -> vm.Scenario:
 
 
 def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
-    """The share of the law in each run of ns-2, which selects its own module of this name."""
+    """The share of the law in each run of ns-2, which selects its own module of this law."""
     write = ns2_script.script  # ns-2's runs are threads of this process, so the patch reaches them
 
     def with_module(*given: object, **options: object) -> ns2_script.Script:
         made = write(*given, **options)
-        text, found = re.subn(r"module cubic cubic_beta \d+", f"module {law}", made.text, count=1)
+        text, found = re.subn(
+            r"module cubic cubic_beta \d+",
+            f"module {law.removeprefix('linux-')}",
+            made.text,
+            count=1,
+        )
         if not found:
             raise ValueError("the script of ns-2 selects no module")
         return dataclasses.replace(made, text=text)
