@@ -259,7 +259,7 @@ def _end(motion: _Motion, state: State, code: int, longest: float) -> LimitCycle
     """The result of a search for a cycle if the simulation ended before the next overflow.
 
     The result is a fixed point if the windows come to rest, and a failure if they do not. ``code``
-    says how the simulation ended.
+    says how the simulation ended: with ``DONE``, no overflow came for ``longest`` round trips.
     """
     if code == Status.DONE:
         code = _rest_or_loss(motion, state, longest)

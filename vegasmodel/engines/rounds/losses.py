@@ -279,7 +279,8 @@ def _limited_transmit(f: Sender, now: float, end: float, acks: float, later: flo
 
     ``acks`` is the number of these ACKs, and the last arrives at ``end``. Linux does this, and ns-2
     with the option ``singledup_``. A Linux sender also sets its reordering timer: if it expires,
-    the first missing packet counts as lost. For ``later`` see ``laws.dupack_threshold``.
+    the first missing packet counts as lost. ``later`` is the time in seconds from the sending of
+    this packet to the sending of the packet that caused the last of these ACKs.
     """
     if f.rack:
         send(f, min(usable_window(f, now) + f.dupacks, acks), acks)

@@ -333,7 +333,8 @@ def burst_arrives(flow: Sender, now: LinkState, link: Bottleneck, queue: float) 
     """
     flow.bunch, flow.bunch_left = 0.0, 1.0
     clean, before = -1.0, queue  # ``clean``: packets of the burst that pass before the first drop
-    known, others = flow.detection_in > 0.0, flow.in_flight - flow.at_once - 1.0  # sent before it
+    known = flow.detection_in > 0.0  # the sender will hear of an earlier loss
+    others = flow.in_flight - flow.at_once - 1.0  # packets that it sent before the burst
     for _ in range(int(flow.at_once)):
         now.red_waiting = queue
         flow.sent_since += 1.0
