@@ -290,9 +290,7 @@ def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     shutil.copy(source, tmp_path)
     (tmp_path / "linux").mkdir()
     monkeypatch.setattr(reference, "FOLDER", tmp_path)
-    for function in (reference.lookup, reference.traces):
-        place = tmp_path if function is reference.lookup else tmp_path / "linux"
-        monkeypatch.setattr(inspect.unwrap(function), "__defaults__", (place,))
+    monkeypatch.setattr(inspect.unwrap(reference.lookup), "__defaults__", (tmp_path,))
     monkeypatch.setattr(comparison, "predict_all", lambda scenario, models: [])
     return tmp_path / source.name
 

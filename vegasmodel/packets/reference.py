@@ -108,16 +108,14 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     )
 
 
-def traces(
-    scenario: Scenario, folder: Path = FOLDER / "linux"
-) -> tuple[list[tuple[str, Trace]], list[str]]:
+def traces(scenario: Scenario) -> tuple[list[tuple[str, Trace]], list[str]]:
     """Find the stored traces of the Linux kernel for exactly this scenario.
 
     Returns two lists. The first has a pair for each trace: the file's name and the trace. The
     second has the names of files that cannot be read; these, too, may hold a trace of the scenario.
     """
     wanted, found, damaged = scenario.fingerprint(), [], []
-    for path in sorted(folder.glob("*.parquet")):
+    for path in sorted((FOLDER / "linux").glob("*.parquet")):
         try:
             if scenario_of(path) == wanted:
                 found.append((path.name, read_parquet(path)))

@@ -56,26 +56,17 @@ def ready(*models: str) -> None:
         (ns3 if engine == "ns3" else ns2).version()
 
 
-def answers(
-    points: Points,
-    model: str,
-    threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Figures:
+def answers(points: Points, model: str, threads: int | None = None) -> Figures:
     """The model's results at every point of a study, as arrays.
 
     A point is a copy of a scenario in which some fields have other values.  If the model has no
     result at a point, ``status`` says so, and the other points are not affected.  ``threads`` is
-    the number of threads of a simulator; by default there is one per core.  ``predictions``
-    explains ``progress``.  Raises ``ExtraMissing`` or ``EngineMissing`` if the model needs
-    something that is not installed.
+    the number of threads of a simulator; by default there is one per core.  Raises
+    ``ExtraMissing`` or ``EngineMissing`` if the model needs something that is not installed.
     """
     found = at_once(points, model, threads)
     if found is None:
-        several = predictions(points.scenarios(), model, threads, progress=progress)
-        return collected(points, several)
-    if progress is not None:
-        progress(len(points), len(points))
+        return collected(points, predictions(points.scenarios(), model, threads))
     return found
 
 
