@@ -49,10 +49,10 @@ SPECIAL_FIRST = (
     "network",
 )
 MANY = 20  # flows: with more, ``rounds`` runs one seed only
-SWINGS = ("window", "rate")
+SWINGS = ("window", "rate")  # results that need a course over time, see ``swing``
 PROCESSES = 2
 FEW = 40  # scenarios: so few take less time than processes need to start
-ROWS = 2  # equal runs, so that a spread over the runs is 0
+ROWS = 2  # a prediction is given as so many equal runs, so that a spread over the runs is 0
 
 
 _known: dict[tuple[str, str], Prediction] = {}  # by fingerprint and model
@@ -61,12 +61,14 @@ _known: dict[tuple[str, str], Prediction] = {}  # by fingerprint and model
 class _Lacking:
     """Results of a model; access to a result that the model does not give raises ``NoRun``.
 
+    ``figures`` has the results by name, ``None`` for those that the model does not give.
+
     The first access to ``window`` or ``rate`` of a simulator simulates the scenario (``swing``).
     """
 
     def __init__(self, scenario: Scenario, model: str, **figures: Any) -> None:
         self._scenario, self._model = scenario, model
-        self.__dict__.update({key: v for key, v in figures.items() if v is not None})
+        self.__dict__.update({name: v for name, v in figures.items() if v is not None})
 
     def __getattr__(self, name: str) -> Any:
         if self._model in SIMULATED and name in SWINGS:
@@ -122,6 +124,7 @@ def _by_rounds(scenario: Scenario) -> Prediction:
 
 
 def _predict(scenario: Scenario, model: str) -> Prediction:
+    """See ``answer``."""
     if model == "rounds" and scenario.random_arrivals:
         return web.stored(scenario)
     if model == "rounds" and len(scenario.members) > MANY:
@@ -248,6 +251,7 @@ class Answers(Runs):
         return self.groups(scenario)
 
     def _predicted(self, scenario: Scenario) -> tuple[Prediction, Floats]:
+        """The prediction and its throughputs.  Raises ``NoRun`` if there are none."""
         found = self.predicts(scenario)
         if found is None or found.throughput is None:
             raise NoRun("no model answers this scenario")
@@ -281,23 +285,25 @@ def measurement(scenario: Scenario, runs: Runs) -> Prediction:
     A measurement of many flows is stored per group of flows; then every flow gets the mean of its
     group.  Raises ``NoRun`` if no measurement is stored.
     """
-    member = np.array([m.group for m in scenario.members])
+    group = np.array([m.group for m in scenario.members])  # of each flow
     with contextlib.suppress(NoRun):
         flows = runs(scenario)
         return _prediction(scenario, flows.throughput, base_rtt=flows.base_rtt)
-    return _prediction(scenario, runs.groups(scenario).throughput[:, member])
+    return _prediction(scenario, runs.groups(scenario).throughput[:, group])
 
 
 def _prediction(scenario: Scenario, rows: Floats, base_rtt: Floats | None = None) -> Prediction:
+    """The ``Prediction`` with the throughputs ``rows``, [runs, flows] pkt/s."""
     error = standard_error(rows) if len(rows) > 1 else None
     return Prediction("ns2", scenario, rows.mean(axis=0), throughput_se=error, base_rtt=base_rtt)
 
 
 def by_group(scenario: Scenario, flows: Floats) -> Floats:
     """The means of ``flows``, one value per flow, over the flows of each group of the scenario."""
-    member = np.array([m.group for m in scenario.members])
-    return np.array([flows[member == g].mean() for g, _ in enumerate(scenario.flows)])
+    group = np.array([m.group for m in scenario.members])  # of each flow
+    return np.array([flows[group == g].mean() for g, _ in enumerate(scenario.flows)])
 
 
 def _of(values: Floats | None, index: int) -> float | None:
+    """The entry ``index`` of ``values``; ``None`` if there is no such finite number."""
     return None if values is None or not np.isfinite(values[index]) else float(values[index])

@@ -64,20 +64,23 @@ def _quantity(value: float, kind: str, size: float) -> str:
     for unit, factor in UNITS[kind]:
         if kind == "time" and unit == "ms" and value >= 1.0:
             continue
-        own = 8 * size if unit == "Mbit/s" else 1.0
-        text = f"{value * own / factor:.12g} {unit}"
+        per_packet = 8 * size if unit == "Mbit/s" else 1.0  # bits of a packet
+        text = f"{value * per_packet / factor:.12g} {unit}"
         if parse(text, kind, field=kind, packet_size=size) == value:
             return text
     return f"{value!r} {UNITS[kind][-1][0]}"
 
 
 def _changed(entries: Mapping[str, tuple[Any, Any, Any]]) -> dict[str, Any]:
-    """The texts of those entries (own value, default, text) that differ from their default."""
-    return {key: text for key, (own, usual, text) in entries.items() if own != usual}
+    """The texts of those entries (value, default, text) whose value is not the default."""
+    return {key: text for key, (value, default, text) in entries.items() if value != default}
+
+
+# The following functions write a part of the scenario; ``size`` is that of a packet in bytes.
 
 
 def _link(link: Link, size: float) -> dict[str, Any]:
-    usual = Link(capacity=link.capacity)
+    default = Link(capacity=link.capacity)
     found = {
         "name": link.name,
         "capacity": _quantity(link.capacity, "rate", size),
@@ -86,7 +89,7 @@ def _link(link: Link, size: float) -> dict[str, Any]:
         "loss": link.loss,
         "drops": [{"flow": drop.flow, "packets": list(drop.packets)} for drop in link.drops],
     }
-    keys = {key: (getattr(link, key), getattr(usual, key), text) for key, text in found.items()}
+    keys = {key: (getattr(link, key), getattr(default, key), text) for key, text in found.items()}
     chosen = {"name": link.name, "capacity": found["capacity"]} | _changed(keys)
     assert link.delay is not None
     return chosen | {"delay": _quantity(link.delay, "time", size)}
@@ -95,34 +98,37 @@ def _link(link: Link, size: float) -> dict[str, Any]:
 def _queue(link: Link, size: float) -> dict[str, Any]:
     queue = link.queue
     if isinstance(queue, Red):
-        usual = Red(queue.min_threshold, queue.max_threshold)
+        default = Red(queue.min_threshold, queue.max_threshold)
         found: dict[str, Any] = {
             "discipline": "red",
             "min_threshold": _quantity(queue.min_threshold, "packets", size),
             "max_threshold": _quantity(queue.max_threshold, "packets", size),
         }
-        rest = ("max_probability", "weight", "ecn", "gentle")
-        own = {key: (getattr(queue, key), getattr(usual, key), getattr(queue, key)) for key in rest}
-        return found | _changed(own)
+        optional = {
+            key: (getattr(queue, key), getattr(default, key), getattr(queue, key))
+            for key in ("max_probability", "weight", "ecn", "gentle")
+        }
+        return found | _changed(optional)
     if isinstance(queue, RateDelay):
         return {"discipline": "rd", "k": queue.k, "delay_buffer": queue.delay_buffer}
     return {"discipline": "droptail"}
 
 
 def _flow(flow: Flow, size: float) -> dict[str, Any]:
-    usual = Flow(law=flow.law, rtt=flow.rtt, variant=flow.variant)
-    own = size if flow.packet_size is None else flow.packet_size
+    default = Flow(law=flow.law, rtt=flow.rtt, variant=flow.variant)
+    own_size = size if flow.packet_size is None else flow.packet_size  # of its packets, bytes
 
     def text(key: str, kind: str) -> Any:
         value = getattr(flow, key)
-        return value if value is None or isinstance(value, str) else _quantity(value, kind, own)
+        is_text = value is None or isinstance(value, str)
+        return value if is_text else _quantity(value, kind, own_size)
 
     found = {
         "name": flow.name,
         "count": flow.count,
         "start": _start(flow, size),
         "stop": text("stop", "time"),
-        "size": _size(flow, own),
+        "size": _size(flow, own_size),
         "arrivals": _arrivals(flow, size),
         **{key: text(key, "packets") for key in ("alpha", "beta", "gamma")},
         "decrease": flow.decrease,
@@ -138,7 +144,7 @@ def _flow(flow: Flow, size: float) -> dict[str, Any]:
         "send_jitter": text("send_jitter", "time"),
         "delay_noise": text("delay_noise", "time"),
     }
-    keys = {key: (getattr(flow, key), getattr(usual, key), value) for key, value in found.items()}
+    keys = {key: (getattr(flow, key), getattr(default, key), text) for key, text in found.items()}
     changed = _changed(keys)
     if "service" in changed:
         changed["class"] = changed.pop("service")
@@ -162,11 +168,11 @@ def _start(flow: Flow, size: float) -> Any:
     return _quantity(flow.start, "time", size)
 
 
-def _size(flow: Flow, own: float) -> Any:
+def _size(flow: Flow, size: float) -> Any:
     if isinstance(flow.size, Pareto):
-        mean = _quantity(flow.size.mean, "packets", own)
+        mean = _quantity(flow.size.mean, "packets", size)
         return {"pareto": {"mean": mean, "shape": flow.size.shape}}
-    return _quantity(flow.size, "packets", own)
+    return _quantity(flow.size, "packets", size)
 
 
 def _arrivals(flow: Flow, size: float) -> Any:
@@ -186,6 +192,6 @@ def _run(run: Run) -> dict[str, Any]:
         "start_jitter": _quantity(run.start_jitter, "time", 1.0),
         "ns2_defaults": run.ns2_defaults,
     }
-    usual = Run()
-    keys = {key: (getattr(run, key), getattr(usual, key), text) for key, text in found.items()}
+    default = Run()
+    keys = {key: (getattr(run, key), getattr(default, key), text) for key, text in found.items()}
     return {"duration": found["duration"], "warmup": found["warmup"]} | _changed(keys)

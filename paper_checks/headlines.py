@@ -31,7 +31,7 @@ from vegasmodel.metrics import jain
 
 __all__ = ["HEADLINES", "Headline", "Row", "row"]
 
-Figure: TypeAlias = "Callable[[Runs], Found | Value]"
+Figure: TypeAlias = "Callable[[Runs], Found | Value]"  # computes a value from measurements
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class Headline:
 class Row:
     """One headline with the value from each source."""
 
-    says: str
-    check: Check
+    says: str  # what the value is
+    check: Check  # the record, with its verdict
     printed: Value
     closed_form: Value
-    simulated: Mapping[str, Value]
+    simulated: Mapping[str, Value]  # by the name of the simulator
     packets: Value
-    by: str  # whose packets
-    cause: str
+    by: str  # which packet simulator gives ``packets``, if it is not ns-2
+    cause: str  # why the verdict is "discrepant" or "erratum", otherwise empty
 
 
 def row(
@@ -93,6 +93,7 @@ def row(
 
 
 def _packets(compute: Figure, runs: Runs) -> Value:
+    """The value by ns-2 or ns-3; ``None`` if a run is missing."""
     try:
         found = compute(runs)
     except NoRun:
@@ -105,6 +106,7 @@ def _short(entry: Value) -> str:
 
 
 def _cause(check: Check) -> str:
+    """Why the record is discrepant, or the first sentence of the note of an erratum."""
     if check.verdict == "discrepant":
         return cause(check)
     if check.verdict == "erratum":
@@ -113,6 +115,7 @@ def _cause(check: Check) -> str:
 
 
 def _index(x2: int, alpha: float, beta: float, runs: Runs) -> float:
+    """Jain's index of the two connections of ``tsang``, whose delays ``x2`` sets."""
     return jain(runs(two(x2, alpha, beta)).mean)
 
 
@@ -127,7 +130,7 @@ def _longer_loses(runs: Runs) -> str:
 
 
 def _late_over_middle(runs: Runs) -> float:
-    """Ratio of the last rate to the median of the earlier ones; the median over the seeds."""
+    """Last source's rate over the median of the earlier ones' rates; the median over the seeds."""
     return float(np.median(last_over_middle(runs(joining(20, 1.0, 1.0)).throughput)))
 
 
@@ -137,80 +140,94 @@ def _late_gain(runs: Runs) -> float:
 
 
 def _late_base_rtt(runs: Runs) -> float:
+    """The baseRTT of the last of 20 sources, s."""
     return float(base_rtts(runs(joining(20, 3.0, 3.0)))[-1])
 
 
 def _sum(runs: Runs) -> float:
+    """The sum of the rates of 20 sources, pkt/s."""
     return float(runs(joining(20, 1.0, 1.0)).mean.sum())
 
 
 def _early_over_late(runs: Runs) -> float:
+    """Mean rate of the first five over that of the last five of ten sources."""
     early, late = halves(1.0, 3.0, 0.0, runs)
     return early / late
 
 
-def _modified(runs: Runs) -> float:
+def _with_higher_thresholds(runs: Runs) -> float:
     """Rate of Reno over that of Vegas with alpha 3 and beta 6; the median over the seeds."""
     rows = runs(jittered(pair("reno", "vegas", buffer=15.0, thresholds=(3.0, 6.0)))).throughput
     return float(np.median(rows[:, 0] / rows[:, 1]))
 
 
+# The next four functions are about De Vendictis and Baiocchi, with T = 80 ms, our choice.
+
+
 def _ratio(B: float, runs: Runs) -> float:
+    """Vegas's rate over Reno's at a buffer of ``B`` packets."""
     return validation.ratio_at(B, 0.08, runs)
 
 
 def _lost(runs: Runs) -> float:
+    """The percentage of Vegas's packets that is lost at a buffer of 20 packets."""
     return 100 * float(runs(scenes.roomy(0.08, 20.0)).loss_rate[0])
 
 
-WIDEST, NARROWEST = 4320.0, 1080.0  # pkt/s
+LARGEST, SMALLEST = 4320.0, 1080.0  # pkt/s, capacities
 
 
 def _over_capacity(runs: Runs) -> float:
-    wide, narrow = (runs(scenes.roomy(0.08, 20.0, mu)).mean for mu in (WIDEST, NARROWEST))
-    return float(wide[0] / wide[1] / (narrow[0] / narrow[1]))
+    """Vegas's rate over Reno's at the largest capacity, divided by that at the smallest."""
+    large, small = (runs(scenes.roomy(0.08, 20.0, mu)).mean for mu in (LARGEST, SMALLEST))
+    return float(large[0] / large[1] / (small[0] / small[1]))
 
 
 def _printed_ratio(B: float, mu: float) -> float:
-    below = B <= 5  # the threshold that the text has
+    """Vegas's rate over Reno's by the printed formulas; ``mu`` is the capacity in pkt/s.
+
+    At buffers up to 5 packets, the threshold that the text states, they are those of appendix A.
+    """
     vegas, reno = (
-        validation.appendix(0.08, B, "printed") if below else scenes.model(0.08, B, "printed", mu)
+        validation.appendix(0.08, B, "printed") if B <= 5 else scenes.model(0.08, B, "printed", mu)
     )
     return vegas / reno
 
 
 def _masked(runs: Runs) -> float:
+    """What one NewReno flow gets marked as Vegas, over what it gets marked as NewReno."""
     return gain(1, 0, SETTINGS[0], runs)[0]
 
 
-BONALD = 0.2 + 3.0 / CAPACITY * 19 * harmonic(19)  # s, the print's baseRTT of the 20th source
+BONALD = 0.2 + 3.0 / CAPACITY * 19 * harmonic(19)  # s, printed baseRTT of the 20th source
 
 HEADLINES: Mapping[str, tuple[Headline, ...]] = {
     "tsang": (
         Headline(
             "table 3, x2 = 110 ms, index",
-            "Jain's index of two Vegas sources, 13 and 231 ms, alpha 1, beta 3",
+            "Jain's index of two Vegas sources with RTTs of 13 and 231 ms, alpha 1, beta 3",
             partial(_index, 110, 1.0, 3.0),
         ),
         Headline(
             "section 3.2, the longer connection always loses from x2 = 10 ms on",
-            "whether the longer connection loses in all of 11 cases, alpha 1, beta 3",
+            "in how many of 11 cases the connection with the longer delay gets less, alpha 1, "
+            "beta 3",
             _longer_loses,
             printed="always",
         ),
         Headline(
             "table 4, x2 = 80 ms, Vegas-1",
-            "Jain's index at 171 ms, alpha = beta = 1",
+            "Jain's index with RTTs of 13 and 171 ms, alpha = beta = 1",
             partial(_index, 80, 1.0, 1.0),
         ),
         Headline(
             "table 4, x2 = 80 ms, Vegas-3",
-            "Jain's index at 171 ms, alpha = beta = 3",
+            "Jain's index with RTTs of 13 and 171 ms, alpha = beta = 3",
             partial(_index, 80, 3.0, 3.0),
         ),
         Headline(
             "table 6a, 10 % of 200 flows: index",
-            "Jain's index of 20 Vegas and 180 Reno flows at RED",
+            "Jain's index of 20 Vegas and 180 Reno flows at a RED queue",
         ),
     ),
     "boutremans": (
@@ -222,7 +239,7 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         ),
         Headline(
             "figure 4, up to 5 times",
-            "rate of the last of 20 sources over the first's, alpha = beta = 3",
+            "rate of the last of 20 sources over that of the first, alpha = beta = 3",
             _late_gain,
             printed="up to 5, over all of figure 4",
         ),
@@ -230,7 +247,7 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
             "figure 3b, the theoretical baseRTT is pessimistic",
             "baseRTT of the last of 20 sources, s, alpha = beta = 3",
             _late_base_rtt,
-            printed=f"under the theory's {BONALD:.2f}",
+            printed=f"below the theory's {BONALD:.2f}",
         ),
         Headline(
             "section 3.1.2, the printed rates add up to c, n = 20",
@@ -240,7 +257,8 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         ),
         Headline(
             "figure 7, early connections get more",
-            "first five over last five of 10 sources with true baseRTTs, alpha 1, beta 3",
+            "rate of the first five over that of the last five of 10 sources with true baseRTTs, "
+            "alpha 1, beta 3",
             _early_over_late,
             printed="more than 1",
         ),
@@ -251,11 +269,12 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
             "packets that Reno sends beside Vegas in 106 s",
         ),
         Headline(
-            "table 3, X = 22 ms, reno", "Reno against Reno with 4 times the round trip: ACK ratio"
+            "table 3, X = 22 ms, reno",
+            "ACKs of a Reno source over those of one with 4 times the RTT",
         ),
         Headline(
             "table 4a, maxthresh 40, ACKs of vegas",
-            "ACKs of Vegas beside Reno at RED 3/40",
+            "ACKs of Vegas beside Reno at a RED queue with thresholds of 3 and 40 packets",
         ),
         Headline(
             "section 3.3.2.1, reno-Vegas cross at buffer",
@@ -263,21 +282,21 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         ),
         Headline(
             "figure 7, alpha 3, beta 6: not biased against Vegas beside Reno",
-            "Reno over Vegas at a buffer of 15, alpha 3, beta 6",
-            _modified,
+            "rate of Reno over that of Vegas at a buffer of 15, alpha 3, beta 6",
+            _with_higher_thresholds,
             printed="not biased against Vegas",
         ),
     ),
     "devendictis": (
         Headline(
             "section 4, ratio Vegas/Reno at B = 5",
-            "Vegas over Reno at a buffer of 5, T 80 ms",
+            "rate of Vegas over that of Reno at a buffer of 5, T 80 ms",
             partial(_ratio, 5.0),
             closed=partial(_printed_ratio, 5.0, scenes.MU),
         ),
         Headline(
             "section 4, ratio Vegas/Reno at B = 10",
-            "Vegas over Reno at a buffer of 10, T 80 ms",
+            "rate of Vegas over that of Reno at a buffer of 10, T 80 ms",
             partial(_ratio, 10.0),
             closed=partial(_printed_ratio, 10.0, scenes.MU),
         ),
@@ -298,19 +317,19 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
             "figure 4, the model's ratio falls lightly with the capacity",
             "ratio Vegas/Reno at 4320 over that at 1080 pkt/s, buffer 20, T 80 ms",
             _over_capacity,
-            printed="a little under 1",
-            closed=lambda: _printed_ratio(20.0, WIDEST) / _printed_ratio(20.0, NARROWEST),
+            printed="a little below 1",
+            closed=lambda: _printed_ratio(20.0, LARGEST) / _printed_ratio(20.0, SMALLEST),
         ),
     ),
     "podlesny": (
-        Headline("figure 1, NewReno's share", "NewReno's part of a link beside Vegas, percent"),
+        Headline("figure 1, NewReno's share", "NewReno's share of a link beside Vegas, percent"),
         Headline(
             "section IV-A, index at ratio 3, by packets",
             "relative fairness of 60 NewReno and 20 Vegas flows with RD",
         ),
         Headline(
             "section IV-A, utilisations at ratio 3, by packets",
-            "use of the link by 60 NewReno and by 20 Vegas flows with RD, percent",
+            "part of the link that 60 NewReno and 20 Vegas flows use with RD, percent",
         ),
         Headline(
             "section IV-D, index at 10 Mbit/s",
@@ -318,7 +337,7 @@ HEADLINES: Mapping[str, tuple[Headline, ...]] = {
         ),
         Headline(
             "section V, one NewReno flow marked as Vegas does not improve its performance",
-            "what one NewReno flow gets marked as Vegas, over marked right",
+            "rate of one NewReno flow marked as Vegas, over its rate if marked as NewReno",
             _masked,
             printed="at most 1",
         ),

@@ -23,7 +23,7 @@ GREEK = {
         ("mu", 0x3BC), ("Delta", 0x394), ("Lambda", 0x39B), ("sum", 0x2211),
     )
 }  # fmt: skip
-SIGNS = {
+SIGNS = {  # as notes write a sign, and as the page shows it
     "<=": "≤",
     ">=": "≥",
     "!=": "≠",
@@ -33,6 +33,7 @@ SIGNS = {
     "sqrt ": "√",
     "sqrt": "√",
 }
+# an index or a power: in braces, in parentheses, one of some words, or a single character
 INDEX = r"\{[^{}]*\}|\([^()]*\)|th\b|max\b|Vegas\b|Reno\b|[A-Za-z0-9](?![A-Za-z0-9])"
 TOKEN = re.compile(
     rf"(?<![\w.])(?P<base>[A-Za-z]{{1,7}})_(?P<index>{INDEX})(?!_|\w*/\w*\.py)"
@@ -40,6 +41,7 @@ TOKEN = re.compile(
     r"|(?<![\w.])(?P<greek>alpha|beta|gamma|delta|lambda|mu|Delta|Lambda)(?!\w)"
     r"|(?P<sign><=|>=|!=|\+-|(?<=\S) - (?=\S)| \* |\bsqrt ?(?=[\d(]))"
 )
+# by paper: the function of its module in vegasmodel/symbolic that returns the formulas
 MODULES = {"boutremans": "derivations", "devendictis": "formulas", "podlesny": "derivations"}
 
 
@@ -53,6 +55,7 @@ def inline(text: str) -> markupsafe.Markup:
 
 
 def _set(token: re.Match[str]) -> markupsafe.Markup:
+    """A match of ``TOKEN`` as HTML: a name with an index, a power, a Greek letter or a sign."""
     if token["base"] is not None:
         name = markupsafe.Markup("<i>{}</i><sub>{}</sub>")
         return name.format(GREEK.get(token["base"], token["base"]), _index(token["index"]))
@@ -64,6 +67,7 @@ def _set(token: re.Match[str]) -> markupsafe.Markup:
 
 
 def _index(text: str) -> markupsafe.Markup:
+    """An index or a power as HTML, without the braces or parentheses around it."""
     bare = text[1:-1] if text[0] in "{(" else text
     return inline(bare.replace("-", "−"))
 
@@ -88,13 +92,13 @@ def equations(paper: str) -> list[Equation]:
     for formula in getattr(module, MODULES[paper])():
         if formula.printed is None or formula.number == "-":
             continue
-        right = (formula.printed - formula.derived).equals(0)
+        same = (formula.printed - formula.derived).equals(0)
         found.append(
             Equation(
                 number=formula.number,
                 symbol=inline(formula.symbol.replace("\\sum ", "sum of ").replace("\\", "")),
                 printed=mathml(formula.printed),
-                derived=None if right else mathml(formula.derived),
+                derived=None if same else mathml(formula.derived),
                 note=formula.note,
             )
         )

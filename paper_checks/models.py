@@ -27,18 +27,18 @@ from vegasmodel.scenario import LAWS, Run, Scenario
 
 __all__ = ["Row", "error", "families", "family", "markdown", "remarks", "rows"]
 
-LEAST = 10.0  # round trips
+LEAST = 10.0  # round trips over which a scenario's rates must be averages
 LONG = 1e4  # s, longer than any of the runs
 
 
 @dataclass(frozen=True)
 class Row:
-    """One model on one family: mean and largest NRMSE of the throughputs over the scenarios."""
+    """One model on one family of scenarios: the errors of its throughputs against ns-2."""
 
     family: str
     model: str
-    errors: tuple[float, ...]  # of the scenarios that the model answers
-    asked: int
+    errors: tuple[float, ...]  # NRMSE in each scenario that the model answers
+    asked: int  # number of scenarios
     broken: str  # the assumption that fails most often, with the number of scenarios
 
     @property
@@ -64,11 +64,12 @@ def families(papers: Iterable[str] = PAPERS, runs: Runs | None = None) -> dict[s
         for scenario in asked(paper, runs or Runs()):
             if _round_trips(scenario) < LEAST:
                 continue
-            group = found.setdefault(f"{paper}: {family(scenario)}", {})
+            scenarios = found.setdefault(f"{paper}: {family(scenario)}", {})
+            # the same for scenarios that differ only in how they are run
             key = dataclasses.replace(scenario, run=Run(duration=LONG)).fingerprint()
-            if key not in group or scenario.run.times > group[key].run.times:
-                group[key] = scenario
-    return {name: list(group.values()) for name, group in found.items()}
+            if key not in scenarios or scenario.run.times > scenarios[key].run.times:
+                scenarios[key] = scenario
+    return {name: list(scenarios.values()) for name, scenarios in found.items()}
 
 
 def _round_trips(scenario: Scenario) -> float:
@@ -127,6 +128,10 @@ def rows(
 
 
 def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Row | None:
+    """The row of ``model`` for the family ``name``; ``None`` if it answers none of ``scenarios``.
+
+    Scenarios without a stored run are left out.
+    """
     errors, broken, asked = [], Counter[str](), 0
     for scenario in scenarios:
         with contextlib.suppress(NoRun):
@@ -138,9 +143,10 @@ def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Ro
                 broken.update(a.name for a in assumptions if a.holds is False)
     if not errors:
         return None
-    common = broken.most_common(1)
-    worded = f"{common[0][0]} ({common[0][1]})" if common else "none"
-    return Row(name, model, tuple(errors), asked, worded)
+    most_common = "none"
+    for assumption, times in broken.most_common(1):
+        most_common = f"{assumption} ({times})"
+    return Row(name, model, tuple(errors), asked, most_common)
 
 
 def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
@@ -149,13 +155,13 @@ def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
     ``None`` if the model has no answer.  Raises ``NoRun`` if no run of ns-2 is stored.
     """
     try:
-        measured, flows = runs(scenario).mean, True
+        measured, per_flow = runs(scenario).mean, True
     except NoRun:
-        measured, flows = runs.groups(scenario).mean, False
+        measured, per_flow = runs.groups(scenario).mean, False
     found = answer(scenario, model)
     if not found.applicable or found.throughput is None:
         return None
-    return nrmse(found.throughput if flows else by_group(scenario, found.throughput), measured)
+    return nrmse(found.throughput if per_flow else by_group(scenario, found.throughput), measured)
 
 
 def markdown(found: Iterable[Row]) -> str:

@@ -47,11 +47,13 @@ def pictures(paper: str, runs: Runs) -> list[Picture]:
 
 
 def _answers(scenarios: Iterable[Scenario], models: Sequence[str]) -> list[Prediction]:
+    """The predictions of each model for each scenario, without those that give no throughputs."""
     found = [answer(scenario, model) for scenario in scenarios for model in models]
     return [p for p in found if p.applicable and p.throughput is not None]
 
 
 def _measured(scenarios: Iterable[Scenario], runs: Runs) -> list[Prediction]:
+    """ns-2's measurements of those scenarios of which a run is stored."""
     found = []
     for scenario in scenarios:
         try:
@@ -74,7 +76,7 @@ def _tsang(runs: Runs) -> list[Picture]:
             "ns-2 2.35": _ratios(zip(delays, (_measured([s], runs) for s in scenes), strict=True)),
             "packets, rule as printed": (delays, [_replayed(x2, alpha, beta) for x2 in delays]),
         }
-        if name == "table 3":
+        if name == "table 3":  # the table has the inverse ratio
             marks["print"] = (delays, [1 / TABLE_3[int(x2)][4] for x2 in delays])
         figure = plots.curves(
             models,
@@ -84,14 +86,20 @@ def _tsang(runs: Runs) -> list[Picture]:
             title=f"tsang, {name}: alpha = {alpha}, beta = {beta}",
         )
         text = (
-            f"Two Vegas sources of different delays, thresholds {alpha} and {beta}: the ratio of "
-            "their throughputs over the second one's delay. 1 is fair."
+            f"Two Vegas sources with different delays, alpha = {alpha}, beta = {beta}: the second "
+            "source's throughput over the first's, by the delay of the second's last link. If it "
+            "is 1, both get the same."
         )
         found.append(Picture(figure, text))
     return found
 
 
 def _replayed(x2: float, alpha: int, beta: int) -> float:
+    """The ratio by the printed rule, packet by packet.
+
+    As the printed tables show, the longer connection's packet is the first in table 4 (alpha =
+    beta), the shorter one's in table 3.
+    """
     first, second = replay(x2, alpha, beta, longer_first=alpha == beta)
     return second.rate(LATE) / first.rate(LATE)
 
@@ -114,22 +122,24 @@ def _ratios(
 
 def _boutremans(runs: Runs) -> list[Picture]:
     scene = joining(20, 3.0, 3.0)
-    models, marks = ("arrivals", "arrivals-bonald", "rounds"), _measured([scene], runs)
-    said = _answers([scene], models)
+    measured = _measured([scene], runs)
+    predicted = _answers([scene], ("arrivals", "arrivals-bonald", "rounds"))
     return [
         Picture(
-            plots.rate_by_arrival(said, marks),
-            "Rates over the order of arrival, 20 sources, alpha = beta = 3: late flows count the "
-            "queueing delay that they find as propagation delay, and get more.",
+            plots.rate_by_arrival(predicted, measured),
+            "Rates in the order of arrival, 20 sources, alpha = beta = 3: a late flow counts the "
+            "queueing delay that it finds as propagation delay, and gets more.",
         ),
         Picture(
-            plots.base_rtt_by_arrival(said, marks),
-            "The baseRTTs behind them: theory that ignores a flow's first packets over-estimates.",
+            plots.base_rtt_by_arrival(predicted, measured),
+            "The baseRTTs of the same sources. The theories assume that the queue is in "
+            "equilibrium when a flow starts, so their baseRTTs are larger than the measured ones.",
         ),
         Picture(
             _regions(),
-            "Figure 6 of the paper, by its own law: where two windows grow, hold and shrink. The "
-            "first flow starts alone; where it stops decides who gets more (hatched: the first).",
+            "Figure 6 of the paper, by the paper's window rule: the regions in which two windows "
+            "grow, stay and shrink. The first flow starts alone. Where both windows come to rest "
+            "decides which flow gets more; in the hatched part it is the first.",
         ),
     ]
 
@@ -157,7 +167,8 @@ def _evaluation(runs: Runs) -> list[Picture]:
             plots.throughput_over_buffer(
                 _answers(scenes, ("minicycle", "rounds")), _measured(scenes, runs)
             ),
-            "Reno (first) and Vegas (second) over the buffer of a 1.5 Mbit/s link, DropTail.",
+            "Throughputs of Reno (first) and Vegas (second), which share a 1.5 Mbit/s link, by its "
+            "buffer, DropTail.",
         )
     ]
 
@@ -169,29 +180,31 @@ def _devendictis(runs: Runs) -> list[Picture]:
             plots.throughput_over_buffer(
                 _answers(scenes, ("minicycle", "rounds")), _measured(scenes, runs)
             ),
-            "Figure 3 at an RTT of 80 ms, which the paper does not state: parts of the link over "
-            "its buffer. The mini-cycle is read as packets do: only who grows loses.",
+            "Figure 3, the shares of Vegas and Reno by the buffer of their link. We chose an RTT "
+            "of 80 ms, since the paper states none. In the mini-cycle model only a flow whose "
+            "window grows loses packets at an overflow, as in ns-2.",
         ),
         Picture(
             plots.windows(simulation.simulate(mixed(0.08, 20.0))),
-            "Mini-cycles by rounds at a buffer of 20 packets.",
+            "The windows over time by the simulator rounds, at a buffer of 20 packets.",
         ),
     ]
 
 
 def _podlesny(runs: Runs) -> list[Picture]:
-    counts = (2, 10, 20, 60, 100, 140)
+    counts = (2, 10, 20, 60, 100, 140)  # NewReno flows
     rd = [dumbbell(n) for n in counts]
-    one_way = [
+    one_way = [  # the equations have no reverse flows
         dataclasses.replace(s, flows=tuple(f for f in s.flows if f.direction == "forward"))
         for s in rd
     ]
     droptail = [dumbbell(n, kind="droptail") for n in counts[:4]]
-    said = _answers(one_way, ["rate-delay"]) + _answers([*rd, *droptail], ["rounds"])
+    predicted = _answers(one_way, ["rate-delay"]) + _answers([*rd, *droptail], ["rounds"])
     return [
         Picture(
-            plots.class_shares(said, _measured([*rd, *droptail], runs)),
-            "Experiment A at a fifth of the scale: NewReno (rate class) beside 20 Vegas flows "
-            "(delay class), with Rate-Delay services and without. Equations: forward flows only.",
+            plots.class_shares(predicted, _measured([*rd, *droptail], runs)),
+            "Experiment A at a fifth of the scale: NewReno flows (rate class) beside 20 Vegas "
+            "flows (delay class), with Rate-Delay services and with DropTail. The equations are "
+            "evaluated without the reverse flows.",
         )
     ]

@@ -58,8 +58,8 @@ def text(checks: Sequence[Check]) -> str:
 
 
 SOURCES = {
-    "print": "arithmetic on the print",
+    "print": "arithmetic on printed numbers",
     "theory": "a derivation or a model",
-    "replay": "packets of our own",
+    "replay": "our own simulation of single packets",
     "packets": "ns-2 or ns-3",
 }

@@ -59,7 +59,7 @@ TITLES = {
     "podlesny": "Podlesny, Williamson: Fairness between NewReno and Vegas with RD network services",
 }
 FOLDER = Path(__file__).parent
-SHOWN = 8  # entries of a list in a cell
+SHOWN = 8  # entries of a list that a cell shows
 KINDS = (("equation", "Equations"), ("table", "Tables"), ("figure", "Figures"), ("claim", "Claims"))
 FINDINGS = {  # about each paper
     "tsang": ("long_delays",),
@@ -77,7 +77,7 @@ class Line:
     check: Check
     printed: str
     closed_form: str
-    model: str  # the closed forms that spoke
+    model: str  # the names of the closed forms that gave ``closed_form``
     fluid: str
     rounds: str
     packets: str
@@ -177,19 +177,20 @@ def _line(
     runs.scenarios.clear()
     check = judge(paper, record, runs)
     computed, closed, model, packets = show(check.computed), "", "", ""
-    said = dict.fromkeys(simulated, "")
+    simulator_values = dict.fromkeys(simulated, "")
     if check.source == "packets":
         packets = computed
         if runs.scenarios:
             closed_value, model = value(record, forms)
             closed = show(closed_value)
-            said = {name: show(value(record, answers)[0]) for name, answers in simulated.items()}
+            for name, answers in simulated.items():
+                simulator_values[name] = show(value(record, answers)[0])
             model = "" if closed_value is None else model
     elif check.source == "replay":
         packets = computed
     else:
         closed = computed
-        model = "arithmetic on the print" if check.source == "print" else ""
+        model = "arithmetic on printed numbers" if check.source == "print" else ""
         packets = "" if check.packets is None else show(check.packets)
     exact = check.tolerance is None or isinstance(check.printed, bool)
     tolerance = "" if exact else f"{check.tolerance:.2g}"
@@ -198,7 +199,7 @@ def _line(
         printed=show(check.printed),
         closed_form=closed,
         model=model,
-        **said,
+        **simulator_values,
         packets=packets,
         tolerance=tolerance,
     )
@@ -225,12 +226,14 @@ def show(entry: Any) -> str:
 
 
 def _errors(rated: Sequence[models.Row]) -> Picture:
+    """The picture of each model's errors over all scenarios of a paper."""
     errors: dict[str, list[float]] = {}
     for one in rated:
         errors.setdefault(one.model, []).extend(one.errors)
     return Picture(
         plots.model_errors(errors, title="models against ns-2"),
-        "Error of each model's throughputs against ns-2 over the paper's scenarios, best first.",
+        "Errors of each model's throughputs against ns-2 in the paper's scenarios, best model "
+        "first.",
     )
 
 

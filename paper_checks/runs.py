@@ -27,7 +27,7 @@ from vegasmodel.support.files import atomic_write
 __all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs", "mean_and_range"]
 
 FILE = Path(__file__).with_name("reference.json")
-EXACT_RUNS = 3  # one takes ns-3 half a minute of processor time
+EXACT_RUNS = 3  # most runs of ns-3, one of which takes half a minute of processor time
 
 Kind = TypeVar("Kind", "Measured", "Groups")
 
@@ -136,7 +136,7 @@ class Runs:
         """
         scenario = dataclasses.replace(
             scenario,
-            flows=tuple(map(_rounded_up, scenario.flows)),
+            flows=tuple(map(_alpha_in_ns3, scenario.flows)),
             run=dataclasses.replace(scenario.run, runs=min(EXACT_RUNS, scenario.run.times)),
         )
         key = scenario.fingerprint() + "-groups-ns3"
@@ -157,12 +157,13 @@ class Runs:
     def _entry(
         self, key: str, scenario: Scenario, simulate: Callable[[Scenario], Any]
     ) -> dict[str, Any]:
+        """The entry of the file: stored, or from ``simulate``.  Raises ``NoRun``."""
         if key not in self.used:
             if key in self.stored:
                 self.used[key] = self.stored[key] | {"name": scenario.name}
             elif self.live or self.keep:
                 self.used[key] = simulate(scenario)
-                if self.keep:  # what took minutes is not lost with the next failure
+                if self.keep:  # so that a later failure does not lose it
                     _write(self.stored | self.used)
             else:
                 raise NoRun("no stored run: use --live")
@@ -189,7 +190,8 @@ def _run(scenario: Scenario, rtts: bool | None = None, **options: Any) -> Predic
         raise NoRun(f"the ns-2 driver cannot run this: {error}") from None
 
 
-def _rounded_up(flow: Flow) -> Flow:
+def _alpha_in_ns3(flow: Flow) -> Flow:
+    """A Vegas flow with alpha + 1, since ns-3 rounds the backlog up; other flows do not change."""
     return dataclasses.replace(flow, alpha=flow.alpha + 1) if flow.law == "vegas" else flow
 
 
@@ -207,17 +209,18 @@ def _simulate_groups(scenario: Scenario) -> dict[str, Any]:
 
 
 def _by_group(scenario: Scenario, found: Prediction, engine: str) -> dict[str, Any]:
+    """The entry for the file: means over the flows of each group of the scenario."""
     assert found.loss_rate is not None
     throughput = found.extra["throughput_runs"]
     group = np.array([member.group for member in scenario.members])
-    members = [group == g for g, _ in enumerate(scenario.flows)]
+    groups = [group == g for g, _ in enumerate(scenario.flows)]  # which flows belong to each
     return {
         "name": scenario.name,
         "engine": f"{engine} {found.extra['version']}",
         "seed": scenario.run.seed,
-        "throughput": _digits([[row[own].mean() for own in members] for row in throughput]),
+        "throughput": _digits([[row[flows].mean() for flows in groups] for row in throughput]),
         "jain": _digits([jain(row) for row in throughput]),
-        "loss_rate": _digits([found.loss_rate[own].mean() for own in members]),
+        "loss_rate": _digits([found.loss_rate[flows].mean() for flows in groups]),
         "utilization": _digits(found.extra["busy_links"]),
         "queue": _digits(found.queue_mean),
     }
@@ -307,6 +310,7 @@ def _digits(values: Any) -> Any:
 
 
 def _arrays(kind: type[Kind], entry: dict[str, Any]) -> Kind:
+    """An entry of the file as ``Measured`` or ``Groups``, with lists as arrays."""
     arrays: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         value = entry[field.name]

@@ -38,12 +38,12 @@ def matching(paper: str, items: Sequence[str]) -> list[Record]:
     """
     found: dict[str, Record] = {}
     for item in items or [""]:
-        begins = re.compile(re.escape(item) + r"(?!\d)")
-        own = [record for record in records(paper) if begins.match(record.item)]
-        if not own:
+        begins = re.compile(re.escape(item) + r"(?!\d)")  # "table 1" does not match "table 10"
+        matches = [record for record in records(paper) if begins.match(record.item)]
+        if not matches:
             known = dict.fromkeys(record.item.split(",")[0] for record in records(paper))
             raise ValueError(f"{paper} has no item {item!r}; there are: {'; '.join(known)}")
-        found |= {record.item: record for record in own}
+        found |= {record.item: record for record in matches}
     return list(found.values())
 
 
@@ -61,9 +61,9 @@ def files(found: Sequence[Scenario]) -> dict[str, str]:
     Scenarios of the same name get their fingerprint, too.
     """
     slugs = [re.sub(r"[^A-Za-z0-9.]+", "-", scenario.name).strip("-") for scenario in found]
-    often = Counter(slugs)
+    times = Counter(slugs)  # how often each name occurs
     return {
-        f"{slug}{f'-{scenario.fingerprint()}' if often[slug] > 1 else ''}.toml": to_toml(scenario)
+        f"{slug}{f'-{scenario.fingerprint()}' if times[slug] > 1 else ''}.toml": to_toml(scenario)
         for slug, scenario in zip(slugs, found, strict=True)
     }
 

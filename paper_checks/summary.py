@@ -16,7 +16,7 @@ from vegasmodel.report.console import console, paragraphs, table
 __all__ = ["VERDICTS", "markdown", "print_checks", "statements", "summary"]
 
 VERDICTS = ("reproduced", "consistent", "erratum", "discrepant", "blocked")
-_AGREE = ("reproduced", "consistent")
+_AGREE = ("reproduced", "consistent")  # the verdicts of values that agree with the print
 
 
 def summary(checks: Iterable[Check]) -> dict[str, dict[str, int]]:
@@ -31,9 +31,9 @@ def statements(checks: Iterable[Check]) -> dict[str, int]:
     """Number of different wrong statements by paper; several records may show the same one."""
     found: dict[str, set[str]] = {}
     for check in checks:
-        own = found.setdefault(check.paper, set())
+        names = found.setdefault(check.paper, set())
         if check.statement is not None:
-            own.add(check.statement)
+            names.add(check.statement)
     return {paper: len(names) for paper, names in found.items()}
 
 

@@ -41,8 +41,8 @@ class Looked:
     paper: str
     found: int  # records whose every printed value stands in the text
     missing: Sequence[tuple[str, Sequence[str]]]  # item, and what does not stand there
-    derived: int  # records whose printed side is the printed formula at a point of ours
-    in_words: int  # records of what is said in words
+    derived: int  # records of printed formulas, evaluated with numbers that we chose
+    in_words: int  # records of what the paper says in words, without a number or quoted word
 
 
 def read(folder: Path) -> dict[str, str]:
@@ -67,8 +67,8 @@ def look(paper: str, text: str) -> Looked:
             derived += 1
         elif not _fragments(record):
             in_words += 1
-        elif away := absent(record, text):
-            missing.append((record.item, away))
+        elif not_there := absent(record, text):
+            missing.append((record.item, not_there))
         else:
             found += 1
     return Looked(paper, found, missing, derived, in_words)
@@ -80,9 +80,10 @@ def summary(found: Sequence[Looked], skipped: Sequence[str]) -> str:
     for one in found:
         lines.append(
             f"{one.paper}: {one.found} stand in the text, {len(one.missing)} do not; {one.derived} "
-            f"are printed formulas at a point of ours, {one.in_words} are said in words\n"
+            "are printed formulas, evaluated with numbers that we chose, "
+            f"{one.in_words} are said in words\n"
         )
-        lines += [f"  {item}: {', '.join(away)}\n" for item, away in one.missing]
+        lines += [f"  {item}: {', '.join(values)}\n" for item, values in one.missing]
     lines += [f"{paper}: skipped, the folder has no text of it\n" for paper in skipped]
     return "".join(lines)
 
@@ -100,9 +101,9 @@ def show(folder: Path, papers: Sequence[str], json: bool) -> None:
         console.print_json({"texts": rows, "skipped": skipped})
     else:
         sys.stdout.write(summary(found, skipped))
-    away = sum(len(one.missing) for one in found)
-    if away:
-        raise Shortfall(f"{away} records' printed values do not stand in the papers' texts")
+    missing = sum(len(one.missing) for one in found)
+    if missing:
+        raise Shortfall(f"{missing} records' printed values do not stand in the papers' texts")
 
 
 def absent(record: Record, text: str) -> list[str]:
@@ -116,8 +117,9 @@ def absent(record: Record, text: str) -> list[str]:
 
 
 def _stands(fragment: str, text: str) -> bool:
-    bounds = r"(?<![\d.])(?<!\d,)", r"(?!\d|\.\d|,\d{3})"
-    return re.search(bounds[0] + re.escape(fragment.lower()) + bounds[1], text) is not None
+    """Whether the text has the fragment, but not as a part of a longer number."""
+    before, after = r"(?<![\d.])(?<!\d,)", r"(?!\d|\.\d|,\d{3})"
+    return re.search(before + re.escape(fragment.lower()) + after, text) is not None
 
 
 def _fragments(record: Record) -> list[list[str]]:
@@ -128,6 +130,7 @@ def _fragments(record: Record) -> list[list[str]]:
 
 
 def _flat(value: Value) -> list[str | int | float]:
+    """The numbers and texts in a value or a nested list, without truth values."""
     if value is None or isinstance(value, bool):
         return []
     if isinstance(value, (str, int, float)):
@@ -136,6 +139,7 @@ def _flat(value: Value) -> list[str | int | float]:
 
 
 def _spellings(value: str | int | float) -> list[str]:
+    """The ways to print a number, such as 1000, 1,000 and 1000.0; a text has one."""
     if isinstance(value, str):
         return [value]
     found = [f"{value:g}", f"{value!r}", *(f"{value:.{k}f}" for k in (1, 2, 3))]

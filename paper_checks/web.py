@@ -33,18 +33,18 @@ from vegasmodel.support.files import atomic_write
 __all__ = ["FILE", "current", "store", "stored"]
 
 FILE = Path(__file__).with_name("web.json")
-FIGURES = ("throughput", "loss_rate", "utilization_links", "queue_mean")
+FIGURES = ("throughput", "loss_rate", "utilization_links", "queue_mean")  # stored results
 OLDER = "stored answer of an earlier version of the model: python -m paper_checks.web"
 ABSENT = "Web traffic takes minutes, and no answer is stored: python -m paper_checks.web"
 
 
 def version() -> str:
     """A hash of the sources of ``rounds``, and of the laws, stacks and queues that it runs."""
-    mark = hashlib.sha256()
-    for room in (rounds, laws, stacks, queues):
-        for path in sorted(Path(room.__path__[0]).glob("*.py")):
-            mark.update(path.read_bytes())
-    return mark.hexdigest()[:16]
+    digest = hashlib.sha256()
+    for package in (rounds, laws, stacks, queues):
+        for path in sorted(Path(package.__path__[0]).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @cache
@@ -74,8 +74,8 @@ def _answer(scenario: Scenario) -> dict[str, Any]:
     run = dataclasses.replace(scenario.run, runs=1)
     found = predict(dataclasses.replace(scenario, run=run), "rounds")
     figures: dict[str, Any] = {key: _digits(getattr(found, key)) for key in FIGURES}
-    held = [(a.name, a.holds) for a in found.assumptions]
-    return {"name": scenario.name, "assumptions": held} | figures
+    assumptions = [(a.name, a.holds) for a in found.assumptions]
+    return {"name": scenario.name, "assumptions": assumptions} | figures
 
 
 def _digits(values: Any) -> list[float]:
@@ -84,14 +84,15 @@ def _digits(values: Any) -> list[float]:
 
 def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
     """Compute all answers in parallel processes, and write the file."""
-    mark = version()
+    before = version()  # a change of the sources while this runs must not pass unnoticed
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:
         found = list(pool.map(_answer, scenarios))
     entries = sorted(zip((s.fingerprint() for s in scenarios), found, strict=True))
     lines = ",\n".join(f'"{key}": {json.dumps(entry)}' for key, entry in entries)
     with atomic_write(FILE) as part:
-        part.write_text(f'{{"version": "{mark}", "answers": {{\n{lines}\n}}}}\n', encoding="utf-8")
+        text = f'{{"version": "{before}", "answers": {{\n{lines}\n}}}}\n'
+        part.write_text(text, encoding="utf-8")
 
 
 def main(arguments: Sequence[str]) -> int:
