@@ -43,8 +43,8 @@ RATIO = (
     "pair-jitter",
     "mixed-jitter",
     "round_numbers-jitter",
-)  # judged by the ratio Vegas : loss-based
-BARS = {
+)  # families whose error is that of the ratio Vegas : loss-based, not of the throughputs
+BARS = {  # goals for the mean error of each family, by model
     "rounds": {
         "pair": 0.05,
         "mixed": 0.05,
@@ -81,10 +81,10 @@ class Outcome:
 
     family: str
     index: int
-    error: float
-    se: float
-    spread: float
-    base_error: float
+    error: float  # of the ratio Vegas : loss-based, or the NRMSE of the throughputs
+    se: float  # standard error of the measurement, in the units of ``error``
+    spread: float  # largest coefficient of variation of a throughput over ns-2's runs
+    base_error: float  # of the over-estimates of baseRTT, over their mean; NaN if not measured
     cpu: float  # seconds of the model's answer
 
 
@@ -105,9 +105,9 @@ def judge(
     model: str = "rounds",
     **options: Any,
 ) -> Outcome:
-    """The model's error on one case: of the Vegas ratio, or the NRMSE over flows of one kind.
+    """The model's error on one case; NaN if the model has no answer.
 
-    NaN: the model has no answer.
+    ``known`` is the stored measurement.
     """
     change = options.pop("change", None)
     scenario = case(family, index, seed)
@@ -129,8 +129,8 @@ def judge(
         with np.errstate(divide="ignore"):  # infinite where the model starves the others
             error = float(rates[vegas].mean() / rates[~vegas].mean() / measured - 1.0)
         means = np.array([runs[:, which].mean(axis=1) for which in (vegas, ~vegas)])
-        parts = standard_error(means.T) / means.mean(axis=1)
-        noise = float(np.hypot(*parts))  # of a ratio of two means, to first order
+        relative = standard_error(means.T) / means.mean(axis=1)
+        noise = float(np.hypot(*relative))  # of a ratio of two means, to first order
     else:
         error = float(np.sqrt(np.mean((rates - mean) ** 2)) / mean.mean())
         noise = float(np.sqrt(np.mean(se**2)) / mean.mean())
@@ -169,16 +169,17 @@ def outcomes(
 
 
 def _row(name: str, chosen: list[Outcome], bar: float | None) -> str:
+    """A line of the table: errors of the cases ``chosen``, and the goal ``bar`` for their mean."""
     answered = [o for o in chosen if not np.isnan(o.error)]
     if not answered:
         return f"{name:22s}{0:5d}  no answer"
-    silent, chosen = len(chosen) - len(answered), answered
+    unanswered, chosen = len(chosen) - len(answered), answered
     errors = np.array([abs(o.error) for o in chosen])
     beyond = np.maximum(errors - 2 * np.array([o.se for o in chosen]), 0.0)
     base = np.array([o.base_error for o in chosen])
     known = base[np.isfinite(base)]
     tail = f"  baseRTT {known.mean():6.1%}" if known.size else ""
-    tail += f"  {silent} without an answer" if silent else ""
+    tail += f"  {unanswered} without an answer" if unanswered else ""
     se = float(standard_error(errors)) if errors.size > 1 else np.nan
     return (
         f"{name:22s}{errors.size:5d}{errors.mean():9.1%} +- {se:5.1%}"
@@ -192,7 +193,12 @@ def _row(name: str, chosen: list[Outcome], bar: float | None) -> str:
 def report(
     results: list[Outcome], *, model: str = "rounds", fresh: bool = False, cases: bool = False
 ) -> None:
-    """Print a table by family, with both halves or as one fresh set; ``cases``: every case too."""
+    """Print a table by family, with both halves or as one fresh set; ``cases``: every case too.
+
+    The column "95 % > 2se" has the 95th percentile of the part of an error that is beyond two
+    standard errors of the measurement.  "max cv" has the largest coefficient of variation of a
+    throughput over ns-2's runs, and "CPU ms" the median time of an answer.
+    """
     print(
         f"{'family':22s}{'cases':>5s}{'mean error':>18s}{'95 % > 2se':>9s}"
         f"{'ns-2 se':>9s}{'max cv':>9s}{'CPU ms':>9s}{'goal':>7s}"
@@ -212,6 +218,7 @@ def report(
 
 
 def _true_base(scenario: Scenario) -> Scenario:
+    """The scenario in which each Vegas flow knows its propagation delay."""
     groups = tuple(
         dataclasses.replace(g, over_estimate=0.0) if g.law == "vegas" else g for g in scenario.flows
     )
@@ -219,6 +226,7 @@ def _true_base(scenario: Scenario) -> Scenario:
 
 
 def _one_recovery(scenario: Scenario) -> Scenario:
+    """The scenario in which each loss-based flow recovers from losses as SACK does."""
     groups = tuple(
         g if g.law == "vegas" else dataclasses.replace(g, law="sack", name=g.name)
         for g in scenario.flows
@@ -226,6 +234,7 @@ def _one_recovery(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, flows=groups)
 
 
+# a line of the table of ``--ablations``: arguments of ``judge``
 ABLATIONS: dict[str, dict[str, Any]] = {
     "everything": {},
     "backlog not rounded": {"without": ("rounding",)},

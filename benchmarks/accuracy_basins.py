@@ -25,7 +25,7 @@ import vegasmodel as vm
 from vegasmodel.study.agreement import agreement
 from vegasmodel.study.basins import Basins, basins
 
-LEVEL = 0.01
+LEVEL = 0.01  # a smaller p means that the model and ns-2 differ
 LINK = """
 name = "{family}"
 packet_size = "500 B"
@@ -46,11 +46,11 @@ alpha = {alpha}
 beta = {beta}
 {wait}
 """
-STILL = 'send_jitter = "0 s"'
+NO_WAIT = 'send_jitter = "0 s"'
 
 
 def flow(name: str, law: str, rtt: int, alpha: int, beta: int, wait: str) -> str:
-    """The table of a flow in a scenario file."""
+    """The table of a flow in a scenario file; ``wait`` is its line on the senders' wait."""
     return FLOW.format(name=name, law=law, rtt=rtt, alpha=alpha, beta=beta, wait=wait)
 
 
@@ -68,7 +68,7 @@ def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
     if family == "whole windows":
         other = rtt
     laws = ("reno", "newreno", "sack")
-    first, wait = "vegas", STILL if family in ("whole windows", "hold", "phases") else ""
+    first, wait = "vegas", NO_WAIT if family in ("whole windows", "hold", "phases") else ""
     if family == "phases":
         first = second = str(rng.choice(laws))
         buffer = int(rng.integers(8, 30))
@@ -116,15 +116,15 @@ def compared(
 
 def verdict(p: list[float]) -> str:
     """How many cases differ, how likely so many are by chance, and how many differ by Holm."""
-    told = sum(each < LEVEL for each in p)
-    chance = binom.sf(told - 1, len(p), LEVEL)
-    held = 0  # smallest p first, each tested at 1 % / (number of p not tested yet)
-    while held < len(p) and sorted(p)[held] < LEVEL / (len(p) - held):
-        held += 1
+    differ = sum(each < LEVEL for each in p)
+    chance = binom.sf(differ - 1, len(p), LEVEL)
+    by_holm = 0  # smallest p first, each tested at 1 % / (number of p not tested yet)
+    while by_holm < len(p) and sorted(p)[by_holm] < LEVEL / (len(p) - by_holm):
+        by_holm += 1
     return (
-        f"{told} told apart at {100 * LEVEL:g} % each (by chance {LEVEL * len(p):.2g} on average, "
-        f"as many or more in {100 * chance:.2g} % of campaigns); {held} at {100 * LEVEL:g} % for "
-        f"all together (Holm)"
+        f"{differ} differ at a level of {100 * LEVEL:g} % for each case (by chance "
+        f"{LEVEL * len(p):.2g} on average, as many or more in {100 * chance:.2g} % of campaigns); "
+        f"{by_holm} at a level of {100 * LEVEL:g} % for all cases together (Holm)"
     )
 
 
@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1, help="runs at a time")
     options = parser.parse_args()
     found: list[tuple[float, float]] = []
-    passed = 0
+    skipped = 0  # drawn cases that are not multistable
     for place, family in enumerate(FAMILIES):
         if options.family not in (None, family):
             continue
@@ -150,14 +150,14 @@ def main() -> None:
             starts = (options.seed * len(FAMILIES) + place) * 1000 + 2 * drawn
             measured = answer(text, "ns2", options.starts, starts, options.threads)
             if not several(measured):
-                passed += 1
+                skipped += 1
                 continue
             found.append(compared(said, text, measured, options.model, starts, options.threads))
             wanted -= 1
             if not wanted:
                 break
     print(
-        f"{len(found)} multistable cases ({passed} others drawn), {options.starts} starts each: "
+        f"{len(found)} multistable cases ({skipped} others drawn), {options.starts} starts each: "
         f"{verdict([p for p, _ in found])}; the same start leads to the same outcome in "
         f"{100 * np.mean([alike for _, alike in found]):.0f} % of starts"
     )

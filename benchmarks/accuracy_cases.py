@@ -21,10 +21,12 @@ Rng = np.random.Generator
 
 
 def _capacity(rng: Rng) -> float:
+    """200 to 3000 pkt/s; the logarithm is uniform."""
     return float(np.round(np.exp(rng.uniform(np.log(200), np.log(3000)))))
 
 
 def _time(rng: Rng, low: float, high: float) -> float:
+    """A time from ``low`` to ``high``, s."""
     return float(np.round(rng.uniform(low, high), 4))
 
 
@@ -33,6 +35,7 @@ def _run(duration: float = 300.0, warmup: float = 100.0) -> Run:
 
 
 def _against(rng: Rng, vegas: int, others: int) -> Scenario:
+    """``vegas`` Vegas flows and ``others`` flows of one loss-based law, all with the same RTT."""
     alpha, rtt = float(rng.integers(2, 6)), _time(rng, 0.03, 0.2)
     link = Link(_capacity(rng), buffer=float(rng.integers(12, 81)))
     law = str(rng.choice(LOSS_BASED))
@@ -170,22 +173,23 @@ def _waiting(family: str) -> Callable[[Rng], Scenario]:
 
     def draw(rng: Rng) -> Scenario:
         drawn = FAMILIES[family](rng)
-        most = 1.0 / drawn.links[0].capacity
-        wait = float(np.round(rng.uniform(1e-4, most), 6))
+        transmission = 1.0 / drawn.links[0].capacity
+        wait = float(np.round(rng.uniform(1e-4, transmission), 6))
         flows = tuple(dataclasses.replace(flow, send_jitter=wait) for flow in drawn.flows)
         return dataclasses.replace(drawn, flows=flows)
 
     return draw
 
 
-LOCKED = tuple(FAMILIES)
-_WAITING = ("pair", "mixed", "losses", "round_numbers", "wide")
-FAMILIES |= {family + JITTER: _waiting(family) for family in _WAITING}
+WITHOUT_WAITS = tuple(FAMILIES)  # the position of a family is a part of its cases' seeds
+_WITH_WAITS = ("pair", "mixed", "losses", "round_numbers", "wide")
+FAMILIES |= {family + JITTER: _waiting(family) for family in _WITH_WAITS}
 
 
 def case(family: str, index: int, seed: int = SEED) -> Scenario:
     """The ``index``-th case of a family, with the seed with which ns-2 ran it."""
-    number = LOCKED.index(family.removesuffix(JITTER))  # with and without waits: one network
+    # the same network with and without waits
+    number = WITHOUT_WAITS.index(family.removesuffix(JITTER))
     drawn = FAMILIES[family](np.random.default_rng([seed, number, index]))
     return with_seed(drawn, 1 if seed == SEED else seed)
 

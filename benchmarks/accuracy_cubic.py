@@ -41,10 +41,10 @@ OTHER_DRAWS = 7  # run.seed of what a model is asked: its starts are not the mea
 AGAINST = ("cubic", "reno", "sack", "vegas")
 FAMILIES = (*AGAINST, "alone")
 MODELS = ("rounds", "fluid")
-SAME = "rounds, same starts"  # as the measured runs
-BAR = 0.05  # mean error of a share, by rounds
-SURE = 0.01  # standard error of CUBIC's share over a few runs, above which there are many
-MANY = 20  # runs
+SAME = "rounds, same starts"  # the start times of the measured runs
+BAR = 0.05  # goal for the mean error of CUBIC's share by rounds
+SURE = 0.01  # if the standard error of CUBIC's share is larger after 3 runs, there are MANY runs
+MANY = 20
 
 
 def case(law: str, index: int, waits: bool = True) -> Scenario:
@@ -111,7 +111,7 @@ def errors(
     the measurement.
     """
     found: dict[str, list[float]] = {name: [] for name in columns(engine)}
-    doubts = []
+    ses = []
     for index in range(cases):
         scenario = case(law, index, waits)
         if engine == "ns3":
@@ -120,20 +120,20 @@ def errors(
         else:
             scenario, truth = measured_by_ns2(scenario)
         measured = np.asarray(truth.throughput)
-        doubt = chance(scenario, truth.extra["throughput_runs"])
+        se = chance(scenario, truth.extra["throughput_runs"])
         asked = dataclasses.replace(
             scenario, run=dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
         )
-        said = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]
+        texts = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]
         for name, offs in found.items():
             answer = predict(scenario, "rounds") if name == SAME else predict(asked, name)
             rates = np.asarray(answer.throughput)
             offs.append(part(scenario, rates) - part(scenario, measured))
             if name == "rounds":
-                doubts.append(np.hypot(doubt, chance(scenario, answer.extra["throughput_runs"])))
-            said.append(f"{name} {np.round(rates)} {offs[-1]:+.3f}")
-        print(f"{law} {index}: {', '.join(said)}", flush=True)
-    return found, doubts
+                ses.append(np.hypot(se, chance(scenario, answer.extra["throughput_runs"])))
+            texts.append(f"{name} {np.round(rates)} {offs[-1]:+.3f}")
+        print(f"{law} {index}: {', '.join(texts)}", flush=True)
+    return found, ses
 
 
 def main() -> None:
@@ -145,8 +145,8 @@ def main() -> None:
     rows = []
     for law in options.against:
         for waits in (True, False) if options.engine == "ns2" else (True,):
-            signed, doubts = errors(law, options.cases, waits, options.engine)
-            by_chance = np.sqrt(2.0 / np.pi) * np.mean(doubts)  # mean |x| of a normal distribution
+            signed, ses = errors(law, options.cases, waits, options.engine)
+            by_chance = np.sqrt(2.0 / np.pi) * np.mean(ses)  # mean |x| of a normal distribution
             found = {model: np.abs(offs) for model, offs in signed.items()}
             cells = [f"{offs.mean():.3f} (largest {offs.max():.3f})" for offs in found.values()]
             over = law != "alone" and found["rounds"].mean() > BAR

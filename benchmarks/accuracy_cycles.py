@@ -23,8 +23,8 @@ from vegasmodel.simulation import limit_cycle
 
 SEED = 11
 LAWS = ("vegas", "reno", "newreno", "sack", "tahoe")
-LONGER = 20
-FAR = 5  # standard errors
+LONGER = 20  # the long run lasts so many times as long as the first stretch of ``limit_cycle``
+FAR = 5  # standard errors: an answer "neither found" that is further off is counted
 
 
 def draw(seed: int, k: int) -> Scenario:
@@ -41,15 +41,15 @@ def draw(seed: int, k: int) -> Scenario:
     def rtt() -> float:
         return float(np.round(rng.uniform(0.02, 0.2), 3))
 
-    one = rtt()
-    same = rng.random() < 0.5
+    common = rtt()
+    same = rng.random() < 0.5  # whether all flows have the RTT ``common``
     alpha = float(rng.integers(1, 4))
     beta = alpha + float(rng.integers(0, 3))
     flows = []
     for i, law in enumerate(laws):
-        own = one if same else rtt()
+        own_rtt = common if same else rtt()
         start = float(np.round(rng.uniform(0, 5), 2))
-        flow = Flow(law, own, name=f"{law}-{i}", start=start, variant=variant, send_jitter=0.0)
+        flow = Flow(law, own_rtt, name=f"{law}-{i}", start=start, variant=variant, send_jitter=0.0)
         flows.append(replace(flow, alpha=alpha, beta=beta) if law == "vegas" else flow)
     capacity = float(np.round(np.exp(rng.uniform(math.log(100.0), math.log(2000.0)))))
     link = Link(capacity, buffer=float(rng.integers(3, 60)))
@@ -58,10 +58,10 @@ def draw(seed: int, k: int) -> Scenario:
 
 def long_run(scenario: Scenario) -> Floats:
     """The throughputs over the last 19/20 of a run that is 20 times as long."""
-    last = max(flow.start for flow in scenario.flows)
+    last_start = max(flow.start for flow in scenario.flows)
     span = LONGER * FIRST * max(flow.rtt for flow in scenario.flows)
     flows = tuple(replace(flow, stop=None) for flow in scenario.flows)
-    timing = replace(scenario.run, duration=last + span, warmup=last + span / LONGER)
+    timing = replace(scenario.run, duration=last_start + span, warmup=last_start + span / LONGER)
     counted = run(replace(scenario, flows=flows, run=timing)).flows
     rates: Floats = (counted["delivered"] - counted["mark_delivered"]) / (span - span / LONGER)
     return rates
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     errors: dict[str, list[float]] = {"fixed point": [], "periodic": [], "neither found": []}
-    far, worst = 0, 0.0
+    far, worst = 0, 0.0  # number of answers further off than FAR; largest residual
     for k in range(options.cases):
         scenario = draw(options.seed, k)
         found, rates = limit_cycle(scenario, "rounds"), long_run(scenario)

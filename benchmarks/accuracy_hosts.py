@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.accuracy_cases import FAMILIES, LOCKED, OTHER_DRAWS
+from benchmarks.accuracy_cases import FAMILIES, OTHER_DRAWS, WITHOUT_WAITS
 from vegasmodel.metrics import Floats, nrmse, standard_error
 from vegasmodel.packets import ns2
 from vegasmodel.predictor import predict
@@ -73,7 +73,7 @@ KINDS: dict[str, Callable[[Rng, Flow, Scenario], Flow]] = {
 
 def case(kind: str, family: str, index: int, seed: int) -> Scenario:
     """The ``index``-th network of the family, changed to the given kind."""
-    key = [seed, LOCKED.index(family), index]
+    key = [seed, WITHOUT_WAITS.index(family), index]
     drawn, rng = FAMILIES[family](np.random.default_rng(key)), np.random.default_rng([*key, 1])
     flows = tuple(KINDS[kind](rng, flow, drawn) for flow in drawn.flows)
     links = drawn.links
@@ -84,6 +84,7 @@ def case(kind: str, family: str, index: int, seed: int) -> Scenario:
 
 
 def _untold(scenario: Scenario) -> Scenario:
+    """The scenario without the feature of its kind; small buffers stay."""
     flows = tuple(
         dataclasses.replace(flow, delayed_ack=False, delay_noise=0.0, access=None)
         for flow in scenario.flows
@@ -92,12 +93,16 @@ def _untold(scenario: Scenario) -> Scenario:
 
 
 def _asked(scenario: Scenario, model: str) -> Floats | None:
+    """The model's throughputs, with start times of its own; ``None`` if it has no answer."""
     run = dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
     return predict(dataclasses.replace(scenario, run=run), model).throughput
 
 
 def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
-    """The errors of each model with and without the feature, and twice ns-2's standard error."""
+    """The errors of each model with and without the feature, and twice ns-2's standard error.
+
+    Both are relative to the mean throughput.
+    """
     measured = ns2.run(scenario, rtts=False)
     runs = np.asarray(measured.extra["throughput_runs"])
     mean = runs.mean(axis=0)

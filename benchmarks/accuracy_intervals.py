@@ -40,21 +40,21 @@ from vegasmodel.scenario import Scenario
 
 SEED = 90117
 CASES = 80
-RUNS, OTHER_RUNS = 40, 24
-ANSWERS = 8
+RUNS, OTHER_RUNS = 40, 24  # whole runs for the truth; runs with the opposite choice of waits
+ANSWERS = 8  # to each case
 
 
 class Answered(NamedTuple):
-    """What one default answer says, beside the truth."""
+    """One default answer beside the truth."""
 
-    covered: float
+    covered: float  # part of the flows whose 95 % interval holds the truth
     runs: int
-    cost: float
-    certain: bool
-    right: bool
-    error: float
-    effect: bool | None  # that it reports; None: not known
-    is_effect: bool
+    cost: float  # simulated time over that of one whole run
+    certain: bool  # whether ``enough-runs`` holds
+    right: bool  # whether no flow is off by more than 10 %
+    error: float  # the largest of a flow, over the mean throughput
+    effect: bool | None  # whether the answer reports phase effects; None: it does not know
+    is_effect: bool  # whether there are some
 
 
 def rates(scenario: Scenario, runs: int) -> Floats:
@@ -71,7 +71,7 @@ def needed(found: Floats) -> float:
 
 
 def judged(scenario: Scenario) -> tuple[list[Answered], float]:
-    """The answers to one scenario, each beside the truth; and how many runs it would need."""
+    """The answers to one scenario, each beside the truth; and the result of ``needed``."""
     from scipy.special import stdtrit
 
     base = with_seed(scenario, 1000)
@@ -85,18 +85,18 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float]:
     for k in range(1, ANSWERS + 1):
         asked = with_seed(scenario, k)
         one = answers.answer(asked)
-        used, n = one.extra["throughput_runs"], one.extra["runs"]
+        by_run, n = one.extra["throughput_runs"], one.extra["runs"]
         off = np.abs(one.throughput - truth)
-        held = phases.effects(asked, one).holds
+        no_effect = phases.effects(asked, one).holds
         found.append(
             Answered(
                 float(np.mean(off <= stdtrit(n - 1, 0.975) * one.throughput_se)),
                 n,
                 sum(one.extra["durations"]) / scenario.run.duration,
-                scatter.certain(used),
+                scatter.certain(by_run),
                 bool(np.all(off <= 0.1 * np.maximum(truth, 0.1 * truth.mean()))),
                 off.max() / truth.mean(),
-                None if held is None else not held,
+                None if no_effect is None else not no_effect,
                 is_effect,
             )
         )
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=CASES)
     options = parser.parse_args()
     kinds: dict[str, list[list[Answered]]] = {}
-    able: list[Answered] = []
+    with_phases: list[Answered] = []  # of scenarios in which phase effects are possible
     runs: list[float] = []
     for i in range(options.cases):
         kind, scenario = case(i, options.seed)
@@ -131,7 +131,7 @@ def main() -> None:
             found, least = judged(scenario)
             kinds.setdefault(kind, []).append(found)
             runs.append(least)
-            able += found if phases.possible(scenario) else []
+            with_phases += found if phases.possible(scenario) else []
     print("| kind | cases | runs | cost | coverage | least | certain | right | error |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind, cases in [*kinds.items(), ("all", [one for some in kinds.values() for one in some])]:
@@ -145,9 +145,9 @@ def main() -> None:
     print("\n| phase effects | answers | said: yes | not known | no |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for is_effect, name in ((True, "yes"), (False, "no")):
-        these = [one.effect for one in able if one.is_effect == is_effect]
-        parts = [np.mean([one is said for one in these]) for said in (True, None, False)]
-        print(f"| {name} | {len(these)} | " + " | ".join(f"{part:.2f}" for part in parts) + " |")
+        said = [one.effect for one in with_phases if one.is_effect == is_effect]
+        parts = [np.mean([one is answer for one in said]) for answer in (True, None, False)]
+        print(f"| {name} | {len(said)} | " + " | ".join(f"{part:.2f}" for part in parts) + " |")
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ from vegasmodel.scenario import Scenario
 LINUX = reference.FOLDER / "linux"
 HALVES = ("seen", "unseen")
 WAITS = 8  # runs with other waits, for each of the measured starts
-BAR, WORST = 0.04, 0.1  # of the link: mean over the cases, and in one
+BAR, WORST = 0.04, 0.1  # goals for the mean and for the largest error of the cases
 
 
 def cases(family: str, halves: tuple[str, ...], seed: int | None) -> list[Scenario]:
@@ -70,7 +70,7 @@ def host_time() -> float:
     return float(np.mean(excess))
 
 
-def later(scenario: Scenario, seconds: float) -> Scenario:
+def longer_rtts(scenario: Scenario, seconds: float) -> Scenario:
     """The scenario with every RTT longer by ``seconds``."""
     flows = tuple(dataclasses.replace(group, rtt=group.rtt + seconds) for group in scenario.flows)
     return dataclasses.replace(scenario, flows=flows)
@@ -102,7 +102,7 @@ def answered(scenario: Scenario, model: str, starts: str) -> Floats | None:
 def one(
     scenario: Scenario, model: str, starts: str, extra: float
 ) -> tuple[tuple[float, float, float], str]:
-    """Largest error of ``parts``, largest standard error, ``beyond``; and a line of text.
+    """The error, ``sure`` and ``beyond`` of a case (see above), and a line of text.
 
     The model gets RTTs that are longer by ``extra`` seconds.
     """
@@ -110,15 +110,15 @@ def one(
     if found is None:
         raise RuntimeError(f"{scenario.name}: no stored run")
     begun = time.process_time()
-    said = answered(later(scenario, extra), model, starts)
+    rates = answered(longer_rtts(scenario, extra), model, starts)
     took = time.process_time() - begun
-    if said is None:
+    if rates is None:
         return (np.nan, np.nan, np.nan), f"{model} does not answer"
-    there, here = parts(found.throughput, scenario), parts(said, scenario)
-    errors, unsure = np.abs(there - here), parts(found.throughput_se, scenario)
-    beyond = float(np.maximum(errors - unsure, 0.0).max())
-    text = f"{np.round(there, 3)} +- {unsure.max():.3f}, {model} {np.round(here, 3)}, {took:.1f} s"
-    return (float(errors.max()), float(unsure.max()), beyond), text
+    measured, predicted = parts(found.throughput, scenario), parts(rates, scenario)
+    errors, sure = np.abs(measured - predicted), parts(found.throughput_se, scenario)
+    beyond = float(np.maximum(errors - sure, 0.0).max())
+    text = f"{np.round(measured, 3)} +- {sure.max():.3f}, {model} {np.round(predicted, 3)}"
+    return (float(errors.max()), float(sure.max()), beyond), f"{text}, {took:.1f} s"
 
 
 def main() -> None:
@@ -149,10 +149,10 @@ def main() -> None:
     rows.append(("all", np.concatenate([row for _, row in rows], axis=1)))
     print(f"\n| {options.half} | cases | mean | median | largest | sure | beyond: mean | largest |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for family, (errors, unsure, beyond) in rows:
+    for family, (errors, sure, beyond) in rows:
         print(
             f"| {family} | {errors.size} | {errors.mean():.3f} | {np.median(errors):.3f} "
-            f"| {errors.max():.3f} | {unsure.mean():.3f} | {beyond.mean():.3f} "
+            f"| {errors.max():.3f} | {sure.mean():.3f} | {beyond.mean():.3f} "
             f"| {beyond.max():.3f} |"
         )
     every = rows[-1][1][0]

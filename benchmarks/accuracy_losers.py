@@ -24,8 +24,8 @@ from vegasmodel.metrics import standard_error
 from vegasmodel.packets import ns2_script, run_output
 from vegasmodel.scenario import Scenario
 
-DRAWN = (("losses-jitter", 28112741), ("wide-jitter", 28112742))
-COLUMNS = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # of rtt.txt
+DRAWN = (("losses-jitter", 28112741), ("wide-jitter", 28112742))  # families of cases, and seeds
+COLUMNS = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # of rtt.txt; the letters are unused
 
 
 def part(scenario: Scenario) -> tuple[float, int]:
@@ -40,20 +40,20 @@ def part(scenario: Scenario) -> tuple[float, int]:
         rows = pd.read_csv(folder / "rtt.txt", sep=" ", names=COLUMNS)
     sent = rows[rows["what"] == "+"]
     after = drops.time > scenario.run.warmup
-    together = 0
+    pairs = 0  # lost packets that left at the same instant as the packet before
     for f in range(sizes[0]):
-        mine = sent[sent["flow"] == f]
-        time, seq = mine["time"].to_numpy() - made.origin, mine["seq"].to_numpy()
+        of_flow = sent[sent["flow"] == f]
+        time, seq = of_flow["time"].to_numpy() - made.origin, of_flow["seq"].to_numpy()
         with_former = np.concatenate([[False], time[1:] == time[:-1]])
         last = {}  # of each packet, whether it left with the packet before when it was last sent
         lost = np.flatnonzero(after & (drops.flow == f))
-        sends = 0
+        k = 0  # the next transmission of the flow
         for i in lost:
-            while sends < time.size and time[sends] <= drops.time[i]:
-                last[int(seq[sends])] = bool(with_former[sends])
-                sends += 1
-            together += last[int(drops.packet[i])]
-    return together / max(after.sum(), 1), int(after.sum())
+            while k < time.size and time[k] <= drops.time[i]:
+                last[int(seq[k])] = bool(with_former[k])
+                k += 1
+            pairs += last[int(drops.packet[i])]
+    return pairs / max(after.sum(), 1), int(after.sum())
 
 
 def main() -> None:
@@ -63,10 +63,10 @@ def main() -> None:
         for index in range(CASES):
             scenario = case(family, index, seed)
             if len({member.rtt for member in scenario.members}) == 2:
-                own, losses = part(scenario)
-                parts.append(own)
+                in_pairs, losses = part(scenario)
+                parts.append(in_pairs)
                 name = f"{family}/{index} of seed {seed}"
-                print(f"{name}: {own:.2f} of {losses} lost packets", flush=True)
+                print(f"{name}: {in_pairs:.2f} of {losses} lost packets", flush=True)
         error = float(standard_error(np.array(parts)))
         print(f"{family}: mean {np.mean(parts):.2f} +- {error:.2f} of {len(parts)} networks")
 

@@ -21,11 +21,12 @@ from vegasmodel.predictor import predict
 from vegasmodel.scenario import LAWS, Flow, Link, Run, Scenario
 
 SEED = 1997
+# ranges of the loss probability
 BANDS = ((0.0003, 0.001), (0.001, 0.003), (0.003, 0.01), (0.01, 0.03), (0.03, 0.1), (0.1, 0.3))
-CASES = 8
+CASES = 8  # in each range
 OFTEN, MANY_RUNS = 0.03, 40  # from this loss on there are so many runs
 MODELS = ("rounds", "fluid", "random-loss")
-CHANCE = ("insensitive-to-starts", "enough-runs")
+CHANCE = ("insensitive-to-starts", "enough-runs")  # assumptions that do not count
 
 
 def case(band: int, index: int) -> Scenario:
@@ -47,18 +48,18 @@ def errors(scenario: Scenario) -> dict[str, tuple[float, bool]]:
     Models without a prediction for the scenario are left out.
     """
     often = float(scenario.links[0].loss) >= OFTEN
-    there = ns2.run(scenario.replace({"run.runs": MANY_RUNS if often else 5})).throughput
+    measured = ns2.run(scenario.replace({"run.runs": MANY_RUNS if often else 5})).throughput
     scenario = scenario.replace({"run.runs": MANY_RUNS}) if often else scenario
     found = {}
     for model in MODELS:
         answer = predict(scenario, model)
-        if answer.throughput is None or there is None:
+        if answer.throughput is None or measured is None:
             continue
-        error = abs(float(answer.throughput[0] / there[0]) - 1.0)
+        error = abs(float(answer.throughput[0] / measured[0]) - 1.0)
         failed = {a.name for a in answer.assumptions if a.holds is False} - set(CHANCE)
         found[model] = error, bool(failed)
         print(
-            f"{scenario.flows[0].law} {scenario.links[0].loss}: ns2 {there[0]:.4g}, "
+            f"{scenario.flows[0].law} {scenario.links[0].loss}: ns2 {measured[0]:.4g}, "
             f"{model} {answer.throughput[0]:.4g} {' '.join(sorted(failed))}",
             flush=True,
         )
@@ -73,9 +74,9 @@ def main() -> None:
         row = f"| {100 * low:g} to {100 * high:g} % |"
         for model in MODELS:
             known = np.array([one[model][0] for one in some if model in one])
-            silent = [one[model][0] for one in some if model in one and not one[model][1]]
-            said = f"{max(silent):.2f}" if silent else "none"
-            row += f" {known.mean():.2f} ({known.max():.2f}) | {said} |"
+            unreported = [one[model][0] for one in some if model in one and not one[model][1]]
+            largest = f"{max(unreported):.2f}" if unreported else "none"
+            row += f" {known.mean():.2f} ({known.max():.2f}) | {largest} |"
         rows.append(row)
     print("\n| loss |" + "".join(f" `{model}` | unreported |" for model in MODELS))
     print("| --- |" + " ---: | ---: |" * len(MODELS))

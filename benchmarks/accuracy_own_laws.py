@@ -91,11 +91,12 @@ def htcp(f: Any) -> float:
 
 
 def _most_delay(f: vm.Source) -> float:
+    """The largest queueing delay at a loss so far, s, which the law stores."""
     return max(f.memory, f.rtt - f.base_rtt)
 
 
 def _illinois_cut(f: vm.Source) -> float:
-    """The window after a loss: W (1 - beta), with beta from 1/8 to 1/2, as the delay tells."""
+    """The window after a loss: W (1 - beta), where beta grows with the delay from 1/8 to 1/2."""
     delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
     part = min(max((delay - 0.1 * most) / (0.7 * most), 0.0), 1.0) if most > 0.0 else 1.0
     beta = 0.125 + 0.375 * part if f.window >= 15.0 else 0.5
@@ -106,13 +107,13 @@ def _illinois_cut(f: vm.Source) -> float:
 def illinois(f: vm.Source) -> float:
     """alpha: 10 packets per round trip without delay, 0.3 at the largest delay."""
     delay, most = f.rtt - f.base_rtt, max(f.memory, f.rtt - f.base_rtt)
-    first = 0.01 * most
+    low = 0.01 * most  # up to this delay alpha is 10
     if f.window < 15.0 or f.memory == 0.0:
         return 1.0
-    if delay <= first:
+    if delay <= low:
         return 10.0
-    reach = (most - first) * 0.3 / (10.0 - 0.3)
-    return 10.0 * reach / (reach + delay - first)
+    k = (most - low) * 0.3 / (10.0 - 0.3)  # so that alpha is 0.3 at the largest delay
+    return 10.0 * k / (k + delay - low)
 
 
 @vm.register_law("scalable", decrease=0.875)

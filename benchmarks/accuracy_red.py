@@ -47,18 +47,18 @@ def draw(seed: int, number: int) -> Scenario:
 
 def errors(scenario: Scenario) -> tuple[float, float]:
     """The relative errors of the mean queue and of the laws' rates, the larger of the two."""
-    said, met = predict(scenario, "red"), ns2.run(scenario)
+    predicted, measured = predict(scenario, "red"), ns2.run(scenario)
     vegas = np.array([member.flow.law == "vegas" for member in scenario.members])
-    if said.queue_mean is None or met.queue_mean is None:
-        raise ValueError(f"no answer: {said.reason}")
-    queue = float(said.queue_mean[0] / met.queue_mean[0]) - 1.0
+    if predicted.queue_mean is None or measured.queue_mean is None:
+        raise ValueError(f"no answer: {predicted.reason}")
+    queue = float(predicted.queue_mean[0] / measured.queue_mean[0]) - 1.0
 
     def rates(found: Prediction) -> Floats:
         """The throughput of all Vegas flows and that of all others, [2] pkt/s."""
         throughput = np.asarray(found.throughput)
         return np.array([throughput[vegas].sum(), throughput[~vegas].sum()])
 
-    return abs(queue), float(np.abs(rates(said) / rates(met) - 1.0).max())
+    return abs(queue), float(np.abs(rates(predicted) / rates(measured) - 1.0).max())
 
 
 def main() -> None:

@@ -52,14 +52,14 @@ def measure(
             known = stored.get(key)
             runs = 5
             if known and known["fingerprint"] == scenario.fingerprint():
-                spread = spread_of(np.array(known["runs"])) > 0.02 or family == "red"
-                few = len(known["runs"]) < 20 and spread
-                if not (refine and few):
+                uncertain = spread_of(np.array(known["runs"])) > 0.02 or family == "red"
+                too_few = len(known["runs"]) < 20 and uncertain
+                if not (refine and too_few):
                     continue
                 runs = 20
-            again = dataclasses.replace(scenario.run, runs=runs)
+            timing = dataclasses.replace(scenario.run, runs=runs)
             out = ns2.run(
-                dataclasses.replace(scenario, run=again),
+                dataclasses.replace(scenario, run=timing),
                 processes=processes,
                 rtts=family == "arrivals",
             )

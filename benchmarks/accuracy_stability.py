@@ -28,10 +28,10 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
 FAMILIES = ("vegas", "vegas, random loss", "reno, RED", "both, RED")
-ASIDE = 0.02
+ASIDE = 0.02  # distance of the tested points from the boundary, relative
 FOLDS = 4.0  # e-folds of growth or decay that a run is meant to show
-NUDGE = 1e-5
-MOST = 2e6  # steps of a run
+NUDGE = 1e-5  # relative change of the capacity, which disturbs the equilibrium
+MOST = 2e6  # largest number of steps of a run
 
 
 class Case(NamedTuple):
@@ -114,7 +114,10 @@ def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]
 
 
 def swing(queue: Floats, time: Floats, period: float, begin: float, end: float) -> float:
-    """The growth rate, 1/s, of the queue's peak-to-peak amplitude from ``begin`` to ``end``."""
+    """The growth rate, 1/s, of the queue's peak-to-peak amplitude from ``begin`` to ``end``.
+
+    The amplitude is that over a time of ``period`` s.
+    """
     first = (time >= begin) & (time < begin + period)
     last = (time >= end - period) & (time < end)
     ratio = float(np.ptp(queue[last]) / np.ptp(queue[first]))
@@ -125,22 +128,23 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
     """Whether the equilibrium is stable, and the predicted and the measured growth rate, 1/s."""
     rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + NUDGE))
     if isinstance(rest, str) or isinstance(near, str):
-        raise ValueError(f"no rest beside the boundary: {rest}, {near}")
-    said = assess(rest.loop)
-    root, R = said.root, rest.loop.rtt
-    span = max(1.5 * said.period, 2.0 * float(R.max()))
+        raise ValueError(f"no equilibrium beside the boundary: {rest}, {near}")
+    predicted = assess(rest.loop)
+    root, R = predicted.root, rest.loop.rtt
+    span = max(1.5 * predicted.period, 2.0 * float(R.max()))
     length = FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
-    # interpolation damps an oscillation by about (w h)^2/8 per round trip: a tenth of the rate here
+    # the simulator's interpolation damps an oscillation of frequency w by about (w h)^2/8 per round
+    # trip; with this step h it is a tenth of the growth rate
     h = math.sqrt(0.8 * abs(root.real) * float(R.min())) / max(abs(root.imag), 1e-9)
     least = float((R - rest.delay).min())
     step = float(np.clip(h / least, 1 / 512, 1 / 32))
     length = min(length, MOST * step * least)
     scenario = case.at(x, length)
-    samples = int(np.clip(24 * length / said.period, 2001, 400_001))
+    samples = int(np.clip(24 * length / predicted.period, 2001, 400_001))
     begin = feedback.Rest(near.delay, near.window)
     run = feedback.run(scenario, samples, step=step, begin=begin)
     return (
-        said.stable,
+        predicted.stable,
         root.real,
         swing(run.queue[:, 0], run.time, span, 0.4 * length, length),
     )
@@ -163,7 +167,7 @@ def main(points: int = 20, seed: int = 1) -> int:
                 f"{grew:10.3g} {'' if fits else 'WRONG'}",
                 flush=True,
             )
-    print(f"{2 * points - wrong} of {2 * points} sides as said")
+    print(f"{2 * points - wrong} of {2 * points} sides as predicted")
     return 1 if wrong else 0
 
 

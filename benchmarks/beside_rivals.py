@@ -1,4 +1,4 @@
-"""Accuracy and speed of each model beside ns-2, on cases drawn when ``rounds`` was finished.
+"""Measures accuracy and speed of each model beside ns-2, on cases drawn after ``rounds`` was built.
 
     python -m benchmarks.beside_rivals [--seed 90125]      # the table of the README
 
@@ -21,6 +21,7 @@ from benchmarks.accuracy_cases import CASES, case
 from benchmarks.accuracy_runs import load
 from vegasmodel.metrics import standard_error
 
+# families of cases (``accuracy_cases``), and their names in the table
 FAMILIES = {"pair": "one Vegas, one other", "mixed": "2 to 8, mixed"}
 MODELS = {"minicycle": "closed form `minicycle`", "fluid": "`fluid`", "rounds": "`rounds`"}
 TIMED = 4  # cases of a family that ns-2 runs again, for its time

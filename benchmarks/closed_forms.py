@@ -23,7 +23,7 @@ from vegasmodel.engines.fluid import continuous
 from vegasmodel.scenario import Scenario
 
 MODELS = ("equilibrium", "bands", "arrivals", "arrivals-bonald", "minicycle", "network")
-ACCURATE = 0.02
+ACCURATE = 0.02  # largest error that a claim may have
 
 
 class Claim(NamedTuple):
@@ -63,7 +63,8 @@ def draw(rng: np.random.Generator) -> Scenario:
     )
 
 
-SHARED = {"buffer-holds-bursts", "many-packets-queued"}  # the fluid has no packets either
+# Assumptions on single packets, which the fluid model makes, too: they need not hold
+SHARED = {"buffer-holds-bursts", "many-packets-queued"}
 
 
 def claims(scenario: Scenario) -> Iterator[Claim]:

@@ -29,8 +29,9 @@ for i in range(4_000_000):
 pace = time.process_time() - begun
 from numba.core import event
 
-class Ear(event.Listener):
+class Compilations(event.Listener):
     def __init__(self):
+        # compilations in progress: start, and time of those within it; CPU seconds by function
         self.open, self.spent = [], {}
     def on_start(self, e):
         self.open.append([time.process_time(), 0.0])
@@ -43,8 +44,8 @@ class Ear(event.Listener):
         name = f"{name.__module__.rpartition('.')[2]}.{name.__qualname__}"
         self.spent[name] = self.spent.get(name, 0.0) + took - inside
 
-ear = Ear()
-event.register("numba:compile", ear)
+compilations = Compilations()
+event.register("numba:compile", compilations)
 import vegasmodel as vm
 model, variant, feature = sys.argv[1:]
 queue = vm.Red(5.0, 15.0) if feature == "red" else vm.DropTail()
@@ -59,9 +60,9 @@ scenario = vm.Scenario(
 )
 assert vm.predict(scenario, model).applicable
 total = time.process_time() - pace
-print(json.dumps([pace, total, sum(ear.spent.values()), ear.spent]))
+print(json.dumps([pace, total, sum(compilations.spent.values()), compilations.spent]))
 """
-CASES = (
+CASES = (  # model, variant, RED or different RTTs, goal for the first answer in CPU seconds
     ("rounds", "ns2", "", 10.0),
     ("fluid", "ns2", "", 2.0),
     ("fluid", "paper", "", 2.0),

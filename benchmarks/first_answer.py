@@ -44,13 +44,14 @@ CASES = {  # what is timed, and its bar in CPU seconds
     "predict --model rounds": (["-m", "vegasmodel", "predict", "s.toml", "--model", "rounds"], 1.5),
     "design by rounds": (["-m", "vegasmodel", *QUESTION.split()], 5.0),
 }
-HEAVY = ("numpy", "pint", "scipy", "numba", "pandas", "xarray", "pydantic", "rich")
+HEAVY = ("numpy", "pint", "scipy", "numba", "pandas", "xarray", "pydantic", "rich")  # slow to load
 
-
+# of the timed processes: they may write bytecode, which later ones load
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 def cpu(python: str, arguments: list[str], runs: int, folder: str) -> float:
+    """The least CPU seconds of ``runs`` processes of Python with these arguments."""
     least = float("inf")
     for _ in range(runs):
         before = os.times()
@@ -88,9 +89,9 @@ def main() -> None:
         for name, (arguments, bar) in CASES.items():
             found = [cpu(python, arguments, options.runs, folder) for python in pythons]
             figures = "".join(f" {value:7.2f}" for value in found) + " " * 8 * (2 - len(found))
-            said = "" if bar is None else f" {bar:6.2f}{' missed' if found[0] > bar else ''}"
+            goal = "" if bar is None else f" {bar:6.2f}{' missed' if found[0] > bar else ''}"
             print(
-                f"{name:24}{figures}{said}  {' '.join(loaded(sys.executable, arguments, folder))}"
+                f"{name:24}{figures}{goal}  {' '.join(loaded(sys.executable, arguments, folder))}"
             )
 
 

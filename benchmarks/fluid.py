@@ -2,10 +2,11 @@
 
     python benchmarks/fluid.py [--quick]
 
-One other program is written here: it makes fixed Euler steps of 0.01 ms over Python lists. The
-other one is ns-2, if it is installed. Times are CPU seconds of a second call, when the code is
-compiled; a busy machine hardly disturbs them. The rate of a batch is the work divided by the CPU
-time per core. The rate by wall time stands beside it.
+The first of the other programs is in this file: it makes fixed Euler steps of 0.01 ms over Python
+lists. The second is ns-2, if it is installed. Times are CPU seconds of a second call, when the code
+is compiled; other work on the machine hardly changes them. The speed of a batch is the simulated
+time of all its flows, in flow-seconds, divided by the CPU time per core; the next line has the
+speed by wall time. "bar" stands before a goal.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ def cpu(work: Callable[[], Any], repeats: int = 5) -> float:
 
 def euler(seconds: float, h: float = 1e-5) -> list[float]:
     """Integrate a Vegas and a Reno source by Euler steps of ``h`` seconds over Python lists."""
-    c, rtt, alpha, most = 1080.0, 0.08, 3.0, 21.0
-    windows, queue, done = [10.0, 10.0], 0.0, [0.0, 0.0]
+    c, rtt, alpha, full = 1080.0, 0.08, 3.0, 21.0  # full: queue at which Reno halves its window
+    windows, queue, done = [10.0, 10.0], 0.0, [0.0, 0.0]  # done: packets sent by each source
     for _ in range(round(seconds / h)):
         delay = rtt + queue / c
         rates = [w / delay for w in windows]
@@ -80,12 +81,13 @@ def euler(seconds: float, h: float = 1e-5) -> list[float]:
         windows = [w + h * slope for w, slope in zip(windows, slopes, strict=True)]
         done = [d + h * rate for d, rate in zip(done, rates, strict=True)]
         queue = max(0.0, queue + h * (sum(rates) - c))
-        if queue >= most:
-            windows[1], queue = windows[1] / 2, most
+        if queue >= full:
+            windows[1], queue = windows[1] / 2, full
     return done
 
 
 def row(name: str, value: str, bar: str = "") -> None:
+    """Print a line with a value and its goal."""
     print(f"{name:<62} {value:>24}   {bar}")
 
 

@@ -29,7 +29,7 @@ fuzz_readers = importlib.import_module("fuzz_readers")
 samples = importlib.import_module("tests.packets.samples")
 
 LONGEST = 8192  # bytes of an input
-EVERY = 200
+EVERY = 200  # inputs after which the counts are written
 
 
 def main() -> None:
