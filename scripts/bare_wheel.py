@@ -6,7 +6,8 @@ The script builds the wheel and installs it with its locked dependencies, and no
 empty environment.  It runs the commands in a folder with a space in its name.  A command must
 answer, or say in one line what is missing and end with exit status 2.  Then it installs the paper
 checks beside the library and runs their command.  The machine code and the bytecode that this
-checkout has compiled are reused, because a minute of compiling is not part of the test.
+checkout has compiled are copied into the environment, because compiling takes a minute and is not
+part of the test.
 """
 
 from __future__ import annotations
@@ -37,12 +38,14 @@ SCENARIOS = {
 }
 POOR = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # ASCII; HOME is not set
 NOWHERE = {"HOME": "/proc/nowhere", "XDG_CACHE_HOME": "/proc/nowhere"}  # nobody can write there
+# prints the names of all commands
 COMMANDS = """
 from vegasmodel.command_line.commands import app
 for name in app.commands:
     print(name)
 """
-DOORS = """
+# calls Python functions that need an extra, which must say so
+NEED_EXTRAS = """
 import vegasmodel as vm
 from vegasmodel.engines.fluid import batch
 from vegasmodel.equilibrium import network
@@ -69,7 +72,7 @@ class Try(NamedTuple):
     says: str = ""
 
 
-TRIES = (
+TRIES = (  # without extras and simulators
     Try("--version"),
     Try("completion bash"),
     Try("ratio --capacity 1080pkt/s --buffer 20pkt vegas:alpha=3,beta=3 reno"),
@@ -108,7 +111,7 @@ TRIES = (
     Try("rd --rate 100 --delay 100 --capacity 100Mbit/s --buffer 3125pkt"),
 )
 
-WITH_PAPERS = (  # their distribution beside the library's
+WITH_PAPERS = (  # with the paper checks installed, too
     Try("paper devendictis", 1, "discrepant"),
     Try("paper devendictis --html p.html", 2, "vegasmodel[report]"),
     Try("paper boutremans --live", 2, "ns-2 is not installed"),
@@ -182,7 +185,7 @@ def take_over(source: Path, target: Path) -> None:
     """Copy the bytecode and the machine code of a package to another copy of the package."""
     for made in source.rglob("__pycache__/*"):
         place = target / made.relative_to(source)
-        if place.parent.parent.is_dir():  # a folder of old may be left
+        if place.parent.parent.is_dir():  # the source may have folders that no longer exist
             place.parent.mkdir(exist_ok=True)
             shutil.copy2(made, place)
 
@@ -206,7 +209,10 @@ def work(command: Sequence[str]) -> None:
 
 
 def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = None) -> list[str]:
-    """Run a command line; return what is wrong with its exit status and its output."""
+    """Run a command line; return what is wrong with its exit status and its output.
+
+    ``more`` are additional environment variables.
+    """
     command = [str(python.with_name("vegasmodel")), *one.line.split()]
     done = call(command, folder, more or {})
     said = done.stderr.splitlines()
@@ -222,14 +228,14 @@ def judge(python: Path, folder: Path, one: Try, more: dict[str, str] | None = No
 
 def inside(python: Path, folder: Path) -> list[str]:
     """Faults outside the command lines: Python functions that need extras, untested commands."""
-    doors = call([str(python), "-c", DOORS], folder, {})
+    functions = call([str(python), "-c", NEED_EXTRAS], folder, {})
     names = call([str(python), "-c", COMMANDS], folder, {}).stdout.split()
     tried = {one.line.split()[0] for one in TRIES}
     faults = [f"no try of the command {name!r}" for name in names if name not in tried]
     if not names:
         faults.append("the commands are not known")
-    if doors.returncode:
-        faults.append(f"from Python: {doors.stderr.splitlines()[-1:]}")
+    if functions.returncode:
+        faults.append(f"from Python: {functions.stderr.splitlines()[-1:]}")
     return faults
 
 

@@ -39,7 +39,10 @@ def main() -> None:
 
 
 def part_a() -> None:
-    """Throughput against the buffer: the mini-cycle in two variants, both simulators, and ns-2."""
+    """Throughput against the buffer: the mini-cycle in two variants, both simulators, and ns-2.
+
+    The results called "paper" are those of the mini-cycle as in the paper, "packets" as in ns-2.
+    """
     curves: dict[str, list[float]] = {
         name: [] for name in ("paper", "packets", "fluid", "rounds", "ns-2")
     }
@@ -66,7 +69,7 @@ def part_a() -> None:
     picture = plots.curves(
         {
             "mini-cycle, as in the paper": (BUFFERS, curves["paper"]),
-            "mini-cycle, as packets do": (BUFFERS, curves["packets"]),
+            "mini-cycle, as in ns-2": (BUFFERS, curves["packets"]),
             "fluid": (BUFFERS, curves["fluid"]),
             "rounds": (BUFFERS, curves["rounds"]),
         },
@@ -78,11 +81,12 @@ def part_a() -> None:
     plots.save(picture, OUT / "vegas_reno.png")
     console.paragraphs(
         [
-            "paper: the mini-cycle model with its hypothesis 5, both sources lose.  packets: the "
-            "same model with ns-2's rounded thresholds, and only a source that is growing when "
-            "the buffer overflows loses: above about 10 packets of buffer that is Reno alone.  "
-            "fluid: differential equations of continuous windows.  rounds: trains of packets, one "
-            "decision a round trip on whole packets."
+            "paper: the mini-cycle model with its hypothesis 5, by which both sources lose a "
+            "packet when the buffer overflows.  packets: the same model, but as in ns-2: Vegas "
+            "compares a rounded backlog with its thresholds, and only a source whose window grows "
+            "at an overflow loses a packet.  At buffers above about 10 packets this is Reno alone. "
+            " fluid: differential equations of continuous windows.  rounds: a simulator that moves "
+            "trains of whole packets, in which Vegas decides once per round trip."
         ]
     )
 

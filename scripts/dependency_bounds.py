@@ -20,9 +20,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from scripts.bare_wheel import BIN, ROOT, SCENARIOS, TRIES, Try, judge, work
 
-CHOICES = ("lowest-direct", "highest")
+CHOICES = ("lowest-direct", "highest")  # of the versions of the dependencies
+# parts of command lines that compile for a minute, or need what such a command writes
 SLOW = ("--model all", "simulate one.toml --out", "compare one.toml --trace", "given.parquet")
-MORE = (  # the compiled engines among them
+MORE = (  # further command lines; some use the compiled simulators
     Try("predict one.toml --model rounds"),
     Try("predict one.toml --model fluid"),
     Try("simulate one.toml --model fluid --out a.parquet"),

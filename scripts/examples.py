@@ -40,6 +40,7 @@ def played(text: str) -> str:
 
 
 def _play(found: re.Match[str]) -> str:
+    """Run one block; return its text with the new output."""
     kind, body, _ = found.groups()
     if kind == "toml":
         name = vm.Scenario.from_toml(body).name
@@ -54,8 +55,9 @@ def _play(found: re.Match[str]) -> str:
             status = run(shlex.split(command.removeprefix("$ vegasmodel")))
             if status and "vegasmodel: " not in body:  # an error that the page shows
                 raise RuntimeError(f"exit status {status}: {command}\n{out.getvalue()}")
-    told = re.sub(r"; [\d.]+ s\.$", "; ... s.", out.getvalue().strip("\n"), flags=re.M)  # its time
-    lines = [line.rstrip() for line in told.splitlines()]
+    # the time that a command took differs from run to run
+    output = re.sub(r"; [\d.]+ s\.$", "; ... s.", out.getvalue().strip("\n"), flags=re.M)
+    lines = [line.rstrip() for line in output.splitlines()]
     shown = "\n".join(lines) + "\n" if any(lines) else ""
     if kind == "console":
         return f"```console\n{body.splitlines()[0]}\n{shown}```\n"
@@ -65,17 +67,17 @@ def _play(found: re.Match[str]) -> str:
 def main(arguments: list[str]) -> int:
     """Run every page; return 1 if a page's output has changed and ``--write`` is not given."""
     pages = [Path(a).resolve() for a in arguments if a != "--write"]
-    other = 0
+    changed = 0
     for page in pages:
         text = page.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
             now = played(text)
         if now != text:
-            other += 1
+            changed += 1
             print(f"{page.name}: its examples print something else")
             if "--write" in arguments:
                 page.write_text(now, encoding="utf-8")
-    return int(other > 0 and "--write" not in arguments)
+    return int(changed > 0 and "--write" not in arguments)
 
 
 if __name__ == "__main__":

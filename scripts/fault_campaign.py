@@ -34,8 +34,8 @@ from scripts.kill_campaign import SCENARIO
 from vegasmodel.command_line.commands import app
 
 ROOT = Path(__file__).resolve().parent.parent
-PROMPT = 2.0  # seconds that a signal may take, less those in which others had the processor
-PATIENCE = 120.0  # seconds until it is taken for deaf
+PROMPT = 2.0  # s that a command may take to end after a signal, without waits for the processor
+PATIENCE = 120.0  # s after which a command that does not end after a signal is killed
 TRACE = ROOT / "vegasmodel/packets/reference/linux/e1a_2M_40ms_a3b3.parquet"
 LINUX = ROOT / "paper_checks/linux/e1a_2M_40ms_a3b3.toml"
 COMMANDS = (
@@ -63,20 +63,24 @@ COMMANDS = (
     "map rtt-bias --out out.png",
     "completion bash",
 )
-SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}
-TURNS = (signal.SIGINT, signal.SIGTERM) * 2 + (signal.SIGKILL,)
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGKILL: -9}  # and the exit status
+TURNS = (signal.SIGINT, signal.SIGTERM) * 2 + (signal.SIGKILL,)  # the signals, in this order
 
 
 class End(NamedTuple):
     """The end of a run: exit status, text on standard error, and seconds taken."""
 
     status: int
-    said: str
+    said: str  # on standard error
     seconds: float  # from the signal, or from the start
 
 
 class Place:
-    """The folders of one run: the working folder, and the folder for temporary files."""
+    """The folders of one run: the working folder, and the folder for temporary files.
+
+    ``mark`` is in the environment of the run's processes, by which they are found; ``given`` has
+    the names of the files that are there before the run.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.work, self.scratch = folder / "work", folder / "scratch"
@@ -155,7 +159,7 @@ def full_disk(folder: Path) -> Iterator[bool]:
 
 
 def judged(end: End, place: Place, allowed: set[int]) -> list[str]:
-    """The faults of a run that has ended."""
+    """The faults of a run that has ended; ``allowed`` are the right exit statuses."""
     wrong = place.left()
     if end.status not in allowed:
         wrong.append(f"status {end.status}, not {sorted(allowed)}: {end.said[-300:]!r}")
@@ -189,23 +193,24 @@ def listens(process: subprocess.Popen[str]) -> bool:
 def killed(line: str, folder: Path, moment: float, number: signal.Signals, done: int) -> list[str]:
     """Send a signal ``moment`` seconds after the command has installed its signal handlers.
 
-    Returns what is wrong with the run; ``done`` is the status of a run that ends before the signal.
+    ``number`` is the signal.  Returns what is wrong with the run; ``done`` is the status of a run
+    that ends before the signal.
     """
     place = Place(folder)
     process = place.start(line)
     if listens(process):
         time.sleep(moment)
-    wanted = waited(process.pid)
+    waited_before = waited(process.pid)
     process.send_signal(number)
     sent = time.monotonic()
-    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    ended = os.WEXITED | os.WNOHANG | os.WNOWAIT  # asks whether it has ended, and leaves it
     while process.returncode is None and not os.waitid(os.P_PID, process.pid, ended):
         time.sleep(0.01)
         if time.monotonic() > sent + PATIENCE:
             process.kill()
             return [f"{PATIENCE:g} s after the signal it still ran", *place.left()]
     took = time.monotonic() - sent
-    own = took - max(waited(process.pid) - wanted, 0.0)
+    own = took - max(waited(process.pid) - waited_before, 0.0)
     _, said = process.communicate()
     wrong = judged(End(process.returncode, said, own), place, {SIGNALS[number], done})
     return [*wrong, *([f"{took:.1f} s after the signal, {own:.1f} s its own"] * (own > PROMPT))]
@@ -220,7 +225,10 @@ def waited(pid: int) -> float:
 
 
 def faulty(line: str, folder: Path, fault: str, done: int) -> list[str]:
-    """Run a command to its end under a fault; return what is wrong with the run."""
+    """Run a command to its end under a fault; return what is wrong with the run.
+
+    ``done`` is the exit status of the command without a fault.
+    """
     allowed = {
         "read-only home": {done},
         "full output": {3},
@@ -258,10 +266,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     rng = random.Random(options.seed)  # noqa: S311 - moments, no secrets
     runs, faults = Counter[str](), Counter[str]()
-    tried = {line.split()[0] for line in COMMANDS}
-    there = set(app.commands)
-    if tried != there:
-        print(f"not the commands that there are: {sorted(tried ^ there)}")
+    listed, existing = {line.split()[0] for line in COMMANDS}, set(app.commands)
+    if listed != existing:
+        print(f"missing in COMMANDS, or no commands: {', '.join(sorted(listed ^ existing))}")
         return 1
     chosen = [line for line in COMMANDS if line.startswith(options.only)]
     with tempfile.TemporaryDirectory() as name:

@@ -33,7 +33,7 @@ warmup = "10 s"
 start_jitter = "1 s"
 runs = 2
 """
-EACH = "link.0.buffer=5 pkt,10 pkt,15 pkt,20 pkt"
+EACH = "link.0.buffer=5 pkt,10 pkt,15 pkt,20 pkt"  # one run of the campaign for each
 GRACE = 1.0  # seconds in which the kernel ends what the killed process has left
 
 
@@ -115,11 +115,11 @@ def main() -> int:
             if not killed(folder, scenario, moment):
                 continue  # the machine was faster this time
             done += 1
-            there = len(results(folder)) if folder.exists() else 0
+            before = len(results(folder)) if folder.exists() else 0
             wrong = resumed(folder, scenario, wanted)
             passed += not wrong
             verdict = ", ".join(wrong) or "the same bytes"
-            print(f"killed after {moment:5.2f} s with {there} results: {verdict}", flush=True)
+            print(f"killed after {moment:5.2f} s with {before} results: {verdict}", flush=True)
     print(f"{passed} of {options.times}: nothing left running, no half result, the same bytes")
     return int(passed < options.times)
 

@@ -33,12 +33,12 @@ def docstrings(kinds: tuple[type, ...]) -> Iterator[Passage]:
         lines = text.splitlines()
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, kinds):
-                said = ast.get_docstring(node)
-                if said and isinstance(node, ast.Module):
-                    yield f"{path.relative_to(ROOT)}: module", said, text
-                elif said:  # whole lines: a comment may follow the code of the last one
+                passage = ast.get_docstring(node)
+                if passage and isinstance(node, ast.Module):
+                    yield f"{path.relative_to(ROOT)}: module", passage, text
+                elif passage:  # whole lines: a comment may follow the code of the last one
                     around = "\n".join(lines[node.lineno - 1 : node.end_lineno])
-                    yield f"{path.relative_to(ROOT)}: {node.name}", said, around
+                    yield f"{path.relative_to(ROOT)}: {node.name}", passage, around
 
 
 def comments() -> Iterator[Passage]:
@@ -49,8 +49,8 @@ def comments() -> Iterator[Passage]:
             line = text.count("\n", 0, found.start()) + 1
             last = line + found[0].count("\n")
             around = "\n".join(text.splitlines()[max(line - AROUND, 0) : last + AROUND])
-            said = re.sub(r"^ *# ?", "", found[0], flags=re.M)
-            yield f"{path.relative_to(ROOT)}:{line}", said, around
+            passage = re.sub(r"^ *# ?", "", found[0], flags=re.M)
+            yield f"{path.relative_to(ROOT)}:{line}", passage, around
 
 
 def paragraphs() -> Iterator[Passage]:

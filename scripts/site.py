@@ -179,9 +179,9 @@ def shown_before(module: ModuleType, name: str) -> bool:
 def gallery(quick: bool) -> None:
     """Write each executed notebook as a page, and an overview page with a picture of each."""
     notebooks = sorted((ROOT / "notebooks").glob("*.ipynb"))
-    late = [path for path in notebooks if not fresh(path)]
-    if late and not quick:
-        subprocess.run([sys.executable, ROOT / "scripts" / "notebooks.py", *late], check=True)
+    stale = [path for path in notebooks if not fresh(path)]
+    if stale and not quick:
+        subprocess.run([sys.executable, ROOT / "scripts" / "notebooks.py", *stale], check=True)
     rows, names = [], []
     for path in notebooks:
         executed = (EXECUTED / path.name).exists()
@@ -195,13 +195,10 @@ def gallery(quick: bool) -> None:
     tree = "\n".join(names)
     write(
         "gallery/index.md",
-        "# Notebooks\n\nEach explains one subject, with pictures, a comparison with packets, and "
-        "exercises with solutions.  Here they stand as executed; run `make notebooks` once, then "
-        "`.venv/bin/jupyter lab notebooks` to move their sliders.\n\n"
-        + "\n".join(rows)
-        + "\n```{toctree}\n:hidden:\n\n"
-        + tree
-        + "\n```\n",
+        "# Notebooks\n\nEach notebook explains one subject, with pictures, a comparison with a "
+        "packet simulator, and exercises with solutions.  These pages show the executed notebooks. "
+        " To move their sliders, run `make notebooks` once, then `.venv/bin/jupyter lab "
+        "notebooks`.\n\n" + "\n".join(rows) + "\n```{toctree}\n:hidden:\n\n" + tree + "\n```\n",
     )
 
 

@@ -26,7 +26,8 @@ HEAD = """# How near the models come
 Every model is asked about every scenario of which a measurement is stored in the package, and its
 throughputs are compared.  The error is the root mean square over the flows, divided by the mean
 throughput (NRMSE).  Where a scenario breaks a hypothesis of the model, the answer says so; such
-answers have columns of their own.  `bands` answers with a set, of which the middle is compared.
+answers have columns of their own.  `bands` predicts a range for each throughput, of which the
+middle is compared.
 `make docs` computes this page anew.  Most of these scenarios were known while the models were
 built; [accuracy on drawn cases](accuracy.md) tells how the simulators do
 on cases that nobody had seen.
@@ -51,15 +52,15 @@ def page() -> tuple[str, dict[str, bytes]]:
     text = [HEAD]
     pictures = {}
     for engine, name in ENGINES.items():
-        mine = [case for case in found if case.engine == engine]
+        of_engine = [case for case in found if case.engine == engine]
         text.append(f"## Beside {name}: {measured[engine]} scenarios\n")
-        text.append(table(mine, measured[engine]))
-        pictures[f"validation-{engine}.png"] = picture(mine, f"Errors beside {name}")
-        text.append(f"\n![Error of each model, a dot a scenario](validation-{engine}.png)\n")
+        text.append(table(of_engine, measured[engine]))
+        pictures[f"validation-{engine}.png"] = picture(of_engine, f"Errors beside {name}")
+        text.append(f"\n![Errors of each model; each dot is a scenario](validation-{engine}.png)\n")
     text.append("## Each scenario beside ns-2\n")
     text.append(
-        "Error of the best closed form, of `fluid` and of `rounds`.  In brackets: how the name of "
-        "the stored run in `vegasmodel/packets/reference/` begins.\n"
+        "The errors of the best closed form, of `fluid` and of `rounds`.  In brackets: the first "
+        "characters of the name of the stored run in `vegasmodel/packets/reference/`.\n"
     )
     text.append(each([case for case in found if case.engine == "ns2"]))
     return "\n".join(text), pictures
@@ -101,14 +102,14 @@ def each(found: Iterable[Case]) -> str:
         "| scenario | flows | closed form | | fluid | rounds |",
         "| --- | ---: | --- " + "| ---: " * 3 + "|",
     ]
-    for _, mine in sorted(by_scenario.items()):
-        simulated = {case.model: f"{100 * case.error:.1f} %" for case in mine}
-        closed = [case for case in mine if case.model not in ("fluid", "rounds")]
+    for _, answers in sorted(by_scenario.items()):
+        simulated = {case.model: f"{100 * case.error:.1f} %" for case in answers}
+        closed = [case for case in answers if case.model not in ("fluid", "rounds")]
         best = min(closed, key=lambda case: case.error, default=None)
         cells = [f"`{best.model}`", f"{100 * best.error:.1f} %"] if best else ["", ""]
         cells += [simulated.get(model, "") for model in ("fluid", "rounds")]
-        name = f"{mine[0].scenario} (`{mine[0].run[:6]}`)"
-        rows.append(f"| {name} | {mine[0].flows} | {' | '.join(cells)} |")
+        name = f"{answers[0].scenario} (`{answers[0].run[:6]}`)"
+        rows.append(f"| {name} | {answers[0].flows} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

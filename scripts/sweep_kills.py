@@ -70,7 +70,10 @@ def same(a: Path, b: Path) -> bool:
 
 
 def readable(out: Path) -> int:
-    """The number of complete blocks in the folder.  Raises ``ValueError`` for an incomplete one."""
+    """The number of complete blocks in the folder.  Raises ``ValueError`` for an incomplete one.
+
+    A block has 12 points; those that are not computed yet have a status below 0.
+    """
     if not out.exists():
         return 0
     from vegasmodel.study import store
@@ -100,8 +103,8 @@ def main() -> int:
         out = Path(name) / "0"
         while kills < options.times:
             kills += killed(out, rng.uniform(0.0, 0.5 * seconds))
-            left = readable(out)
-            if left == len(files(Path(name) / "whole" / "status" / "c")):
+            complete = readable(out)
+            if complete == len(files(Path(name) / "whole" / "status" / "c")):  # all blocks
                 sweeps_done += 1
                 wrong += not same(out, Path(name) / "whole")
                 out = Path(name) / str(sweeps_done)

@@ -31,8 +31,10 @@ HERE = Path(__file__).resolve().parent
 RELEASE, PACKAGE, VERSION = "bookworm", "linux-image-6.1.0-56-amd64", "6.1.192-2"
 KERNEL = PACKAGE.removeprefix("linux-image-")
 PROGRAMS = "python3-minimal,libpython3-stdlib,iproute2,kmod,ethtool"
+# of the kernel's modules, the folders and single files that the rig may need
 MODULES = ("net/sched", "net/ipv4", "net/ipv6", "lib", "crypto", "drivers/virtio")
 SINGLE = ("drivers/net/veth.ko", "drivers/net/tun.ko", "drivers/block/virtio_blk.ko")
+# folders that the file system does without; scripts that run in the virtual machine
 UNUSED = ("usr/share/doc", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt")
 GUEST = ("rig.py", "traffic.py", "wire.py", "waits.py")
 DISK = 256 << 20  # bytes for the results
@@ -74,6 +76,7 @@ def build(folder: Path) -> None:
 
 
 def _modules(source: Path, target: Path) -> None:
+    """Copy the kernel modules that the rig may need, and the lists of all modules."""
     for part in MODULES:
         shutil.copytree(source / "kernel" / part, target / "kernel" / part)
     for one in SINGLE:
@@ -123,6 +126,7 @@ def run(
 
 
 def _need(*programs: str) -> None:
+    """Raise ``MissingError`` if a program is not installed."""
     for program in programs:
         if shutil.which(program, path="/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/bin") is None:
             raise MissingError(

@@ -17,8 +17,8 @@ from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 RTTS = (0.03, 0.08)  # s
 RATES = ((1e6, 1000.0), (3e6, 1000.0), (8e6, 1500.0))  # bit/s, bytes of a packet
-BUFFERS = (5.0, 12.0, 25.0, 50.0)
-THRESHOLDS = ((1.0, 3.0), (2.0, 4.0), (4.0, 4.0))
+BUFFERS = (5.0, 12.0, 25.0, 50.0)  # packets
+THRESHOLDS = ((1.0, 3.0), (2.0, 4.0), (4.0, 4.0))  # alpha and beta, packets
 
 
 def draw(seed: int, k: int) -> Scenario:

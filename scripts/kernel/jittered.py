@@ -23,12 +23,13 @@ from paper_checks.files import to_toml
 from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 PACKET, ACK = 1500.0, 66.0  # bytes
+# ranges from which the scenarios are drawn
 CAPACITY = (100.0, 700.0)  # packets/s
-SLOW = (100.0, 250.0)  # ... where many arrive
+SLOW = (100.0, 250.0)  # packets/s, capacities of the family ``arrivals``
 RTT = (0.02, 0.15)  # seconds
 BUFFER = (8, 60)  # packets
 WAIT = (1e-4, 1e-3)  # seconds: the longest wait of a scenario's senders
-WINDOWS = (2.0, 10.0)  # packets
+WINDOWS = (2.0, 10.0)  # packets, the two initial windows
 FAMILIES = (
     "cubic-cubic",
     "cubic-reno",
@@ -39,15 +40,15 @@ FAMILIES = (
     "vegases-reno",
     "arrivals",
 )
-GAP = (2.0, 8.0)  # seconds between arrivals
+BETWEEN = (2.0, 8.0)  # seconds between arrivals
 
 
 def laws(family: str, rng: np.random.Generator) -> list[str]:
     """The law of each flow."""
-    few = int(rng.integers(0, 3))
+    more = int(rng.integers(0, 3))
     return {
-        "cubics-renos": ["cubic"] * (2 + few) + ["reno"] * int(rng.integers(1, 3)),
-        "renos": ["reno"] * (2 + few),
+        "cubics-renos": ["cubic"] * (2 + more) + ["reno"] * int(rng.integers(1, 3)),
+        "renos": ["reno"] * (2 + more),
         "vegases-reno": ["vegas", "vegas", "reno"],
         "arrivals": ["vegas"] * int(rng.integers(4, 17)),
     }.get(family) or family.split("-")
@@ -63,13 +64,13 @@ def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenari
     capacity = float(np.round(np.exp(rng.uniform(*np.log(SLOW if arrive else CAPACITY)))))
     buffer = float(rng.integers(BUFFER[0], BUFFER[1] + 1))
     wait = float(np.round(np.exp(rng.uniform(*np.log(WAIT))), 6)) if rng.random() < 0.75 else 0.0
-    window, late = float(rng.choice(WINDOWS)), bool(rng.integers(2))
+    window, delayed_ack = float(rng.choice(WINDOWS)), bool(rng.integers(2))
     alpha = float(rng.integers(1, 5))
     beta = alpha + float(rng.choice((0.0, 2.0)))
     who = laws(family, rng)
-    alike = arrive or (family == "vegas-reno" and bool(rng.integers(2)))
-    rtts = np.round(np.exp(rng.uniform(*np.log(RTT), 1 if alike else len(who))), 4)
-    gap = float(np.round(rng.uniform(*GAP), 1)) if arrive else 0.0
+    same_rtt = arrive or (family == "vegas-reno" and bool(rng.integers(2)))
+    rtts = np.round(np.exp(rng.uniform(*np.log(RTT), 1 if same_rtt else len(who))), 4)
+    between = float(np.round(rng.uniform(*BETWEEN), 1)) if arrive else 0.0
     flows = []
     for i, law in enumerate(who):
         flow = Flow(
@@ -78,15 +79,15 @@ def draw(family: str, seed: int, k: int, default_waits: bool = False) -> Scenari
             name=f"{law}-{i}",
             variant="linux",
             send_jitter=1.0 / capacity if default_waits else wait,
-            delayed_ack=late,
+            delayed_ack=delayed_ack,
             initial_window=window,
-            start=i * gap,
+            start=i * between,
             **({"alpha": alpha, "beta": beta} if law == "vegas" else {}),
         )
         flows.append(flow)
-    last = gap * (len(who) - 1)
-    spread = 1.0 if arrive else 5.0
-    run = Run(last + 80.0, last + 30.0 if arrive else 20.0, runs=2, start_jitter=spread)
+    last = between * (len(who) - 1)
+    jitter = 1.0 if arrive else 5.0
+    run = Run(last + 80.0, last + 30.0 if arrive else 20.0, runs=2, start_jitter=jitter)
     link = Link(capacity, buffer=buffer)
     return Scenario((link,), tuple(flows), PACKET, f"{family} {seed}/{k}", ACK, run)
 

@@ -12,9 +12,9 @@ from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import DropTail, Flow, Scenario
 
 MAX_FLOWS = 200
-INFINITE = 100_000  # packets
-CONTROLS = {"vegas": "vegas", "reno": "reno", "cubic": "cubic"}
-SAMPLES = 240
+INFINITE = 100_000  # packets, which stand for an infinite buffer
+CONTROLS = {"vegas": "vegas", "reno": "reno", "cubic": "cubic"}  # the kernel's name by law
+SAMPLES = 240  # of a run, by default
 LONGEST_WAIT = 1.0  # seconds; netem draws an integer of ns
 ETHERNET_FRAME = (128, 65535)  # bytes
 
@@ -38,7 +38,7 @@ def job(
     _check(scenario, groups, instead or {})
     run = scenario.run
     rng = np.random.default_rng([run.seed, number])
-    rng.integers(1, 2**31 - 1)  # there, the seed of ns-2's own generator
+    rng.integers(1, 2**31 - 1)  # our driver of ns-2 draws the seed of ns-2's own generator here
     jitter = rng.uniform(0.0, 1.0, len(groups)) * run.start_jitter
     link = scenario.links[0]
     flows = [
@@ -95,6 +95,7 @@ def _vegas(groups: list[Flow]) -> dict[str, int]:
 
 
 def _check(scenario: Scenario, groups: list[Flow], instead: Mapping[str, str]) -> None:
+    """Raise ``FieldError`` for what the rig does not have."""
     link = scenario.links[0]
     names = {group.name for group in groups}
     for name in instead:

@@ -151,6 +151,7 @@ class Network:
         run("ip", "-n", here[0], *new, "type", "veth", "peer", *peer, "netns", there[0])
 
     def _up(self, namespace: str, device: str, address: str) -> None:
+        """Start a device with an address; it neither splits nor joins packets (no offload)."""
         ip = ("ip", "-n", namespace)
         run(*ip, "link", "set", device, "gso_max_segs", "1")
         off = [word for name in ("tso", "gso", "gro") for word in (name, "off")]
@@ -159,12 +160,14 @@ class Network:
         run(*ip, "link", "set", device, "up")
 
     def _knows(self, namespace: str, device: str, address: str, ether: str) -> None:
+        """Tell a namespace which Ethernet address an IP address has, so that it sends no ARP."""
         run(
             *("ip", "-n", namespace, "neighbour", "replace", address, "lladdr", ether),
             *("dev", device, "nud", "permanent"),
         )
 
     def _bottleneck(self) -> None:
+        """Make the link from router to receiver, with the rate and the buffer of the job."""
         job = self.job
         largest = max(flow["packet_size"] for flow in job["flows"])
         self._pair((self.router, "out"), (self.receiver, "in"), "ff:ff", largest - ETHERNET)
@@ -235,10 +238,12 @@ class Network:
 
 
 def _delete(name: str) -> None:
+    """Delete a namespace, if there is one of this name."""
     subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
 def _end(child: subprocess.Popen[str]) -> None:
+    """End a helper: close its standard input; after 2 s kill it."""
     with contextlib.suppress(OSError):
         if child.stdin:
             child.stdin.close()
@@ -308,8 +313,8 @@ def waits(job: dict[str, Any]) -> dict[str, Any]:
 def _sample(network: Network, job: dict[str, Any], sender: Any, part: Any) -> None:
     """Write the output of ``ss`` every ``interval`` seconds, sockets in the order of the flows."""
     begun = time.monotonic()
-    rounds = int(job["duration"] / job["interval"]) + 1
-    for k in range(rounds):
+    samples = int(job["duration"] / job["interval"]) + 1
+    for k in range(samples):
         time.sleep(max(begun + k * job["interval"] - time.monotonic(), 0.0))
         if sender.poll() is not None:
             break
@@ -319,6 +324,7 @@ def _sample(network: Network, job: dict[str, Any], sender: Any, part: Any) -> No
 
 
 def _peer(line: str) -> int:
+    """The last byte of the receiver's address in a line of ``ss``: 2 for the first flow."""
     found = re.search(r"10\.88\.0\.(\d+):5001", line)
     return int(found[1]) if found else 0
 
@@ -345,6 +351,7 @@ def _reordered(network: Network) -> int:
 
 
 def _stop(number: int, _frame: object) -> NoReturn:
+    """End the process for the signal ``number``, with the shell's exit status for it."""
     raise SystemExit(128 + number)
 
 

@@ -27,8 +27,9 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 LINUX = reference.FOLDER / "linux"
-BAR = 0.05  # of a share
-ARRIVALS = "vegas_arrivals"  # scenarios of Vegas sources that start one after another
+BAR = 0.05  # goal for the error of a share
+# how the names of scenarios begin: Vegas sources that start one after another; those of jittered.py
+ARRIVALS = "vegas_arrivals"
 HOSTS = tuple(f"{family} " for family in FAMILIES)
 MEANS = ("throughput", "base_rtt", "rtt_mean", "loss_rate", "retransmits")
 
@@ -72,22 +73,31 @@ def show() -> None:
         if found is None or found.throughput is None or model.throughput is None:
             continue
         total, se = found.throughput.sum(), found.throughput_se
-        share, error = found.throughput[0] / total, 0.0 if se is None else se[0] / total
-        other = model.throughput[0] / model.throughput.sum()
-        ratio = math.log(other / (1.0 - other) * (1.0 - share) / share)
-        again = np.nan_to_num(found.retransmits) / (scenario.run.duration - scenario.run.warmup)
-        rows.append((scenario.name, scenario.links[0].buffer, share, error, other, ratio, again))
+        share, share_se = found.throughput[0] / total, 0.0 if se is None else se[0] / total
+        by_model = model.throughput[0] / model.throughput.sum()
+        ratio_error = math.log(by_model / (1.0 - by_model) * (1.0 - share) / share)
+        resent = np.nan_to_num(found.retransmits) / (scenario.run.duration - scenario.run.warmup)
+        rows.append(
+            (
+                scenario.name,
+                scenario.links[0].buffer,
+                share,
+                share_se,
+                by_model,
+                ratio_error,
+                resent,
+            )
+        )
     print("scenario                buffer  share measured   rounds  ln ratio error  resent 1/s")
-    for name, buffer, share, error, other, ratio, again in sorted(rows, key=lambda r: r[:2]):
-        resent = " ".join(f"{x:.2f}" for x in again)
+    for name, buffer, share, se, by_model, ratio_error, resent in sorted(rows, key=lambda r: r[:2]):
         print(
-            f"{name:24}{buffer:5g}   {share:.3f} +- {error:.3f}   {other:.3f}  "
-            f"{ratio:+.2f}            {resent}"
+            f"{name:24}{buffer:5g}   {share:.3f} +- {se:.3f}   {by_model:.3f}  "
+            f"{ratio_error:+.2f}            {' '.join(f'{x:.2f}' for x in resent)}"
         )
     errors = np.abs([row[5] for row in rows])
     print(f"mean |ln ratio error| {errors.mean():.3f}, largest {errors.max():.3f}")
     for drawn, what in ((False, "runs with fixed start times"), (True, "drawn runs")):
-        one = np.array(
+        some = np.array(
             [
                 abs(row[4] - row[2])
                 for row in rows
@@ -95,8 +105,8 @@ def show() -> None:
             ]
         )
         print(
-            f"error of the share in {one.size} {what}: mean {one.mean():.3f}, "
-            f"median {np.median(one):.4f}, beyond 0.05 {np.sum(one > BAR)}, largest {one.max():.3f}"
+            f"error of the share in {some.size} {what}: mean {some.mean():.3f}, median "
+            f"{np.median(some):.4f}, beyond 0.05 {np.sum(some > BAR)}, largest {some.max():.3f}"
         )
 
 
@@ -104,7 +114,7 @@ def arrivals() -> None:
     """Print a table of Vegas flows that arrive in turn: rates by the kernel and by ``rounds``."""
     print("| flows | | throughput in order of arrival, pkt/s |")
     print("| ---: | --- | --- |")
-    worst, late = 0.0, 0.0
+    largest, largest_base = 0.0, 0.0  # differences of rates and of baseRTTs
     for scenario in sorted(reference.stored(LINUX), key=lambda s: len(s.members)):
         found, model = reference.lookup(scenario), predict(scenario, model="rounds")
         if not scenario.name.startswith(ARRIVALS) or found is None:
@@ -113,9 +123,10 @@ def arrivals() -> None:
             rates = " ".join(f"{x:.1f}" for x in np.asarray(one.throughput))
             print(f"| {len(scenario.members) if one is found else ''} | {who} | {rates} |")
         apart = np.asarray(model.throughput) - np.asarray(found.throughput)
-        worst = max(worst, np.abs(apart).max())
-        late = max(late, np.abs(np.asarray(model.base_rtt) - np.asarray(found.base_rtt)).max())
-    print(f"\nlargest difference {worst:.2f} pkt/s; of a baseRTT {1e3 * late:.1f} ms")
+        apart_base = np.asarray(model.base_rtt) - np.asarray(found.base_rtt)
+        largest = max(largest, np.abs(apart).max())
+        largest_base = max(largest_base, np.abs(apart_base).max())
+    print(f"\nlargest difference {largest:.2f} pkt/s; of a baseRTT {1e3 * largest_base:.1f} ms")
 
 
 def main() -> int:

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 PORT = 5001
-CHUNK = bytes(1 << 16)
+CHUNK = bytes(1 << 16)  # what a sender hands to the kernel at a time
 LEAST = 1 << 14  # bytes that wake the receiver: ACKs do not wait for it, and it costs less
 TCP_CC_INFO = 26  # not named by Python's socket module
 # struct tcp_info of <linux/tcp.h>: bytes, then words, then the counters up to delivered
@@ -36,6 +36,7 @@ FIELDS = {  # column: place in INFO
     "delivered_pkts": 46,
     "rwnd_limited_us": 44,
 }
+# columns of what tcp_vegas reports (struct tcpvegas_info), and its RTT while it has measured none
 VEGAS = ("vegas_enabled", "vegas_rttcnt", "vegas_baseRTT_us", "vegas_minRTT_us")
 NO_SAMPLE = 2147483647
 
@@ -54,7 +55,7 @@ def end_with_input() -> None:
 def receive(flows: int) -> None:
     """Accept connections on 10.88.0.2, .3, ... and read their data."""
     end_with_input()
-    chooser = selectors.DefaultSelector()
+    chooser = selectors.DefaultSelector()  # its data are 1 for listening sockets, 0 for others
     for i in range(flows):
         chooser.register(socket.create_server((f"10.88.0.{i + 2}", PORT)), selectors.EVENT_READ, 1)
     say("ready")
@@ -73,6 +74,7 @@ def receive(flows: int) -> None:
 
 
 def _take(end: socket.socket, buffer: bytearray) -> int:
+    """Read what has arrived and forget it; 0 if the connection has ended."""
     try:
         return end.recv_into(buffer)
     except ConnectionError:
@@ -103,6 +105,7 @@ def send() -> None:
 
 
 def _socket(i: int, flow: dict[str, Any]) -> socket.socket:
+    """Flow ``i``'s socket at the sender, with its congestion control."""
     end = socket.socket()
     end.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, flow["control"].encode())
     end.bind((f"10.77.{i}.2", 0))

@@ -20,8 +20,8 @@ PORT = 5002
 STAMP = struct.Struct("=II Q")  # number, place in its group, ns at which it was handed over
 SO_TIMESTAMPNS = 35  # not named by Python's socket module
 TIME = struct.Struct("=qq")
-LARGEST_GROUP = 5
-SILENCE = 2.0  # seconds
+LARGEST_GROUP = 5  # datagrams
+SILENCE = 2.0  # seconds without a datagram, after which the others are taken for lost
 
 
 def send(number: int, seed: int, gap: float, peer: str) -> None:
@@ -65,15 +65,15 @@ def summary(number: int, came: list[tuple[int, int, int]]) -> dict[str, float]:
     found no packet waiting before them (``alone``).  ``distance`` is the Kolmogorov-Smirnov
     distance of their waits from the uniform distribution between the least and the greatest wait.
     """
-    free = []
-    before = -1
+    alone = []  # waits, s, of packets that found no other packet waiting
+    before = -1  # ns, when the packet before arrived
     for _, handed, arrived in came:
         if handed > before:
-            free.append((arrived - handed) / 1e9)
+            alone.append((arrived - handed) / 1e9)
         before = arrived
-    free.sort()
-    least, most, n = free[0], free[-1], len(free)
-    places = [(wait - least) / (most - least) for wait in free]
+    alone.sort()
+    least, most, n = alone[0], alone[-1], len(alone)
+    places = [(wait - least) / (most - least) for wait in alone]
     distance = max(max(abs(x - i / n), abs(x - (i + 1) / n)) for i, x in enumerate(places))
     return {
         "sent": number,
@@ -81,7 +81,7 @@ def summary(number: int, came: list[tuple[int, int, int]]) -> dict[str, float]:
         "overtaken": sum(a[0] > b[0] for a, b in itertools.pairwise(came)),
         "alone": n,
         "least_ms": 1e3 * least,
-        "mean_ms": 1e3 * sum(free) / n,
+        "mean_ms": 1e3 * sum(alone) / n,
         "greatest_ms": 1e3 * most,
         "distance": distance,
         "distance_at_5_percent": 1.36 / n**0.5,

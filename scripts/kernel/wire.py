@@ -15,9 +15,9 @@ import sys
 import time
 from collections import deque
 
-TUNSETIFF = 0x400454CA
+TUNSETIFF = 0x400454CA  # of <linux/if_tun.h>, as are the next two (IFF_TUN, IFF_NO_PI)
 TUN, NO_INFORMATION = 1, 0x1000
-LONGEST = 65535
+LONGEST = 65535  # bytes of a packet
 
 
 def device(name: str) -> int:
@@ -48,6 +48,7 @@ def put(end: int, packet: bytes) -> None:
 def main(delays: list[float]) -> None:
     """Carry packets until standard input ends."""
     wires = [(device(f"s{i}"), device(f"r{i}")) for i in range(len(delays))]
+    # of each wire the ACKs on their way, with the time at which each is due
     waiting: list[deque[tuple[float, bytes]]] = [deque() for _ in wires]
     sys.stdout.write("ready\n")
     sys.stdout.flush()
