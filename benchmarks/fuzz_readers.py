@@ -47,13 +47,14 @@ from vegasmodel.packets import read
 from vegasmodel.packets.reading import FORMATS
 from vegasmodel.packets.trace import TraceError
 
-BATCH = 1000
+BATCH = 1000  # inputs
 SLOW = 2.0  # seconds of CPU time
 MUCH = 500_000  # kB of memory, all that is loaded counted
 KEPT = 50_000  # kB that all inputs together may leave behind in a process
 LARGE = 0.001  # share of inputs of nearly a megabyte
-KEEP = Path("out/fuzz")
+KEEP = Path("out/fuzz")  # wrong inputs
 JSON_IN = ("utf-8-sig", "utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be", "utf-32-le")
+# reads one file, and prints the peak memory of the process, kB
 ALONE = """
 import contextlib, pathlib, sys
 from vegasmodel.packets import read
@@ -61,6 +62,7 @@ with contextlib.suppress(Exception):
     read(*sys.argv[1:])
 print(pathlib.Path("/proc/self/status").read_text().partition("VmHWM:")[2].split(None, 1)[0])
 """
+# how the names of audit events begin that a reader must not cause
 FORBIDDEN = (
     "compile", "exec", "marshal.loads", "pickle.find_class", "os.exec", "os.fork", "os.posix_spawn",
     "os.system", "pty.spawn", "shutil.", "socket.", "subprocess.Popen", "ctypes.", "urllib.Request",
@@ -213,7 +215,8 @@ def made(name: str, sample: bytes, rng: random.Random) -> bytes:
     """A random input: an edited sample, or sometimes a large trace, edited or not."""
     if rng.random() >= LARGE:
         return mutations.mutate(name, sample, rng)
-    usual = pyarrow.default_memory_pool()  # keeps what it has had: not for what is made here
+    # pyarrow's usual pool keeps freed memory, which would count as left behind by a reader
+    usual = pyarrow.default_memory_pool()
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     data = mutations.large(name, sample, rng)
     pyarrow.set_memory_pool(usual)
@@ -221,14 +224,14 @@ def made(name: str, sample: bytes, rng: random.Random) -> bytes:
 
 
 def batch(seed: int, name: str, folder: str) -> Batch:
-    """Read ``BATCH`` mutated inputs of one format; return the counts and what went wrong."""
+    """Read ``BATCH`` mutated inputs of the format ``name``; return counts and what went wrong."""
     rng, wrong = random.Random(f"{seed} {name}"), []
     if name not in _watches:
         place = Path(folder) / f"{name}-{os.getpid()}"
         place.mkdir()
         _watches[name] = Watch(name, place)
     watch, valid = _watches[name], samples.every_format()[name]
-    small = samples.every_format(packets=12, lines=30)[name]
+    small = samples.every_format(packets=12, lines=30)[name]  # these are read faster
     watch.count = Count()
     for i in range(BATCH):
         data = made(name, rng.choice(small if rng.random() < 0.8 else valid), rng)
@@ -242,13 +245,15 @@ def batch(seed: int, name: str, folder: str) -> Batch:
 
 def mutated(names: list[str], options: argparse.Namespace, folder: Path) -> Generator[Batch]:
     """Fuzz with random edits of valid traces, in several processes with one format each."""
+    batches = -(-options.count // len(names) // BATCH)  # of each format, rounded up
     for name in names:
-        yield from _of_format(name, -(-options.count // len(names) // BATCH), options, folder)
+        yield from _of_format(name, batches, options, folder)
 
 
 def _of_format(
     name: str, batches: int, options: argparse.Namespace, folder: Path
 ) -> Iterator[Batch]:
+    """Run so many batches of one format in parallel processes."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, context) as pool:
         seeds = (options.seed * 10**6 + i for i in range(batches))

@@ -176,6 +176,7 @@ class Runs:
 
 
 def _write(runs: dict[str, Any]) -> None:
+    """Write the file, with one run a line."""
     entries = ",\n".join(f'"{key}": {json.dumps(runs[key])}' for key in sorted(runs))
     with atomic_write(FILE) as part:
         part.write_text('{"schema": 1, "runs": {\n' + entries + "\n}}\n", encoding="utf-8")

@@ -9,7 +9,7 @@ The paper adds a random part to the delay.  It states a variance of 90, that of 
 standard deviations of 5, 9.5, 20 and 76 ms and none at all.  The verdict is that of 9.5 ms, one of
 the three values that fit the text's "very small variations" beside d = 0.2 s, and the note has the
 results of the others.  If another value agrees with the print and 9.5 ms does not, the record is
-blocked.
+blocked.  The argument ``noise`` is this standard deviation in s.
 """
 
 from __future__ import annotations

@@ -137,9 +137,10 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 
 
 def _no_timeouts(runs: Runs) -> Found:
-    """Whether no source has a timeout, by its packets sent again divided by its packets lost.
+    """Whether no source has a timeout, after which it would send more packets again than it lost.
 
-    The note has this quotient for each buffer and each T, for each source that lost packets.
+    The note has the quotient of both numbers for each buffer and each T, for each source that lost
+    packets.
     """
     found: dict[str, list[float]] = {}
     for B, T in itertools.product(BUFFERS, TIMES):

@@ -157,6 +157,7 @@ class Connection:
         network.at(self.ack_to_r2.pass_on(received, ACK_BITS), self._ack_at_r2, packet)
 
     def _ack_at_r2(self, packet: int) -> None:
+        """The ACK of ``packet`` arrives at R2, on its way back."""
         network = self.network
         at_r1 = network.backward.pass_on(network.now, ACK_BITS)
         network.at(self.ack_to_source.pass_on(at_r1, ACK_BITS), self._ack, packet)
@@ -170,9 +171,9 @@ class Connection:
         self.acked = packet
         if packet >= self.round_start:
             self._decide()
-        if self.per_ack == 1 and self.window >= self.max_window:
+        if self.per_ack == 1 and self.window >= self.max_window:  # no slow start beyond the limit
             self.per_ack = 0.0
-        if self.per_ack > 0 and self.window - (self.next - self.acked) <= 2:
+        if self.per_ack > 0 and self.window - (self.next - self.acked) <= 2:  # nearly used up
             self.window += self.per_ack
         sent = self.sent.pop(packet)
         if sent > 0.0:  # a packet sent at 0 counts as not sent, as in ns-2
@@ -206,7 +207,7 @@ class Connection:
         if self.slow_start and self.window < self.max_window:
             self.doubles = not self.doubles
             self.per_ack = float(self.doubles)
-            if self.doubles and backlog > GAMMA:
+            if self.doubles and backlog > GAMMA:  # slow start ends
                 self.slow_start, self.per_ack = False, 0.0
                 self.window = max(self.window * 7 / 8, 2.0)
         elif backlog > self.beta or at_both:

@@ -191,7 +191,10 @@ def _over_estimates() -> Found:
 
 
 def backlogs(x2: int) -> tuple[float, float]:
-    """Both connections' backlogs: (expected - actual) baseRTT of the printed rates, packets."""
+    """Both connections' backlogs: (expected - actual) baseRTT of the printed rates, packets.
+
+    Since expected = W/baseRTT, this is W (1 - actual/expected).
+    """
     expected1, actual1, expected2, actual2, _, _ = TABLE_3[x2]
     W1 = round(expected1 / BITS * base_rtt(1))
     W2, _ = window_and_base(x2)
@@ -273,6 +276,7 @@ def _losing(runs: Runs) -> Found:
 
 
 def _no_losses(runs: Runs) -> float:
+    """Number of packets that ns-2's sources send again in all 13 cases."""
     return float(sum(runs(two(x2)).retransmits.sum() for x2 in DELAYS))
 
 
