@@ -31,7 +31,7 @@ EVERY = 2.0  # s, between arrivals
 READ, SPAN, TICK = 90.0, 30.0, 0.05
 FIRST = 2.0  # packets, the window that a source begins with
 MIN_RTT = 0.01  # s, the least RTT that is measured, however negative its random part is
-SEEDS = 5
+SEEDS = 5  # runs of each case, which differ in the start times
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """Who came first: effects of the order of arrival, by theory, ns-2 and ``rounds``.
 
 The scenarios are those of Boutremans and Le Boudec.  A ratio is the rate of the last source over
-that of the first.
+that of the first.  ``alpha`` is Vegas's threshold in packets, and beta is equal to it.
 """
 
 from __future__ import annotations
@@ -29,34 +29,35 @@ from vegasmodel.scenario import Scenario
 
 __all__ = ["page"]
 
-N = 20
-HOW = ((1.0, False), (0.5, False), (1.0, True), (0.5, True))  # steps in packets, rounded or not
+N = 20  # sources
+# by how many packets a window changes, and whether the backlog is rounded
+HOW = ((1.0, False), (0.5, False), (1.0, True), (0.5, True))
 NAMES = ("ns-2", "rounds", "exact recursion", "Bonald's form")
 
 
 def _rates(alpha: float, runs: Runs) -> list[Floats]:
     """Rates by each of ``NAMES``, in order of arrival, pkt/s."""
     scenario = joining(N, alpha, alpha)
-    played = predict(scenario, "rounds").throughput
-    assert played is not None
+    by_rounds = predict(scenario, "rounds").throughput
+    assert by_rounds is not None
     return [
         runs(scenario).mean,
-        np.asarray(played),
+        np.asarray(by_rounds),
         rates(recursion(N, alpha), alpha),
         printed_rates(N),
     ]
 
 
-def _over(alpha: float, runs: Runs) -> list[Floats]:
+def _over_estimates(alpha: float, runs: Runs) -> list[Floats]:
     """Over-estimates of baseRTT by each of ``NAMES``, in order of arrival, s."""
     scenario = joining(N, alpha, alpha)
-    played = predict(scenario, "rounds").base_rtt
-    assert played is not None
+    by_rounds = predict(scenario, "rounds").base_rtt
+    assert by_rounds is not None
     printed = alpha / CAPACITY * np.array([k * harmonic(k) for k in range(N)])
-    return [base_rtts(runs(scenario)) - D, np.asarray(played) - D, recursion(N, alpha), printed]
+    return [base_rtts(runs(scenario)) - D, np.asarray(by_rounds) - D, recursion(N, alpha), printed]
 
 
-def _played(scenario: Scenario) -> Floats:
+def _ratio_by_rounds(scenario: Scenario) -> Floats:
     """The ratio in each run of ``rounds``."""
     return advantage(np.asarray(predict(scenario, "rounds").extra["throughput_runs"]))
 
@@ -67,7 +68,7 @@ def _slower(runs: Runs) -> str:
     head.append(f"rounds, every {EVERY[-1]:g} s")
     rows = []
     for alpha in ALPHAS:
-        by_model = _played(one_by_one(N, alpha, EVERY[-1]))
+        by_model = _ratio_by_rounds(one_by_one(N, alpha, EVERY[-1]))
         cells = map(mean_and_error, [*in_ns2(alpha, runs), by_model])
         rows.append([f"{alpha:g}", *cells])
     return table(head, rows)
@@ -86,7 +87,7 @@ def _by_the_rule() -> str:
 
 def page(runs: Runs) -> Page:
     """The page.  Raises ``NoRun`` if a stored run is missing."""
-    by_alpha = {alpha: (_rates(alpha, runs), _over(alpha, runs)) for alpha in ALPHAS}
+    by_alpha = {alpha: (_rates(alpha, runs), _over_estimates(alpha, runs)) for alpha in ALPHAS}
     fig = figure(9.0, 4.0)
     left, right = fig.subplots(1, 2)
     index = np.arange(1, N + 1)
@@ -107,22 +108,28 @@ CAPTION = f"{N} Vegas sources that join a 1 Mbit/s link every 2 s, alpha = beta 
 
 
 def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) -> str:
+    """The text; ``by_alpha`` has ``_rates`` and ``_over_estimates`` for each alpha."""
+
+    def errors_of(results: list[Floats]) -> list[float]:
+        """The NRMSE of each of ``NAMES`` but ns-2, against ns-2."""
+        by_ns2 = results[0]
+        return [
+            float(np.sqrt(np.mean((other - by_ns2) ** 2)) / by_ns2.mean()) for other in results[1:]
+        ]
+
     rows, errors, pairs = [], [], {}
-    for alpha, (throughput, over) in by_alpha.items():
+    for alpha, (throughput, over_estimates) in by_alpha.items():
         scenario = joining(N, alpha, alpha)
-        by_run = advantage(runs(scenario).throughput), _played(scenario)
+        by_run = advantage(runs(scenario).throughput), _ratio_by_rounds(scenario)
         theory = [f"{advantage(rates):.1f}" for rates in throughput[2:]]
         rows.append([f"{alpha:g}", *map(mean_and_error, by_run), *theory])
-        measured = throughput[0].mean()
-        miss = [float(np.sqrt(np.mean((r - throughput[0]) ** 2)) / measured) for r in throughput]
-        late = [float(np.sqrt(np.mean((x - over[0]) ** 2)) / over[0].mean()) for x in over]
-        pairs[alpha] = list(zip(miss[1:], late[1:], strict=True))
+        pairs[alpha] = list(zip(errors_of(throughput), errors_of(over_estimates), strict=True))
         errors.append([f"{alpha:g}", *(f"{a:.0%}, {b:.0%}" for a, b in pairs[alpha])])
-    played, exact, bonald = pairs[3.0]
+    by_rounds, exact, bonald = pairs[3.0]
     sums = [printed_rates(n).sum() / CAPACITY for n in (2, N)]
     slowest = {alpha: in_ns2(alpha, runs)[-1].mean() for alpha in ALPHAS}
     delta = delay(recursion(N))  # at alpha 1
-    first = float(rates(recursion(N))[0] * (D + delta))
+    first = float(rates(recursion(N))[0] * (D + delta))  # window of the first source, packets
     return f"""A Vegas source that starts when there is a queue counts the queueing delay as part of
 its propagation delay: it over-estimates its baseRTT. So it computes a smaller backlog than it
 really has, keeps a larger window, and gets more than the sources that started before it. The paper
@@ -162,8 +169,8 @@ of Bonald's form is not the reason why the theories give the last source too muc
 
 How large are the errors against ns-2 at alpha = 3? For the over-estimates of baseRTT, the exact
 recursion has an error of {exact[1]:.0%}, Bonald's form of {bonald[1]:.0%}, and the simulator
-`rounds` of {played[1]:.0%}. For the throughputs, the exact recursion has an error of
-{exact[0]:.0%}, Bonald's form of {bonald[0]:.0%}, and `rounds` of {played[0]:.0%}.
+`rounds` of {by_rounds[1]:.0%}. For the throughputs, the exact recursion has an error of
+{exact[0]:.0%}, Bonald's form of {bonald[0]:.0%}, and `rounds` of {by_rounds[0]:.0%}.
 
 **Which hypothesis is wrong.** Both theories of `boutremans`, the exact recursion and Bonald's form,
 assume that the queue is in equilibrium when the next source starts. If a source starts every 2 s,

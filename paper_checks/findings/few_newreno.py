@@ -59,8 +59,8 @@ def page(runs: Runs) -> Page:
     )
 
 
-WRONG = ["who", "by", "marked right", "marked wrong", "others in that queue"]
-CASES = (
+WRONG = ["who", "by", "marked right", "marked wrong", "others in that queue"]  # heads of columns
+CASES = (  # numbers of NewReno and of Vegas flows that are marked wrong
     ("one NewReno flow marked as Vegas", (1, 0)),
     ("half of the NewReno flows marked as Vegas", (HALF, 0)),
     ("one Vegas flow marked as NewReno", (0, 1)),
@@ -85,12 +85,12 @@ def _marked(runs: Runs) -> str:
     """The table of throughputs of flows with right and with wrong marks."""
     rows = []
     for who, masked in CASES:
-        own, others = (1, 0) if masked[1] else (0, 1)
+        own, others = (1, 0) if masked[1] else (0, 1)  # groups of their law, of the other law
         for setting in SETTINGS:
             right = rates(dumbbell(), setting, runs).mean(axis=0)
             wrong = rates(dumbbell(masked=masked), setting, runs).mean(axis=0)
-            figures = right[own], wrong[2], wrong[others]
-            rows.append([who, setting, *(f"{figure:.1f}" for figure in figures)])
+            cells = right[own], wrong[2], wrong[others]
+            rows.append([who, setting, *(f"{rate:.1f}" for rate in cells)])
     return table(WRONG, rows)
 
 
@@ -129,7 +129,7 @@ def _at_few() -> str:
 
 
 def _text(rows: np.ndarray, runs: Runs) -> str:
-    fair = rows[np.abs(rows[:, 1] - 1) <= 0.15, 0]
+    fair = rows[np.abs(rows[:, 1] - 1) <= 0.15, 0]  # the ratios at which the index is near 1
     router_both_ways, router_one_way = (_single(setting, runs) for setting in SETTINGS[:2])
     few = dumbbell(round(N * BY_NS3["NewReno"][0]), N)
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, few, exact=True))

@@ -24,7 +24,8 @@ from vegasmodel.scenario import Scenario, load
 
 __all__ = ["page"]
 
-# Values of alpha = beta tried at each buffer: whole numbers around the fair one, since ns-2 rounds.
+# For each buffer the values of alpha = beta that we run: whole numbers around the fair alpha, since
+# ns-2 rounds the backlog.  SHORT is for the link of ``short``, LONG for that of ``long``.
 SHORT = {
     5: (1, 2),
     10: (3, 4),
@@ -36,9 +37,9 @@ SHORT = {
 LONG = {10: (1, 2, 3), 15: (3, 4, 5), 20: (5, 6, 7), 30: (9, 10, 11, 12), 40: (13, 14, 15, 16)}
 RUNS = 3
 
-Losers = Literal["growing", "both"]
+Losers = Literal["growing", "both"]  # which flows lose a packet when the buffer overflows
 LOSERS: tuple[Losers, ...] = ("growing", "both")
-Scene = Callable[[int, int], Scenario]
+Scene = Callable[[int, int], Scenario]  # ``short`` or ``long``: makes it from buffer and alpha
 
 
 def short(buffer: int, alpha: int) -> Scenario:
@@ -111,16 +112,16 @@ def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndar
     """
     rows = []
     for buffer, alphas in grid.items():
-        packets, played = [], []
+        by_ns2, by_rounds = [], []  # Vegas's rate over Reno's at each alpha
         for alpha in alphas:
             scenario = scene(buffer, alpha)
             v, r = runs(scenario).mean
-            packets.append(float(v / r))
+            by_ns2.append(float(v / r))
             rates = predict(scenario, "rounds").throughput
             assert rates is not None
-            played.append(float(rates[0] / rates[1]))
+            by_rounds.append(float(rates[0] / rates[1]))
         forms = [closed_form(scene, buffer, losers) for losers in LOSERS]
-        rows.append([buffer, crossing(alphas, packets), crossing(alphas, played), *forms])
+        rows.append([buffer, crossing(alphas, by_ns2), crossing(alphas, by_rounds), *forms])
     return np.array(rows)
 
 
@@ -185,13 +186,13 @@ def _errors(tables: list[np.ndarray]) -> str:
     errors = [
         np.nanmean(np.abs(rows[:, 2:] - rows[:, 1:2]) / rows[:, 1:2], axis=0) for rows in tables
     ]
-    silent = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
+    unanswered = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
     cells = [
         [name]
         + [
             f"{error[k]:.1%}"
             + (f" (without {none[k]} of {len(rows)}: no answer)" if none[k] else "")
-            for rows, error, none in zip(tables, errors, silent, strict=True)
+            for rows, error, none in zip(tables, errors, unanswered, strict=True)
         ]
         for k, name in enumerate(NAMES[1:])
     ]
@@ -199,6 +200,7 @@ def _errors(tables: list[np.ndarray]) -> str:
 
 
 def _text(tables: list[np.ndarray], runs: Runs) -> str:
+    """The text; ``tables`` has ``_rows`` for the links of ``short`` and of ``long``."""
     slopes = [np.polyfit(rows[:, 0], rows[:, 1], 1) for rows in tables]
     lines = [
         f"{slope:.2f} B {'+' if level >= 0 else '-'} {abs(level):.1f}" for slope, level in slopes

@@ -32,7 +32,7 @@ COLUMNS = (
 )
 
 
-PRINT, RULE, NS2, NS2_LINE, LINUX = 0, 1, 2, 4, 6  # columns
+PRINT, RULE, NS2, NS2_EQUAL, LINUX = 0, 1, 2, 4, 6  # places in COLUMNS
 
 
 def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float:
@@ -46,7 +46,10 @@ def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float
 
 
 def _backlogs() -> np.ndarray:
-    """The backlogs at which the windows stop growing, packets: [case, connection]."""
+    """The backlogs at which the windows stop growing, packets: [case, connection].
+
+    Only whole packets of a window count; the backlog is W (1 - actual/expected).
+    """
     last = [[c.rounds[-1] for c in replay(x2)] for x2 in DELAYS[:-2]]
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
 
@@ -59,13 +62,14 @@ def _theory(x2: int, alpha: float, beta: float, runs: Runs) -> float:
     """
     base = runs(two(x2, alpha, beta, warmup=CONVERGED if beta > alpha else 0.01)).base_rtt
     assert base is not None
-    over = np.maximum(base - np.array([base_rtt(1), base_rtt(x2)]), 0.0)
+    over_estimates = np.maximum(base - np.array([base_rtt(1), base_rtt(x2)]), 0.0)
     middle = 0.5 * (alpha + beta)
-    first, second = rates([middle, middle], over, CAPACITY)
+    first, second = rates([middle, middle], over_estimates, CAPACITY)
     return float(first / second)
 
 
 def _linux(x2: int) -> float:
+    """Rate of the connection with the shorter delay over the other's, with Linux's Vegas."""
     scenario = two(x2, warmup=CONVERGED)
     flows = tuple(dataclasses.replace(flow, variant="linux") for flow in scenario.flows)
     found = predict(dataclasses.replace(scenario, flows=flows), "rounds").throughput
@@ -80,15 +84,15 @@ def _rows(runs: Runs) -> np.ndarray:
     """
     rows = []
     for x2 in DELAYS[:-1]:
-        band = runs(two(x2, warmup=CONVERGED)).mean
-        line = runs(two(x2, 2.0, 2.0)).mean
+        by_1_3 = runs(two(x2, warmup=CONVERGED)).mean  # with alpha 1, beta 3
+        by_2_2 = runs(two(x2, 2.0, 2.0)).mean
         rows.append(
             [
                 TABLE_3[x2][4],
                 _replayed(x2),
-                band[0] / band[1],
+                by_1_3[0] / by_1_3[1],
                 _theory(x2, 1.0, 3.0, runs),
-                line[0] / line[1],
+                by_2_2[0] / by_2_2[1],
                 _theory(x2, 2.0, 2.0, runs),
                 _linux(x2),
             ]
@@ -125,12 +129,13 @@ CAPTION = "Two Vegas sources; above 1 the one with the longer delay gets less."
 
 
 def _text(rows: np.ndarray) -> str:
+    """The text; ``rows`` come from ``_rows``."""
     cells = [
         [x2, *(f"{value:.2f}" for value in row)] for x2, row in zip(DELAYS, rows, strict=False)
     ]
     real = rows[[x2 >= 10 for x2 in DELAYS[:-1]]]  # the 11 cases of which the paper speaks
-    lose = (real > 1.01).sum(axis=0)
-    spread = np.exp(np.abs(np.log(real)).mean(axis=0))
+    lose = (real > 1.01).sum(axis=0)  # in how many the longer delay gets less
+    spread = np.exp(np.abs(np.log(real)).mean(axis=0))  # geometric mean of larger over smaller
     swapped = sum(_replayed(x2, longer_first=True) > 1.01 for x2 in DELAYS[:-2])
     short, long = _backlogs().T
     worse = sum(_replayed(x2, known=True) > 1.01 * _replayed(x2) for x2 in DELAYS[:-2])
@@ -170,7 +175,7 @@ the larger throughput to the smaller:
 | the paper's table | {lose[PRINT]} | {spread[PRINT]:.2f} |
 | the paper's window rule, simulated | {lose[RULE]} | |
 | ns-2, alpha = 1, beta = 3 | {lose[NS2]} | {spread[NS2]:.2f} |
-| ns-2, alpha = beta = 2 | {lose[NS2_LINE]} | {spread[NS2_LINE]:.2f} |
+| ns-2, alpha = beta = 2 | {lose[NS2_EQUAL]} | {spread[NS2_EQUAL]:.2f} |
 | `rounds`, Linux's Vegas | {lose[LINUX]} | |
 
 **What remains true.** We confirm the numbers of the paper `tsang`, and also its conclusion for

@@ -58,14 +58,16 @@ def waiting(scenario: Scenario, runs: int = SEEDS) -> Scenario:
     return dataclasses.replace(scenario, name=f"{scenario.name}-waiting", flows=flows, run=run)
 
 
-# --- the figures -----------------------------------------------------------------------------
+# --- the numbers that show a conclusion ------------------------------------------------------
 
 
 def _first_over_second(rates: Rates) -> list[float]:
+    """The first source's rate over the second's in each scenario."""
     return [float(r[0] / r[1]) for r in rates]
 
 
 def _last_over_first(rates: Rates) -> list[float]:
+    """The last source's rate over the first's in each scenario."""
     return [float(r[-1] / r[0]) for r in rates]
 
 
@@ -74,31 +76,35 @@ def _halves(rates: Rates) -> list[float]:
     return [float(r[: r.size // 2].mean() / r[r.size // 2 :].mean()) for r in rates]
 
 
-def _part(rates: Rates) -> list[float]:
+def _share(rates: Rates) -> list[float]:
     """The first source's share of the total throughput in each scenario, percent."""
     return [100 * float(r[0] / r.sum()) for r in rates]
 
 
 def _longer_loses(rates: Rates) -> list[float]:
+    """In how many scenarios the second source gets over 1 % less than the first."""
     return [float(sum(r[0] > 1.01 * r[1] for r in rates))]
 
 
 def _least_index(rates: Rates) -> list[float]:
+    """The least of Jain's indices over the scenarios."""
     return [min(jain(r) for r in rates)]
 
 
-def _at_least(limit: float) -> Callable[[Sequence[float]], bool]:
+def _all_above(limit: float) -> Callable[[Sequence[float]], bool]:
     return lambda x: min(x) > limit
 
 
-X = (1, 13, 22, 58, 208)  # ms, table 3 of ``evaluation``
+X = (1, 13, 22, 58, 208)  # ms, delays of the second source's last link in table 3 of ``evaluation``
 
 
 def _pairs(law: str) -> tuple[Scenario, ...]:
+    """Two sources of ``law``, for each of ``X``."""
     return tuple(delays(law, x * 1e-3) for x in X)
 
 
 def _buffers(law: str) -> tuple[Scenario, ...]:
+    """Two sources of ``law`` at X = 58 ms, with buffers of 10 and of 50 packets."""
     starts = (0.0, 0.5)
     return tuple(pair(law, law, X=58e-3, buffer=B, starts=starts, warmup=0.0) for B in (10.0, 50.0))
 
@@ -118,7 +124,7 @@ CONCLUSIONS = (
                 far,
                 _pairs(law.lower())[2:],
                 _first_over_second,
-                _at_least(1.5),
+                _all_above(1.5),
             ),
             Conclusion(
                 "evaluation",
@@ -247,7 +253,7 @@ CONCLUSIONS = (
         "ms)",
         "92",
         (figure_1(0.1),),
-        _part,
+        _share,
         lambda x: x[0] > 75,
     ),
 )
@@ -261,40 +267,43 @@ class Answer:
     """A conclusion's numbers: ns-2 without waits and with waits, and ``rounds`` with waits."""
 
     conclusion: Conclusion
-    still: Sequence[float]  # ns-2, nobody waits
-    waits: Sequence[float]  # ns-2, the runs' median
-    seeds: int  # of the runs with waits, those in which it holds
-    rounds: Sequence[float]
+    no_waits: Sequence[float]  # ns-2, senders do not wait
+    waits: Sequence[float]  # ns-2, senders wait, the runs' median
+    seeds: int  # number of ns-2's runs with waits in which the conclusion holds
+    rounds: Sequence[float]  # ``rounds``, senders wait
 
     @property
-    def stood(self) -> bool:
+    def holds_without_waits(self) -> bool:
         """Whether the conclusion holds in ns-2 if senders do not wait."""
-        return self.conclusion.holds(self.still)
+        return self.conclusion.holds(self.no_waits)
 
     @property
     def verdict(self) -> str:
         """Whether the conclusion survives: it holds in ns-2 and in ``rounds`` if senders wait."""
-        by = self.seeds > SEEDS / 2, self.conclusion.holds(self.rounds)
-        told = {(True, True): "yes", (False, False): "no"}
-        said = told.get(by, "by ns-2 alone" if by[0] else "by rounds alone")
-        return said if self.stood or said == "yes" else f"{said}; not without waits either"
+        by_ns2, by_rounds = self.seeds > SEEDS / 2, self.conclusion.holds(self.rounds)
+        if by_ns2 and by_rounds:
+            return "yes"
+        found = "by ns-2 alone" if by_ns2 else "by rounds alone" if by_rounds else "no"
+        return found if self.holds_without_waits else f"{found}; not without waits either"
 
 
 def _answer(conclusion: Conclusion, runs: Runs) -> Answer:
-    waiters = [waiting(scene) for scene in conclusion.scenes]
-    measured = [runs(scene).throughput for scene in waiters]
-    each = [conclusion.figures([m[k] for m in measured]) for k in range(SEEDS)]
+    """The numbers of ``conclusion``, from stored runs of ns-2 and from ``rounds``."""
+    scenes = [waiting(scene) for scene in conclusion.scenes]
+    measured = [runs(scene).throughput for scene in scenes]
+    by_seed = [conclusion.figures([m[k] for m in measured]) for k in range(SEEDS)]
     return Answer(
         conclusion,
-        still=conclusion.figures([runs(scene).mean for scene in conclusion.scenes]),
-        waits=np.median(each, axis=0).tolist(),
-        seeds=sum(conclusion.holds(x) for x in each),
-        rounds=conclusion.figures([_rounds(scene) for scene in waiters]),
+        no_waits=conclusion.figures([runs(scene).mean for scene in conclusion.scenes]),
+        waits=np.median(by_seed, axis=0).tolist(),
+        seeds=sum(conclusion.holds(x) for x in by_seed),
+        rounds=conclusion.figures([_rounds(scene) for scene in scenes]),
     )
 
 
 @cache
 def _rounds(scenario: Scenario) -> Floats:
+    """The throughputs by ``rounds``, as means over ``ROUNDS_RUNS`` runs, pkt/s."""
     run = dataclasses.replace(scenario.run, runs=ROUNDS_RUNS)
     rates = predict(dataclasses.replace(scenario, run=run), "rounds").throughput
     assert rates is not None
@@ -306,11 +315,12 @@ def _number(value: float) -> str:
 
 
 def _cells(answer: Answer) -> list[str]:
-    lists = (answer.still, answer.waits, answer.rounds)
-    still, waits, rounds = (", ".join(map(_number, x)) for x in lists)
-    own = answer.conclusion
+    """The row of the table, with the columns of ``HEAD``."""
+    lists = (answer.no_waits, answer.waits, answer.rounds)
+    no_waits, waits, rounds = (", ".join(map(_number, x)) for x in lists)
+    made = answer.conclusion
     return [
-        f"`{own.paper}`: {own.says}", own.printed, still, waits, f"{answer.seeds} of {SEEDS}",
+        f"`{made.paper}`: {made.says}", made.printed, no_waits, waits, f"{answer.seeds} of {SEEDS}",
         rounds, answer.verdict,
     ]  # fmt: skip
 
@@ -331,13 +341,13 @@ def page(runs: Runs) -> Page:
     answers = [_answer(conclusion, runs) for conclusion in CONCLUSIONS]
     fig = figure(9.0, 3.9)
     for ax, law in zip(fig.subplots(1, 2), ("Reno", "SACK"), strict=True):
-        [own] = [a for a in answers if a.conclusion.says.startswith(f"two {law}: the longer the")]
-        printed = [float(part) for part in own.conclusion.printed.split(", ")]
+        [bias] = [a for a in answers if a.conclusion.says.startswith(f"two {law}: the longer the")]
+        printed = [float(number) for number in bias.conclusion.printed.split(", ")]
         curves = (
             ("print", printed, GREY, "-", "o"),
-            ("ns-2, nobody waits", own.still, BLACK, "none", "s"),
-            ("ns-2, waits", own.waits, BLUE, "none", "^"),
-            ("rounds, waits", own.rounds, BLUE, DASHES[1], "v"),
+            ("ns-2, nobody waits", bias.no_waits, BLACK, "none", "s"),
+            ("ns-2, waits", bias.waits, BLUE, "none", "^"),
+            ("rounds, waits", bias.rounds, BLUE, DASHES[1], "v"),
         )
         for name, values, color, dash, marker in curves:
             ax.plot(X, values, ls=dash, color=color, marker=marker, ms=6, label=name)
@@ -357,17 +367,17 @@ CAPTION = "Table 3 of evaluation: two sources of one law, the second behind a li
 
 
 def _text(answers: Sequence[Answer]) -> str:
-    stood = [a for a in answers if a.stood]
-    kept = [a for a in stood if a.verdict == "yes"]
-    lost = [a for a in stood if a.verdict == "no"]
-    never = [a for a in answers if not a.stood]
+    without_waits = [a for a in answers if a.holds_without_waits]
+    surviving = [a for a in without_waits if a.verdict == "yes"]
+    lost = [a for a in without_waits if a.verdict == "no"]
+    never = [a for a in answers if not a.holds_without_waits]
 
     def one(start: str) -> Answer:
         return next(a for a in answers if a.conclusion.says.startswith(start))
 
     reno, sack = (one(f"two {law}: the longer the") for law in ("Reno", "SACK"))
-    moved = [
-        [x, *(f"{law[k]:.1f}" for a in (reno, sack) for law in (a.still, a.waits))]
+    ratios = [
+        [x, *(f"{numbers[k]:.1f}" for a in (reno, sack) for numbers in (a.no_waits, a.waits))]
         for k, x in enumerate(X)
         if k
     ]
@@ -399,20 +409,20 @@ A conclusion *survives* if, with senders that wait, it holds in at least {SEEDS 
 
 {table(HEAD, [_cells(a) for a in answers])}
 
-**Which conclusions survive.** If senders do not wait, {len(stood)} of the {len(answers)}
-conclusions hold in ns-2. Of these {len(stood)} conclusions, {len(kept)} survive.
+**Which conclusions survive.** If senders do not wait, {len(without_waits)} of the {len(answers)}
+conclusions hold in ns-2. Of these {len(without_waits)} conclusions, {len(surviving)} survive.
 
 A conclusion may survive random waits of the senders although its numbers change. For example, the
 paper `evaluation` concludes that Vegas gets more than Reno at a buffer of 4 packets, and less at a
 buffer of 50. Both statements are true in ns-2 with and without waits. But the numbers change: at a
-buffer of 7 packets, for example, Reno's throughput divided by Vegas's is {buffers.still[1]:.2f}
+buffer of 7 packets, for example, Reno's throughput divided by Vegas's is {buffers.no_waits[1]:.2f}
 without waits, and {buffers.waits[1]:.2f} with waits.
 
 Another conclusion of the paper `evaluation` survives random waits of the senders: if two Vegas
 flows share a link, the flow with the longer round trip does not get clearly less. If the
 link that only the second flow crosses has a delay of 1 ms, this flow even gets more in ns-2,
 although its round trip is longer: the first flow's throughput divided by the second's is
-{vegas.still[0]:.2f} without waits, and {vegas.waits[0]:.2f} with waits.
+{vegas.no_waits[0]:.2f} without waits, and {vegas.waits[0]:.2f} with waits.
 
 **Which do not survive.** {len(lost)} of the papers' conclusions hold in ns-2 if senders do not
 wait, but not if they wait at random. In the table of conclusions, these are the rows whose last
@@ -422,7 +432,7 @@ In table 3 of the paper `evaluation` two flows with the same congestion control 
 second flow also crosses a link of X ms, so it has the longer round trip. The next table has the
 first flow's throughput divided by the second's in ns-2, for two Reno flows and for two SACK flows:
 
-{table(head, moved)}
+{table(head, ratios)}
 
 Take first a delay X of 13 ms. If senders do not wait, the second flow gets less than the first; if
 senders wait, the second flow gets more. The simulator `rounds` agrees: with waits, the first flow's

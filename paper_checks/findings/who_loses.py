@@ -17,7 +17,7 @@ from vegasmodel.predictor import predict
 
 __all__ = ["page"]
 
-T = 0.08  # s
+T = 0.08  # s, the RTT without queueing; the paper states none
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ CAPTION = "One Vegas and one Reno source, 1080 pkt/s, 80 ms, alpha = 3."
 
 
 def _text(rows: np.ndarray) -> str:
+    """The text; ``rows`` come from ``_rows``."""
     n = len(NAMES) + 1
     head = ["buffer", *NAMES, "Vegas loses", "Reno loses"]
     cells = [
@@ -105,13 +106,14 @@ def _text(rows: np.ndarray) -> str:
     ]
     large = rows[rows[:, 0] >= 10]
     errors = np.abs(large[:, 2:n] / large[:, 1:2] - 1)
-    missed = [
+    error_rows = [
         [name, *(f"{error:.0%}" for error in column)]
         for name, column in zip(NAMES[1:], errors.T, strict=True)
     ]
     buffers = [f"buffer of {r[0]:.0f}" for r in large]
-    left = [float(errors[1:, k].mean()) for k in (2, 3, 4)]  # derived, its edges, its losers
-    gain = [1 - after / before for before, after in itertools.pairwise(left)]
+    # mean error at 20 and 30 packets: both lose, with ns-2's edges, and with ns-2's losers, too
+    mean_errors = [float(errors[1:, k].mean()) for k in (2, 3, 4)]
+    removed = [1 - after / before for before, after in itertools.pairwise(mean_errors)]
     return f"""Hypothesis 5 of the paper `devendictis` (De Vendictis and Baiocchi) says that one
 Vegas and one Reno source both lose a packet each time the buffer overflows. The formulas of the
 paper depend on this hypothesis. For example, they contain the factor 3/4, by which Vegas multiplies
@@ -145,7 +147,7 @@ evaluated for a buffer that is one packet smaller (`docs/ns2.md`):
 
 The next table has the relative errors, against ns-2, of the ratio of Vegas's throughput to Reno's:
 
-{table(["model", *buffers], missed)}
+{table(["model", *buffers], error_rows)}
 
 **What remains true.** The model of `devendictis` follows both windows from one overflow of the
 buffer to the next. The comparison with ns-2 confirms this method. But hypothesis 5 of the paper,
@@ -163,11 +165,11 @@ stopped growing, because its backlog has reached alpha.
 change is ns-2's rounding: ns-2 rounds the backlog to whole packets before it compares the backlog
 with alpha. So Vegas's window is constant at every backlog from alpha - 1/2 to alpha + 1/2. Without
 rounding it is constant only at a backlog of alpha. At buffers of 20 and 30 packets, the first
-change removes {gain[0]:.0%} of the error of the model in the form "both lose, derived".
+change removes {removed[0]:.0%} of the error of the model in the form "both lose, derived".
 
 The second change of the model of `devendictis` is that only Reno, whose window grows, loses a
-packet at an overflow. At buffers of 20 and 30 packets this second change removes {gain[1]:.0%} of
-the error that remains after the first change (ns-2's rounding).
+packet at an overflow. At buffers of 20 and 30 packets this second change removes {removed[1]:.0%}
+of the error that remains after the first change (ns-2's rounding).
 
 At a buffer of 10 packets the error of the model of `devendictis` is large with and without the two
 changes. With so small a buffer, Vegas's window depends strongly on the length of the queue: if the
