@@ -81,6 +81,7 @@ def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
     return said, text
 
 
+# what may make the outcome depend on the starts
 FAMILIES = ("whole windows", "bands", "hold", "threshold", "phases")
 
 

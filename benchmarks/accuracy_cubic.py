@@ -38,7 +38,7 @@ from vegasmodel.scenario import Flow, Link, Run, Scenario
 
 SEED = 9438
 OTHER_DRAWS = 7  # run.seed of what a model is asked: its starts are not the measured runs'
-AGAINST = ("cubic", "reno", "sack", "vegas")
+AGAINST = ("cubic", "reno", "sack", "vegas")  # the law of the other source
 FAMILIES = (*AGAINST, "alone")
 MODELS = ("rounds", "fluid")
 SAME = "rounds, same starts"  # the start times of the measured runs

@@ -45,6 +45,7 @@ rtt = "60 ms"
 duration = "120 s"
 warmup = "40 s"
 """
+# kinds of target, and the range from which the desired value is drawn (the delay in s)
 RANGES = {
     "share:vegas": (0.02, 0.9),
     "ratio:vegas/reno": (0.02, 6.0),
@@ -52,6 +53,7 @@ RANGES = {
     "delay": (1e-3, 0.15),
     "utilization": (0.6, 1.0),
 }
+# fields for which ``design`` solves
 FIELDS = ("link.buffer", "flow.vegas.alpha", "flow.rtt", "link.capacity", "flow.vegas.decrease")
 
 

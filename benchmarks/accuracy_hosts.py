@@ -32,6 +32,7 @@ Rng = np.random.Generator
 RUN = Run(200.0, 60.0, runs=5, start_jitter=0.5)
 SEED, CASES = 1992, 12
 MODELS = ("rounds", "fluid")
+# families of networks, of ``accuracy_cases``
 FAMILY = ("pair", "mixed", "losses", "arrivals", "bands")
 
 
@@ -62,6 +63,7 @@ def access(rng: Rng, flow: Flow, scenario: Scenario) -> Flow:
     return dataclasses.replace(waits(rng, flow, scenario), access=rate)
 
 
+# how a kind changes a flow; ``small`` changes the buffer, too (``case``)
 KINDS: dict[str, Callable[[Rng, Flow, Scenario], Flow]] = {
     "waits": waits,
     "delayed": delayed,

@@ -228,12 +228,12 @@ def case(index: int, seed: int = SEED) -> tuple[str, Scenario]:
 
 
 class Cost(NamedTuple):
-    """CPU seconds of a default answer, of one run of the model, and of one run of ns-2."""
+    """CPU seconds of a default answer, of one run of ``rounds``, and of one run of ns-2."""
 
     answer: float
     run: float
     ns2: float
-    runs: str  # what the answer says about its runs
+    runs: str  # the answer's text on the number of its runs
 
     @property
     def ratio(self) -> float:
@@ -253,8 +253,8 @@ def cost(scenario: Scenario) -> Cost:
     ns2.run(scenario, processes=1, rtts=False)
     after = os.times()
     children = after.children_user + after.children_system
-    theirs = children - before.children_user - before.children_system
-    return Cost(answered - began, once - answered, theirs, runs)
+    by_ns2 = children - before.children_user - before.children_system
+    return Cost(answered - began, once - answered, by_ns2, runs)
 
 
 def row(name: str, costs: list[Cost]) -> str:

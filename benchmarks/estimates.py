@@ -86,6 +86,7 @@ start = "70 s"
 duration = "200 s"
 warmup = "100 s"
 """
+# keys that are removed from a scenario, and estimated
 KEYS = ("capacity", "buffer", "rtt", "alpha", "beta")
 
 

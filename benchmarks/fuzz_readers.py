@@ -53,6 +53,7 @@ MUCH = 500_000  # kB of memory, all that is loaded counted
 KEPT = 50_000  # kB that all inputs together may leave behind in a process
 LARGE = 0.001  # share of inputs of nearly a megabyte
 KEEP = Path("out/fuzz")  # wrong inputs
+# encodings of JSON files
 JSON_IN = ("utf-8-sig", "utf-16", "utf-16-be", "utf-16-le", "utf-32", "utf-32-be", "utf-32-le")
 # reads one file, and prints the peak memory of the process, kB
 ALONE = """
@@ -186,10 +187,10 @@ def _forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak(of: str = "VmHWM") -> int:
-    """The process's peak memory, kB, or with ``VmRSS`` its present memory."""
+def _peak(field: str = "VmHWM") -> int:
+    """The process's peak memory, kB, or with the field ``VmRSS`` its present memory."""
     status = Path("/proc/self/status").read_text()
-    return int(status.partition(f"{of}:")[2].split(None, 1)[0])
+    return int(status.partition(f"{field}:")[2].split(None, 1)[0])
 
 
 def _resting() -> int:

@@ -17,8 +17,8 @@ import numpy as np
 
 from vegasmodel.equilibrium import secular
 
-Case = tuple[np.ndarray, np.ndarray, float]
-DIGITS = 50
+Case = tuple[np.ndarray, np.ndarray, float]  # alpha, x (over-estimates), capacity
+DIGITS = 50  # of the reference
 FAMILIES = ("uniform", "cluster", "close", "magnitudes", "small at top", "mixed", "offset")
 
 

@@ -33,7 +33,7 @@ ARITHMETIC = "Tolerance: rounding of the arithmetic."
 OURS = "We chose the numbers: printed is what the printed formula gives with them."
 
 Kind = Literal["equation", "table", "figure", "claim"]
-Verdict = Literal["reproduced", "consistent", "erratum", "discrepant", "blocked"]
+Verdict = Literal["reproduced", "consistent", "erratum", "discrepant", "blocked"]  # see ``Check``
 # Where the computed value comes from: arithmetic on what is printed; a derivation or a model; a
 # simulation of our own, packet by packet; ns-2 or ns-3.
 Source = Literal["print", "theory", "replay", "packets"]

@@ -35,6 +35,7 @@ SIGNS = {  # as notes write a sign, and as the page shows it
 }
 # an index or a power: in braces, in parentheses, one of some words, or a single character
 INDEX = r"\{[^{}]*\}|\([^()]*\)|th\b|max\b|Vegas\b|Reno\b|[A-Za-z0-9](?![A-Za-z0-9])"
+# what ``inline`` sets as HTML: a name with an index, a power, a Greek letter's name, a sign
 TOKEN = re.compile(
     rf"(?<![\w.])(?P<base>[A-Za-z]{{1,7}})_(?P<index>{INDEX})(?!_|\w*/\w*\.py)"
     rf"|\^(?P<power>{INDEX}|\d+)"

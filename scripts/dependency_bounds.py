@@ -36,6 +36,7 @@ VERSIONS = """
 import importlib.metadata, sys
 print(" ", *(f"{name} {importlib.metadata.version(name)}" for name in sys.argv[1:]), flush=True)
 """
+# packages whose versions are printed
 SHOWN = ("numpy", "scipy", "numba", "pint", "click", "rich", "xarray", "pyarrow")
 
 

@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "out" / "site-source"
 SITE = ROOT / "out" / "site"
 EXECUTED = ROOT / "out" / "notebooks"
+# a page of docs/ that a text names, which becomes a link
 PAGES = re.compile(r"`docs/([\w/-]+)\.md`")
 
 

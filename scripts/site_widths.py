@@ -21,7 +21,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 SITE = Path(__file__).resolve().parent.parent / "out" / "site"
-WIDTHS = (1280, 420)
+WIDTHS = (1280, 420)  # pixels
 QUIET = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-sync"]
 QUIET += ["--disable-quic", "--no-first-run", "--disable-background-networking"]
 QUIET += ["--disable-component-update"]

@@ -177,9 +177,9 @@ def _in_order(a: Floats, b: Floats) -> tuple[bool, str]:
 
     x, y = rankdata(a), rankdata(b)
     order = float(np.corrcoef(x, y)[0, 1])
-    drawn = np.random.default_rng(1).permuted(np.tile(y, (9999, 1)), axis=1)
-    others = (drawn - y.mean()) @ (x - x.mean()) / (x.size * x.std() * y.std())
-    chance = (1 + int(np.count_nonzero(others >= order - 1e-12))) / (1 + others.size)
+    shuffled = np.random.default_rng(1).permuted(np.tile(y, (9999, 1)), axis=1)
+    by_chance = (shuffled - y.mean()) @ (x - x.mean()) / (x.size * x.std() * y.std())
+    chance = (1 + int(np.count_nonzero(by_chance >= order - 1e-12))) / (1 + by_chance.size)
     return order > 0.5 and chance < CHANCE, f"rank correlation {order:.2f}, by chance {chance:.2g}"
 
 

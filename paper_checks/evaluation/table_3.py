@@ -68,6 +68,7 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
             "The paper states neither the starts nor the interval of table 3, and they decide: the "
             f"print comes out with {agreeing} of four readings."
         )
+        # if up to half of the readings agree, none is a result; otherwise the first reading decides
         return dataclasses.replace(
             found,
             detail=text,

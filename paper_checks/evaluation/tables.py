@@ -57,7 +57,7 @@ TABLE_1 = {
 }
 
 
-LOSSY_RUNS = 20
+LOSSY_RUNS = 20  # of each cell of table 1
 
 
 def _lossy(loss: str, law: str) -> Scenario:

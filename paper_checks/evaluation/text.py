@@ -297,6 +297,7 @@ def section_3() -> list[Record]:
     ]
 
 
+# the columns of table 2 in which Reno and SACK share the link
 _BOTH = ("table2-3-reno-sack", "table2-4-sack-reno")
 
 

@@ -40,6 +40,7 @@ TRIED = "With RED's thresholds at a quarter and three quarters of the buffer:"
 # s, counted from the paper's 60th: before the change, just after it (Vegas has 5 times as many
 # flows), and when the rates have settled again
 WINDOWS = ((5.0, 20.0), (20.0, 25.0), (25.0, 40.0))
+# names of the queues in texts
 NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
 

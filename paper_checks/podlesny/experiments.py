@@ -42,7 +42,7 @@ BY_CBQ = (
 NO_PICTURE = "Our text lacks the picture."
 RTTS = (0.03, 0.1, 0.2)  # s, that we run for figure 1, which does not state its RTT
 WIRE = 1.04  # bytes of a NewReno packet over those of a Vegas packet: 40 B of headers in ns-2
-RATIOS = (0.1, 0.5, 1.0, 3.0, 5.0, 7.0)
+RATIOS = (0.1, 0.5, 1.0, 3.0, 5.0, 7.0)  # of the numbers of flows
 # Those of RATIOS that ns-3 has run, by the law whose flows vary: a run takes 20 s of CPU time
 BY_NS3 = {"NewReno": (0.1, 0.5, 1.0, 3.0), "Vegas": (1.0,)}
 EXACT = (

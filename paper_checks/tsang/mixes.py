@@ -24,7 +24,7 @@ from vegasmodel.scenario import Red, Scenario, load
 
 Pair = tuple[float, float]  # two thresholds in packets: alpha and beta, or RED's
 Mix = tuple[str, int]  # a part of table 6, and the number of flows
-PAPERS_RUNS = 7
+PAPERS_RUNS = 7  # over which the paper averages
 MANY = 28  # runs of one law: with 7 runs no law was clearly the fairer one
 SIZES = (30, 100, 200)  # numbers of flows
 SHARES = (0.3, 0.5, 0.7)  # parts of the flows that are Vegas

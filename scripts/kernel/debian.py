@@ -28,6 +28,7 @@ from vegasmodel.packets import reference
 from vegasmodel.scenario import Scenario
 
 HERE = Path(__file__).resolve().parent
+# of Debian, its kernel's package, and the version of the package
 RELEASE, PACKAGE, VERSION = "bookworm", "linux-image-6.1.0-56-amd64", "6.1.192-2"
 KERNEL = PACKAGE.removeprefix("linux-image-")
 PROGRAMS = "python3-minimal,libpython3-stdlib,iproute2,kmod,ethtool"

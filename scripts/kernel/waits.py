@@ -19,7 +19,7 @@ import time
 PORT = 5002
 STAMP = struct.Struct("=II Q")  # number, place in its group, ns at which it was handed over
 SO_TIMESTAMPNS = 35  # not named by Python's socket module
-TIME = struct.Struct("=qq")
+TIME = struct.Struct("=qq")  # s and ns, as the kernel reports an arrival
 LARGEST_GROUP = 5  # datagrams
 SILENCE = 2.0  # seconds without a datagram, after which the others are taken for lost
 
