@@ -19,8 +19,8 @@ from vegasmodel.study.basins import Basins, grouped
 
 __all__ = ["Agreement", "agreement"]
 
-BINS = 4  # parts into which an outcome with a wide range is divided
-SAME = 0.1  # part of the tolerance: throughputs that differ by less should stay in one part
+BINS = 4  # most parts into which an outcome with a wide range of throughputs is divided
+SAME = 0.1  # fraction of the tolerance; throughputs that differ by less should stay in one part
 EXPECTED = 5.0  # least expected number of starts in a cell of the chi-squared test
 
 
@@ -80,20 +80,23 @@ def agreement(one: Basins, other: Basins, tolerance: float | None = None) -> Agr
 
     tolerance = one.tolerance if tolerance is None else tolerance
     rates = np.vstack([one.throughput, other.throughput])
+    # [start] the number of each start's outcome; the starts of ``other`` begin at ``split``
     label = _parted(rates, grouped(rates, tolerance), tolerance)
     split = len(one.throughput)
     n = int(label.max(initial=-1)) + 1
     counts = _counts(label, split, n)
     groups = [rates[label == i] for i in range(n)]
-    ends = np.array([np.stack([mine.min(axis=0), mine.max(axis=0)], axis=-1) for mine in groups])
-    known = {start: i for i, start in enumerate(other.starts)}
-    pairs = [(i, known[start]) for i, start in enumerate(one.starts) if start in known]
+    ends = np.array([np.stack([some.min(axis=0), some.max(axis=0)], axis=-1) for some in groups])
+    # the starts that both models have, and whether they lead to the same outcome
+    of_other = {start: i for i, start in enumerate(other.starts)}
+    pairs = [(i, of_other[start]) for i, start in enumerate(one.starts) if start in of_other]
     same = [label[i] == label[split + j] for i, j in pairs if label[i] >= 0 <= label[split + j]]
     alike = float(np.mean(same)) if same else math.nan
-    each = counts.sum(axis=1)
-    if not each.all():
+    per_model = counts.sum(axis=1)  # starts with a result
+    if not per_model.all():
         return Agreement(counts, ends, math.nan, 0, math.nan, alike)
-    together = _few_together(rates, label, float(each.min()) / max(float(each.sum()), 1.0))
+    least = float(per_model.min()) / max(float(per_model.sum()), 1.0)
+    together = _few_together(rates, label, least)
     table = _counts(together, split, int(together.max(initial=-1)) + 1)
     if table.shape[1] < 2:
         return Agreement(counts, ends, 0.0, 0, 1.0, alike)
@@ -138,6 +141,7 @@ def _cuts(along: Floats, near: float) -> Floats:
     of a part, there is no cut for this quantile.
     """
     rates, n = np.sort(along), along.size
+    # the possible cuts, and the number of throughputs near each of them
     middle = 0.5 * (rates[1:] + rates[:-1])
     crowd = np.searchsorted(rates, middle + near, "right") - np.searchsorted(rates, middle - near)
     cuts = []
@@ -145,7 +149,8 @@ def _cuts(along: Floats, near: float) -> Floats:
         places = np.arange(int(quantile - 0.5 * n / BINS), int(quantile + 0.5 * n / BINS))
         if not places.size:
             continue
-        away = np.abs(places + 1 - quantile) / n  # of two places as good, the nearer one
+        # less than 1: if two cuts have equal numbers near them, the one nearer to the quantile wins
+        away = np.abs(places + 1 - quantile) / n
         best = places[np.argmin(crowd[places] + away)]
         if crowd[best] < 0.5 * n / BINS:
             cuts.append(middle[best])
@@ -173,20 +178,21 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
         return label
     while size[few].sum() * least < EXPECTED and not few.all():
         few |= size == size[~few].min()
-    where = np.flatnonzero((label >= 0) & few[label])
-    axis = int(np.argmax(np.ptp(rates[where], axis=0)))
-    mean = np.bincount(label[where], rates[where, axis], size.size) / np.maximum(size, 1)
+    where = np.flatnonzero((label >= 0) & few[label])  # the starts with a rare outcome
+    flow = int(np.argmax(np.ptp(rates[where], axis=0)))
+    mean = np.bincount(label[where], rates[where, flow], size.size) / np.maximum(size, 1)
     enough = max(EXPECTED / least, size[few].sum() / BINS)
-    place = np.arange(size.size)
-    part, filled = size.size, 0
-    for i in np.flatnonzero(few)[np.argsort(mean[few])]:  # whole outcomes, in the order of rates
-        place[i] = part
+    # by outcome: the number of the merged outcome; these numbers begin after those of the others
+    merged = np.arange(size.size)
+    current, filled = size.size, 0
+    for i in np.flatnonzero(few)[np.argsort(mean[few])]:
+        merged[i] = current
         filled += size[i]
         if filled >= enough:
-            part, filled = part + 1, 0
+            current, filled = current + 1, 0
     if filled < EXPECTED / least:
-        place[place == part] = max(part - 1, size.size)
-    together = np.where(label < 0, label, place[label])
+        merged[merged == current] = max(current - 1, size.size)
+    together = np.where(label < 0, label, merged[label])
     kept = np.unique(together[together >= 0])
     return np.where(label < 0, label, np.searchsorted(kept, together))
 

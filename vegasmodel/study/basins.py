@@ -111,11 +111,13 @@ class OfStarts(Shown):
         The title says how many starts have an answer. If none has one, there are no rows, and the
         title also has the first reason.
         """
-        told = f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
+        title = (
+            f"{self.model} on {self.scenario.name}: {self.answered} of {len(self.starts)} starts"
+        )
         if not rows:
-            return Table(f"{told}; {next(iter(self.reasons), 'no throughput')}", [], [])
+            return Table(f"{title}; {next(iter(self.reasons), 'no throughput')}", [], [])
         names = [member.name for member in self.scenario.members][:SHOWN]
-        return Table(f"{told}; pkt/s: mean (least..greatest)", [*heads, *names], rows)
+        return Table(f"{title}; pkt/s: mean (least..greatest)", [*heads, *names], rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,8 +148,8 @@ class Basins(OfStarts):
         If no start has a result, the line has the first reason.
         """
         if not self.outcomes:
-            said = next(iter(self.reasons), "no throughput")
-            return f"<Basins {self.model}: no answer from any start, {said}>"
+            reason = next(iter(self.reasons), "no throughput")
+            return f"<Basins {self.model}: no answer from any start, {reason}>"
         shares = ", ".join(f"{each.share:.3g}" for each in self.outcomes[:6])
         n = len(self.outcomes)
         many = f"{n} outcome{'s' * (n != 1)}"
@@ -269,6 +271,7 @@ def check_tolerance(tolerance: float) -> None:
 
 
 def _begun(start: Start, scenario: Scenario) -> Scenario | str:
+    """The scenario with the start times, windows and seed of a start, or why there is none."""
     try:
         return start.of(scenario)
     except FieldError as error:
@@ -312,12 +315,14 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
     good = np.flatnonzero(np.isfinite(features).all(axis=1))
     if not good.size:
         return outcome
-    near, e = features[good], np.zeros_like(features) if errors is None else errors
+    x, e = features[good], np.zeros_like(features) if errors is None else errors
     e = e[good]
+    # first the pairs that the largest standard error would link; of these, the pairs that their own
+    # standard errors link
     reach = tolerance + SURE * math.sqrt(2.0) * float(e.max())
-    pairs = cKDTree(near).query_pairs(reach, p=np.inf, output_type="ndarray")
+    pairs = cKDTree(x).query_pairs(reach, p=np.inf, output_type="ndarray")
     a, b = pairs.T
-    pairs = pairs[(abs(near[a] - near[b]) <= tolerance + SURE * np.hypot(e[a], e[b])).all(axis=1)]
+    pairs = pairs[(abs(x[a] - x[b]) <= tolerance + SURE * np.hypot(e[a], e[b])).all(axis=1)]
     links = csr_array(
         (np.ones(len(pairs), np.int8), (pairs[:, 0], pairs[:, 1])), shape=(good.size, good.size)
     )
@@ -341,15 +346,16 @@ def outcomes(rates: Floats, outcome: NDArray[np.intp]) -> tuple[Outcome, ...]:
 
 
 def _outcome(rates: Floats, outcome: NDArray[np.intp], i: int) -> Outcome:
+    """Describe outcome number ``i``; the other arguments are those of ``outcomes``."""
     from scipy.stats import binomtest
 
-    where = np.flatnonzero(outcome == i)
-    mine, n = rates[where], int((outcome >= 0).sum())
-    mean, share = mine.mean(axis=0), where.size / n
+    where = np.flatnonzero(outcome == i)  # its starts
+    own, n = rates[where], int((outcome >= 0).sum())
+    mean, share = own.mean(axis=0), where.size / n
     ends = binomtest(int(where.size), n).proportion_ci(method="wilson")
-    nearest = where[np.argmin(np.abs(mine - mean).max(axis=1))]
+    nearest = where[np.argmin(np.abs(own - mean).max(axis=1))]
     return Outcome(
-        mean, mine.min(axis=0), mine.max(axis=0), int(where.size), share,
+        mean, own.min(axis=0), own.max(axis=0), int(where.size), share,
         math.sqrt(share * (1.0 - share) / n), (float(ends.low), float(ends.high)), int(nearest),
     )  # fmt: skip
 

@@ -149,6 +149,7 @@ def stability_boundary(
     ranges = [_range(field, over[field.name]) for field in names]
 
     def make(x: float, y: float) -> Loop | None:
+        """The equations linearised about the equilibrium at these values of the two fields."""
         try:
             moved = fields.put(scenario, dict(zip(names, (x, y), strict=True)))
         except FieldError:  # the values contradict one another
@@ -158,15 +159,17 @@ def stability_boundary(
 
     curves: list[tuple[hopf.Crossing, ...]] = []
     jumps: list[hopf.Jump] = []
-    scanned: list[bool | None] = []
-    for across, (along, other) in ((make, ranges), (lambda y, x: make(x, y), ranges[::-1])):
+    scanned: list[bool | None] = []  # whether the equilibrium is stable at each scanned point
+    # scans along the first field, then along the second, for which the fields are exchanged
+    for along_first, (along, other) in ((True, ranges), (False, ranges[::-1])):
+        make_here = make if along_first else (lambda y, x: make(x, y))
         for at_other in np.geomspace(*other, ROWS + 2)[1:-1]:
-            scan = hopf.crossings(across, np.geomspace(*along, SCAN), float(at_other))
+            scan = hopf.crossings(make_here, np.geomspace(*along, SCAN), float(at_other))
             scanned += scan.stable
-            if across is make:
+            if along_first:
                 jumps += scan.jumps
             for at in scan.points:
-                begin = at if across is make else dataclasses.replace(at, x=at.y, y=at.x)
+                begin = at if along_first else dataclasses.replace(at, x=at.y, y=at.x)
                 if not any(_on(begin, curve) for curve in curves):
                     curves.append(tuple(hopf.trace(make, begin, ranges[0], ranges[1], most)))
     first, second = names
@@ -177,6 +180,7 @@ def stability_boundary(
 
 
 def _range(field: Field, ends: tuple[float, float]) -> tuple[float, float]:
+    """Check the range of a field that the user gives (``ends``), and return it as two floats."""
     two = listed(ends, f"over {field.name}", "two numbers")
     low, high = map(real, two) if len(two) == 2 else (math.nan, math.nan)
     if math.isnan(low + high):

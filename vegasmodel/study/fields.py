@@ -36,13 +36,13 @@ from vegasmodel.scenario.changes import THRESHOLDS, with_thresholds
 
 __all__ = ["Field", "find", "known", "put"]
 
-# keys that a study cannot vary
+# keys of a scenario that a study cannot vary
 _NOT_NUMBERS = ("name", "match", "path", "drops", "link", "flow", "run", "queue", "direction")
-_PARTS = {"link": Link, "flow": Flow}
-NUMBER = re.compile(
+_PARTS = {"link": Link, "flow": Flow}  # the parts of a scenario of which there may be several
+NUMBER = re.compile(  # a number, maybe with a unit
     r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)?\s*(.*)", re.DOTALL
-)  # and its unit
-_BOTH = {"alpha", "beta"}
+)
+_BOTH = {"alpha", "beta"}  # keys that a user may ask for together
 _SHOWN = 6  # names of fields in an error message
 
 
@@ -180,6 +180,7 @@ class Field:
         ]
 
     def _owners(self, scenario: Scenario) -> list[Any]:
+        """The objects of the scenario that have the field: links, queues, groups, the run, ..."""
         if self.part == "run":
             return [scenario.run]
         if not self.part:
@@ -254,7 +255,8 @@ def _brief(names: list[str]) -> list[str]:
 
 
 def _all(scenario: Scenario) -> Iterator[Field]:
-    thresholds = with_thresholds(scenario.flows)
+    """Yield all fields of the scenario that a study can vary."""
+    thresholds = with_thresholds(scenario.flows)  # indices of the groups with a delay-based law
     for part, cls in _PARTS.items():
         owners: Sequence[Any] = scenario.links if part == "link" else scenario.flows
         everyone = tuple(range(len(owners)))
@@ -275,6 +277,11 @@ def _all(scenario: Scenario) -> Iterator[Field]:
 def _fields(
     cls: type[Any], where: str, part: str, indices: tuple[int, ...], *, queue: bool
 ) -> Iterator[Field]:
+    """Yield the fields of the dataclass ``cls``, such as ``Link``, that a study can vary.
+
+    ``where`` is the beginning of their names, such as ``link.NAME``. ``Field`` explains the other
+    arguments.
+    """
     for each in dataclasses.fields(cls):
         key = each.metadata.get("key") or each.name
         if key not in _NOT_NUMBERS and key != "discipline":

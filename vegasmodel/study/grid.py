@@ -30,6 +30,7 @@ __all__ = ["Axis", "Block", "Grid", "make", "units_given"]
 MAX_POINTS = 100_000_000  # points
 MAX_VALUES = 10_000_000  # values of one field
 DIGITS = 12  # significant digits of a grid's values, to avoid 0.060000000000000005
+# how the values of a field may be written, for error messages
 FORMS = "START:STOP:STEP, a list a,b,c, or (with draw) a range LOW..HIGH"
 
 Block = tuple[slice, ...]  # the block's part of each dimension of the grid
@@ -85,6 +86,7 @@ class Grid:
         }
 
     def _drawn(self, i: int, axis: Axis) -> NDArray[Any]:
+        """The random values of the field number ``i``, one for each point."""
         rng = np.random.default_rng([self.seed, i])
         low, high = axis.values
         if isinstance(axis.field.plain, Integer):
@@ -222,6 +224,7 @@ def _expect_fixed(axis: Axis, given: ArrayLike | str, scenario: Scenario, other:
 
 
 def _split(text: str) -> tuple[str, str]:
+    """The name of the field and the text of its values in ``FIELD=VALUES``."""
     name, equals, values = text.partition("=") if isinstance(text, str) else ("", "", "")
     if not equals or not values.strip():
         raise FieldError("over", text, f"FIELD={FORMS}")
@@ -229,6 +232,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
+    """The field called ``name`` with its values, as the user gives them: a text or an array."""
     field = fields.find(scenario, name, "over")
     if isinstance(values, str):
         return _parsed(scenario, field, values)
@@ -243,6 +247,7 @@ def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
 
 
 def _parsed(scenario: Scenario, field: Field, text: str) -> Axis:
+    """The field with the values in ``text``, which has one of the forms in ``FORMS``."""
     low, dots, high = text.partition("..")
     if dots:
         ends = [field.read(end, scenario) for end in (low, high)]
@@ -262,6 +267,10 @@ def _parsed(scenario: Scenario, field: Field, text: str) -> Axis:
 
 
 def _stepped(scenario: Scenario, field: Field, parts: list[str], text: str) -> NDArray[Any]:
+    """The values START, START + STEP, ... up to STOP; ``parts`` are these three as texts.
+
+    ``text`` is START:STOP:STEP as a whole, for an error.
+    """
     start, stop = (field.read(part, scenario) for part in parts[:2])
     step = _step(scenario, field, parts[2])
     fields.expect_units(field, parts, (start, stop, step), field.name)
@@ -298,6 +307,7 @@ def _step(scenario: Scenario, field: Field, text: str) -> float:
 
 
 def _checked(field: Field, values: list[Any]) -> NDArray[Any]:
+    """The values as an array; raises ``FieldError`` if one of them is given twice."""
     if len(set(values)) < len(values):
         raise FieldError(field.name, f"{len(values)} values", "each value once")
     if not (field.number or field.yes_no):

@@ -68,6 +68,7 @@ class Map:
     reading: str
 
 
+# a scenario file without its flows
 LINK = """
 name = "{name}"
 packet_size = "{size} B"
@@ -84,6 +85,10 @@ runs = {runs}
 def _link(
     name: str, capacity: str, buffer: int, duration: int = 120, size: int = 1000, runs: int = 1
 ) -> str:
+    """The beginning of a scenario file: its link and its run; ``buffer`` in packets, ``size`` in B.
+
+    ``duration`` is in s; its first third is the warm-up.
+    """
     return LINK.format(
         name=name, capacity=capacity, buffer=buffer, size=size, duration=duration,
         warmup=duration // 3, runs=runs,
@@ -91,6 +96,7 @@ def _link(
 
 
 def _flow(name: str, law: str, rtt: str, *more: str) -> str:
+    """A ``[[flow]]`` table of a scenario file; ``more`` are further lines of it."""
     lines = ["[[flow]]", f'name = "{name}"', f'law = "{law}"', f'rtt = "{rtt}"', *more]
     return "\n".join([*lines, ""])
 
@@ -147,12 +153,13 @@ def _starvation() -> Map:
 
 
 def _buffer_alpha() -> Map:
-    def panel(law: str, said: str) -> Panel:
+    def panel(law: str, law_name: str) -> Panel:
         text = _link("buffer and alpha", "5 Mbit/s", 20, runs=5)
         text += _flow("vegas", "vegas", "50 ms", "alpha = 3", "beta = 3", 'variant = "ns2"')
         text += _flow("rival", law, "50 ms")
         over = ("link.buffer=5:60:5", "flow.vegas.alpha=1:10:1")
-        return Panel(f"beside {said}", "buffer, packets", text, over, "rounds", ("share", "vegas"))
+        title = f"beside {law_name}"
+        return Panel(title, "buffer, packets", text, over, "rounds", ("share", "vegas"))
 
     return Map(
         "buffer-alpha",

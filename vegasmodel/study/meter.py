@@ -32,9 +32,10 @@ def meter(
     file gets a new line at most every ``PACE`` seconds.
     """
     out = file or sys.stderr
-    made = _live(out, what) if out.isatty() else nullcontext(_Lines(out, what))
-    with progress.hidden(), made as said:  # one line at a time
-        yield said
+    shown = _live(out, what) if out.isatty() else nullcontext(_Lines(out, what))
+    # Single runs have a progress line of their own, which is hidden meanwhile.
+    with progress.hidden(), shown as report:
+        yield report
 
 
 @contextmanager
@@ -44,16 +45,16 @@ def _live(terminal: IO[str], what: str) -> Iterator[_Lines]:
     from rich.live import Live
     from rich.text import Text
 
-    said = _Lines(None, what)
+    report = _Lines(None, what)
     with Live(
         console=Console(file=terminal),
-        get_renderable=lambda: Text(said.line()),
+        get_renderable=lambda: Text(report.line()),
         refresh_per_second=4,
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
     ):
-        yield said
+        yield report
 
 
 class _Lines:
@@ -64,7 +65,8 @@ class _Lines:
 
     def __init__(self, out: IO[str] | None, what: str) -> None:
         self.out, self.what = out, what
-        self.began = self.told = time.monotonic()
+        # when this run began to compute, and when the last line was written (at first: the start)
+        self.began = self.last_line = time.monotonic()
         self.before: int | None = None  # points that an earlier run has computed
         self.done = self.total = 0
 
@@ -78,10 +80,10 @@ class _Lines:
         if self.before is None:
             self.before, self.began = done, now
         self.done, self.total = done, total
-        if self.out is None or now - self.told < PACE or done == total:
+        if self.out is None or now - self.last_line < PACE or done == total:
             return
         if text := self.line():
-            self.told = now
+            self.last_line = now
             self.out.write(f"vegasmodel: {text}\n")
             self.out.flush()
 

@@ -113,9 +113,10 @@ def predictions(
     After each scenario, ``progress`` is called with two numbers: the scenarios done so far, and all
     scenarios.
     """
-    beside, ask = predictor.workers(threads), _asked(model, enough, brief=brief)
+    n_threads, ask = predictor.workers(threads), _asked(model, enough, brief=brief)
 
     def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
+        """The prediction for one scenario, or the status of its point and a reason."""
         if isinstance(scenario, str):
             return NOT_ALLOWED, scenario
         try:
@@ -134,7 +135,7 @@ def predictions(
     with contextlib.ExitStack() as stack:
         each: Iterator[Prediction | tuple[int, str]] = map(one, scenarios)
         if model in (*predictor.SIMULATED, *measurement.ENGINES):  # they release Python's lock
-            each = stack.enter_context(pool(beside)).map(one, scenarios)
+            each = stack.enter_context(pool(n_threads)).map(one, scenarios)
         for answer in each:
             found.append(answer)
             if progress is not None:

@@ -35,8 +35,11 @@ __all__ = [
     "packet_bits",
 ]
 
+# The status of a point: the model has a result; it has none for this scenario; the values of the
+# fields contradict one another; the run of the simulator failed. STATUS has their names.
 OK, NO_ANSWER, NOT_ALLOWED, FAILED = range(4)
 STATUS = ("done", "no answer", "values not allowed together", "run failed")
+# the fields of ``Figures`` with an entry for each flow, each link and each group of flows
 PER_FLOW = (
     "throughput",
     "throughput_bps",
@@ -49,12 +52,8 @@ PER_FLOW = (
 )
 PER_LINK = ("queue_mean", "queueing_delay", "utilization")
 PER_GROUP = ("group_mean", "group_known", "group_bps", "group_share", "group_share_se")
-DERIVED = (
-    "throughput_bps",
-    "share",
-    "share_se",
-    "queueing_delay",
-)  # computed from the others and the scenario
+# fields that are not in a prediction, but computed from the others and the scenario
+DERIVED = ("throughput_bps", "share", "share_se", "queueing_delay")
 
 
 @dataclass(frozen=True)
@@ -156,6 +155,7 @@ class Figures:
 
 
 def _blank(points: Points, n: int) -> dict[str, Any]:
+    """The fields of ``Figures`` for ``n`` points, by name, filled with NaN; the status is OK."""
     flows, groups, links = len(points.flows), len(points.scenario.flows), len(points.scenario.links)
     blank: dict[str, Any] = {name: np.full((n, flows), np.nan) for name in PER_FLOW}
     blank |= {name: np.full((n, groups), np.nan) for name in PER_GROUP}
@@ -178,7 +178,7 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         groups = np.array([member.group for member in answer.scenario.members])
         scenario, rates = answer.scenario, np.asarray(answer.throughput)
         bits = rates * packet_bits(scenario)
-        share = _parts(np.asarray(answer.delivered_bps))
+        share = _shares(np.asarray(answer.delivered_bps))
         values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
         for name, value in {**values, "throughput_bps": bits}.items():
             if value is not None:
@@ -234,13 +234,15 @@ def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | flo
     if n < 2:
         return math.nan
     mean = rates.mean(axis=0)
-    bits = np.asarray(found.delivered_bps)  # a flow may be active for a part of the time
+    # A flow's bits per packet, times the fraction of the time in which it is active: with this
+    # factor, throughputs become proportional to the bytes delivered.
+    bits = np.asarray(found.delivered_bps)
     with np.errstate(invalid="ignore", divide="ignore"):
         weight = np.where(mean > 0, bits / mean, 0.0)
-    part = _parts((rates.sum(axis=0) - rates) / (n - 1) * weight)
+    without = _shares((rates.sum(axis=0) - rates) / (n - 1) * weight)  # T_k, [run, flow]
     if groups is not None:
-        part = np.array([np.bincount(groups, each) for each in part])
-    error: Floats = np.sqrt((n - 1) / n * ((part - part.mean(axis=0)) ** 2).sum(axis=0))
+        without = np.array([np.bincount(groups, each) for each in without])
+    error: Floats = np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
     return error
 
 
@@ -263,12 +265,12 @@ def packet_bits(scenario: Scenario) -> Floats:
     return np.array([8.0 * scenario.size_of(member.flow) for member in scenario.members])
 
 
-def _parts(bits: Floats) -> Floats:
+def _shares(bits: Floats) -> Floats:
     """Each flow's share of all data delivered; ``bits`` [..., flow] are the flows' bit/s."""
     bits = delivered(bits)
     with np.errstate(invalid="ignore", divide="ignore"):
-        part: Floats = bits / bits.sum(axis=-1, keepdims=True)
-    return part
+        share: Floats = bits / bits.sum(axis=-1, keepdims=True)
+    return share
 
 
 def of_arrays(
@@ -298,7 +300,7 @@ def of_arrays(
     rates = table["throughput"]
     table["throughput_bps"] = rates * bits
     bps = delivered(table["throughput_bps"] * active)
-    table["share"] = _parts(bps)
+    table["share"] = _shares(bps)
     table["queueing_delay"] = table["queue_mean"] / capacity[:, None]
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):

@@ -18,10 +18,13 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["Range", "of_field", "other_threshold"]
 
-FEW_PACKETS = 100.0  # buffers are searched up to at least this many packets
-TIMES = 4.0  # ... and up to this many bandwidth-delay products
+# A buffer is searched up to this many packets or this many bandwidth-delay products, if that is
+# more.
+FEW_PACKETS = 100.0
+TIMES = 4.0
 AROUND = 20.0  # a positive value is searched within this factor of the scenario's
-FRACTIONS = {  # ends of the range, and whether it is logarithmic
+# by key of the field: the ends of the range, and whether values are tried with equal ratios
+FRACTIONS = {
     "loss": (1e-5, 0.5, True),
     "decrease": (0.02, 1.0, False),
     "delay_buffer": (0.01, 0.99, False),
@@ -113,11 +116,15 @@ def _thresholds(scenario: Scenario, field: Field, own: float) -> Range:
 
 
 def _usual(scenario: Scenario, field: Field) -> Range:
+    """The range in which a field is searched if the user gives none.
+
+    Raises ``FieldError`` if the scenario's own value of the field does not suggest a range.
+    """
     now = field.of(scenario)
     now = float(now) if isinstance(now, (int, float)) and math.isfinite(now) else math.nan
     longest = max(member.rtt for member in scenario.members)
     least = min(member.rtt for member in scenario.members)
-    product = max(link.capacity for link in scenario.links) * longest
+    product = max(link.capacity for link in scenario.links) * longest  # bandwidth times delay
     own = 0.0 if math.isnan(now) else now
     if field.key in FRACTIONS:
         return Range(*FRACTIONS[field.key])

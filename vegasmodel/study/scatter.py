@@ -76,6 +76,7 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
     n = len(rates)
     if found is None or n < 2:
         return None
+    # the prediction without run k, for each k
     without = [_with_rates(found, rate) for rate in _means_without(rates)]
     if aim.kind == "delay":
         queues = found.extra.get("queue_runs")
@@ -83,16 +84,18 @@ def standard_error(aim: Target, found: Prediction | None) -> float | None:
             return None
         without = [dataclasses.replace(found, queue_mean=mean) for mean in _means_without(queues)]
     figure = aim.of(points.collected(Points(found.scenario, (), ()), without), found.scenario)
-    off = figure - figure[0]  # 0, without rounding, where all runs are equal
+    # Differences from the first, so that the error is exactly 0 if all runs are equal: the
+    # differences are then 0, while a mean of equal numbers may be rounded.
+    change = figure - figure[0]
     # (3.5) of Efron
-    error = math.sqrt((n - 1) / n * float(np.sum((off - off.mean()) ** 2)))
+    error = math.sqrt((n - 1) / n * float(np.sum((change - change.mean()) ** 2)))
     return error if math.isfinite(error) else None
 
 
 def _means_without(runs: Floats) -> Floats:
     """The mean over all runs but run k, for each k: [run, ...] from values [run, ...]."""
-    off = runs - runs[0]
-    means: Floats = runs[0] + (off.sum(axis=0) - off) / (len(runs) - 1)
+    change = runs - runs[0]  # exactly 0 if all runs are equal, as in ``standard_error``
+    means: Floats = runs[0] + (change.sum(axis=0) - change) / (len(runs) - 1)
     return means
 
 

@@ -18,7 +18,7 @@ from vegasmodel.support.shown import Shown, Table
 
 __all__ = ["Design", "Interval", "Solution"]
 
-APART = 1e-4  # part of an interval's end: a tried value nearer to the end than this is not named
+APART = 1e-4  # fraction of an interval's end; a tried value nearer to the end is not named
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Interval:
     ``below`` is the next tried value below ``low``, and ``above`` the next above ``high``.  At
     ``below`` and ``above`` the target is not met, or the model has no result.  They are ``None`` at
     an end of the searched range, beyond which nothing is known.
-
     """
 
     low: float
@@ -48,14 +47,13 @@ class Interval:
         out if that value is very near the end of the interval, or if the end is in ``exact``, the
         values at which the quantity equals the target.
         """
-        ends = ((self.low, self.below), (self.high, self.above))
-        said = []
-        for end, beyond in ends:
+        texts = []
+        for end, beyond in ((self.low, self.below), (self.high, self.above)):
             near = beyond is not None and abs(beyond - end) <= APART * abs(end)
             beside = "the range's end" if beyond is None else f"not at {_with_unit(beyond, unit)}"
-            said.append(_with_unit(end, unit) + ("" if near or end in exact else f" ({beside})"))
-        chance = f"; for {self.unsure} of the values tried there the runs do not tell"
-        return f"from {said[0]} to {said[1]}{chance if self.unsure else ''}"
+            texts.append(_with_unit(end, unit) + ("" if near or end in exact else f" ({beside})"))
+        unsure = f"; for {self.unsure} of the values tried there the runs do not tell"
+        return f"from {texts[0]} to {texts[1]}{unsure if self.unsure else ''}"
 
 
 @dataclass(frozen=True)
@@ -172,8 +170,8 @@ class Design(Shown):
         values = [_with_unit(each.value, each.unit) for each in self.solutions]
         found = self._intervals or values
         more = ["..."] if len(found) > 6 else []
-        said = ", ".join(found[:6] + more) or f"no value; {self.reason}"
-        return f"<Design of {self.field} for {self.asked} by {self.model}: {said}>"
+        result = ", ".join(found[:6] + more) or f"no value; {self.reason}"
+        return f"<Design of {self.field} for {self.asked} by {self.model}: {result}>"
 
     @property
     def _shown(self) -> Table:

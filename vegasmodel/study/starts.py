@@ -19,7 +19,7 @@ from vegasmodel.scenario.settle import MAX_GROUPS
 __all__ = ["Start", "Starts", "starts"]
 
 MOST = 1_000_000  # packets of an initial window
-MAX_STARTS = 5_000  # starts; the outcomes of all pairs of starts are compared
+MAX_STARTS = 5_000  # starts; more would take long, as the outcomes of all pairs are compared
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,15 @@ class Starts:
         found = []
         for k in range(n):
             rng = np.random.default_rng([seed, k])
-            own = int(rng.integers(0, 2**31 - 1))
+            seed_of_run = int(rng.integers(0, 2**31 - 1))
+            # with ``order``, each flow gets the start time of a flow that is drawn at random
             places = rng.permutation(len(members)) if self.order else np.arange(len(members))
             times = begin[places] + rng.uniform(0.0, self.phase, len(members))
             windows: list[int | None] = [None] * len(members)
             if self.windows is not None:
-                whole = rng.integers(self.windows[0], self.windows[1] + 1, len(members))
-                windows = [int(w) if d else None for w, d in zip(whole, drawn, strict=True)]
-            found.append(Start(tuple(times.tolist()), tuple(windows), own))
+                sizes = rng.integers(self.windows[0], self.windows[1] + 1, len(members))
+                windows = [int(w) if d else None for w, d in zip(sizes, drawn, strict=True)]
+            found.append(Start(tuple(times.tolist()), tuple(windows), seed_of_run))
         return found
 
 
@@ -119,8 +120,9 @@ def starts(
     Quantity("time", high=scenario.run.duration).check(phase, "phase")
     Boolean().check(order, "order")
     if windows is None:
-        pipe = min(link.capacity for link in scenario.links) * longest
-        return Starts(phase, (1, int(min(max(2.0, math.ceil(pipe / len(members))), MOST))), order)
+        product = min(link.capacity for link in scenario.links) * longest  # bandwidth times delay
+        greatest = int(min(max(2.0, math.ceil(product / len(members))), MOST))
+        return Starts(phase, (1, greatest), order)
     ends = listed(windows, "windows", "two whole numbers")
     if len(ends) != 2:
         raise FieldError("windows", windows, "two whole numbers, (LOW, HIGH)")
@@ -130,6 +132,6 @@ def starts(
     if (low, high) == (0, 0):
         return Starts(phase, None, order)
     if not 1 <= low <= high:
-        said = "LOW..HIGH with 1 <= LOW <= HIGH, such as 1..30, or 0..0 for the scenario's windows"
-        raise FieldError("windows", f"{low}..{high}", said)
+        allowed = "LOW..HIGH with 1 <= LOW <= HIGH, such as 1..30, or 0..0 for the scenario's "
+        raise FieldError("windows", f"{low}..{high}", f"{allowed}windows")
     return Starts(phase, (low, high), order)

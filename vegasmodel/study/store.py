@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["NOT_YET", "Layout", "Store", "opened"]
 
 NOT_YET = -1  # the status of a point that is not computed
-NUMBER = (np.nan, np.float64)  # value and type of a variable before a point is computed
+# A variable's value before a point is computed, and its type: of most variables, and of the others
+# by name.
+NUMBER = (np.nan, np.float64)
 BLANK: dict[str, tuple[Any, Any]] = {
     "status": (NOT_YET, np.int8),
     "reason": ("", object),
@@ -126,7 +128,7 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
 
     with named(path):
         _make(path, layout, chunks)
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)  # for the lock
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -138,7 +140,7 @@ def opened(path: Path, layout: Layout, chunks: tuple[int, ...]) -> Iterator[Stor
             half.unlink(missing_ok=True)
         with _quiet():
             group = zarr.open_group(path, mode="r+")
-        _compare(path, dict(group.attrs), layout)
+        _expect_same(path, dict(group.attrs), layout)
         for name in sorted(set(layout.variables) - set(group.array_keys())):
             allowed = f"a new name; another version wrote the sweep there (it has no {name})"
             raise FieldError("out", str(path), allowed)
@@ -210,41 +212,42 @@ def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
     return {name: content.to_bytes() for name, content in files.items()}
 
 
-def _compare(path: Path, there: Mapping[str, Any], layout: Layout) -> None:
+def _expect_same(path: Path, stored: Mapping[str, Any], layout: Layout) -> None:
     """Raise ``FieldError`` unless the sweep stored at ``path`` has the attributes of the new sweep.
 
-    The message says in what the two differ.
+    ``stored`` are the attributes of the stored sweep, and ``layout`` is that of the new one. The
+    message says in what the two differ.
     """
-    ours = _plain(layout.attributes)
-    if all(there.get(key) == value for key, value in ours.items()):
+    wanted = _plain(layout.attributes)
+    if all(stored.get(key) == value for key, value in wanted.items()):
         return
-    said = "give a new name"
+    allowed = "give a new name"
     for key, what in DIFFERENCES.items():
-        if there.get(key) != ours.get(key):
-            both = _differing(there.get(key), ours.get(key))
+        if stored.get(key) != wanted.get(key):
+            both = _differing(stored.get(key), wanted.get(key))
             old, new = _shortened(*both)
-            said = f"give a new name: {what} differs, {old} there and {new} now"
+            allowed = f"give a new name: {what} differs, {old} there and {new} now"
             break
-    raise FieldError("out", str(path), said, wrong="holds another sweep")
+    raise FieldError("out", str(path), allowed, wrong="holds another sweep")
 
 
-def _differing(there: Any, ours: Any) -> tuple[str, str]:
+def _differing(stored: Any, wanted: Any) -> tuple[str, str]:
     """Two texts that show the first difference between the values of an attribute in two sweeps.
 
-    ``there`` is the value in the stored sweep, and ``ours`` that in the new one. Texts are compared
-    line by line, and tables entry by entry. Any other values are compared as a whole. ``there`` is
-    None if the sweep was stored by an older version of this package that did not write the
-    attribute.
+    ``stored`` is the value in the stored sweep, and ``wanted`` that in the new one. Texts are
+    compared line by line, and tables entry by entry. Any other values are compared as a whole.
+    ``stored`` is None if the sweep was stored by an older version of this package that did not
+    write the attribute.
     """
-    if isinstance(there, str) and isinstance(ours, str):
-        parts = [text.splitlines() for text in (there, ours)]
-    elif isinstance(ours, Mapping):
+    if isinstance(stored, str) and isinstance(wanted, str):
+        parts = [text.splitlines() for text in (stored, wanted)]
+    elif isinstance(wanted, Mapping):
         parts = [
             [f"{k}={v if isinstance(v, str) else ','.join(map(str, v))}" for k, v in each.items()]
-            for each in (there or {}, ours)
+            for each in (stored or {}, wanted)
         ]
     else:
-        parts = [[str(there)], [str(ours)]]
+        parts = [[str(stored)], [str(wanted)]]
     old, new = ([part for part in each if part] for each in parts)
     found = next(((a, b) for a, b in zip(old, new, strict=False) if a != b), None)
     if found is None:  # one is longer

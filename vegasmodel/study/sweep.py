@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "sweep"]
 
-BLOCK = {  # points per block: some seconds of work
+BLOCK = {  # points per block, by the kind of the model (``_kind``): some seconds of work
     "arrays": 1 << 16,
     "closed": 1 << 8,
     "fluid": 1 << 11,
@@ -42,6 +42,7 @@ MEMORY = 1 << 26  # bytes of a block's results
 IN_MEMORY = 1 << 32  # bytes of a sweep's results that are not written to a folder
 _RATE = {"units": "packets/s"}
 _TIME = {"units": "s"}
+# the results in the dataset: by name, the dimensions besides those of the grid, and the attributes
 FIGURES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "throughput": (("flow",), {**_RATE, "long_name": "packets delivered per second"}),
     "throughput_se": (("flow",), {**_RATE, "long_name": "its standard error over runs"}),
@@ -101,9 +102,8 @@ def sweep(
       written block by block, so memory stays bounded.  If the process is killed, the same call
       continues the sweep.  A sweep of more than 4 GiB needs a folder.
     - ``processes``: the number of processes, for models in closed form that compute one point at a
-      time.
-      All other models use threads instead.  A script that asks for more than one process must call
-      ``sweep`` under ``if __name__ == "__main__"``.
+      time.  All other models use threads instead.  A script that asks for more than one process
+      must call ``sweep`` under ``if __name__ == "__main__"``.
     - ``engine``: ``"local"`` computes on this machine.  ``"dask"`` (needs the extra ``dask``)
       computes on the Dask cluster at the address ``scheduler``, and ignores ``processes``.  Without
       an address, a cluster is started on this machine.
@@ -112,10 +112,9 @@ def sweep(
 
     The dataset has variables such as ``throughput`` and ``share``, with the dimension ``flow``.
     ``group_share_se`` has the dimension ``group``: it is the standard error of the share that all
-    flows of a group (entry ``[[flow]]``) get together.  If
-    the ``count`` of a group (entry ``[[flow]]``) varies, this dimension has the groups: ``share``
-    and ``share_se`` are those of the whole group, and the other variables are means over its flows
-    that have a throughput.
+    flows of a group (entry ``[[flow]]``) get together.  If the ``count`` of a group varies, the
+    dimension ``flow`` has the groups instead of the flows: ``share`` and ``share_se`` are those of
+    the whole group, and the other variables are means over its flows that have a throughput.
 
     The variable ``status`` is 0 at a point for which the model has a result.  At any other point
     ``status`` and ``reason`` say why there is none, and the other variables are NaN.  The variable
@@ -192,11 +191,11 @@ def run(
     """
     layout, chunks = _layout(space, model), _chunks(space, model)
     written = 0
-    with store.opened(out, layout, chunks) as kept:
-        blocks = [block for block in space.blocks(chunks) if not kept.done(block)]
-        made = _computed(space, model, blocks, engine, scheduler, processes, progress)
-        for block, figures in made:
-            kept.write(block, _values(space, block, figures))
+    with store.opened(out, layout, chunks) as folder:
+        blocks = [block for block in space.blocks(chunks) if not folder.done(block)]
+        computed = _computed(space, model, blocks, engine, scheduler, processes, progress)
+        for block, figures in computed:
+            folder.write(block, _values(space, block, figures))
             written += figures.status.size
     return written
 
@@ -218,11 +217,13 @@ def _computed(
     done = space.size - sum(_size(block) for block in blocks)
     if progress is not None:
         progress(done, space.size)
-    kind = _kind(space, model)  # simulators use threads themselves
-    threads = os.cpu_count() or 1
-    side_by_side = (processes, 1) if kind == "closed" else (1, threads if kind == "arrays" else 1)
-    with workers.pool(engine, scheduler, *side_by_side) as submit:
-        for block, figures in workers.each(submit, space.points, model, blocks):
+    kind = _kind(space, model)
+    # Several blocks at a time: in processes if the model computes one point at a time, in threads
+    # if it computes them as arrays. Simulators use threads themselves, within a block.
+    n_processes = processes if kind == "closed" else 1
+    n_threads = (os.cpu_count() or 1) if kind == "arrays" else 1
+    with workers.pool(engine, scheduler, n_processes, n_threads) as pool:
+        for block, figures in workers.each(pool, space.points, model, blocks):
             yield block, figures
             done += _size(block)
             if progress is not None:
@@ -230,6 +231,7 @@ def _computed(
 
 
 def _size(block: Block) -> int:
+    """The number of points of a block."""
     return math.prod(part.stop - part.start for part in block)
 
 
@@ -246,12 +248,13 @@ def _kind(space: Grid, model: str) -> str:
 
 
 def _chunks(space: Grid, model: str) -> tuple[int, ...]:
+    """The shape of a block of the grid for this model."""
     return space.chunks(max(1, min(BLOCK[_kind(space, model)], MEMORY // _bytes(space))))
 
 
 def _bytes(space: Grid) -> int:
     """The memory that the results of one point take, in bytes."""
-    first = space.points(tuple(slice(0, 1) for _ in space.shape))
+    first = space.points(tuple(slice(0, 1) for _ in space.shape))  # the first point
     groups, links = len(space.scenario.flows), len(space.scenario.links)
     return 8 * (9 * len(first.flows) + groups * groups + 3 * groups + 3 * links + 1)
 
@@ -273,6 +276,7 @@ def _with_beta(space: Grid, field: Field) -> dict[str, str]:
 
 
 def _layout(space: Grid, model: str) -> Layout:
+    """The names, dimensions, units and attributes of the dataset of a sweep."""
     import vegasmodel
 
     scenario = space.scenario
@@ -341,6 +345,7 @@ def _summary(values: NDArray[Any]) -> list[Any]:
 
 
 def _empty(layout: Layout) -> dict[str, NDArray[Any]]:
+    """The variables of the dataset before any point is computed, by name."""
     return {
         name: np.full(layout.lengths(more), *store.BLANK.get(name, store.NUMBER))
         for name, (more, _) in layout.variables.items()

@@ -53,13 +53,13 @@ def columns(points: Points) -> dict[str, NDArray[Any]] | None:
             return None
         values[field.key] = column
     if "alpha" in values and "beta" not in values:
-        tied = {group.one_threshold for group in scenario.flows if group.keeps_backlog}
-        if len(tied) > 1:
+        one_threshold = {group.one_threshold for group in scenario.flows if group.keeps_backlog}
+        if len(one_threshold) > 1:  # some Vegas flows have beta = alpha, others have not
             return None
-        if tied == {True}:
+        if one_threshold == {True}:
             values["beta"] = values["alpha"]
-    first = values.get("initial_window")
-    return None if first is not None and np.any(first % 1.0) else values
+    window = values.get("initial_window")
+    return None if window is not None and np.any(window % 1.0) else values
 
 
 def by_minicycle(points: Points) -> Figures | None:
@@ -79,18 +79,21 @@ def by_minicycle(points: Points) -> Figures | None:
     n = len(points)
     allowed = _allowed(points, values)
     kept = np.flatnonzero(allowed)
-    if not all(_stands(points, values, i) for i in (kept[0], kept[-1])):
+    if not all(_only_these_differ(points, values, i) for i in (kept[0], kept[-1])):
         return None
+    # the results by name, and for each assumption of the model whether it holds, at these points
     found, holding = minicycle_many.answers(scenario, {k: v[kept] for k, v in values.items()})
-    member = np.array([m.flow.keeps_backlog for m in scenario.members])
+    is_vegas = np.array([m.flow.keeps_backlog for m in scenario.members])  # [flow]
 
     def full(values: Floats) -> Floats:
+        """The results at the allowed points as an array of all points, [point, 1]; else NaN."""
         whole = np.full(n, np.nan)
         whole[kept] = values
         return whole[:, None]
 
     def per_flow(vegas: str, reno: str) -> Floats:
-        return np.where(member, full(found[vegas]), full(found[reno]))
+        """The results ``vegas`` and ``reno``, each for the flows of its law, [point, flow]."""
+        return np.where(is_vegas, full(found[vegas]), full(found[reno]))
 
     rtt = values.get("rtt", np.full(n, scenario.members[0].rtt))
     status = np.zeros(n, np.int8)
@@ -102,14 +105,15 @@ def by_minicycle(points: Points) -> Figures | None:
         np.broadcast_to(values.get("capacity", scenario.links[0].capacity), n),
         throughput=rates,
         loss_rate=per_flow("loss_rate_vegas", "loss_rate_reno"),
-        rtt_mean=np.repeat(full(found["rtt_mean"]), member.size, axis=1),
-        base_rtt=np.where(member, rtt[:, None], np.nan),
+        rtt_mean=np.repeat(full(found["rtt_mean"]), is_vegas.size, axis=1),
+        base_rtt=np.where(is_vegas, rtt[:, None], np.nan),
         queue_mean=full(found["queue_mean"]),
         utilization=full(found["utilization"]),
         status=status,
     )  # fmt: skip
     reasons = list(figures.reasons)
-    for k, i in enumerate(np.flatnonzero(~allowed).tolist()):  # a text for each would take long
+    # To find out the exact reason takes long, so it is done for the first 1000 points only.
+    for k, i in enumerate(np.flatnonzero(~allowed).tolist()):
         reasons[i] = str(points.scenario_or_reason(i)) if k < 1000 else STATUS[NOT_ALLOWED]
     broken = np.full(n, "", object)
     broken[kept] = not_held.of_arrays(holding)
@@ -117,7 +121,7 @@ def by_minicycle(points: Points) -> Figures | None:
     return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken.tolist()))
 
 
-def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
+def _only_these_differ(points: Points, values: dict[str, Any], i: int) -> bool:
     """Whether point ``i`` differs from the original scenario only in the fields of ``values``.
 
     Other fields may differ, too, because a change of one field may also change another: a buffer of
@@ -125,19 +129,19 @@ def _stands(points: Points, values: dict[str, Any], i: int) -> bool:
     arrays.  The result is also False if the values at the point contradict one another.
     """
     try:
-        made, base = points.at(i), points.scenario
+        point, original = points.at(i), points.scenario
     except FieldError:
         return False
-    link, vegas = made.links[0], [group for group in made.flows if group.keeps_backlog]
-    held = {
+    link, vegas = point.links[0], [group for group in point.flows if group.keeps_backlog]
+    there = {  # the values of the fields at the point, by key
         "capacity": [link.capacity],
         "buffer": [link.buffer],
-        "rtt": [member.rtt for member in made.members],
+        "rtt": [member.rtt for member in point.members],
         **{key: [getattr(g, key) for g in vegas] for key in minicycle_many.KEYS[3:]},
     }
-    usual = {"capacity": base.links[0].capacity, "buffer": base.links[0].buffer}
-    return all(x == values[key][i] for key in values for x in held[key]) and all(
-        held[key] == [x] for key, x in usual.items() if key not in values
+    before = {"capacity": original.links[0].capacity, "buffer": original.links[0].buffer}
+    return all(x == values[key][i] for key in values for x in there[key]) and all(
+        there[key] == [x] for key, x in before.items() if key not in values
     )
 
 
@@ -169,52 +173,58 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
 def continuous(scenarios: Sequence[Scenario | str]) -> bool:
     """Whether ``fluid`` can compute all scenarios in one batch.
 
-    For this, ``fluid`` must be able to simulate each scenario by its continuous equations
+    A study evaluates ``fluid`` for copies of a scenario in which some fields have other values.  If
+    the values of a copy are not valid, ``scenarios`` has a text in its place that says why
+    (``Points.scenarios``).  Texts are left out here.  The result is False if only texts are given.
+
+    For a batch, ``fluid`` must be able to simulate each scenario by its continuous equations
     (``engines/fluid/continuous.py``).  It can if every flow has the variant ``paper`` and a law for
     which there is such an equation, and if the link is drop-tail without random loss.  Start times
     must not be random.
     """
-    known = [scenario for scenario in scenarios if not isinstance(scenario, str)]
-    return bool(known) and all(
-        methods.one_run_suffices(each) and methods.unsupported(each) is None for each in known
+    valid = [scenario for scenario in scenarios if not isinstance(scenario, str)]
+    return bool(valid) and all(
+        methods.one_run_suffices(each) and methods.unsupported(each) is None for each in valid
     )
 
 
 def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int | None) -> Figures:
     """The results of ``fluid`` at all points of a study, whose scenarios are ``scenarios``.
 
-    The function ``continuous`` must return True for these scenarios.  ``threads`` is the number of
-    threads; ``None`` stands for one per core.
+    An entry of ``scenarios`` may be a text instead, if the values at the point are not valid: the
+    reason why (``Points.scenarios``).  The function ``continuous`` must return True for
+    ``scenarios``.  ``threads`` is the number of threads; ``None`` stands for one per core.
     """
     from vegasmodel.engines.fluid import batch
 
     n = len(points)
     kept = [i for i, each in enumerate(scenarios) if not isinstance(each, str)]
-    known = [each for each in scenarios if not isinstance(each, str)]
-    found = batch.run(known, threads=threads)
+    valid = [each for each in scenarios if not isinstance(each, str)]
+    found = batch.run(valid, threads=threads)
     status = np.full(n, NOT_ALLOWED, np.int8)
     status[kept] = OK
 
     def full(values: Floats) -> Floats:
+        """The results at the valid points as an array of all points; else NaN."""
         rows = np.full((n, *values.shape[1:]), np.nan)
         rows[kept] = values
         return rows
 
     rates, queue = full(found.throughput), full(found.queue_mean[:, None])
     ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0
-    silent = ok & np.isnan(rates).all(axis=1)
-    used = [each.flow.direction == "forward" for each in points.scenario.members]
-    capacity = full(np.array([[each.links[0].capacity] for each in known]))
-    active = full(np.array([active_part(each) for each in known]))
+    silent = ok & np.isnan(rates).all(axis=1)  # no flow is active between warm-up and end
+    forward = [each.flow.direction == "forward" for each in points.scenario.members]
+    capacity = full(np.array([[each.links[0].capacity] for each in valid]))
+    active = full(np.array([active_part(each) for each in valid]))
     figures = of_arrays(
         points, ~ok | silent, f"the integration ended early: {Status.STUCK.reason}",
-        full(np.array([packet_bits(each) for each in known])), active,
+        full(np.array([packet_bits(each) for each in valid])), active,
         capacity[:, 0],
         throughput=rates,
         rtt_mean=full(found.rtt_mean),
         base_rtt=full(found.base_rtt),
         queue_mean=queue,
-        utilization=(delivered(rates) * active * used).sum(axis=1, keepdims=True) / capacity,
+        utilization=(delivered(rates) * active * forward).sum(axis=1, keepdims=True) / capacity,
         status=status,
     )  # fmt: skip
     reasons = [
@@ -224,6 +234,6 @@ def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int |
     broken = [""] * n
     for k, i in enumerate(kept):
         if figures.status[i] == OK:
-            answer = fluid.of_run(known[k], found.of(k, len(points.flows)))
+            answer = fluid.of_run(valid[k], found.of(k, len(points.flows)))
             broken[i] = not_held.of_prediction(answer)
     return dataclasses.replace(figures, reasons=tuple(reasons), broken=tuple(broken))

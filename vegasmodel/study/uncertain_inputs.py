@@ -20,6 +20,7 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["Input", "numbers", "of_errors"]
 
+# short names, such as rtt for the RTTs of all groups: the part of the scenario that has the key
 SHORT = {"rtt": "flow", "over_estimate": "flow", "capacity": "link"}
 
 
@@ -32,11 +33,11 @@ class Input:
     ``sensitivity`` has no errors; there ``sd`` only sets the step by which it changes the fields.
     """
 
-    name: str
+    name: str  # as the user gives it
     fields: tuple[Field, ...]
-    values: tuple[float, ...]
+    values: tuple[float, ...]  # of the fields, in the scenario
     share: bool
-    sd: float  # of the share or the amount
+    sd: float
 
     def amount(self, by: float) -> str:
         """A change of the fields as text, such as ``+0.2 %``, or ``-0.0002 s`` if it is an amount.
@@ -129,6 +130,10 @@ def _expect_independent(scenario: Scenario, one: Input, other: Input) -> None:
 
 
 def _input(scenario: Scenario, name: str, error: str | float) -> Input:
+    """One entry of the user's errors: the name of a field, or a short name, and its error.
+
+    Raises ``FieldError`` if the error is not positive, or has the wrong form.
+    """
     names = [name]
     if SHORT.get(name) == "link":
         names = [f"link.{link.name}.{name}" for link in scenario.links]
@@ -139,6 +144,7 @@ def _input(scenario: Scenario, name: str, error: str | float) -> Input:
     parts = tuple(part for some, _ in known for part in some)
     values = tuple(value for _, some in known for value in some)
     text = str(error).strip()
+    # a plain number and a percentage are fractions of the value; any other text is an amount
     share = not isinstance(error, str) or text.endswith("%")
     sd = math.nan
     if share and any(values):

@@ -43,11 +43,16 @@ from vegasmodel.study.uncertainty_results import Sensitivity, Uncertainty
 
 __all__ = ["sensitivity", "uncertainty"]
 
-STEP = 2e-3  # part of the value, or of the standard deviation if that is larger
+# the step of the finite differences, as a fraction of the field's value, or of its standard
+# deviation if that is larger
+STEP = 2e-3
 SMOOTH = 1e-3  # allowed relative difference of the slopes with two steps, or from two sides
 SAME = 1e-14  # a smaller change of a logarithm over a step is a rounding error
-ROUNDING = 1e-9  # part of a ratio: a departure from linear up to this is a rounding error
-LINEAR = 0.25  # of a ratio's standard deviation: allowed departure from linear, at one deviation
+# A ratio is nearly linear in a field if, after a change by one standard deviation of the field, it
+# differs from the linear function by at most LINEAR standard deviations of the ratio. A difference
+# of up to the fraction ROUNDING of the ratio may be a rounding error.
+ROUNDING = 1e-9
+LINEAR = 0.25
 ZERO = 1e-3  # takes the place of a value of 0 in the step of ``sensitivity``; in the field's unit
 
 
@@ -81,14 +86,14 @@ def sensitivity(scenario: Scenario, model: str, names: str | Sequence[str]) -> S
             allowed = f"the same value in all {everywhere}, to have one slope; {each}"
             raise FieldError(name, list(known), allowed)
         inputs.append(Input(name, parts, known, False, abs(known[0]) or ZERO))
-    slopes, steady, reason = _slopes(scenario, model, inputs)
+    slopes, agree, reason = _slopes(scenario, model, inputs)
     values = np.array([each.values[0] for each in inputs])
-    own = slopes[: len(scenario.members)]
+    of_flows = slopes[: len(scenario.members)]  # without those of the ratios
     kinks = [_kink(scenario, model, each) for each in inputs]
-    smooth = tuple(known and not kink for known, kink in zip(steady, kinks, strict=True))
+    smooth = tuple(both and not kink for both, kink in zip(agree, kinks, strict=True))
     flows = tuple(member.name for member in scenario.members)
     broken = _broken(scenario, model, inputs, STEP)
-    return Sensitivity(model, tuple(names), values, own, smooth, reason, flows, broken)
+    return Sensitivity(model, tuple(names), values, of_flows, smooth, reason, flows, broken)
 
 
 def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float]) -> Uncertainty:
@@ -217,6 +222,7 @@ def _slope(scenario: Scenario, model: str, each: Input, h: float) -> tuple[Float
 
     The second value that is returned is a text.  It says why some derivatives are NaN, or is empty.
     """
+    # the weights of the results after k steps, by k: of central and of one-sided differences
     weights = {-2: 1 / 12, -1: -8 / 12, 1: 8 / 12, 2: -1 / 12}
     upward = {0: -11 / 6, 1: 3.0, 2: -1.5, 3: 1 / 3}
     for side, other in ((-2.0, upward), (2.0, {-k: -w for k, w in upward.items()})):
@@ -250,12 +256,14 @@ def _kink(scenario: Scenario, model: str, each: Input) -> bool:
         except FieldError:
             return False
         with np.errstate(invalid="ignore"):  # a flow may get nothing
+            # one-sided difference of second order, from the values at 0, 1 and 2 steps
             sides.append((4.0 * near - far - 3.0 * _logs(scenario, model)[0]) / (2.0 * side))
     below, above = (side[: len(scenario.members)] * each.sd for side in sides)
     return bool(np.any(np.abs(above - below) > SMOOTH * (1.0 + np.abs(above))))
 
 
 def _pairs(scenario: Scenario) -> list[str]:
+    """The names of all throughput ratios: ``a/b`` for any two groups a and b."""
     names = [group.name for group in scenario.flows]
     return [f"{a}/{b}" for a in names for b in names if a != b]
 

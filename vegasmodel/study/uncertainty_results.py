@@ -82,8 +82,8 @@ class Sensitivity(Shown):
         names the assumptions that do not hold. Each of the two parts begins with a semicolon.
         """
         jumps = [name for name, smooth in zip(self.fields, self.smooth, strict=True) if not smooth]
-        said = self.reason or (f"not smooth: {', '.join(jumps)}" if jumps else "")
-        return (f"; {said}" if said else "") + _not_held(self.broken)
+        problem = self.reason or (f"not smooth: {', '.join(jumps)}" if jumps else "")
+        return (f"; {problem}" if problem else "") + _not_held(self.broken)
 
     @property
     def _shown(self) -> Table:
@@ -153,9 +153,9 @@ class Uncertainty(Shown):
 
     def __repr__(self) -> str:
         """One line: the model, and up to six ratios with their standard deviations."""
-        said = [f"{name} {with_error(*both)}" for name, both in list(self.ratios.items())[:6]]
+        shown = [f"{name} {with_error(*both)}" for name, both in list(self.ratios.items())[:6]]
         more = ["..."] if len(self.ratios) > 6 else []
-        return f"<Uncertainty {self.model}: {', '.join([*said, *more])}; {self._doubts}>"
+        return f"<Uncertainty {self.model}: {', '.join([*shown, *more])}; {self._doubts}>"
 
     @property
     def _doubts(self) -> str:
@@ -166,10 +166,10 @@ class Uncertainty(Shown):
         not hold.
         """
         rough = f", rough in {', '.join(self.rough)}" if self.rough else ""
-        known = any("±" in with_error(*both) for both in self.ratios.values())
-        sd = "±: standard deviation" if known else "standard deviations of 0"
-        said = f"{sd} to {self.method}{rough}, without the model's own error"
-        return (self.reason or said) + _not_held(self.broken)
+        shown = any("±" in with_error(*both) for both in self.ratios.values())
+        sd = "±: standard deviation" if shown else "standard deviations of 0"
+        method = f"{sd} to {self.method}{rough}, without the model's own error"
+        return (self.reason or method) + _not_held(self.broken)
 
     @property
     def _shown(self) -> Table:

@@ -33,7 +33,7 @@ __all__ = ["ENGINES", "check", "each", "pool"]
 
 ENGINES = ("local", "dask")
 AHEAD = 2  # unfinished blocks per worker; one in all if blocks are computed one at a time
-Submit = Callable[[Points, str], "Future[Figures]"]
+Submit = Callable[[Points, str], "Future[Figures]"]  # the points of a block, and the model's name
 
 
 def check(engine: str, scheduler: str | None) -> None:
@@ -75,29 +75,29 @@ def pool(engine: str, scheduler: str | None, processes: int, threads: int) -> It
         with _dask(scheduler) as made:
             yield made
     elif processes > 1:
-        others = multiprocessing.active_children()
+        not_ours = multiprocessing.active_children()  # started by somebody else, so not killed here
         context = multiprocessing.get_context("spawn")
-        ours = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
+        executor = ProcessPoolExecutor(processes, context, initializer=_end_with_parent)
 
         def submit(points: Points, model: str) -> Future[Figures]:
             with _ignoring_interrupts():  # a worker starts when the first work comes
-                return ours.submit(_with_files, laws.files(), points, model)
+                return executor.submit(_with_files, laws.files(), points, model)
 
         try:
             yield _Pool(submit, processes)
         except BaseException:  # nobody will use the unfinished work
             for child in multiprocessing.active_children():
-                if child not in others:
+                if child not in not_ours:
                     child.kill()
             raise
         finally:
-            ours.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=False, cancel_futures=True)
     elif threads > 1:
-        beside = ThreadPoolExecutor(threads)
+        in_threads = ThreadPoolExecutor(threads)
         try:
-            yield _Pool(lambda points, model: beside.submit(answers, points, model), threads)
+            yield _Pool(lambda points, model: in_threads.submit(answers, points, model), threads)
         finally:
-            beside.shutdown(wait=False, cancel_futures=True)
+            in_threads.shutdown(wait=False, cancel_futures=True)
     else:
         yield _Pool(_in_process, 1)
 
@@ -124,6 +124,7 @@ def _with_laws(own: Sequence[laws.Law], points: Points, model: str) -> Figures:
 
 
 def _in_process(points: Points, model: str) -> Future[Figures]:
+    """Compute the points in the calling thread; returns a future that already has the results."""
     done: Future[Figures] = Future()
     done.set_result(answers(points, model))
     return done
@@ -197,22 +198,21 @@ def _dask(scheduler: str | None) -> Iterator[_Pool]:
 
 
 def each(
-    where: _Pool, points: Callable[[Block], Points], model: str, blocks: Sequence[Block]
+    workers: _Pool, points: Callable[[Block], Points], model: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[Block, Figures]]:
     """Compute the blocks of a sweep; yield each block with its results as soon as it is ready.
 
-    The workers ``where`` compute them, and ``points`` returns the points of a block.  At most two
-    blocks per worker are submitted at a time (with a single worker, one), so that few blocks are in
-    memory.
+    ``workers`` compute them, and ``points`` returns the points of a block.  At most two blocks per
+    worker are submitted at a time (with a single worker, one), so that few blocks are in memory.
     """
     waiting = iter(blocks)
     under_way: dict[Future[Figures], Block] = {}
     while True:
-        while len(under_way) < (AHEAD * where.width if where.width > 1 else 1):
+        while len(under_way) < (AHEAD * workers.width if workers.width > 1 else 1):
             block = next(waiting, None)
             if block is None:
                 break
-            under_way[where.submit(points(block), model)] = block
+            under_way[workers.submit(points(block), model)] = block
         if not under_way:
             return
         done, _ = wait(under_way, return_when=FIRST_COMPLETED)

@@ -41,7 +41,7 @@ def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
         else:
             notes.append(f"{tried.aim.name} jumps {texts.step(tried, left, right)}")
     found |= {near: _nearest(tried, near, said) for near, said in steps.items()}
-    across = set(found)
+    across = set(found)  # solutions so far: the quantity meets the target or jumps across it
     for i in np.flatnonzero(sides.by_chance(tried)).tolist():
         note = f"the 95 % interval of its {len(run_rates(tried.made.get(tried.x[i])))} runs "
         note += "contains the target"
@@ -93,6 +93,7 @@ def _solution(tried: Tried, low: int, high: int) -> Solution:
 
 
 def _at(tried: Tried, i: int) -> Solution:
+    """The solution at the tried value with the index ``i``."""
     value = float(tried.x[i])
     made = tried.made.get(value)
     return Solution(

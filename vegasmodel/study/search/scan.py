@@ -24,8 +24,8 @@ SCAN = {  # values tried first; with other models SCAN_POINTS
     **dict.fromkeys(measurement.ENGINES, 9),
 }
 SCAN_POINTS = 65
-FLAT = 1e-9  # part of a distance from the target: a smaller change of the distance is rounding
-TURNS = 4  # times that more values are tried around turns (not for ``rounds``: once)
+FLAT = 1e-9  # fraction of a distance from the target: a smaller change of it is a rounding error
+TURNS = 4  # how often values are added where the quantity turns back (``_turns``); ``rounds``: once
 
 
 def scan(tried: Tried) -> None:
@@ -66,8 +66,8 @@ def _follow(tried: Tried) -> None:
     if tried.whole:
         _follow_integers(tried)
         return
-    there = sides.by_chance(tried)
-    pairs = [pair for pair in sides.crossings(tried) if not there[list(pair)].any()]
+    chance = sides.by_chance(tried)
+    pairs = [pair for pair in sides.crossings(tried) if not chance[list(pair)].any()]
     if not pairs:
         return
     from scipy.optimize import elementwise
@@ -79,13 +79,15 @@ def _follow(tried: Tried) -> None:
         (``by_chance``), so that the root finder stops there.
         """
         miss = tried.miss(x)
-        there = np.isin(x, tried.x[sides.by_chance(tried)])
-        return np.where(there, 0.0, miss)
+        chance = np.isin(x, tried.x[sides.by_chance(tried)])
+        return np.where(chance, 0.0, miss)
 
     a = np.array([tried.x[i] for i, _ in pairs])
     b = np.array([tried.x[j] for _, j in pairs])
-    rough = tried.model in ("rounds", *measurement.ENGINES) or any(tried.halves.values())
-    width = 1e-4 if rough else 4e-16
+    # the relative width of an interval at which the search ends; finer steps would be noise if the
+    # model counts packets or makes random runs
+    coarse = tried.model in ("rounds", *measurement.ENGINES) or any(tried.halves.values())
+    width = 1e-4 if coarse else 4e-16
     root = elementwise.find_root(
         side,
         (a, b),
@@ -104,7 +106,7 @@ def _follow_integers(tried: Tried) -> None:
     In the first step, interpolation estimates the place of the crossing, and the two numbers are
     the whole numbers beside this place. In later steps, they divide the gap into thirds.
     """
-    guessed = False
+    guessed = False  # whether the first step, with the interpolation, is done
     while gaps := [(a, b) for a, b in sides.crossings(tried) if tried.x[b] - tried.x[a] > 1]:
         ask: list[float] = []
         for left, right in gaps:

@@ -15,7 +15,7 @@ from vegasmodel.study.search.tried import Tried
 
 __all__ = ["EXACT", "by_chance", "crossings", "exact", "held", "met", "nearer"]
 
-EXACT = 1e-6  # part of the target: a quantity that differs by at most this meets the target
+EXACT = 1e-6  # fraction of the target: a quantity that differs by at most this meets the target
 
 
 def exact(tried: Tried) -> NDArray[np.bool_]:

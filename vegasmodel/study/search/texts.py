@@ -103,9 +103,10 @@ def hidden(tried: Tried, found: Sequence[float]) -> list[str]:
     with np.errstate(invalid="ignore"):
         unsure = np.flatnonzero((miss <= half) & (half > 0))
     for i in sorted(unsure.tolist(), key=lambda i: float(miss[i])):
+        # the values between this one and each known solution, jump, or hidden solution so far
         between = [slice(min(i, k) + 1, max(i, k)) for k in (*known, *places)]
-        farther = [np.any(miss[gap] - half[gap] > miss[i] + half[i]) for gap in between]
-        if all(farther):
+        moves_away = [np.any(miss[some] - half[some] > miss[i] + half[i]) for some in between]
+        if all(moves_away):
             places.append(i)
     return [
         f"{tried.aim.name} is {_answer(tried, i)}: the 95 % interval of these runs contains the "
@@ -127,14 +128,14 @@ def why_none(tried: Tried, jumps: list[str]) -> str:
     if not known.size:
         return f"{tried.model} has no answer at any value of {span}: {_reason(tried)}"
     low, high = (aim.text(float(end)) for end in (known.min(), known.max()))
-    said = f"{tried.model} was evaluated at {tried.y.size} values of {span}"
+    first = f"{tried.model} was evaluated at {tried.y.size} values of {span}"
     if known.size == 1:
-        said += f" and has a result at one, with {aim.name} {low}"
+        first += f" and has a result at one, with {aim.name} {low}"
     elif np.ptp(known) <= sides.EXACT * abs(known.max()):
-        said += f": {aim.name} is {low} and does not depend on it"
+        first += f": {aim.name} is {low} and does not depend on it"
     else:
-        said += f": {aim.name} goes from {low} to {high}. {_almost(tried)}"
-    return ". ".join([said, *jumps, *gaps(tried), *_other_threshold(tried)])
+        first += f": {aim.name} goes from {low} to {high}. {_almost(tried)}"
+    return ". ".join([first, *jumps, *gaps(tried), *_other_threshold(tried)])
 
 
 def _other_threshold(tried: Tried) -> list[str]:

@@ -32,7 +32,7 @@ from vegasmodel.support.progress import Count
 
 __all__ = ["Tried", "counted"]
 
-COUNTED = ("buffer", "max_window", "initial_window")  # packets, which simulators count as whole
+COUNTED = ("buffer", "max_window", "initial_window")  # keys that simulators take as whole packets
 ERROR_PROBABILITY = 1e-2  # significance level of the test in ``_sided``
 
 
@@ -63,10 +63,12 @@ class Tried:
         self.x: Floats = np.empty(0)
         self.y: Floats = np.empty(0)  # achieved - wanted
         self.rough: set[float] = set()  # values at which only the side of the target is known
-        self.made: dict[float, Prediction] = {}  # by value
-        self.halves: dict[float, float] = {}  # by value: half the 95 % interval
-        self.broken: dict[float, tuple[str, ...]] = {}  # by value: assumptions that do not hold
-        self.loads: dict[float, float] = {}  # by value: the utilization of the link (``aim.link``)
+        # by value of the field: the model's prediction, half the width of the quantity's 95 %
+        # interval, the assumptions that do not hold, and the utilization of the link ``aim.link``
+        self.made: dict[float, Prediction] = {}
+        self.halves: dict[float, float] = {}
+        self.broken: dict[float, tuple[str, ...]] = {}
+        self.loads: dict[float, float] = {}
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     @property
