@@ -18,9 +18,12 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Integer
 from vegasmodel.symbolic.steps import Derivation
 
+# thresholds, capacity, propagation delay and its over-estimate, queueing delay, window, number of
+# flows
 alpha, beta, c, d, x, Delta, W, n = sp.symbols("alpha beta c d x Delta W n", positive=True)
 MOST = 100  # flows: SymPy's expressions grow with them
-s, L, C = sp.symbols("s L_n C", positive=True)  # L_n stands for ln n
+# s is a variable of integration, L_n is ln n, and C the constant in the delay n (ln n + C)
+s, L, C = sp.symbols("s L_n C", positive=True)
 
 
 def window() -> Derivation:
@@ -33,16 +36,16 @@ def window() -> Derivation:
     """
     base, rtt = d + x, d + Delta
     diff = (W / base - W / rtt) * base  # (Expected - Actual) baseRTT
-    rest = sp.Eq(diff, alpha)
-    three = sp.Eq(W - base / rtt * W, alpha)
-    [derived] = sp.solve(rest, W)
+    steady = sp.Eq(diff, alpha)
+    equation_3 = sp.Eq(W - base / rtt * W, alpha)  # the same, as the paper prints it
+    [derived] = sp.solve(steady, W)
     return Derivation(
         "4",
         "cwnd_i",
-        (rest,),
+        (steady,),
         sp.factor(derived),
         alpha * (d + Delta) / (Delta - x),
-        steps=(three,),
+        steps=(equation_3,),
     )
 
 
@@ -63,10 +66,11 @@ def rate_linux() -> Derivation:
     minus alpha/RTT.
     """
     base, rtt = d + x, d + Delta
-    rest = sp.Eq(W * (rtt - base) / base, alpha)
-    [window_] = sp.solve(rest, W)
-    derived = sp.factor(window_ / rtt)
-    return Derivation("-", "rate_i", (rest,), derived, steps=(window_, sp.apart(derived, Delta)))
+    steady = sp.Eq(W * (rtt - base) / base, alpha)
+    [steady_window] = sp.solve(steady, W)
+    derived = sp.factor(steady_window / rtt)
+    steps = (steady_window, sp.apart(derived, Delta))
+    return Derivation("-", "rate_i", (steady,), derived, steps=steps)
 
 
 def band() -> tuple[Derivation, Derivation]:
@@ -75,10 +79,10 @@ def band() -> tuple[Derivation, Derivation]:
     They are equations (4) and (5) with beta in place of alpha. The equation numbers are those of
     Boutremans and Le Boudec.
     """
-    size, speed = (f.derived.subs(alpha, beta) for f in (window(), rate()))
+    W_beta, r_beta = (f.derived.subs(alpha, beta) for f in (window(), rate()))
     return (
-        Derivation("10", "cwnd_i", (window().derived,), size, beta * (d + Delta) / (Delta - x)),
-        Derivation("11", "rate_i", (rate().derived,), speed, beta / (Delta - x)),
+        Derivation("10", "cwnd_i", (window().derived,), W_beta, beta * (d + Delta) / (Delta - x)),
+        Derivation("11", "rate_i", (rate().derived,), r_beta, beta / (Delta - x)),
     )
 
 
@@ -89,7 +93,10 @@ def no_over_estimate() -> Derivation:
     """
     balance = sp.Eq(n * rate().derived.subs(x, 0), c)
     [derived] = sp.solve(balance, Delta)
-    note = "printed upside down: it has the unit of 1/time; the rate c/n that follows is right"
+    note = (
+        "the paper prints the inverse, whose unit is 1/time; the rate c/n, which it gives next, is "
+        "right"
+    )
     share = rate().derived.subs({x: 0, Delta: derived})
     return Derivation(
         "3.1.2", r"\Delta", (balance,), derived, c / (n * alpha), note, steps=(share,)
@@ -112,25 +119,28 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     minutes for five flows.
     """
     Integer(2, MOST).check(flows, "flows")
-    over = sp.symbols(f"x1:{flows + 1}", positive=True)
-    rates = [rate().derived.subs(x, v) for v in over]
-    balance = sum(rates) - c  # (6)
-    moves = tuple(sp.simplify(-sp.diff(balance, v) / sp.diff(balance, Delta)) for v in over)
-    y = [Delta - v for v in over]
+    xs = sp.symbols(f"x1:{flows + 1}", positive=True)
+    rates = [rate().derived.subs(x, x_i) for x_i in xs]
+    balance = sum(rates) - c  # equation (6): this is 0
+    # dDelta/dx_i, by the implicit function theorem
+    of_delay = tuple(sp.simplify(-sp.diff(balance, x_i) / sp.diff(balance, Delta)) for x_i in xs)
+    y = [Delta - x_i for x_i in xs]
 
-    def along(by: int) -> Any:
-        total = sp.diff(rates[0], over[by]) + sp.diff(rates[0], Delta) * moves[by]
+    def of_rate(k: int) -> Any:
+        """The derivative of ln r_1 with respect to flow number k's x, counted from 0."""
+        total = sp.diff(rates[0], xs[k]) + sp.diff(rates[0], Delta) * of_delay[k]
         return sp.simplify(total / rates[0])
 
-    others = sum(1 / v**2 for v in y[1:])
+    # the equations as printed, with i = 1 and k = 2
+    others = sum(1 / y_j**2 for y_j in y[1:])
     not_k = [y[0], *y[2:]]
-    seven = others / (1 + y[0] ** 2 * others) * y[0]
-    eight = -1 / (y[0] + sum(y[1] ** 2 * v / v**2 for v in not_k))
+    printed_7 = others / (1 + y[0] ** 2 * others) * y[0]
+    printed_8 = -1 / (y[0] + sum(y[1] ** 2 * y_j / y_j**2 for y_j in not_k))
     note = "the numerator's Delta - x_j should be Delta - x_i"
     partial = sp.simplify(sp.diff(rates[0], Delta) / rates[0])
     return (
-        Derivation("7", "rate_i'/rate_i", (balance,), along(0), seven, steps=moves),
-        Derivation("8", "rate_i'/rate_i", (balance,), along(1), eight, note, steps=moves),
+        Derivation("7", "rate_i'/rate_i", (balance,), of_rate(0), printed_7, steps=of_delay),
+        Derivation("8", "rate_i'/rate_i", (balance,), of_rate(1), printed_8, note, steps=of_delay),
         Derivation("9", "rate_i'/rate_i", (rates[0],), partial, -1 / y[0]),
     )
 
@@ -157,13 +167,14 @@ def two_arrivals() -> Derivation:
     of alpha/c, where alpha is the threshold of both flows. The paper prints another result, which
     it takes from Bonald.
     """
+    # equation (6) for the first flow alone, and for both flows; the second has x = Delta_1
     first = sp.Eq(1 / Delta, 1)
-    [wait] = sp.solve(first, Delta)
-    second = sp.Eq(1 / Delta + 1 / (Delta - wait), 1)
-    both = max(sp.solve(second, Delta), key=float)
-    derived = sp.radsimp(both / (both - wait))
+    [Delta_1] = sp.solve(first, Delta)
+    second = sp.Eq(1 / Delta + 1 / (Delta - Delta_1), 1)
+    Delta_2 = max(sp.solve(second, Delta), key=float)  # at the other root the second rate is < 0
+    derived = sp.radsimp(Delta_2 / (Delta_2 - Delta_1))
     bonald = arrivals_bonald(2)
-    note = "printed rates add up to 5c/6"
+    note = "the printed rates add up to 5c/6, not to c"
     return Derivation(
         "3.1.2",
         "rate_2/rate_1",
@@ -171,7 +182,7 @@ def two_arrivals() -> Derivation:
         derived,
         bonald[1] / bonald[0],
         note,
-        steps=(wait, both),
+        steps=(Delta_1, Delta_2),
     )
 
 
@@ -216,18 +227,18 @@ def asymptotic() -> tuple[Derivation, Derivation]:
     1 - 1/(ln n + gamma + pi^2/6), which docs/errata.md has.
     """
     k = sp.symbols("k", integer=True, positive=True)
-    bend = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))
-    level = L + C
-    total = (L + sp.EulerGamma) / (level + 1) + bend / level**2
-    # C = a + b/ln n makes the total 1 up to 1/ln^2 n
+    g = sp.summation(1 / (k**2 * (k + 1)), (k, 1, sp.oo))
+    total = (L + sp.EulerGamma) / (L + C + 1) + g / (L + C) ** 2
+    # Let C = a + b/ln n. Then a and b are found from the condition that the total is 1, up to the
+    # term in 1/ln^2 n: the coefficients of 1/ln n and of 1/ln^2 n must be 0.
     a, b, t = sp.symbols("a b t")  # t = 1/ln n
     series = sp.series((total - 1).subs(C, a + b * t).subs(L, 1 / t), t, 0, 3).removeO()
     orders = [sp.Eq(sp.expand(series).coeff(t, power), 0) for power in (1, 2)]
     [found] = sp.solve(orders, [a, b], dict=True)
-    note = "Bonald's n S_n has C = gamma: one alpha/c a flow too long"
+    note = "Bonald's delay n S_n has C = gamma, so it is too long by about alpha/c for each flow"
     return (
         Derivation(
-            "-", "C", (total,), found[a] + found[b] / L, sp.EulerGamma, note, steps=(bend, *orders)
+            "-", "C", (total,), found[a] + found[b] / L, sp.EulerGamma, note, steps=(g, *orders)
         ),
         Derivation(
             "-",
@@ -235,7 +246,7 @@ def asymptotic() -> tuple[Derivation, Derivation]:
             (total,),
             total.subs(C, sp.EulerGamma),
             sp.Integer(1),
-            steps=(bend,),
+            steps=(g,),
         ),
     )
 

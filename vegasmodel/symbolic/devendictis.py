@@ -17,9 +17,12 @@ The symbols are:
 - B and q: the buffer and the queue in packets.
 - alpha: the number of packets that Vegas keeps in the queue.
 - lambda: the factor by which a loss multiplies Vegas's window.
+- i: the number of a mini-cycle, from 1 to N.
 - a: the number of the mini-cycle in which the two windows fill the link, that is, add up to mu T.
+- b: the number of the last mini-cycle of phase 2.
 - W_V1, W_Va and W_VN: Vegas's window in the mini-cycles 1, a and N, in packets.
-- W_R1, W_Ra and W_RN: Reno's window in the same mini-cycles.
+- W_R1, W_Ra, W_Rb and W_RN: Reno's window in the mini-cycles 1, a, b and N.
+- W_V, W_R and mu_V: the two windows, and Vegas's rate, at any time.
 """
 
 from __future__ import annotations
@@ -46,11 +49,12 @@ def equilibrium_window() -> Derivation:
     (5) the windows add up to the bandwidth-delay product plus the queue. By (6) Vegas's backlog is
     alpha.
     """
-    four = sp.Eq(mu_vegas, W_V / (W_R + W_V) * mu)
-    five = sp.Eq(W_V + W_R, M + q)
-    six = sp.Eq((W_V / T - mu_vegas) * T, alpha)
-    [solution] = sp.solve([four, five, six], [W_V, W_R, mu_vegas], dict=True)
-    return Derivation("7", "W_V", (four, five, six), solution[W_V], alpha * (M + q) / q)
+    equation_4 = sp.Eq(mu_vegas, W_V / (W_R + W_V) * mu)
+    equation_5 = sp.Eq(W_V + W_R, M + q)
+    equation_6 = sp.Eq((W_V / T - mu_vegas) * T, alpha)
+    premises = (equation_4, equation_5, equation_6)
+    [solution] = sp.solve(premises, [W_V, W_R, mu_vegas], dict=True)
+    return Derivation("7", "W_V", premises, solution[W_V], alpha * (M + q) / q)
 
 
 def reno_at_loss() -> Derivation:
@@ -60,18 +64,22 @@ def reno_at_loss() -> Derivation:
     with a full buffer, q = B, and the two windows add up to mu T + B + 1 packets. mu T is the
     bandwidth-delay product, B the buffer, q the queue.
     """
-    seven = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
+    equation_7 = sp.Eq(W_VN, equilibrium_window().derived.subs(q, B))
     full = sp.Eq(W_VN + W_RN, M + B + 1)
-    [solution] = sp.solve([seven, full], [W_VN, W_RN], dict=True)
+    [solution] = sp.solve([equation_7, full], [W_VN, W_RN], dict=True)
     printed = (M + B) * (B - alpha) / B + 1
-    return Derivation("section 3", "W_R(N)", (seven, full), solution[W_RN], printed)
+    return Derivation("section 3", "W_R(N)", (equation_7, full), solution[W_RN], printed)
 
 
 def reno_packets() -> Derivation:
-    """P_Reno, the packets that Reno sends in a cycle from loss to loss: the sum of its windows."""
-    ten = W_R1 + i - 1
+    """P_Reno, the packets that Reno sends in a cycle from loss to loss: the sum of its windows.
+
+    By equation (10) Reno's window in mini-cycle i is W_R1 + i - 1, with the window W_R1 after the
+    first loss.
+    """
+    reno = W_R1 + i - 1
     printed = N * W_R1 + N * (N - 1) / 2
-    return Derivation("10", "P_Reno", (ten,), sp.summation(ten, (i, 1, N)), printed)
+    return Derivation("10", "P_Reno", (reno,), sp.summation(reno, (i, 1, N)), printed)
 
 
 def _saturation() -> dict[Expr, Expr]:
@@ -115,10 +123,11 @@ def duration() -> Derivation:
     those of De Vendictis and Baiocchi.
     """
     delta = sp.Symbol("delta", positive=True)
-    thirteen = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
-    fourteen = sp.Eq(delta, W_V / mu_vegas)
-    [solution] = sp.solve([thirteen, fourteen], [mu_vegas, delta], dict=True)
-    return Derivation("15", "delta(i)", (thirteen, fourteen), solution[delta], (W_V + W_R) / mu)
+    equation_13 = sp.Eq(mu_vegas, W_V / (W_V + W_R) * mu)
+    equation_14 = sp.Eq(delta, W_V / mu_vegas)
+    premises = (equation_13, equation_14)
+    [solution] = sp.solve(premises, [mu_vegas, delta], dict=True)
+    return Derivation("15", "delta(i)", premises, solution[delta], (W_V + W_R) / mu)
 
 
 def phase_2() -> tuple[Derivation, ...]:
@@ -127,7 +136,7 @@ def phase_2() -> tuple[Derivation, ...]:
     Returns the sum of the windows, the phase's duration Delta_b, and the number B_V of packets that
     Vegas sends in it.
     """
-    vegas, reno = W_Va + (i - a), W_Ra + (i - a)
+    vegas, reno = W_Va + (i - a), W_Ra + (i - a)  # the windows in mini-cycle i
     full = sp.Eq(W_Va + W_Ra, M)
     both = sp.expand(vegas + reno).subs(W_Ra, M - W_Va)
     time = sp.summation(sp.expand(duration().derived.subs({W_V: vegas, W_R: reno})), (i, a + 1, b))
@@ -148,7 +157,8 @@ def phase_2() -> tuple[Derivation, ...]:
             premises,
             packets,
             (b - a) * W_Va + (a + 1 + b) * (b - a) / 2,
-            "the printed sum adds i where the window grows by i - a: a (b - a) packets too many",
+            "the printed sum counts i packets of growth in mini-cycle i, but the window has grown "
+            "by i - a; so the printed sum is too large by a (b - a) packets",
         ),
     )
 
@@ -163,13 +173,13 @@ def crossing() -> tuple[Derivation, ...]:
     """
     queue = 2 * n  # W_V + W_R - mu T after n = b - a mini-cycles of phase 2
     target = equilibrium_window().derived.subs(q, queue)
-    sixteen = sp.Eq(W_Va + n, target)
-    [positive] = [r for r in sp.solve(sixteen, sp.Symbol("n", positive=True)) if _positive(r)]
+    equation_16 = sp.Eq(W_Va + n, target)
+    [root] = [r for r in sp.solve(equation_16, sp.Symbol("n", positive=True)) if _positive(r)]
     printed = (-(W_Va - alpha) + sp.sqrt((W_Va - alpha) ** 2 + 2 * alpha * M)) / 2
     window = alpha * (M + 2 * (b - a)) / (2 * (b - a))
     return (
-        Derivation("16", "W_V(b)", (sixteen,), target.subs(n, b - a), window),
-        Derivation("16", "b", (sixteen,), a + positive, a + printed),
+        Derivation("16", "W_V(b)", (equation_16,), target.subs(n, b - a), window),
+        Derivation("16", "b", (equation_16,), a + root, a + printed),
     )
 
 
@@ -205,8 +215,9 @@ def phase_3() -> tuple[Derivation, ...]:
             (keeps,),
             slope,
             slope_in_queue().subs(q, root + R - M),
-            "negative and above -1 for every q > 0, so the queue grows by less than a packet and "
-            "Vegas, one packet an RTT at most, can follow",
+            "between -1 and 0 for every q > 0; so if Reno's window grows by a packet, Vegas's "
+            "equilibrium window falls by less than a packet; Vegas can reduce its window by one "
+            "packet per RTT, so it stays in equilibrium",
         ),
     )
 
@@ -228,9 +239,10 @@ def cycle_count() -> Derivation:
     packet per mini-cycle, up to W_R(N) at the next loss. The paper does not print this formula, so
     ``printed`` holds the one that we obtained by hand.
     """
-    eight, ten = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
-    [solution] = sp.solve([eight, ten], [W_R1, N], dict=True)
-    return Derivation("8, 10", "N", (eight, ten), solution[N], W_RN - W_RN / 2 + 1)
+    equation_8, equation_10 = sp.Eq(W_R1, W_RN / 2), sp.Eq(W_RN, W_R1 + N - 1)
+    premises = (equation_8, equation_10)
+    [solution] = sp.solve(premises, [W_R1, N], dict=True)
+    return Derivation("8, 10", "N", premises, solution[N], W_RN - W_RN / 2 + 1)
 
 
 def _small_buffer() -> dict[Expr, Expr]:
@@ -293,7 +305,8 @@ def appendix_a() -> tuple[Derivation, ...]:
             time,
             a * T + (share + N - a + 1) * (N - a) / mu,
             "the windows of mini-cycle i add up to (N-1)/(1-lambda) + 2 (i-1), so the bracket is "
-            "(N-1)/(1-lambda) + N + a - 1, which equals mu T + N - a + 1: the print mixes the two",
+            "(N-1)/(1-lambda) + N + a - 1, which equals mu T + N - a + 1; the printed bracket has "
+            "the beginning of the first form and the end of the second",
         ),
     )
 
@@ -317,7 +330,7 @@ def buffer_threshold() -> Derivation:
         (equal, sp.Eq(B, exact.subs({D: M, k: alpha * (3 - 2 * lam)}))),
         limit,
         alpha * (3 - 2 * lam),
-        "an approximation in the paper too; the second premise is the exact root",
+        "an approximation in the paper, too; the second premise has the exact B_th",
     )
 
 
@@ -338,6 +351,8 @@ def formulas() -> tuple[Derivation, ...]:
     )
 
 
+# For several sources: A is the sum of Vegas's thresholds, h is A in the paper and in ns-2, and 0 in
+# Linux, n_V and n_R are the numbers of sources, V and R the sums of their windows.
 A, h, n_vegas, n_reno, V, R, t = sp.symbols("A h n_V n_R V R t", positive=True)
 X = A * M  # (7) for all Vegas sources together: V = h + X/q
 

@@ -11,9 +11,10 @@ import sympy as sp
 
 from vegasmodel.symbolic.steps import Derivation
 
+# rate, queueing delay of the path, threshold, capacity of a link, queueing delay of a link
 r, q, alpha, c, price = sp.symbols("r q alpha c pi", positive=True)
-x = sp.Symbol("x", nonnegative=True)
-links, long, cross = sp.symbols("l n_long n_cross", positive=True)
+x = sp.Symbol("x", nonnegative=True)  # over-estimate of baseRTT
+links, long, cross = sp.symbols("l n_long n_cross", positive=True)  # numbers of links and flows
 
 
 def stationarity() -> Derivation:
@@ -40,7 +41,7 @@ def parking_lot() -> Derivation:
     """
     rate_long = stationarity().derived.subs({x: 0, q: links * price})
     rate_cross = stationarity().derived.subs({x: 0, q: price})
-    full = sp.Eq(long * rate_long + cross * rate_cross, c)
-    [found] = sp.solve(full, price)
-    derived = sp.factor(sp.simplify(rate_long.subs(price, found)))
-    return Derivation("-", "r", (full,), derived, steps=(rate_long, rate_cross, found))
+    full = sp.Eq(long * rate_long + cross * rate_cross, c)  # a link is full
+    [link_delay] = sp.solve(full, price)
+    derived = sp.factor(sp.simplify(rate_long.subs(price, link_delay)))
+    return Derivation("-", "r", (full,), derived, steps=(rate_long, rate_cross, link_delay))

@@ -17,10 +17,12 @@ import sympy as sp
 
 from vegasmodel.symbolic.steps import Derivation
 
+# The docstrings of the functions explain the symbols that have no comment here.
+# capacity; service rates of the classes R and D, and numbers of their flows; target ratio of rates
 C, S_R, S_D, n_rate, n_delay, k = sp.symbols("C S_R S_D n_R n_D k", positive=True)
 lam = sp.Symbol("lambda", positive=True)
 U_V, U_R = sp.symbols("U_V U_R", positive=True)  # utilisations of the Vegas and NewReno flows
-B_D, d, t = sp.symbols("B_D d t", positive=True)
+B_D, d, t = sp.symbols("B_D d t", positive=True)  # buffer of class D, longest wait, time
 W, W_max, BDP, T, S, b, p, y = sp.symbols("W W_max M T S b p y", positive=True)
 L_R, L_D = sp.symbols("L_R L_D", positive=True)
 cwnd, RTT, base = sp.symbols("cwnd RTT BaseRTT", positive=True)
@@ -90,8 +92,8 @@ def relative_fairness() -> Derivation:
         (vegas, newreno),
         derived,
         in_words,
-        "defined in words; the printed 0.97 is 0.24 / (0.74 / 3) = 0.973, though our text has a "
-        "dot for the first stroke",
+        "defined in words; the printed 0.97 is 0.24 / (0.74 / 3) = 0.973, though the text that we "
+        "have of the paper shows a dot in place of the first /",
     )
 
 
@@ -101,8 +103,8 @@ def delay_buffer() -> Derivation:
     A Rate-Delay router serves class D at the rate S_D, so the last packet of a full buffer waits
     B_D/S_D.
     """
-    served = sp.integrate(S_D, (t, 0, d))
-    empty = sp.Eq(B_D, served)
+    served = sp.integrate(S_D, (t, 0, d))  # packets served in the time d
+    empty = sp.Eq(B_D, served)  # the buffer is then just empty
     return Derivation("section II-C", "B_D", (empty,), sp.solve(empty, B_D)[0], steps=(served,))
 
 

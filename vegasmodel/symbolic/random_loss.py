@@ -14,9 +14,9 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Integer
 from vegasmodel.symbolic.steps import Derivation, Expr
 
-p, d, b, w, s = sp.symbols("p d b w s", positive=True)
-W, W_m = sp.symbols("W W_m", positive=True)
-RTT, base, alpha, c = sp.symbols("RTT BaseRTT alpha c", positive=True)
+p, d, b, w, s = sp.symbols("p d b w s", positive=True)  # w: a window; s: the order of a moment
+W, W_m = sp.symbols("W W_m", positive=True)  # the window at a loss, and the largest window
+RTT, base, alpha, c = sp.symbols("RTT BaseRTT alpha c", positive=True)  # of Vegas; c: capacity
 HALF = sp.Rational(1, 2)
 
 
@@ -26,8 +26,8 @@ def square_root_periodic() -> Derivation:
     One packet of every 1/p packets is lost. The window is a sawtooth: it grows from d W to W by one
     packet in b round trips, and a loss multiplies it by d.
     """
-    rounds = b * (1 - d) * W
-    packets = sp.integrate(b * w, (w, d * W, W))
+    rounds = b * (1 - d) * W  # round trips from loss to loss
+    packets = sp.integrate(b * w, (w, d * W, W))  # sent in them
     per_round = packets / rounds
     [top] = [r for r in sp.solve(sp.Eq(packets, 1 / p), W) if r.subs({b: 1, p: 1, d: HALF}) > 0]
     derived = sp.simplify(per_round.subs(W, top) * sp.sqrt(b * p))
@@ -143,13 +143,14 @@ def pftk_timeout_probability() -> Derivation:
     """
     k, m = sp.symbols("k m", integer=True, nonnegative=True)
     q = sp.Symbol("q", positive=True)  # 1 - p
-    first = q**k * (1 - q) / (1 - q**w)
-    few = sp.simplify(sp.summation(q**m * (1 - q), (m, 0, 2)))  # fewer than 3 in a row
-    short = sp.summation(first, (k, 0, 2))
-    long = (q**3 - q**w) / (1 - q**w) * few  # sum over k of first, from 3 to w - 1
-    derived = sp.factor(sp.powsimp(sp.simplify(short + long)))
+    k_arrive = q**k * (1 - q) / (1 - q**w)  # probability that k packets arrive, given a loss
+    few = sp.simplify(sp.summation(q**m * (1 - q), (m, 0, 2)))  # fewer than 3 in a row arrive
+    below_3 = sp.summation(k_arrive, (k, 0, 2))  # k < 3: at most k of the k new packets arrive
+    from_3 = (q**3 - q**w) / (1 - q**w) * few  # the sum of k_arrive over k = 3 .. w - 1, times few
+    derived = sp.factor(sp.powsimp(sp.simplify(below_3 + from_3)))
     printed = sp.expand((1 - q**3) * (1 + q**3 * (1 - q ** (w - 3)))) / (1 - q**w)
-    return Derivation("24", r"\hat{Q}(w)", (first,), derived, printed, steps=(few, short, long))
+    steps = (few, below_3, from_3)
+    return Derivation("24", r"\hat{Q}(w)", (k_arrive,), derived, printed, steps=steps)
 
 
 def pftk_silence() -> Derivation:
@@ -160,13 +161,16 @@ def pftk_silence() -> Derivation:
     """
     k = sp.Symbol("k", integer=True, positive=True)
     q = sp.Symbol("q", positive=True)
-    early = sum((2**j - 1) * p ** (j - 1) * (1 - p) for j in range(1, 7))
-    # k-th and later, k >= 7: 63 + 64 (k - 6); with j = k - 7 counted from 0
+    # A sequence of j timeouts has the probability p^(j-1) (1 - p). Up to j = 6 it lasts
+    # 1 + 2 + .. + 2^(j-1) = 2^j - 1, in units of T_0.
+    up_to_6 = sum((2**j - 1) * p ** (j - 1) * (1 - p) for j in range(1, 7))
+    # From j = 7 on it lasts 63 + 64 (j - 6) = 127 + 64 m with m = j - 7. The sum of q^m over
+    # m = 0, 1, .. is 1/(1 - q), and the sum of m q^m is q times its derivative.
     geometric = sp.Integer(1) / (1 - q)
-    late = p**6 * (1 - p) * (127 * geometric + 64 * q * sp.diff(geometric, q)).subs(q, p)
-    derived = sp.factor(sp.simplify(early + late))
+    from_7 = p**6 * (1 - p) * (127 * geometric + 64 * q * sp.diff(geometric, q)).subs(q, p)
+    derived = sp.factor(sp.simplify(up_to_6 + from_7))
     f = 1 + p + 2 * p**2 + 4 * p**3 + 8 * p**4 + 16 * p**5 + 32 * p**6
-    return Derivation("27", "E[Z]/T_0", (k,), derived, f / (1 - p), steps=(early, late))
+    return Derivation("27", "E[Z]/T_0", (k,), derived, f / (1 - p), steps=(up_to_6, from_7))
 
 
 def hold_windows() -> tuple[Derivation, Derivation]:
@@ -175,12 +179,12 @@ def hold_windows() -> tuple[Derivation, Derivation]:
     In the first case the RTT is given. In the second the flow is alone on a link of rate c, so that
     RTT = W/c.
     """
-    rest = sp.Eq(W * (RTT - base) / RTT, alpha)
-    shared = sp.solve(rest, W)[0]
-    alone = sp.solve(rest.subs(RTT, W / c), W)[0]
+    steady = sp.Eq(W * (RTT - base) / RTT, alpha)
+    with_rtt = sp.solve(steady, W)[0]
+    alone = sp.solve(steady.subs(RTT, W / c), W)[0]
     return (
-        Derivation("-", "W", (rest,), shared),
-        Derivation("-", "W", (rest, sp.Eq(RTT, W / c)), alone),
+        Derivation("-", "W", (steady,), with_rtt),
+        Derivation("-", "W", (steady, sp.Eq(RTT, W / c)), alone),
     )
 
 

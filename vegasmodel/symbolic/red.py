@@ -10,10 +10,11 @@ import sympy as sp
 
 from vegasmodel.symbolic.steps import Derivation, Expr
 
+# the docstrings of the functions explain these symbols
 p_b, p, b, K, T_0, R, R_0 = sp.symbols("p_b p b K T_0 R R_0", positive=True)
 q, x, alpha, c = sp.symbols("q x alpha c", positive=True)
 m = sp.Symbol("m", integer=True, positive=True)  # 1/p_b
-n, j = sp.symbols("n j", integer=True, positive=True)
+n, j = sp.symbols("n j", integer=True, positive=True)  # numbers of a packet
 
 
 def spacing_wait() -> Derivation:
@@ -24,9 +25,12 @@ def spacing_wait() -> Derivation:
     passed. So each of packets m .. 2m - 1 is equally likely to be the next that is dropped. The
     drop probability is 1 over the mean number of packets from drop to drop.
     """
-    pass_one = sp.simplify(1 - (1 / m) / (2 - (m + j - 1) / m))  # the j-th packet that is at risk
+    # Packet n = m + j - 1 is the j-th that may be dropped. The probabilities that it passes if all
+    # before it have passed, and that all j pass:
+    pass_one = sp.simplify(1 - (1 / m) / (2 - (m + j - 1) / m))
     pass_all = 1 - j / m
-    recursion = sp.simplify(pass_all / pass_all.subs(j, j - 1) - pass_one)
+    recursion = sp.simplify(pass_all / pass_all.subs(j, j - 1) - pass_one)  # 0: the two agree
+    # the mean number of packets from drop to drop
     gap = sp.simplify(m + sp.summation(pass_all, (j, 1, m - 1)))
     derived = sp.simplify((1 / gap).subs(m, 1 / p_b))
     return Derivation("-", "p", (pass_one,), derived, steps=(recursion, gap))
@@ -40,9 +44,11 @@ def spacing_uniform() -> Derivation:
     1 .. m - 1 is equally likely to be the next that is dropped. The drop probability is 1 over the
     mean number of packets from drop to drop.
     """
+    # the probabilities that packet n passes if all before it have passed, and that all n pass
     pass_one = sp.simplify(1 - (1 / m) / (1 - n / m))
     pass_all = (m - 1 - n) / (m - 1)
-    recursion = sp.simplify(pass_all / pass_all.subs(n, n - 1) - pass_one)
+    recursion = sp.simplify(pass_all / pass_all.subs(n, n - 1) - pass_one)  # 0: the two agree
+    # the mean number of packets from drop to drop
     gap = sp.simplify(sp.summation(1 - n / (m - 1), (n, 0, m - 2)))
     derived = sp.simplify((1 / gap).subs(m, 1 / p_b))
     return Derivation("-", "p", (pass_one,), derived, steps=(recursion, gap))
@@ -64,9 +70,15 @@ def falling() -> tuple[Expr, ...]:
     - the derivative with respect to q of a Vegas flow's rate alpha/(q/c - x), where x is its
       over-estimate of baseRTT: negative.
     """
-    smooth = (R_0 + q / c) * sp.sqrt(b * p) / K
-    stalls = p * (1 + 32 * p**2)
-    small = smooth + (T_0 + q / c) * 3 * sp.sqrt(3 * b * p / 8) * stalls
-    large = smooth + (T_0 + q / c) * stalls
+    without_timeouts = (R_0 + q / c) * sp.sqrt(b * p) / K  # first term of 1/r
+    last_factors = p * (1 + 32 * p**2)
+    # 1/r if the minimum is less than 1, and if it is 1
+    minimum_below_1 = without_timeouts + (T_0 + q / c) * 3 * sp.sqrt(3 * b * p / 8) * last_factors
+    minimum_1 = without_timeouts + (T_0 + q / c) * last_factors
     vegas = alpha / (q / c - x)
-    return sp.diff(small, q), sp.diff(small, p), sp.diff(large, p), sp.diff(vegas, q)
+    return (
+        sp.diff(minimum_below_1, q),
+        sp.diff(minimum_below_1, p),
+        sp.diff(minimum_1, p),
+        sp.diff(vegas, q),
+    )
