@@ -164,7 +164,7 @@ def _buffer_alpha() -> Map:
     return Map(
         "buffer-alpha",
         "Which alpha is fair beside a loss-based flow, at which buffer",
-        "Vegas's part of the link",
+        "Vegas's share of the throughput",
         "alpha = beta, packets",
         (panel("reno", "Reno"), panel("cubic", "CUBIC")),
         "In the map `buffer-alpha` a Vegas flow shares a link with a Reno flow (left panel) or a "
@@ -178,7 +178,7 @@ def _buffer_alpha() -> Map:
         "line Vegas gets less than half: Reno fills the buffer, while Vegas keeps only alpha "
         "packets in it.\n\n"
         "In the right panel of `buffer-alpha`, beside CUBIC, the line of equal shares runs from "
-        "alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 24. Right of the line, at "
+        "alpha 3 at a buffer of 10 packets to alpha 10 at a buffer of 26. Right of the line, at "
         "larger buffers, Vegas gets less than CUBIC. At a buffer of 5 both flows get about the "
         "same with every alpha above 1.",
     )
@@ -190,17 +190,17 @@ def _rtt_bias() -> Map:
         text += _flow("short", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
         text += _flow("long", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
         over = ("flow.long.rtt=40ms:200ms:10ms", "link.buffer=5:50:5")
-        across = "round trip of the other, ms"
+        across = "RTT of the other flow, ms"
         return Panel(title, across, text, over, "rounds", ("ratio", "short/long"))
 
     return Map(
         "rtt-bias",
-        "Two NewReno flows of different round trips, one of 40 ms",
-        "throughput of the short one over the long one",
+        "Two NewReno flows with different RTTs, one of 40 ms",
+        "throughput of the flow with 40 ms over that of the other",
         "buffer, packets",
         (
-            panel("nobody waits: phase effects", 'send_jitter = "0 s"', 1),
-            panel("senders wait up to a packet's time", "", 3),
+            panel("senders do not wait: phase effects", 'send_jitter = "0 s"', 1),
+            panel("senders wait for up to a packet's time", "", 3),
         ),
         "In the map `rtt-bias` a NewReno flow with a round trip of 40 ms shares a link with a "
         "NewReno flow of a longer round trip. The longer round trip grows from left to right, and "
@@ -232,16 +232,16 @@ def _linux_order() -> Map:
             f"flow.{varied}.initial_window=2,3,4,6,8,10,14,20,30",
             "flow.late.start=0ms,20ms,40ms,100ms,200ms,500ms,1s,2s,5s",
         )
-        return Panel(title, "first window, packets", text, over, "rounds", ("share", "late"))
+        return Panel(title, "initial window, packets", text, over, "rounds", ("share", "late"))
 
     return Map(
         "linux-order",
-        "Two Linux Vegas flows: the first window, and who came first",
-        "the later flow's part of the link",
-        "the later flow starts after, s",
+        "Two Linux Vegas flows, of which one starts later",
+        "the later flow's share of the throughput",
+        "time between the two starts, s",
         (
-            panel("first window of the earlier flow (the other has 10)", "early"),
-            panel("first window of the later flow (the other has 10)", "late"),
+            panel("initial window of the earlier flow (the other has 10)", "early"),
+            panel("initial window of the later flow (the other has 10)", "late"),
         ),
         "In the map `linux-order` one Linux Vegas flow starts after another; the time between the "
         "two starts grows from bottom to top. In blue cells the flow that starts later "
@@ -255,11 +255,11 @@ def _linux_order() -> Map:
         "queue as propagation delay, and gets about nine tenths of the link or more. If it starts "
         "5 s after the earlier flow, it finds a shorter queue. Then it usually gets a smaller "
         "share, but still more than half.\n\n"
-        'In the left panel of `linux-order` the initial window of the earlier flow varies ("first '
-        'window" in the picture). With a smaller initial window the earlier flow takes longer to '
-        "build up a queue. So the later flow must start later to find a long queue. If both flows "
-        "start at the same time with equal initial windows, each gets half. If they start at the "
-        "same time with different initial windows, the flow with the larger one gets more.\n\n"
+        "In the left panel of `linux-order` the initial window of the earlier flow varies. With a "
+        "smaller initial window the earlier flow takes longer to build up a queue. So the later "
+        "flow must start later to find a long queue. If both flows start at the same time with "
+        "equal initial windows, each gets half. If they start at the same time with different "
+        "initial windows, the flow with the larger one gets more.\n\n"
         "In the right panel of `linux-order` the initial window of the later flow varies. If this "
         "flow starts 0.1 to 2 s after the other, its initial window hardly matters.",
     )
