@@ -19,7 +19,12 @@ from vegasmodel.report.meanings import ASSUMPTIONS
 from vegasmodel.simulation import SIMULATORS
 from vegasmodel.testing import strategies
 
-OWN = ("own-law-grows", "own-law-grows-slowly", "own-law-repairs")  # of user-defined laws
+OWN = (  # of user-defined laws
+    "own-law-grows",
+    "own-law-grows-slowly",
+    "own-law-repairs",
+    "own-law-returns-change",
+)
 
 
 @pytest.mark.parametrize("model", vm.MODELS)

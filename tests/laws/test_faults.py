@@ -15,6 +15,7 @@ import pytest
 import vegasmodel as vm
 from tests.laws.scenes import scenario
 from vegasmodel import laws
+from vegasmodel.adapters.common import own_laws_repair
 from vegasmodel.engines.fluid import batch as fluid_batch
 from vegasmodel.engines.fluid import pauses
 from vegasmodel.engines.outside import address, sound
@@ -206,6 +207,33 @@ def test_a_law_that_cannot_repair_its_losses_is_named(model):
     assert said["hole by hole"].holds is False
     assert "westwood loses " in said["hole by hole"].detail
     assert said["scoreboard"].holds is True
+
+
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize("recovery", ["one hole", "scoreboard"])
+def test_a_law_that_returns_its_new_window_is_asked_about_it(model, recovery):
+    said = {}
+    for name, drift in (("mistaken", lambda f: f.window + 1.0), ("fast", lambda f: 8.0)):
+        vm.register_law(name, drift, recovery=recovery)
+        flow = vm.Flow(name, 0.06, variant="ns2")
+        case = vm.Scenario((vm.Link(1000.0, buffer=40),), (flow,), run=vm.Run(60.0, 20.0))
+        found = vm.predict(case, model)
+        (said[name],) = [a for a in found.assumptions if a.name == "own-law-returns-change"]
+    assert said["mistaken"].holds is False
+    asked = r"mistaken is (\S+) at a window of (\S+): did the function return the new"
+    grows, window = map(float, re.search(asked, said["mistaken"].detail).groups())
+    assert grows == pytest.approx(window + 1.0, rel=0.01)
+    assert said["fast"].holds is True
+
+
+@pytest.mark.parametrize(("recovery", "advised"), [("one hole", True), ("scoreboard", False)])
+def test_sack_is_not_advised_to_a_law_that_has_it(recovery, advised):
+    vm.register_law("keeps", lambda f: 8.0, recovery=recovery)
+    flow = vm.Flow("keeps", 0.06, variant="ns2")
+    case = vm.Scenario((vm.Link(1000.0, buffer=4),), (flow,), run=vm.Run(60.0, 20.0))
+    (said,) = own_laws_repair(case, np.array([0.2]))
+    assert "keeps loses 20 %" in said.detail
+    assert ('recovery="scoreboard" may' in said.detail) == advised
 
 
 def test_fluid_says_that_a_law_grows_too_fast_for_it():

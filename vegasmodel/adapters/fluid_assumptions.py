@@ -14,6 +14,8 @@ from vegasmodel.adapters.common import (
     left_out,
     losses_end_growth,
     one_recovery,
+    own_growth,
+    own_laws_change,
     own_laws_repair,
     whole_thresholds,
 )
@@ -22,9 +24,8 @@ from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
-from vegasmodel.laws import Source, find
+from vegasmodel.laws import find
 from vegasmodel.laws.faults import LawFault
-from vegasmodel.laws.law import ask
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption, sends_after_warm_up
 from vegasmodel.results.scatter import enough_runs, insensitive
@@ -64,6 +65,7 @@ def assumptions(scenario: Scenario, run: ContinuousRun) -> tuple[Assumption, ...
         *_of_chance(scenario, run),
         *_of_own_laws(scenario, run),
         *own_laws_repair(scenario, run.loss_rate),
+        *own_laws_change(scenario, run.throughput, run.rtt_mean, run.base_rtt, run.kept),
         _nobody_starves(scenario, run),
         *sends_after_warm_up(scenario, run.throughput),
     )
@@ -218,8 +220,8 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     The assumption fails if the law's ``drift``, the growth of the window in a round trip, exceeds
     both ``FEW_LOSSES`` packets and the fraction ``MOST_GROWTH`` of the window. ``drift`` is
     computed for the run's mean window and mean RTT, and for the numbers that the law keeps at the
-    end of a run. The assumption is tested only for flows that
-    lose packets. The list is empty if no flow has a user-defined law.
+    end of a run. The assumption is tested only for flows that lose packets. The list is empty if no
+    flow has a user-defined law.
     """
     own = {law.name: law for law in scenario.own_laws}
     fast = []
@@ -227,16 +229,9 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         law = own.get(member.flow.law)
         if law is None or not run.losses[i] > 0 or not run.throughput[i] > 0.0:
             continue
-        window = run.throughput[i] * run.rtt_mean[i]
-        base = run.base_rtt[i] if run.base_rtt[i] > 0.0 else member.rtt
-        backlog = window * max(1.0 - base / run.rtt_mean[i], 0.0)
-        # one second after a loss at this window
-        flow = member.flow
-        rtt = run.rtt_mean[i]
-        at = Source(window, rtt, base, backlog, 1.0, window, flow.alpha, flow.beta, 1.0 / rtt)
-        kept = () if run.kept is None else run.kept[i, : len(law.state)]
+        means = run.throughput, run.rtt_mean, run.base_rtt
         try:
-            drift = ask(law, "drift", law.source(at, kept))
+            drift, window = own_growth(scenario, i, *means, run.kept)
         except FieldError as error:
             raise LawFault.of_error(error) from error
         if drift > max(FEW_LOSSES, MOST_GROWTH * window):

@@ -13,6 +13,7 @@ from vegasmodel.adapters.common import (
     NOBODY_SENDS,
     endless,
     losses_end_growth,
+    own_laws_change,
     own_laws_repair,
     whole_thresholds,
     with_growth,
@@ -56,13 +57,16 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
         return Prediction.not_applicable(NAME, scenario, f"the simulation ended early: {reason}")
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
-    repaired = own_laws_repair(scenario, found.loss_rate)
+    own = (
+        *own_laws_repair(scenario, found.loss_rate),
+        *own_laws_change(scenario, found.throughput, found.rtt_mean, found.base_rtt),
+    )
     ended = sends_after_warm_up(scenario, found.throughput)
     notes = (
         losses_end_growth(scenario),
         settles(scenario),
         whole_thresholds(scenario),
-        *repaired,
+        *own,
         *ended,
     )
     found = dataclasses.replace(found, assumptions=(*found.assumptions, *notes))

@@ -30,7 +30,13 @@ _COMMON = (
     "no-random-loss",
 )
 _OF_SIMULATORS = ("settles-in-time", "sends-after-warm-up")
-_OF_LAWS = ("whole-laws", "own-law-grows", "own-law-repairs", "whole-thresholds")
+_OF_LAWS = (
+    "whole-laws",
+    "own-law-grows",
+    "own-law-repairs",
+    "own-law-returns-change",
+    "whole-thresholds",
+)
 _OF_VEGAS = (
     "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
     "Delta: queueing delay, c: capacity",

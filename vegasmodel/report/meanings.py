@@ -83,6 +83,9 @@ ASSUMPTIONS = MappingProxyType(
         "own-law-grows-slowly": "the window of a user-defined law grows by at most 3 packets or a "
         "tenth of itself in a round trip",
         "own-law-repairs": "flows with a user-defined law lose at most a tenth of their packets",
+        "own-law-returns-change": "in a round trip the window of a user-defined law grows by at "
+        "most 3 packets or three quarters of itself; if it grows by more, the function may have "
+        "returned the new window by mistake",
         "packets-one-by-one": "near losses the simulator handles each packet by itself, not groups "
         "of packets",
         "packets-spread-evenly": "packets do not arrive in bunches, which would decide who loses "
