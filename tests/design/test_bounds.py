@@ -13,6 +13,8 @@ import vegasmodel as vm
 from tests.design.scenes import SHORT, figure, mixed, scattering
 from tests.helpers import MIXED
 from vegasmodel.command_line.commands import run
+from vegasmodel.study import design as study
+from vegasmodel.study import points
 from vegasmodel.study.search import tried
 
 
@@ -106,3 +108,30 @@ def test_a_low_load_at_a_solution_is_told(
     out = capsys.readouterr().out
     assert re.search(r"link.buffer +rounds +load", out)
     assert re.search(r"2 pkt +0.3 \S+ \S+ +0.04 ", out)
+
+
+@pytest.mark.parametrize(("far", "rejected"), [(0.6, True), (0.2, False)])
+def test_an_end_at_which_a_check_disagrees_by_more_than_the_target_is_no_solution(
+    far: float, rejected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By ``fluid`` the share is 0.3 with 1 and 4 to 6 packets; with 1 the check differs by far."""
+    found = {1: 0.3, 2: 0.1, 3: 0.1, 4: 0.3, 5: 0.3, 6: 0.3, 7: 0.1, 8: 0.1}
+    check = {1: 0.3 + far, 4: 0.35, 6: 0.3}
+    given = {"fluid": scattering(found), "rounds": scattering(check)}
+
+    def answered(asked: points.Points, model: str, *more: object) -> object:
+        return given[model](asked, model, *more)
+
+    monkeypatch.setattr(tried, "answered", answered)
+    monkeypatch.setattr(study, "answered", answered)
+    asked = "link.buffer", "share:vegas>=0.29", "fluid"
+    base = mixed().replace({"flow.variant": "ns2"})
+    made = vm.design(base, *asked, between=(1, 8), verify="rounds")
+    assert [each.value for each in made.rejected] == ([1.0] if rejected else [])
+    assert [each.value for each in made.solutions] == ([] if rejected else [1.0]) + [4.0, 6.0]
+    assert [each.low for each in made.intervals] == ([] if rejected else [1.0]) + [4.0]
+    if rejected:
+        assert made.rejected[0].rejected_by == ("rounds",)
+        said = "1 pkt is no solution: rounds disagrees with fluid: 0.9, not 0.3"
+        assert said in made.no_solutions[0]
+        assert said in made.table()

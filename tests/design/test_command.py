@@ -61,13 +61,15 @@ def test_assumptions_that_do_not_hold_at_a_solution_are_named(
     line += ["share:vegas=0.2", "--model", "minicycle"]
     assert run([*line, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    (solution,) = document["solutions"]
+    assert (document["solutions"], document["status"]) == ([], "none")
+    (solution,) = document["rejected"]  # the check gives Vegas more than twice the target
+    assert solution["rejected_by"] == ["rounds"]
     made = vm.Scenario.from_toml(text).replace({"link.buffer": solution["value"]})
     broken = sorted(each.name for each in vm.predict(made, "minicycle").broken)
     assert "fifo-queue" in broken
     assert solution["broken"] == broken
     assert any(", ".join(broken) in note for note in document["notes"])
-    assert abs(solution["verified"]["rounds"] - 0.2) > 0.02
+    assert abs(solution["verified"]["rounds"] - 0.2) > 0.2
     assert "rounds disagrees with minicycle" in solution["note"]
     assert run([*line, "--verify", "none"]) == 0
     assert "assumptions of minicycle do not hold" in " ".join(capsys.readouterr().out.split())

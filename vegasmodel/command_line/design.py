@@ -68,7 +68,8 @@ def design(
     """Find the value of a field that meets a target.
 
     A model's predictions decide which values meet the target.  The simulator called rounds then
-    checks each solution, unless rounds is the model itself.
+    checks each solution, unless rounds is the model itself.  A value at which the check disagrees
+    by more than the whole target is no solution.
 
     Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
     """
@@ -105,11 +106,12 @@ def design(
     said += _in_other_units(case, solve, [each.value for each in found.solutions])
     said += [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
     said += [f"No value is found: {found.reason}."] if found.reason else []
+    said += [f"{each}." for each in found.no_solutions]
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
         said.append(console.PLUS_MINUS)
     said += [f"{note}." for note in found.notes]
-    if found.solutions:
-        low, high = (f"{end:.6g} {found.solutions[0].unit}".strip() for end in found.scanned)
+    if both := (*found.solutions, *found.rejected):
+        low, high = (f"{end:.6g} {both[0].unit}".strip() for end in found.scanned)
         missed = "solutions" if found.sense == "=" else "intervals, and gaps in them"
         said.append(
             f"{model} was evaluated at {found.tried} values of {solve} from {low} to {high}.  "

@@ -18,7 +18,7 @@ from vegasmodel.results.scatter import MIN_RUNS
 from vegasmodel.scenario import Scenario, expect
 from vegasmodel.study import fields, models, targets
 from vegasmodel.study.ranges import of_field
-from vegasmodel.study.scatter import answered, run_rates, standard_error
+from vegasmodel.study.scatter import answered, half_interval, run_rates, standard_error
 from vegasmodel.study.search import outcome, texts
 from vegasmodel.study.search.scan import scan
 from vegasmodel.study.search.tried import Tried, counted
@@ -70,7 +70,10 @@ def design(
     evaluated at each solution. One that takes only whole numbers for the field is evaluated at the
     nearest whole number. A solution's ``achieved`` is the quantity as ``model`` predicts it, and
     its ``verified`` has the values by the other models. If these differ from ``achieved`` by more
-    than 10 % of the target (or ``within``, if that is more), its ``note`` says so. If the scenario
+    than 10 % of the target (or ``within``, if that is more), its ``note`` says so. If one of them
+    differs by more than the whole target, the value is no solution: ``rejected`` of the result has
+    it. (If the results scatter, this holds only if the 95 % confidence intervals do not explain the
+    difference.) An interval is left out if both of its ends are rejected. If the scenario
     has random elements and gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a
     solution.
 
@@ -127,9 +130,16 @@ def design(
         notes = [*notes, *texts.gaps(tried), *hidden, *_broken(tried, verified), *vegas]
     both = [f"the beta of {name} changes with its alpha" for name in where.moves_beta(scenario)]
     said = (*aim.notes(scenario), *both, *(notes if solutions else ()))
+    rejected = tuple(each for each in verified if each.rejected_by)
+    refused = {each.value for each in rejected}
+    held = tuple(each for each in intervals if not {each.low, each.high} <= refused)
+    if rejected and len(rejected) == len(verified):
+        names = ", ".join(dict.fromkeys(name for each in rejected for name in each.rejected_by))
+        reason = f"wherever {model} meets the target, {names} disagrees by more than the target"
     return Design(
-        solve, aim.name, aim.value, model, (span.low, span.high), verified, reason, said,
-        tried.x.size, aim.sense, tuple(intervals),
+        solve, aim.name, aim.value, model, (span.low, span.high),
+        tuple(each for each in verified if not each.rejected_by), reason, said,
+        tried.x.size, aim.sense, held, rejected,
     )  # fmt: skip
 
 
@@ -182,6 +192,9 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     - It has no result, or its quantity is far from that of the first model.
     - The load of the link is low (``texts.idle``).
     - A standard error is so large that the solution is doubtful.
+
+    The solution's ``rejected_by`` names the models whose quantity differs by more than the target,
+    and by more than the 95 % confidence intervals explain.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}
@@ -189,6 +202,7 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     notes += texts.idle(tried, solution.value)
     runs = len(run_rates(tried.made.get(solution.value)))
     doubts = texts.doubts(tried, tried.model, solution.achieved_se, runs)
+    against = []
     for name in others:
         value = solution.value
         if counted(tried.scenario, tried.field, name) and not value.is_integer():
@@ -210,5 +224,12 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
         elif abs(figure - solution.achieved) > max(tried.within, MOST_APART) * tried.aim.value:
             both = tried.aim.text(figure, 3), tried.aim.text(solution.achieved, 3)
             notes.append(f"{name} disagrees with {tried.model}: {both[0]}, not {both[1]}")
+            error = errors[name]
+            half = half_interval(error, len(run_rates(made))) if error else 0.0
+            half += tried.halves.get(solution.value, 0.0)
+            if abs(figure - solution.achieved) - half > tried.aim.value:
+                against.append(name)
     note = "; ".join(notes + doubts)
-    return dataclasses.replace(solution, verified=figures, verified_se=errors, note=note)
+    return dataclasses.replace(
+        solution, verified=figures, verified_se=errors, note=note, rejected_by=tuple(against)
+    )

@@ -7,7 +7,7 @@ result also says what the models predict at each of these values.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,16 +40,23 @@ class Interval:
     above: float | None
     unsure: int = 0
 
-    def text(self, unit: str, exact: Collection[float]) -> str:
+    def text(
+        self, unit: str, exact: Collection[float], refused: Mapping[float, str] | None = None
+    ) -> str:
         """The interval in words: ``from 1 pkt (the range's end) to 23 pkt (not at 24 pkt)``.
 
         The parentheses give the next tried value, which does not meet the target.  They are left
         out if that value is very near the end of the interval, or if the end is in ``exact``, the
-        values at which the quantity equals the target.
+        values at which the quantity equals the target.  At an end in ``refused``, other models
+        disagree with the one that found it; the parentheses then have their names instead.
         """
+        against = refused or {}
         texts = []
         for end, beyond in ((self.low, self.below), (self.high, self.above)):
             near = beyond is not None and abs(beyond - end) <= APART * abs(end)
+            if end in against:
+                texts.append(f"{_with_unit(end, unit)} (rejected by {against[end]})")
+                continue
             beside = "the range's end" if beyond is None else f"not at {_with_unit(beyond, unit)}"
             texts.append(_with_unit(end, unit) + ("" if near or end in exact else f" ({beside})"))
         unsure = f"; for {self.unsure} of the values tried there the runs do not tell"
@@ -78,6 +85,7 @@ class Solution:
     note: str = ""
     interval: tuple[float, float] | None = None  # values in it meet the target, as far as known
     broken: tuple[str, ...] = ()  # names of the model's assumptions that do not hold there
+    rejected_by: tuple[str, ...] = ()  # models that disagree by more than the target
     utilization: float | None = None  # of the target's link, else the first; by the model
 
     def to_json(self) -> dict[str, Any]:
@@ -94,6 +102,7 @@ class Solution:
             "verified_se": self.verified_se,
             "note": self.note or None,
             "broken": list(self.broken),
+            "rejected_by": list(self.rejected_by),
         }
 
 
@@ -111,6 +120,9 @@ class Design(Shown):
     ``tried`` the number of values in it for which the model was evaluated.  ``notes`` say where
     else the model's quantity jumps across the target, where the scatter of runs may hide another
     solution, and which assumptions of the model do not hold at a solution.
+
+    ``rejected`` has the values at which ``model`` meets the target, but another model disagrees by
+    more than the whole target (``Solution.rejected_by``).  They do not count as solutions.
     """
 
     field: str
@@ -124,6 +136,7 @@ class Design(Shown):
     tried: int = 0
     sense: str = "="
     intervals: tuple[Interval, ...] = ()
+    rejected: tuple[Solution, ...] = ()
 
     @property
     def status(self) -> str:
@@ -143,8 +156,18 @@ class Design(Shown):
 
     @property
     def _intervals(self) -> list[str]:
-        exact = {each.value for each in self.solutions if each.exact}
-        return [each.text(self.solutions[0].unit, exact) for each in self.intervals]
+        ends = (*self.solutions, *self.rejected)
+        exact = {each.value for each in ends if each.exact}
+        refused = {each.value: ", ".join(each.rejected_by) for each in self.rejected}
+        return [each.text(ends[0].unit, exact, refused) for each in self.intervals]
+
+    @property
+    def no_solutions(self) -> list[str]:
+        """For each value in ``rejected``, a text that says why it is no solution."""
+        return [
+            f"{_with_unit(each.value, each.unit)} is no solution: {each.note}"
+            for each in self.rejected
+        ]
 
     @property
     def target_unit(self) -> str:
@@ -175,10 +198,12 @@ class Design(Shown):
 
     @property
     def _shown(self) -> Table:
-        notes = "; ".join([*(each.note for each in self.solutions if each.note), *self.notes])
+        own = [each.note for each in self.solutions if each.note]
+        notes = "; ".join([*own, *self.no_solutions, *self.notes])
         title = f"{self.field} for {self.asked} by {self.model}"
         if not self.solutions:
-            return Table(f"{title}: no value, {self.reason}", [], [])
+            said = "; ".join([f"{title}: no value, {self.reason}", *self.no_solutions])
+            return Table(said, [], [])
         notes = "; ".join(part for part in (self.where, notes) if part)
         others = list(dict.fromkeys(name for each in self.solutions for name in each.verified))
         rows = [
@@ -208,6 +233,7 @@ class Design(Shown):
             "scanned": self.scanned,
             "tried": self.tried,
             "solutions": [solution.to_json() for solution in self.solutions],
+            "rejected": [each.to_json() for each in self.rejected],
             "intervals": [dataclasses.asdict(each) for each in self.intervals],
             "status": self.status,
             "reason": self.reason,
