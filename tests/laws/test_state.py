@@ -239,7 +239,7 @@ def test_a_window_that_rests_while_a_law_counts_is_no_fixed_point(model):
         ),
         (
             {"state": {"a": 0.0}, "update": lambda f: (math.nan,)},
-            r"update: .*nan.* it must return 1 numbers \(a\) .* Source had window 20, .* a 0 \(",
+            r"update: .*nan.* it must return a number \(a\) .* Source had window 20, .* a 0 \(",
         ),
         (
             {"state": {"a": 0.0, "b": 0.0}, "update": lambda f: [f.a, f.b]},
@@ -276,7 +276,7 @@ def test_a_number_that_becomes_unusable_in_a_run_is_named_with_what_its_function
     )
     found = vm.predict(scenario("doubles", "reno", "ns2"), model)
     assert not found.applicable
-    said = "law doubles: update: 1073741824.0 is not allowed; it must return 1 numbers (big)"
+    said = "law doubles: update: 1073741824.0 is not allowed; it must return a number (big)"
     assert found.reason.startswith(said)
     assert "big 5.36871e+08" in found.reason
 

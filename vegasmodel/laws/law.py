@@ -185,7 +185,8 @@ def must_return(law: Law, name: str, source: Source) -> str:
     saw = ", ".join(f"{key} {value:.6g}" for key, value in source._asdict().items())
     what = "a number"
     if law.returns_state(name):
-        what = f"{len(law.state)} numbers ({', '.join(law.names)})"
+        count = "a number" if len(law.state) == 1 else f"{len(law.state)} numbers"
+        what = f"{count} ({', '.join(law.names)})"
     limits = f"from {least_answer(name):g} to {LARGEST_ANSWER:g}"
     return f"it must return {what} {limits}; its Source had {saw}"
 

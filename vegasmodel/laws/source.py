@@ -34,6 +34,9 @@ class Source(NamedTuple):
     - ``alpha``, ``beta``: the flow's thresholds, packets.
     - ``round_trips``: number of round trips since its last loss, or since its start if there was
       none; a real number.
+
+    The numbers that a law keeps are further fields: if ``register_law`` was called with
+    ``state={"max_rtt": 0.0}``, the functions of the law can read ``f.max_rtt``, too.
     """
 
     window: float  # congestion window, packets; at a loss, the window before the cut
