@@ -74,6 +74,30 @@ def test_a_cut_sees_what_the_law_has_kept_at_this_loss(model, variant):
     assert vm.simulate(case, model).window.values[-1, 0] == pytest.approx(12.0, abs=0.1)
 
 
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+def test_update_counts_the_round_trips_of_slow_start(model, variant):
+    """The window doubles from 2 packets until it exceeds the 800 that link and buffer hold.
+
+    The loss is noticed at the end of this round trip or of the next one. ``cut`` then returns how
+    many round trips ``update`` has counted.
+    """
+    window, trips = 2.0, 0
+    while window <= 800.0:
+        window, trips = 2.0 * window, trips + 1
+    vm.register_law(
+        "trips",
+        lambda f: 0.0,
+        state={"n": 0.0, "at_loss": 0.0},
+        update=lambda f: (f.n + 1.0, f.at_loss),
+        remember=lambda f: (f.n, f.n if f.at_loss == 0.0 else f.at_loss),
+        cut=lambda f: f.at_loss,
+    )
+    flow = vm.Flow("trips", 0.1, variant=variant, initial_window=2.0, send_jitter=0.0)
+    case = vm.Scenario([vm.Link(5000.0, buffer=300)], [flow], run=vm.Run(30.0, 10.0))
+    assert trips - 0.1 <= vm.simulate(case, model).window.values[-1, 0] <= trips + 1.1
+
+
 def reno_part(window, memory, trips):
     return 0.5 * (memory + trips if memory > 0 else window)
 
