@@ -24,6 +24,7 @@ from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.methods import papers_only
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
+from vegasmodel.fields.units import format_time
 from vegasmodel.laws import find
 from vegasmodel.laws.faults import LawFault
 from vegasmodel.metrics import Floats
@@ -304,8 +305,9 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
     rtts = [m.rtt for m in whose]
     bunches = isinstance(scenario.links[0].queue, DropTail) and len(set(rtts)) > 1
     said = (
-        f"{which}the longest RTT is {max(rtts) / min(rtts):.3g} times the "
-        "shortest; bunches of packets, which the equations lack, then decide who loses"
+        f"{which}the longest RTT exceeds the shortest, {format_time(min(rtts))}, by "
+        f"{format_time(float(f'{max(rtts) - min(rtts):.3g}'))}; bunches of packets, which the "
+        "equations lack, then decide who loses"
         if bunches
         else ""
     )
