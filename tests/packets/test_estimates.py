@@ -360,3 +360,24 @@ def test_packets_without_their_ack_are_those_that_an_ack_waits_for():
     for per_ack, least in (([4.0, 1.0], 5.0), ([4.0, math.nan], 5.0), (None, 3.0)):
         more = {} if per_ack is None else {"packets_per_ack": per_ack}
         assert capacity._unacknowledged(gappy(rates, slice(0), **more)) == least
+
+
+def test_the_ranges_of_the_thresholds_contain_a_band_of_which_only_an_edge_is_seen() -> None:
+    """A rival keeps Vegas with alpha = 1 and beta = 3 at beta: 15 (50 - 40)/50 = 3 packets."""
+    from vegasmodel.packets.completion import complete
+
+    figures = {
+        "window": np.full((20, 1), 15.0),
+        "rtt": np.r_[np.full((1, 1), 0.04), np.full((19, 1), 0.05)],
+        "base_rtt": np.full((20, 1), 0.04),
+        "throughput": np.full((20, 1), 300.0),
+    }
+    seen = make("linux", np.arange(1.0, 21.0), ["a"], figures)
+    flow = {"law": "vegas", "name": "a", "rtt": "40 ms", "variant": "ns2"}
+    table = {"link": [{"capacity": "1000 pkt/s", "buffer": "20 pkt"}], "flow": [flow]}
+    found = {each.key: each for each in complete(table, seen)[1]}
+    alpha, beta = (found[f"flow[0].{key}"] for key in ("alpha", "beta"))
+    assert alpha.value == beta.value == 3.0
+    assert alpha.low <= 1.0 <= 3.0 <= alpha.high
+    assert beta.low <= 3.0 <= 64.0 <= beta.high
+    assert "alpha may be far lower" in alpha.how

@@ -373,8 +373,8 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
 
     The estimate is a number if it has no unit. Otherwise both texts use the same unit, which is ms
     for a time below 1 s. The comment has the range of values that agree with the trace. It has no
-    range if both ends are equal to four digits, or if the estimate is a finite lower bound. If the
-    value is a default, the comment says only this.
+    range if both ends are equal to four digits, or if the estimate is a finite lower bound of
+    another key than beta. If the value is a default, the comment says only this.
     """
     scale, unit = (1e3, "ms") if entry.unit == "s" and entry.value < 1.0 else (1.0, entry.unit)
     value, low, high = (scale * each for each in (entry.value, entry.low, entry.high))
@@ -388,7 +388,8 @@ def _written(entry: Filled, packet_size: float) -> tuple[str | float, str]:
     ends = list(dict.fromkeys(f"{end:.4g}" for end in (low, high)))
     spread = "" if len(ends) == 1 else f", {' to '.join(ends)} {unit}".rstrip()
     if math.isinf(high):  # a lower bound, as ``how`` says
-        spread = f", at least {low:.4g} {unit}" if math.isinf(value) else ""
+        open_end = math.isinf(value) or entry.key.endswith(".beta")
+        spread = f", at least {low:.4g} {unit}" if open_end else ""
     note = f"estimate{spread}: {entry.how}"
     if entry.key.endswith(".capacity"):
         note += f"; packets of {packet_size:g} B"

@@ -338,6 +338,9 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     number of packets in the backlog with the thresholds; then the backlogs are rounded in the same
     way.
 
+    A backlog between alpha and beta does not tell how far apart these are. So the range of alpha
+    begins at the least value allowed, and that of beta has no upper end.
+
     If the trace has no backlogs, the result says that alpha has its default.
     """
     stack = STACKS[flow.variant]
@@ -356,9 +359,11 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
         one = counted(float(np.mean([e.value for e in found])))
         alpha = beta = max(min(max(one, *lows), *highs), least)
     pair = {"alpha": alpha, "beta": beta} if both else {"alpha": min(alpha, flow.beta)}
-    low, high, how = max(min(lows), least), max(highs), found[0].how
+    how = found[0].how
+    low, high = max(min(lows), least), max(highs)
+    ends = {"alpha": (least, max(high, alpha)), "beta": (min(low, beta), math.inf)}
     return [
-        Filled(f"flow[{g}].{key}", value, low, high, "pkt", how, getattr(flow, key))
+        Filled(f"flow[{g}].{key}", value, *ends[key], "pkt", how, getattr(flow, key))
         for key, value in pair.items()
     ]
 

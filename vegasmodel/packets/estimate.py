@@ -299,7 +299,8 @@ def _alphas(
         backlog = (window[:, i] * np.maximum(rtt[:, i] - base, 0.0))[known] / over[known]
         low, middle, high = np.quantile(backlog, [0.25, 0.5, 0.75])
         how = "W (RTT - baseRTT) / baseRTT" if name in over_base else "W (RTT - baseRTT) / RTT"
-        how += ", second half; between alpha and beta if the source is Vegas"
+        how += ", second half; if the source is Vegas, alpha is at most this backlog, and beta at "
+        how += "least; beside flows that fill the queue it is near beta, and alpha may be far lower"
         if high - low > MOST_VARIED:
             how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
             how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
