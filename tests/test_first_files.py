@@ -110,6 +110,8 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     assert "Guesses, because the trace does not tell them; correct them in the file: " in said
     assert "rtt of 2 flows" in said
     assert "law of 2 flows" in said
+    assert "t.toml is written; first correct the laws in it, which are guesses; then try:" in said
+    assert (tmp_path / "t.toml").read_text().startswith("# Correct the laws first: ")
     guesses = _new(trace, capsys)["guesses"]
     assert "law of 2 flows" in guesses
     assert guesses[-4:] == ["variant", "queue", "delayed_ack", "send_jitter"]
@@ -126,7 +128,9 @@ def test_new_names_what_it_has_guessed(tmp_path: Path, capsys: pytest.CaptureFix
     said = " ".join(capsys.readouterr().out.split())
     assert f"Guesses in the file (guesses): {', '.join(guesses)}." in said
     assert run(["new", str(tmp_path / "own.toml")]) == 0
-    assert "Guesses" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Guesses" not in said
+    assert "is written; try: vegasmodel predict" in " ".join(said.split())
 
 
 def test_a_law_that_is_not_known_here_is_a_guess_that_names_it() -> None:

@@ -31,7 +31,7 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import Scenario
 from vegasmodel.stacks import STACKS
 
-__all__ = ["from_trace", "plain"]
+__all__ = ["from_trace", "laws_guessed", "plain"]
 
 # The type of a dictionary with the comments that the command ``new`` writes into a scenario file.
 # Each comment is written at the end of a line that sets a key of the scenario. The dictionary's key
@@ -48,6 +48,10 @@ HEAD = """\
 # vegasmodel estimated this scenario from a trace. docs/scenario.md lists every key.
 # A trace does not show the right values of the keys below. So this file does not set these keys,
 # and each has its default value. Check whether the defaults are right for your network.
+"""
+LAWS_FIRST = """\
+# Correct the laws first: the trace does not tell the congestion control of every flow. A wrong law
+# may change every prediction.
 """
 UNTOLD = {  # keys whose defaults are guesses
     "variant": """\
@@ -144,6 +148,7 @@ def from_trace(
     notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
     head = HEAD + "".join(UNTOLD[key] for key in untold)
+    head = LAWS_FIRST + head if laws_guessed(guesses) else head
     text = head + _doubts(trace) + text + _left_out(trace, flows, idle)
     return text, filled, guesses
 
@@ -227,6 +232,11 @@ def _guessed(notes: Notes) -> tuple[str, ...]:
         flows = f" of {n} flow{'s' if n > 1 else ''}" if kind == "flow" else ""
         found.append(f"{key}{flows}")
     return tuple(found)
+
+
+def laws_guessed(guesses: Sequence[str]) -> bool:
+    """Whether the law of a flow is among the guesses that ``from_trace`` returns."""
+    return any(each.startswith("law of ") for each in guesses)
 
 
 def _doubts(trace: Trace) -> str:

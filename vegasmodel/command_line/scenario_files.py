@@ -88,7 +88,9 @@ def new(
             doubts["no-idle-flows"] += "; left out"
         words = [str(file), "--model", "all"]
         words += [word for path in laws for word in ("--laws", str(path))]
-        what = f"{file} is written; try: vegasmodel predict {shlex.join(words)}"
+        first = "first correct the laws in it, which are guesses; then "
+        first = first if newfile.laws_guessed(guesses) else ""
+        what = f"{file} is written; {first}try: vegasmodel predict {shlex.join(words)}"
         # no line is broken, so that the command can be copied
         console.console().print(console.plain(what), soft_wrap=True)
         lines = [f"{key}: {said}." for key, said in doubts.items()]
