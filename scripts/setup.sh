@@ -48,7 +48,9 @@ say "installing locked dependencies"
 .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: -r scripts/uv.lock
 # where Python may not keep bytecode, each process would compile the libraries anew
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --require-hashes \
-  ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} -r requirements.lock
+  ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} -r requirements.lock ||
+  { say "uv failed; if it says UnknownIssuer, set UV_SYSTEM_CERTS=1, so that it trusts this system's certificates"
+    exit 1; }
 VIRTUAL_ENV=$PWD/.venv .venv/bin/uv pip install --quiet --no-deps --no-build-isolation \
   -e . -e ./paper_checks
 

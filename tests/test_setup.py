@@ -37,3 +37,29 @@ def test_a_folder_named_like_the_package_does_not_hide_it(tmp_path: Path) -> Non
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_failed_download_names_the_variable_for_a_network_with_certificates_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """uv 0.13 reads UV_SYSTEM_CERTS (``uv pip install --help``)."""
+    for name, text in (
+        ("scripts/setup.sh", (ROOT / "scripts" / "setup.sh").read_text()),
+        (".venv/bin/pip", "#!/bin/sh\nexit 0\n"),
+        (".venv/bin/uv", "#!/bin/sh\necho invalid peer certificate: UnknownIssuer >&2\nexit 2\n"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    done = subprocess.run(
+        ["bash", tmp_path / "scripts" / "setup.sh"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("setup: uv failed; if it says UnknownIssuer, set UV_SYSTEM_CERTS=1")
+    assert not (tmp_path / ".venv" / ".ready").exists()
+    helped = subprocess.run(
+        [ROOT / ".venv" / "bin" / "uv", "pip", "install", "--help"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "env: UV_SYSTEM_CERTS" in " ".join(helped.stdout.split())
