@@ -110,3 +110,30 @@ def test_a_flow_that_stops_has_the_throughput_of_ns2() -> None:
     ours, theirs = answer(scenario), ns2.run(scenario)
     np.testing.assert_allclose(ours.throughput, theirs.throughput, atol=0.2)
     assert ours.rtt_mean[0] == pytest.approx(theirs.rtt_mean[0], rel=2e-3)
+
+
+@pytest.mark.ns2
+@pytest.mark.parametrize(
+    ("law", "rtt", "more", "run_"),
+    [
+        ("reno", 0.4, {"max_window": 50.0}, Run(29.93, 0.0)),  # bursts, and pauses between them
+        ("reno", 0.4, {"max_window": 50.0}, Run(30.03, 10.01)),
+        ("reno", 0.4, {"max_window": 50.0, "stop": 25.07}, Run(30.0, 10.01)),
+        ("vegas", 0.25, {}, Run(12.0, 0.0)),
+        ("newreno", 0.25, {"size": 700.0}, Run(30.0, 1.0)),
+        ("reno", 0.25, {"stop": 7.5}, Run(12.0, 3.0)),  # the queue grows until the flow stops
+        ("cubic", 0.1, {"count": 2}, Run(20.0, 5.0)),
+    ],
+)
+def test_as_many_packets_are_counted_as_in_ns2(
+    law: str, rtt: float, more: dict[str, float], run_: Run
+) -> None:
+    """Packets count when their ACKs reach the sender, not later when these release new ones.
+
+    It takes another quarter of an RTT until a new packet reaches the queue.
+    """
+    flow = exact(law, rtt, variant="ns2", **more)
+    scenario = Scenario((Link(397.3),), (flow,), run=run_)
+    ours, theirs = answer(scenario), ns2.run(scenario, processes=1)
+    np.testing.assert_allclose(ours.acks, theirs.acks, atol=1e-6)
+    np.testing.assert_allclose(ours.throughput, theirs.throughput, rtol=1e-6)

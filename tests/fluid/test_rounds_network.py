@@ -236,7 +236,9 @@ def test_short_flows_bring_what_they_carry() -> None:
     rates = (out.flows["delivered"] - out.flows["mark_delivered"]) / 90.0
     # 3600 flows: 1.7 % of standard deviation by their number, 1.5 % by their sizes
     np.testing.assert_allclose(rates, 480.0, rtol=0.08)
-    np.testing.assert_allclose(out.per_flow[-1, :, 3], out.flows["delivered"])
+    # the last sample is at the end by the clock of the queue; ACKs have come to the sender since
+    more = out.flows["delivered"] - out.per_flow[-1, :, 3]
+    assert np.all((more >= 0.0) & (more <= 480.0 * 0.05))
 
 
 def test_rate_delay_services_share_by_the_numbers_of_flows() -> None:

@@ -393,7 +393,8 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
 
     with np.errstate(divide="ignore", invalid="ignore"):
         rtt = since_warmup("rtt_area") / since_warmup("rtt_samples")
-        loss = since_warmup("lost") / since_warmup("sent")
+        sent = since_warmup("sent")
+        loss = np.where(sent > 0.0, since_warmup("lost") / sent, np.nan)
     span = scenario.run.duration - scenario.run.warmup
     spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])
 

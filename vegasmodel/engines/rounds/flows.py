@@ -152,8 +152,8 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
     record["event"], record["finished"] = START, NEVER
     record["short_flow"] = group.arrivals != "once"
-    record["start"] = _to_first_queue(scenario, member)  # when it starts at 0
-    record["boot_time"] = -_to_first_queue(scenario, member)
+    way = record["way"] = _to_first_queue(scenario, member)
+    record["start"], record["boot_time"] = way, -way  # when it starts at 0
 
 
 def _to_first_queue(scenario: Scenario, member: Member) -> float:
@@ -242,6 +242,7 @@ def records(
     flows = np.concatenate(found).repeat(many).view(FLOW)
     flows["member"] = np.arange(len(many)).repeat(many)
     flows["stop"] = np.array([member.stop for member in scenario.members]).repeat(many)
+    flows["stop"] += flows["way"]
     flows["start"] += np.concatenate(times)
     flows["since"] = flows["trips_at"] = flows["start"]
     flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]

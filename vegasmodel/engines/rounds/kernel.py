@@ -307,6 +307,26 @@ def _stop_queue(net: Net, k: int, now: float) -> None:
     advance(net.links, k, now)
 
 
+@rare
+def _finish(net: Net, f: Sender, holes: Floats, end: float) -> None:
+    """Store the flow's totals at the end of the run, the time ``end`` by the clock of the sender.
+
+    By the clock of the flow's first queue this is ``Sender.way`` seconds later. The ACKs that
+    arrive in these seconds are processed here. The packets that they allow are not sent, because
+    they would reach the queue after the run.
+    """
+    until = end + f.way
+    while not f.closed and f.time < until and f.awaits_parcels == 0:
+        if f.event == DATA:
+            f.high = max(f.high, f.first + f.spread + f.burst)
+        elif f.event != REST:
+            break
+        _plan_next(net, f, holes, f.time if f.event == DATA else f.left_at)
+    if not f.closed:
+        close(f, until)
+    f.delivered, f.ahead = delivered_by(f, until), 0.0
+
+
 @jit
 def march(
     net: Net,
@@ -387,8 +407,5 @@ def march(
     for k in range(net.links.shape[0]):
         _stop_queue(net, k, end)
     for i in range(net.flows.shape[0]):
-        f = net.flows[i]
-        if not f.closed:
-            close(f, end)
-        f.delivered, f.ahead = delivered_by(f, end), 0.0
+        _finish(net, net.flows[i], holes[i], end)
     return DONE, events, end

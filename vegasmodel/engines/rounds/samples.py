@@ -6,7 +6,9 @@ do not include the warm-up.
 
 The clock of each queue is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says
 why). A queue is sampled when its own clock reaches the instant of the sample. The flows whose path
-begins at this queue are sampled at the same time.
+begins at this queue are sampled at the same time. By the clock of a flow's sender this is earlier,
+by the time from the sender to the queue (``Sender.way``). The totals are stored by the clock of the
+sender: a packet counts when its ACK reaches the sender, as in ns-2.
 
 Samples do not change the run. The simulator computes the state of a queue at the times of events,
 but the instant of a sample usually lies between two events. So a copy of the queue's record
@@ -33,9 +35,8 @@ ROUNDING = 1e-6  # packets: rounding error that a number of packets may have
 @rare
 def _part_ahead(f: Sender, now: float) -> float:
     """The fraction of the ACKs of the present step (``Sender.ahead``) that arrive after ``now``."""
-    if now >= f.ahead_until:
-        return 0.0
-    return min((f.ahead_until - now) / max(f.ahead_until - f.ahead_since, INSTANT), 1.0)
+    left = max(f.ahead_until - now, 0.0)
+    return min(left / max(f.ahead_until - f.ahead_since, INSTANT), 1.0)
 
 
 @rare
@@ -54,11 +55,10 @@ def delivered_by(f: Sender, now: float) -> float:
     hole, a range of missing packets, also acknowledges the packets behind it. Such an ACK is the
     last of its interval.
     """
-    if now >= f.ahead_until:
+    part, single = _part_ahead(f, now), min(f.ahead, f.ahead_acks)
+    if part == 0.0:
         return f.delivered
-    single = min(f.ahead, f.ahead_acks)
-    late = np.ceil(single * _part_ahead(f, now) - ROUNDING) + (f.ahead - single)
-    return f.delivered - late
+    return f.delivered - np.ceil(single * part - ROUNDING) - (f.ahead - single)
 
 
 @rare
@@ -73,28 +73,37 @@ def close(f: Sender, now: float) -> None:
 
 @rare
 def _end_warmup(net: Net, k: int) -> None:
-    """At the end of warm-up, store the totals of queue ``k`` and of the flows that begin there.
+    """At the end of warm-up, store the totals of queue ``k``, and what flows have sent into it.
 
-    A flow begins at the first queue on its path. At the end of the run the stored totals are
-    subtracted, so that the results do not include warm-up. If a flow has stopped before, nothing of
-    it remains.
+    At the end of the run the stored totals are subtracted, so that the results do not include
+    warm-up.
     """
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link == k:
-            closed, now = f.closed, min(net.links[k].now, f.stop)
-            beyond = f.delivered - delivered_by(f, now) - _acks_after(f, now)
-            f.mark_beyond = received_beyond(f) + max(beyond, 0.0)
-            if not closed:
-                close(f, now)
-            f.mark_delivered, f.mark_acks = f.last_delivered, f.last_acks
-            f.mark_sent, f.mark_lost = f.last_sent, f.last_lost
-            f.mark_retransmits = f.last_retransmits
-            f.mark_rtt_area, f.mark_rtt_samples = f.last_rtt_area, f.last_rtt_samples
-            f.closed = closed
+            f.mark_sent, f.mark_lost, f.mark_retransmits = f.sent, f.lost, f.retransmits
     link = net.links[k]
     link.mark_area, link.mark_now = link.area, link.now
     link.warm = 1
+
+
+@rare
+def _end_warmup_of(f: Sender, now: float) -> None:
+    """At the end of warm-up, the time ``now``, store the flow's totals that its ACKs have changed.
+
+    At the end of the run they are subtracted. If the flow has stopped before, nothing remains.
+    """
+    closed, now = int(f.closed or now >= f.stop), min(now, f.stop)
+    beyond = f.delivered - delivered_by(f, now) - _acks_after(f, now)
+    f.mark_beyond = received_beyond(f) + max(beyond, 0.0)
+    if not f.closed:
+        close(f, now)
+    f.mark_delivered, f.mark_acks = f.last_delivered, f.last_acks
+    f.mark_rtt_area, f.mark_rtt_samples = f.last_rtt_area, f.last_rtt_samples
+    if closed:
+        f.mark_sent, f.mark_lost = f.last_sent, f.last_lost
+        f.mark_retransmits = f.last_retransmits
+    f.closed, f.warm = closed, 1
 
 
 @rare
@@ -159,7 +168,8 @@ def take_due_samples(
     is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says why). A queue is
     sampled when its own clock reaches one of the instants ``times``. ``_take_sample`` says what is
     stored in ``out_flow`` and ``out_queue``. When a queue's clock reaches ``warmup``, the function
-    stores the totals of the queue (``_end_warmup``).
+    stores the totals of the queue. It stores what ACKs have changed (``_end_warmup_of``)
+    ``Sender.way`` seconds later: at the end of warm-up by the clock of the sender.
     """
     due = NEVER
     for k in range(net.links.shape[0]):
@@ -174,4 +184,11 @@ def take_due_samples(
             due = min(due, warmup + link.shift)
         if link.sampled < times.shape[0]:
             due = min(due, times[link.sampled] + link.shift)
+    for i in range(net.flows.shape[0]):
+        f = net.flows[i]
+        ends = warmup + f.way + net.links[net.hops[f.hop].link].shift
+        if not f.warm and now >= ends:
+            _end_warmup_of(f, warmup + f.way)
+        elif not f.warm:
+            due = min(due, ends)
     return due

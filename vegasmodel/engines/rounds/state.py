@@ -104,6 +104,7 @@ class Sender(Mechanisms):
     noise: float  # standard deviation of the random part of its delay, seconds
     slack: float  # seconds by which this random part may shorten the delay, at most
     delayed_ack: int  # 1: its receiver acknowledges every second packet
+    way: float  # seconds that a packet takes from the sender to the first queue
     start: float  # seconds
     stop: float  # time from which on it sends nothing, seconds
     size: float  # packets that it has to deliver; inf: it never ends
@@ -245,6 +246,7 @@ class Sender(Mechanisms):
     ahead_since: float  # seconds; the present interval of sending begins then
     ahead_until: float  # seconds
     ahead_acks: float  # packets in ``acks`` whose ACKs arrive only between these two times
+    warm: int  # 1: warm-up is over
     mark_delivered: float  # ``delivered`` when warm-up ended; the next six likewise
     mark_sent: float
     mark_lost: float
