@@ -107,7 +107,9 @@ def judge(
 ) -> Outcome:
     """The model's error on one case; NaN if the model has no answer.
 
-    ``known`` is the stored measurement.
+    ``known`` is the stored measurement.  Of ``options``, ``change`` is a function that changes the
+    scenario for the model, and with ``same_draws`` the model gets the start times of ns-2's runs.
+    The others switch off mechanisms of ``rounds``.
     """
     change = options.pop("change", None)
     scenario = case(family, index, seed)
@@ -136,9 +138,9 @@ def judge(
         noise = float(np.sqrt(np.mean(se**2)) / mean.mean())
     if known["base"] is not None:
         rtt = np.array([member.rtt for member in scenario.members])
-        over = np.array(known["base"], dtype=float) - rtt
-        found = np.asarray(prediction.base_rtt) - rtt
-        base_error = float(np.sqrt(np.mean((found - over) ** 2)) / over.mean())
+        by_ns2 = np.array(known["base"], dtype=float) - rtt  # over-estimates, s
+        by_model = np.asarray(prediction.base_rtt) - rtt
+        base_error = float(np.sqrt(np.mean((by_model - by_ns2) ** 2)) / by_ns2.mean())
     return Outcome(family, index, error, noise, spread_of(runs), base_error, cpu)
 
 

@@ -1,12 +1,13 @@
-"""Tests whether a model and ns-2 have the same shares of starts per outcome, on multistable cases.
+"""Tests on multistable cases whether a model and ns-2 agree on how often each outcome occurs.
 
     python -m benchmarks.accuracy_basins [--cases 4] [--starts 200] [--seed 1] [--model rounds]
 
-There are five families.  In each, random cases are drawn until ``--cases`` of them are multistable,
-which means that in ns-2 no outcome has nine tenths of the starts or more.  The model does not
-influence this choice.  ns-2 and the model run the same starts, which gives the share of starts with
-the same outcome.  The model also runs as many other starts for the chi-squared test (two samples,
-1 %), because this test requires independent samples.  No two cases have starts in common.
+The random start times of a case's flows may lead to different steady states, its outcomes.  There
+are five families.  In each, random cases are drawn until ``--cases`` of them are multistable, which
+means that in ns-2 no outcome has nine tenths of the starts or more.  The model does not influence
+this choice.  ns-2 and the model run the same starts, which gives the share of starts with the same
+outcome.  The model also runs as many other starts for the chi-squared test (two samples, 1 %),
+because this test requires independent samples.  No two cases have starts in common.
 
 A case "differs" if its p is below 1 %.  Even if the model agreed with ns-2 everywhere, 0.2 of 20
 cases would differ on average, and at least one would in 18 % of campaigns.  So the last lines also
@@ -72,16 +73,18 @@ def draw(family: str, rng: np.random.Generator) -> tuple[str, str]:
     if family == "phases":
         first = second = str(rng.choice(laws))
         buffer = int(rng.integers(8, 30))
-    said = (
+    description = (
         f"{first} {second}, {capacity} pkt/s, buffer {buffer}, {rtt} {other} ms, "
         f"alpha {alpha}, beta {beta}"
     )
     text = LINK.format(family=family, capacity=capacity, buffer=buffer)
     text += flow("a", first, rtt, alpha, beta, wait) + flow("b", second, other, alpha, beta, wait)
-    return said, text
+    return description, text
 
 
-# what may make the outcome depend on the starts
+# why the outcome may depend on the starts: two Vegas with whole windows, or with alpha < beta and
+# different RTTs; Vegas beside Reno with alpha < beta, or at buffers at which Vegas begins to lose;
+# phase effects between two loss-based flows
 FAMILIES = ("whole windows", "bands", "hold", "threshold", "phases")
 
 
@@ -97,17 +100,18 @@ def several(measured: Basins) -> bool:
 
 
 def compared(
-    said: str, text: str, measured: Basins, model: str, seed: int, threads: int
+    description: str, text: str, measured: Basins, model: str, seed: int, threads: int
 ) -> tuple[float, float]:
     """Compare the model with ns-2 on one case and print a line.
 
-    Returns p of the test, and the share of starts with the same outcome.
+    ``seed`` is that of ``measured``.  Returns p of the test, and the share of starts with the same
+    outcome.
     """
     starts = len(measured.starts)
     same = agreement(answer(text, model, starts, seed, threads), measured)
-    other = agreement(answer(text, model, starts, seed + 1, threads), measured)
+    other = agreement(answer(text, model, starts, seed + 1, threads), measured)  # other starts
     print(
-        f"{measured.scenario.name:<13} {said}: {len(measured.outcomes)} outcomes in ns-2; "
+        f"{measured.scenario.name:<13} {description}: {len(measured.outcomes)} outcomes in ns-2; "
         f"chi-squared {other.statistic:.1f} on {other.freedom}, p = {other.p:.3g}; "
         f"same start, same outcome {100 * same.alike:.0f} %",
         flush=True,
@@ -147,13 +151,15 @@ def main() -> None:
         rng = np.random.default_rng([options.seed, place])
         wanted = options.cases
         for drawn in itertools.count():
-            said, text = draw(family, rng)
-            starts = (options.seed * len(FAMILIES) + place) * 1000 + 2 * drawn
-            measured = answer(text, "ns2", options.starts, starts, options.threads)
+            description, text = draw(family, rng)
+            seed = (options.seed * len(FAMILIES) + place) * 1000 + 2 * drawn  # of the starts
+            measured = answer(text, "ns2", options.starts, seed, options.threads)
             if not several(measured):
                 skipped += 1
                 continue
-            found.append(compared(said, text, measured, options.model, starts, options.threads))
+            found.append(
+                compared(description, text, measured, options.model, seed, options.threads)
+            )
             wanted -= 1
             if not wanted:
                 break

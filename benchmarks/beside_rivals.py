@@ -31,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=90125)
     seed = parser.parse_args().seed
-    heads = [f"{said}: error | answered | CPU s" for said in FAMILIES.values()]
+    heads = [f"{title}: error | answered | CPU s" for title in FAMILIES.values()]
     print(f"| | {' | '.join(heads)} |\n| --- " + "| ---: " * 6 + "|")
     for model, name in MODELS.items():
         cells = [cell for family in FAMILIES for cell in figures(model, family, seed)]

@@ -103,7 +103,8 @@ HEAD = f"{'':10}{TITLES}{'slowest, s':>11}{'peak, MB':>10}{'kept, MB':>10}"
 class Watch:
     """Reads one input after another and counts the outcomes.
 
-    Make only one in each process, because its audit hook cannot be removed.
+    It first reads valid samples, so that imports and compilation do not count for an input.  Make
+    only one in each process, because its audit hook cannot be removed.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -112,7 +113,8 @@ class Watch:
         for reader in FORMATS:  # "auto" may take an input for another format's
             importlib.import_module(f"vegasmodel.packets.readers.{reader}")
         every = samples.every_format()
-        lines = every["ns2_tr"] if name in ("ns3_ascii", "ns2_tr") else []  # taken for each other
+        # "auto" may take a trace of one of these formats for one of the other
+        lines = every["ns2_tr"] if name in ("ns3_ascii", "ns2_tr") else []
         for sample in [*lines, *every[name]]:  # imports and compiled code come first
             for data in (sample, sample[: len(sample) // 2], b"\0" + sample, b""):
                 for form in ("auto", name):
@@ -120,9 +122,9 @@ class Watch:
                     self.outcome(form)
         for encoding in JSON_IN:  # Python loads a module when it first meets one
             codecs.lookup(encoding)
-        self.resting = _resting()
+        self.resting = _resting()  # kB in use before the first input
         sys.addaudithook(self.hook)
-        warnings.simplefilter("error")  # one that reaches the user is another exception here
+        warnings.simplefilter("error")  # a warning counts as an exception
 
     def hook(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Note an action that a reader must not do, such as starting a process (an audit hook)."""

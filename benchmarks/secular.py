@@ -102,7 +102,10 @@ def units(rates: np.ndarray, exact: list[decimal.Decimal]) -> float:
 
 
 def campaign(count: int, seed: int) -> dict[str, tuple[int, float, int]]:
-    """For each family: number of cases, worst error in units in the last place, flagged cases."""
+    """For each family: number of cases, worst error in units in the last place, flagged cases.
+
+    A case is flagged if the solver's status says that it did not converge.
+    """
     rng, found = np.random.default_rng(seed), dict.fromkeys(FAMILIES, (0, 0.0, 0))
     for number, n in enumerate(sizes(rng, count)):
         family = FAMILIES[number % len(FAMILIES)]
