@@ -198,7 +198,7 @@ class Answers(Runs):
         spans = np.array(
             [max(m.stop - max(m.start, scenario.run.warmup), 0.0) for m in scenario.members]
         )
-        lacking = _Lacking(
+        results = _Lacking(
             scenario,
             found.model,
             throughput=np.tile(rates, (ROWS, 1)),
@@ -211,14 +211,14 @@ class Answers(Runs):
             queue=_of(found.queue_mean, slowest),
             base_rtt=found.base_rtt,
         )
-        return cast("Measured", lacking)
+        return cast("Measured", results)
 
     def groups(self, scenario: Scenario) -> Groups:
         """The model's results per group of flows.  Raises ``NoRun`` if the model gives none."""
         found, rates = self._predicted(scenario)
         means = by_group(scenario, rates)
         losses = None if found.loss_rate is None else by_group(scenario, found.loss_rate)
-        lacking = _Lacking(
+        results = _Lacking(
             scenario,
             found.model,
             throughput=np.tile(means, (ROWS, 1)),
@@ -228,7 +228,7 @@ class Answers(Runs):
             utilization=found.utilization,
             queue=found.queue_mean,
         )
-        return cast("Groups", lacking)
+        return cast("Groups", results)
 
     def unspaced(self, scenario: Scenario) -> Measured:
         """The model's results per flow: a model has only one form of RED."""

@@ -88,8 +88,8 @@ class Runs:
     def __init__(self, live: bool = False, keep: bool = False) -> None:
         self.live = live
         self.keep = keep
-        self.stored: dict[str, Any] = {}
-        self.used: dict[str, Any] = {}
+        self.stored: dict[str, Any] = {}  # entries of the file, by key
+        self.used: dict[str, Any] = {}  # those that were requested
         self.scenarios: dict[str, Scenario] = {}
         if FILE.exists() and not live:
             self.stored = json.loads(FILE.read_text(encoding="utf-8"))["runs"]

@@ -323,7 +323,8 @@ def figure_5() -> Record:
         "figure",
         True,
         compute,
-        note=f"A chart of table 3; read as a greater ratio at every step of X. {MOST} {NO_PICTURE}",
+        note="A chart of table 3. Read as: the ratio rises at every step of X. "
+        f"{MOST} {NO_PICTURE}",
     )
 
 
@@ -396,7 +397,8 @@ def buffers_and_delay() -> list[Record]:
                     "claim",
                     True,
                     _falls(law, red),
-                    note="Read as less at a buffer of 50 than at 10, not step by step. "
+                    note="Read as: the ratio is smaller at a buffer of 50 than at one of 10, but "
+                    "need not fall at each step. "
                     f"{AS_TABLE_3} {MOST}" + f" {SETTINGS}" * red,
                 )
             )
@@ -415,8 +417,8 @@ def buffers_and_delay() -> list[Record]:
             "claim",
             True,
             by_red(_fairer_with_red),
-            note=f"{MOST} {AS_TABLE_3} Read as a smaller ratio at every buffer of the chart. "
-            f"{SETTINGS}",
+            note="Read as: at every buffer of the chart the ratio is smaller with RED. "
+            f"{MOST} {AS_TABLE_3} {SETTINGS}",
         )
     )
     return found

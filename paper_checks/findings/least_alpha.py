@@ -98,7 +98,7 @@ def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
 def printed_ratio(B: float) -> float:
     """Vegas's rate over Reno's by the printed formulas of De Vendictis and Baiocchi at 80 ms.
 
-    ``B`` is the buffer.
+    ``B`` is the buffer in packets.
     """
     vegas, reno = model(0.08, B, "printed")
     return vegas / reno

@@ -131,14 +131,14 @@ def _sampled(end: socket.socket, control: str) -> list[int] | None:
     try:
         raw = end.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, INFO.size)
         cells = INFO.unpack(raw)
-        own = (0, 0, NO_SAMPLE, NO_SAMPLE)
+        of_vegas = (0, 0, NO_SAMPLE, NO_SAMPLE)
         if control == "vegas":
-            own = struct.unpack("=4I", end.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 16))
+            of_vegas = struct.unpack("=4I", end.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 16))
     except (OSError, struct.error):
         return None
     if cells[0] != 1 or cells[FIELDS["snd_mss"]] == 0:  # TCP_ESTABLISHED
         return None
-    return [*(cells[place] for place in FIELDS.values()), *own]
+    return [*(cells[place] for place in FIELDS.values()), *of_vegas]
 
 
 def say(line: str) -> None:
