@@ -4,11 +4,10 @@
 
 The random cases are of these kinds: parking lots of 2 or 3 drop-tail or RED links, with Vegas alone
 or Vegas beside Reno; Rate-Delay services with the ratios of flows of ``podlesny``, or with flows of
-any law in both classes; traffic in both directions, also with receivers that delay ACKs; flows
-with different packet sizes.  ns-2 is
-run anew with 5 seeds and starts jittered by up to 1 s.  For each case the output is the NRMSE of
-the groups' mean throughputs, and the CPU time of one run of ns-2 and of the model (both make the
-same number of runs).
+any law in both classes; traffic in both directions, also with receivers that delay ACKs; flows with
+different packet sizes.  ns-2 is run anew with 5 seeds and starts jittered by up to 1 s.  The errors
+are the NRMSE of the groups' mean throughputs.  For each kind the output is their median, root mean
+square and largest value, the CPU time of a run of the model, and the elapsed time of a run of ns-2.
 """
 
 from __future__ import annotations
@@ -191,7 +190,10 @@ KINDS: dict[str, Callable[[Rng], Scenario]] = {
 
 
 def error(scenario: Scenario) -> tuple[float, float, float]:
-    """The NRMSE of the groups' throughputs, and the CPU seconds of a run by the model and ns-2."""
+    """The NRMSE of the groups' throughputs; CPU s of a run by the model, elapsed s of one by ns-2.
+
+    The model and ns-2 make the same number of runs.
+    """
     began = time.process_time()
     found = answer(scenario, runs=RUN.runs)
     spent = (time.process_time() - began) / RUN.runs
@@ -210,16 +212,16 @@ def main() -> None:
     options = parser.parse_args()
     answer(parking_vegas(np.random.default_rng(0)), runs=1)  # compiles
     for name in options.kind or KINDS:
-        errors, ours, theirs = [], 0.0, 0.0
+        errors, of_rounds, of_ns2 = [], 0.0, 0.0  # sums of the seconds of a run
         for i in range(options.cases):
             rng = np.random.default_rng([SEED, list(KINDS).index(name), i])
-            nrmse, spent, other = error(KINDS[name](rng))
+            nrmse, spent, spent_by_ns2 = error(KINDS[name](rng))
             errors.append(nrmse)
-            ours, theirs = ours + spent, theirs + other
+            of_rounds, of_ns2 = of_rounds + spent, of_ns2 + spent_by_ns2
         rms = math.sqrt(np.mean(np.square(errors)))
         print(
             f"{name:14} median {np.median(errors):.3f}  rms {rms:.3f}  worst {max(errors):.3f}"
-            f"  rounds {ours / len(errors):.2f} s, ns-2 {theirs / len(errors):.2f} s (elapsed)"
+            f"  rounds {of_rounds / len(errors):.2f} s, ns-2 {of_ns2 / len(errors):.2f} s (elapsed)"
             f"  [{', '.join(f'{x:.3f}' for x in errors)}]",
             flush=True,
         )

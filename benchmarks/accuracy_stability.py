@@ -125,18 +125,22 @@ def swing(queue: Floats, time: Floats, period: float, begin: float, end: float) 
 
 
 def measured(case: Case, x: float) -> tuple[bool, float, float]:
-    """Whether the equilibrium is stable, and the predicted and the measured growth rate, 1/s."""
+    """Whether the equilibrium is stable, and the predicted and the measured growth rate, 1/s.
+
+    The measured one is that of an oscillation in a run that begins near the equilibrium.
+    """
     rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + NUDGE))
     if isinstance(rest, str) or isinstance(near, str):
         raise ValueError(f"no equilibrium beside the boundary: {rest}, {near}")
     predicted = assess(rest.loop)
     root, R = predicted.root, rest.loop.rtt
+    # s, over which an amplitude is taken; s, of the run: growth, settling, first and last amplitude
     span = max(1.5 * predicted.period, 2.0 * float(R.max()))
     length = FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
     # the simulator's interpolation damps an oscillation of frequency w by about (w h)^2/8 per round
     # trip; with this step h it is a tenth of the growth rate
     h = math.sqrt(0.8 * abs(root.real) * float(R.min())) / max(abs(root.imag), 1e-9)
-    least = float((R - rest.delay).min())
+    least = float((R - rest.delay).min())  # the shortest propagation RTT, in which step is given
     step = float(np.clip(h / least, 1 / 512, 1 / 32))
     length = min(length, MOST * step * least)
     scenario = case.at(x, length)
