@@ -36,6 +36,7 @@ _LANES = (
     "step_lanes", "solve_lanes",
 )  # fmt: skip
 
+# the files from whose code the compiled functions are made; if one changes, they are compiled anew
 _FILES = (str(kernel.__file__), str(lanes.__file__), __file__)
 
 # Types of arguments: a float, a truth value, an integer, an input array, an array and a table of

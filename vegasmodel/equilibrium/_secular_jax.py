@@ -211,10 +211,10 @@ def _in_range(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any) -> Any:
 
 def _sum(g: Any, d: Any, d_low: Any) -> Any:
     """The sum g + d + d_low, where d_low is small, as two floats: the rounded sum and its error."""
-    y, e = two_sum(g, d)
+    y, e = two_sum(g, d)  # g + d is exactly y + e
     e = e + d_low
     s = y + e
-    return s, e - (s - y)
+    return s, e - (s - y)  # s - y is exact, because e is small beside y
 
 
 def _total(high: Any, low: Any) -> Any:

@@ -40,7 +40,7 @@ DONE, PENDING = int(Status.DONE), int(Status.PENDING)  # plain integers for Numb
 NOT_CONVERGED, INVALID = int(Status.NOT_CONVERGED), int(Status.INVALID)
 ILL_CONDITIONED = int(Status.ILL_CONDITIONED)
 CHUNK = 4096  # flows of a partial sum; a fixed number, so that results do not depend on threads
-WIDTH = 6  # greatest number of partial sums of a chunk
+WIDTH = 6  # columns of the scratch space: a chunk has at most six results
 # Most passes. A pass is a step of the iteration, which goes over all flows. In the worst case many
 # passes only halve the range of exponents in which the solution lies.
 LIMIT = 220
@@ -66,14 +66,14 @@ prange = range  # Numba's prange in the compiled copies that use threads
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """The exact sum of a and b: the rounded sum and its error."""
     s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
+    t = s - a  # the part of s that comes from b; s - t is the part that comes from a
+    return s, (a - (s - t)) + (b - t)  # what s lacks of a, and what it lacks of b
 
 
 def split(a: float) -> tuple[float, float]:
     """``a`` as the sum of two floats of at most 26 bits each; products of such halves are exact."""
-    t = 134217729.0 * a
-    high = t - (t - a)
+    t = 134217729.0 * a  # 2^27 + 1 times a
+    high = t - (t - a)  # a, rounded to 26 bits
     return high, a - high
 
 
@@ -104,11 +104,11 @@ def distance(top: float, x: float, g: float) -> tuple[float, float]:
     The difference is computed as g + (top - x). ``top`` is the largest over-estimate of all flows,
     and g is the gap Delta - top. The two floats are the rounded difference and its rounding error.
     """
-    d, d_low = two_sum(top, -x)
-    y, e = two_sum(g, d)
+    d, d_low = two_sum(top, -x)  # top - x is exactly d + d_low
+    y, e = two_sum(g, d)  # g + d is exactly y + e
     e += d_low
     s = y + e
-    return s, e - (s - y)
+    return s, e - (s - y)  # s - y is exact, because e is small beside y
 
 
 def survey(

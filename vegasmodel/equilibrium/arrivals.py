@@ -187,7 +187,7 @@ def _one_by_one(
 
 
 def _arrive_many(alpha: Floats, c: float, rtt: Floats | None) -> Arrivals:
-    """The same for many flows on one link, each of which keeps ``alpha`` packets queued."""
+    """What ``arrive`` returns, for many flows on one link; each keeps ``alpha`` packets queued."""
     from vegasmodel.equilibrium import _arrivals_many  # loads a compiler
 
     delays, residuals = _arrivals_many.delays(alpha, c)

@@ -246,6 +246,11 @@ class _Network:
     def __init__(
         self, routing: Routing, capacity: ArrayLike, curves: Sequence[ArrayLike], flows: Flows
     ) -> None:
+        """Check the arguments of ``equilibria``, and store them as arrays.
+
+        ``A`` is the routing, ``c`` the capacities, and ``combinations`` the number of choices of
+        one piece, or no queue, for each link.
+        """
         self.A = numbers("routing", np.add(routing, 0), high=1.0)
         if self.A.ndim != 2 or not np.all(self.A.any(axis=0)):
             allowed = "a matrix [link, flow], each flow over a link at least"

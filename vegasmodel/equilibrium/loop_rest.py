@@ -214,8 +214,8 @@ def about_red(
         *(np.asarray(v, float) for v in (flows.max_window, flows.ack_every)),
         np.asarray(flows.vegas, dtype=bool),
     )  # fmt: skip
-    s = root.queue / capacity
-    sent = root.rates / (1.0 if curve.ecn else 1.0 - root.loss)
+    s = root.queue / capacity  # the queueing delay
+    sent = root.rates / (1.0 if curve.ecn else 1.0 - root.loss)  # rates before losses
     R, W = T + s, sent * (T + s)
     with np.errstate(divide="ignore", invalid="ignore"):
         at_threshold = vegas & (sent * (s - x) >= alpha * (1.0 - SAME))

@@ -235,15 +235,15 @@ def cycle(path: Path, V_N: Floats) -> Sums:
     """
     M, B, n_R = path.M, path.B, path.n_reno
     course = _course(path, V_N)
-    late = course.misfit > 1e-10 * V_N
-    if np.any(late):  # Vegas is still above the upper edge when the buffer overflows
+    late = course.misfit > 1e-10 * V_N  # Vegas is above its upper limit when the buffer overflows
+    if np.any(late):
         V_N = np.where(late, _lagging_window(path, V_N), V_N)
         course = _course(path, V_N)
-    R_N = M + B + 1 - V_N
-    V_1, R_1 = path.cut * V_N, R_N / 2
-    N = 1 + (R_N - R_1) / n_R
+    R_N = M + B + 1 - V_N  # the Reno windows at the loss
+    V_1, R_1 = path.cut * V_N, R_N / 2  # and the windows just after the loss
+    N = 1 + (R_N - R_1) / n_R  # mini-cycles; in each, Reno's windows grow by n_R packets
     length, rounds, backlog = _filling(M, B, course)
-    # phase 4 ("follow"), in which V is not linear
+    # the phase "follow", number 4 in PHASES counted from 0, in which V is not linear
     length[..., 4], rounds[..., 4], backlog[..., 4], V_follow = _following(
         path, course.queue[..., 3], course.queue[..., 4]
     )
@@ -293,8 +293,8 @@ def _lag_of_vegas(path: Path, V_b: Floats, q_c: Floats) -> tuple[Floats, Floats]
     there are none).
     """
     B, n_V, n_R, upper = path.B, path.n_vegas, path.n_reno, path.upper
-    more = (n_R > n_V) & (q_c < B)
-    surplus = np.where(more, n_R - n_V, 1.0)
+    more = (n_R > n_V) & (q_c < B)  # more Reno than Vegas sources, and the buffer is not full yet
+    surplus = np.where(more, n_R - n_V, 1.0)  # growth of the queue in a round trip
     lag = np.maximum((V_b - upper.shift) / n_V - q_c / surplus, 0.0)
     # At most B packets wait, so V falls no further than h + X/B.
     lag = np.where(q_c + surplus * lag <= B, lag, (V_b - upper.window(B)) / n_V)
@@ -325,15 +325,21 @@ def _course(path: Path, V_N: Floats) -> Course:
     # Phase 2, the paper's equation (16): the windows of Vegas and Reno grow, and so does the queue.
     # The phase ends when Vegas's backlog reaches its lower limit, or when a packet is lost. It
     # lasts for n = b - a mini-cycles (round trips), from mini-cycle a to mini-cycle b.
+    # At the lower limit V_a + n_V n = h + X/q with the queue q = each n, where ``lower`` gives the
+    # constants h (``shift``) and X (``pull``). Vegas sees at most B queued packets. If the limit is
+    # not reached before, then V_a + n_V n = h + X/B.
     n = positive_root(n_V * each, each * (V_a - lower.shift), lower.pull)
     n = np.where(each * n <= B, n, (lower.window(B) - V_a) / n_V)
+    # If the queue never empties, it has q_1 packets at the start, and n counts from the (imagined)
+    # mini-cycle in which it would be empty. So n is at least q_1/each: then Vegas does not grow.
     q_1 = np.clip(-deficit, 0.0, B + 1)
-    n = np.maximum(n, q_1 / each)  # a window above the lower edge from the start does not grow
-    to_loss = N - 1 - deficit / each
+    n = np.maximum(n, q_1 / each)
+    to_loss = N - 1 - deficit / each  # n at the loss
     n = np.where(path.grows, to_loss, np.minimum(n, to_loss))
     q_b, V_b = np.clip(each * n, q_1, B + 1), V_a + n_V * n
 
-    # Between the edges V is constant, and only Reno makes the queue grow
+    # Between the two limits of its backlog Vegas keeps its window, and only Reno makes the queue
+    # grow. q_c is the queue at which the backlog reaches its upper limit; B + 1 if it never does.
     q_c = upper.queue(V_b)
     q_c = np.where((q_c <= B) & (V_b > path.floor), np.maximum(q_c, q_b), B + 1)
 

@@ -264,6 +264,15 @@ def _reaction(loop: Loop, reacts: _Reacts, z: Complex, lag: Complex) -> tuple[An
 
     Here p' is dp/dv with RED's average queue v, and c is the capacity. The other symbols are those
     of ``Loop``. ``lag`` is 1 + z/K.
+
+    The last formula follows in three steps. First, while n packets are acknowledged, the window W
+    changes by (m/W - p kappa W) n, because a loss takes the fraction kappa of the window. Second,
+    in equilibrium this is 0, so p kappa W = m/W. If W changes by w and p by p' v, then W grows at
+    the speed
+
+        z w = -lambda (2 m/W^2) w - lambda (m/W) (p'/p) v.
+
+    Third, v = c sigma/(1 + z/K), and w = lambda g sigma. Solved for g, this is the formula.
     """
     gamma, growth, decay = reacts
     if growth == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:

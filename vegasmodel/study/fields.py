@@ -58,8 +58,8 @@ class Field:
     part: str  # "link", "flow", "run" or "" for the scenario itself
     indices: tuple[int, ...]  # which links or groups
     key: str  # the attribute of the part, or of the link's queue if ``queue``
-    queue: bool
-    rule: Any
+    queue: bool  # whether the field belongs to the queues of links
+    rule: Any  # which values are allowed (``fields.rules``)
 
     @property
     def tail(self) -> str:

@@ -18,12 +18,14 @@ from vegasmodel.study.fields import Field
 
 __all__ = ["Range", "of_field", "other_threshold"]
 
-# A buffer is searched up to this many packets or this many bandwidth-delay products, if that is
+# A buffer is searched up to FEW_PACKETS packets, or up to TIMES bandwidth-delay products if that is
 # more.
 FEW_PACKETS = 100.0
 TIMES = 4.0
-AROUND = 20.0  # a positive value is searched within this factor of the scenario's
-# by key of the field: the ends of the range, and whether values are tried with equal ratios
+# Other positive values are searched from the scenario's value divided by AROUND to AROUND times it.
+AROUND = 20.0
+# Fields with a fixed range: its two ends, and whether the values tried have equal ratios (else they
+# have equal differences).
 FRACTIONS = {
     "loss": (1e-5, 0.5, True),
     "decrease": (0.02, 1.0, False),
@@ -41,7 +43,7 @@ class Range:
     Values are spread over it in equal steps or, if ``log``, with equal ratios.
     """
 
-    low: float
+    low: float  # both ends in the unit of the field
     high: float
     log: bool
 

@@ -145,8 +145,10 @@ def pftk_timeout_probability() -> Derivation:
     q = sp.Symbol("q", positive=True)  # 1 - p
     k_arrive = q**k * (1 - q) / (1 - q**w)  # probability that k packets arrive, given a loss
     few = sp.simplify(sp.summation(q**m * (1 - q), (m, 0, 2)))  # fewer than 3 in a row arrive
-    below_3 = sp.summation(k_arrive, (k, 0, 2))  # k < 3: at most k of the k new packets arrive
-    from_3 = (q**3 - q**w) / (1 - q**w) * few  # the sum of k_arrive over k = 3 .. w - 1, times few
+    # If k is less than 3, fewer than 3 of the k new packets arrive in any case. Otherwise this has
+    # the probability ``few``; the sum of k_arrive over k = 3 .. w - 1 is (q^3 - q^w)/(1 - q^w).
+    below_3 = sp.summation(k_arrive, (k, 0, 2))
+    from_3 = (q**3 - q**w) / (1 - q**w) * few
     derived = sp.factor(sp.powsimp(sp.simplify(below_3 + from_3)))
     printed = sp.expand((1 - q**3) * (1 + q**3 * (1 - q ** (w - 3)))) / (1 - q**w)
     steps = (few, below_3, from_3)

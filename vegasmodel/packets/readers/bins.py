@@ -17,7 +17,8 @@ from vegasmodel.packets.trace import Trace, assemble
 
 # The first index of ``Bins.flow``, [quantity, flow, bin]. The last quantity is a minimum, the
 # others are sums. Data are counted in packets, or in bytes by readers of captures:
-# - DELIVERED, ARRIVED: data acknowledged, and new data that passed the place of the capture;
+# - DELIVERED: data that reached the receiver, or data acknowledged, as the reader says;
+# - ARRIVED, in captures only: data that passed the place of the capture, without repetitions;
 # - SENT, AGAIN, LOST: data sent (retransmissions included), retransmitted and dropped;
 # - ACKS: the number of ACKs;
 # - RTT_SUM, RTT_N, RTT_MIN: the sum of the RTTs in s, their number, and the smallest;

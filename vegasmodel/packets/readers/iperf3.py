@@ -62,10 +62,11 @@ def read(source: Source) -> Trace:
         source.fail("intervals", len(rows), f"at most {MAX_CELLS} values")
     if not sockets:
         source.fail("intervals", f"{len(rows)} without a stream", "streams of TCP")
+    # by stream: whether the host that wrote the file sends it
     sending = {socket: any(row.get(socket, {}).get("sender") for row in rows) for socket in sockets}
     segment_size = document.segment_size(start)
     payload = segment_size or float(USUAL_DATA)
-    grids = {
+    grids = {  # [interval, stream]; NaN where the file has no value
         key: np.array(
             [[row.get(socket, {}).get(key, math.nan) for socket in sockets] for row in rows]
         )

@@ -21,21 +21,21 @@ from vegasmodel.packets.readers.source import MAX_TIME, Source
 from vegasmodel.packets.trace import Trace
 from vegasmodel.packets.trace_variables import MAX_LINKS
 
-# Forms of parts of a line: its beginning (event, time, node and device, rest of the path), the IPv4
-# header (length of the packet, addresses), the TCP header (ports, flags, sequence numbers), the
-# IPv4 identifier, TCP timestamps, the data, and a line by which the format is recognised.
+# how a line begins: event, time, number of the node, number of the device, rest of the path
 _LINE = re.compile(
     r"([-+drt]) (\S{1,40}) /NodeList/(\d{1,9})/"
     r"(?:DeviceList/(\d{1,9})|\$ns3::Ipv4L3Protocol)(\S*)"
 )
+# in the IPv4 header: bytes after it, source and destination address
 _IP = re.compile(r"length: (\d{1,9}) ([\d.]{7,15}) > ([\d.]{7,15})\)")
-_TCP = re.compile(
+_TCP = re.compile(  # the TCP header: ports, flags, sequence number, ACK number
     r"ns3::TcpHeader \((\d{1,5}) > (\d{1,5}) \[([^]]{0,60})\] Seq=(\d{1,10}) Ack=(\d{1,10})"
 )
-_ID = re.compile(r"Ipv4Header \([^)]{0,120}? id (\d{1,9})")
-_STAMP = re.compile(r"TcpOptionTimestamp\((\d{1,10});(\d{1,10})\)")
+_ID = re.compile(r"Ipv4Header \([^)]{0,120}? id (\d{1,9})")  # IPv4 identifier
+_STAMP = re.compile(r"TcpOptionTimestamp\((\d{1,10});(\d{1,10})\)")  # TCP timestamp and its echo
+# the data: bytes in a packet, or the first and the last position of a part of such data
 _PAYLOAD = re.compile(r"Payload \(size=(\d{1,9})\)|Payload Fragment \[(\d{1,9}):(\d{1,9})\]")
-_HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")
+_HEAD = re.compile(rb"[-+drt] \S{1,40} /NodeList/\d")  # by which the format is recognised
 
 
 def matches(head: bytes) -> bool:

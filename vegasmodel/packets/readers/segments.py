@@ -127,7 +127,8 @@ class Flow:
         self.options = 0  # bytes of TCP options in a data segment
         self.steps = 0  # how often the capture's clock had been set back at the last packet
         self.copies = 0  # packets that the capture has twice
-        self.missed = self.widest = 0  # bytes: acknowledged but not captured, and most in one place
+        # bytes that were acknowledged, but are not in the capture: all, and the longest range
+        self.missed = self.widest = 0
         self.unsure = 0  # segments that may be retransmissions or not
         self.closed = False  # its FIN was acknowledged, so no more data can follow
         self.loopback = False  # sender and receiver are on the same machine

@@ -22,10 +22,11 @@ from vegasmodel.packets.trace_variables import MAX_FLOWS
 
 CELL = 0.005  # seconds: events of a flow within this time are one sample
 LEAST_DATA = 256  # bytes: full packets with less data are not expected
-_EVENT = re.compile(r"\s(\d{1,12}\.\d{1,9}): (?:tcp:)?tcp_probe:\s+(.*)")
+_EVENT = re.compile(r"\s(\d{1,12}\.\d{1,9}): (?:tcp:)?tcp_probe:\s+(.*)")  # time, and the fields
 _FIELD = re.compile(r"(src|dest|snd_nxt|snd_una|snd_cwnd|srtt|sock_cookie)=(\S{1,80})")
+# a note that the kernel had no room for some events
 _LOST = re.compile(r"\[?LOST (\d{1,12}) EVENTS|lost (\d{1,12}) events", re.IGNORECASE)
-_NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")
+_NEEDED = ("src", "dest", "snd_nxt", "snd_una", "snd_cwnd")  # fields that every event must have
 
 
 class _Socket:
@@ -60,8 +61,8 @@ def read(source: Source) -> Trace:
     for number, text in source.lines():
         event = _EVENT.search(text)
         if event is None:
-            gap = _LOST.search(text)
-            lost += int(gap[1] or gap[2]) if gap else 0
+            note = _LOST.search(text)
+            lost += int(note[1] or note[2]) if note else 0
             if "tcp_probe: " in text:
                 source.fail(
                     f"line {number}", text.strip()[:60], "a time in seconds before tcp_probe"
@@ -92,12 +93,15 @@ def read(source: Source) -> Trace:
         snapshots.payload[title] = _payload(flows[title].divisor)
     about = {
         "format": "tcp:tcp_probe",
-        "throughput": "growth of snd_una; the last ACK's is not seen",
+        "throughput": "growth of snd_una, without that by the last ACK",
         "window": "the kernel's cwnd",
         "rtt": "the kernel's smoothed RTT",
         "origin": repr(origin),
     }
-    doubts = {"known-packet-size": "the event does not tell it; taken from what ACKs acknowledge"}
+    doubts = {
+        "known-packet-size": "events do not state it; it is inferred from the numbers of bytes "
+        "that ACKs acknowledge"
+    }
     if lost:
         doubts["every-event"] = f"{lost} events were lost, of this or other kinds"
     return snapshots.trace("linux", about, doubts)

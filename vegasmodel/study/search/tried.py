@@ -41,7 +41,11 @@ class Tried:
 
     The quantity is that of the target, such as a share.  ``x`` holds all values of the field that
     were tried, sorted.  ``y`` holds the model's value of the quantity at each of them, minus the
-    target (NaN if the model has no result).  ``count`` counts the values for the progress line.
+    target (NaN if the model has no result).
+
+    ``field`` is the searched field, ``range`` the searched range of its values, and ``aim`` the
+    target.  A value also counts as a solution if the quantity differs from the target by at most
+    the fraction ``within`` of it.  ``count`` counts the values for the progress line.
     """
 
     def __init__(
