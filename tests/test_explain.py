@@ -119,7 +119,7 @@ def test_what_phase_effects_are_is_explained() -> None:
 
 
 def test_names_are_explained_in_python() -> None:
-    assert vm.explain("phase-effects").endswith("\nA hypothesis of rounds.")
+    assert vm.explain("phase-effects").endswith("\nAn assumption of rounds.")
     assert vm.explain("NRMSE").startswith("throughput NRMSE: root mean square error")
     assert vm.explain("minicycle").startswith("minicycle: one Vegas beside one Reno flow")
     with pytest.raises(vm.FieldError, match=r"^name: 'phase-effect' .*mean 'phase-effects'"):
@@ -268,3 +268,12 @@ def test_the_columns_of_flow_tables_and_sweeps_are_explained(
     for name in [*names, "broken", "uncertainty"]:
         assert run(["explain", name]) == 0
         assert capsys.readouterr().out.startswith(f"{name}: ")
+
+
+def test_explain_calls_an_assumption_by_one_word_and_names_the_threshold_of_enough_runs() -> None:
+    said = vm.explain("enough-runs")
+    assert "at most 10 % of it to either side" in said
+    assert "An assumption of" in said
+    for name in ("enough-runs", "minicycle", "rounds"):
+        assert "A hypothesis" not in vm.explain(name)
+        assert "Hypotheses" not in vm.explain(name)

@@ -78,7 +78,7 @@ class Explanation:
             "",
             *(f"  {equation}" for equation in self.equations),
             "",
-            "Hypotheses, under the names that predictions use for them:",
+            "Assumptions, under the names that predictions use for them:",
             *(f"  {name}: {said}." for name, said in self.hypotheses.items()),
             "",
             f"Source: {self.source}.",

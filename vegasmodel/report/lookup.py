@@ -166,5 +166,5 @@ def _meaning(name: str) -> str:
         table = "[run]" if part == "run" else f"[[{part}]]"
         return f"{key}, in the table {table} of a scenario file: {keys()[name]}."
     of = models_with(name)
-    made = f"\nA hypothesis of {', '.join(of)}." if of else ""
+    made = f"\nAn assumption of {', '.join(of)}." if of else ""
     return f"{name}: it holds if {ASSUMPTIONS[name]}.{made}"

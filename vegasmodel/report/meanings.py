@@ -33,8 +33,9 @@ ASSUMPTIONS = MappingProxyType(
         "delay-buffer-large-enough": "the low-delay queue D of a Rate-Delay router has room for "
         "all packets that its flows keep queued, and for a burst of 4 packets",
         "empty-buffer-after-loss": "the buffer runs empty after a loss",
-        "enough-runs": "more runs would hardly change the mean; not known if there is only one "
-        "run and chance plays a part (`runs`)",
+        "enough-runs": "more runs would hardly change the mean: the 95 % interval of each flow's "
+        "mean reaches at most 10 % of it to either side, or 1 % of the mean over all flows if that "
+        "is more; not known if there is only one run and chance plays a part (`runs`)",
         "every-ack-arrives": "no ACK is lost",
         "fast-retransmit": "losses are recovered without a timeout (`fluid` tests this for random "
         "losses only)",
