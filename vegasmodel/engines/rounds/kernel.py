@@ -27,6 +27,7 @@ from vegasmodel.engines.rounds.state import (
     FIRST_BINADE,
     OPEN,
     REST,
+    Group,
     Net,
     Queue,
     Sender,
@@ -74,7 +75,7 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
     f.retransmits += 1.0
     f.sent += 1.0
     now, rtt = f.time, f.rtt
-    return arrive_at_once(net, f.hop, now, f.retransmit, 1.0, 0.0, rtt, rtt, 0, now)
+    return arrive_at_once(net, f.hop, now, Group(f.retransmit, 1.0, 0.0, rtt, rtt, 0, now))
 
 
 @jit
@@ -98,7 +99,8 @@ def finish_interval(net: Net, f: Sender) -> bool:
     if f.spread > 0.0:
         f.sent += f.spread
         found = f.since_queue
-        fits = arrive_evenly(net, e, now, found, f.first, f.spread, 0.0, rtt, rtt, 0, now)
+        group = Group(f.first, f.spread, 0.0, rtt, rtt, 0, now)
+        fits = arrive_evenly(net, e, now, found, group)
     elif f.retransmit < 0.0 and f.burst == 0.0:
         fits = pass_no_packets(net, e, now, f.first, 0.0, now)
     if f.retransmit >= 0.0:
@@ -148,7 +150,8 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         # include a wait before the queue either.
         sent_at = at if f.stamps_departure else f.left_at
         took = f.rtt + (at - sent_at)
-        fits = arrive_at_once(net, f.hop, at, f.first, packets, 0.0, took, took, 0, sent_at)
+        group = Group(f.first, packets, 0.0, took, took, 0, sent_at)
+        fits = arrive_at_once(net, f.hop, at, group)
         f.first += packets
         f.burst -= packets
         at += packets * f.gap

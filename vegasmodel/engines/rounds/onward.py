@@ -15,6 +15,7 @@ import numpy as np
 from vegasmodel.engines.rounds.acks import send_nothing
 from vegasmodel.engines.rounds.state import (
     DATA,
+    Group,
     Hop,
     Net,
     Parcel,
@@ -107,31 +108,28 @@ def push(
     holder: Sender | Hop,
     ring: Table[Parcel],
     back: float,
-    first: float,
-    count: float,
-    lost: float,
-    rtt_sum: float,
-    rtt_min: float,
-    marked: int,
-    sent_at: float,
+    late: float,
+    group: Group,
 ) -> int:
     """Add a group of packets (``Parcel``) to a ring buffer.
 
-    ``holder`` is the record that counts the groups in this ring buffer. The arguments from ``back``
-    on are the fields of the new group. A group without packets stands for a pause in which no
-    packet arrives. If the last group is a pause, too, the two are merged. Returns 1 if a group was
-    added, 0 if a pause was merged, and -1 if the ring buffer is full.
+    ``holder`` is the record that counts the groups in this ring buffer. The last packet of the new
+    group arrives at the time ``back``. This time contains the random delay ``late`` of its packets,
+    in seconds (``_noise``); their RTTs in ``group`` do not. A group without packets stands for a
+    pause in which no packet arrives. If the last group is a pause, too, the two are merged. Returns
+    1 if a group was added, 0 if a pause was merged, and -1 if the ring buffer is full.
     """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
-        if count == 0.0 and lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
+        if group.packets == 0.0 and group.lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
             last.back = back  # one pause after another
             return 0
     if holder.count == ring.shape[0]:
         return -1
     p = ring[around(holder.head + holder.count, ring)]
-    p.back, p.first, p.count, p.lost = back, first, count, lost
-    p.rtt_sum, p.rtt_min, p.marked, p.sent_at = rtt_sum, rtt_min, marked, sent_at
+    p.back, p.first, p.count, p.lost = back, group.first, group.packets, group.lost
+    p.rtt_sum, p.rtt_min = group.packets * group.spent + late * group.packets, group.least + late
+    p.marked, p.sent_at = group.marked, group.sent_at
     p.late, p.silent = 0.0, 0.0
     holder.count += 1
     return 1
@@ -142,18 +140,15 @@ def _lengthen(
     h: Hop,
     ring: Table[Parcel],
     back: float,
-    first: float,
-    count: float,
-    rtt_sum: float,
-    rtt_min: float,
-    sent_at: float,
+    late: float,
+    group: Group,
     step: float,
 ) -> bool:
     """Merge a group of packets into the last group that is on its way to the same queue.
 
     The simulator may split a group at a queue. Merging limits the number of groups in a round trip.
-    The last packet of the merged group arrives at the time ``back``. The arguments from
-    ``first`` to ``sent_at`` are fields of the new group (``Parcel``).
+    The last packet of the merged group arrives at the time ``back``. This time contains the random
+    delay ``late`` of the new packets, in seconds; their RTTs in ``group`` do not.
 
     Returns False if the two groups are not merged, for one of these reasons:
 
@@ -164,17 +159,17 @@ def _lengthen(
     * One of them has no packets: it stands for a pause (``push``).
     * The last group has an ECN mark.
     """
-    if h.count < 2 or count == 0.0:
+    if h.count < 2 or group.packets == 0.0:
         return False
     last = ring[around(h.head + h.count - 1, ring)]
     before = ring[around(h.head + h.count - 2, ring)]
     intact = last.count > 0.0 and last.lost == 0.0 and last.marked == 0
-    if not intact or first != last.first + last.count or back - before.back > step:
+    if not intact or group.first != last.first + last.count or back - before.back > step:
         return False
-    last.back, last.sent_at = back, sent_at
-    last.count += count
-    last.rtt_sum += rtt_sum
-    last.rtt_min = min(last.rtt_min, rtt_min)
+    last.back, last.sent_at = back, group.sent_at
+    last.count += group.packets
+    last.rtt_sum += group.packets * group.spent + late * group.packets
+    last.rtt_min = min(last.rtt_min, group.least + late)
     return True
 
 
@@ -229,37 +224,27 @@ def _silence(f: Sender, h: Hop, back: float) -> float:
 
 
 @inlined
-def forward(
-    net: Net,
-    e: int,
-    back: float,
-    first: float,
-    count: float,
-    lost: float,
-    rtt_sum: float,
-    rtt_min: float,
-    marked: int,
-    sent_at: float,
-) -> bool:
+def forward(net: Net, e: int, back: float, group: Group) -> bool:
     """Send a group of packets on from hop ``e`` to the next queue, or back to the sender.
 
     A hop is one queue on the path of a flow. The group's last packet arrives at the time ``back``.
-    The other arguments are fields of ``Parcel``. A ring buffer keeps the groups on their way to the
-    same place. Returns False if it is full.
+    A ring buffer keeps the groups on their way to the same place. Returns False if it is full.
     """
     h = net.hops[e]
     f = net.flows[h.flow]
     late = 0.0  # seconds by which a random delay moves the arrival
     if (h.last and f.queue_wait > 0.0) or (e == f.hop and f.noise > 0.0):
-        late = _noise(net, f, h, back, sent_at) if count > 0.0 else _silence(f, h, back)
-        back, rtt_sum, rtt_min = back + late, rtt_sum + late * count, rtt_min + late
+        late = (
+            _noise(net, f, h, back, group.sent_at) if group.packets > 0.0 else _silence(f, h, back)
+        )
+        back += late
     if h.last:
         home = net.hops[f.hop]
         if f.count == home.places:
             f.head = enlarge(net, home, f.head, f.count)
         ring = net.rings[home.ring : home.ring + home.places]
         # 1: the ring buffer has one group more, 0: the group was merged, -1: there is no room
-        done = push(f, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+        done = push(f, ring, back, late, group)
         if f.queue_wait > 0.0 and done > 0:
             ring[around(f.head + f.count - 1, ring)].late = late
         if f.awaits_parcels:
@@ -272,12 +257,10 @@ def forward(
             after.head = enlarge(net, after, after.head, after.count)
         ring = net.rings[after.ring : after.ring + after.places]
         done = 0
-        plain = lost == 0.0 and marked == 0
+        plain = group.lost == 0.0 and group.marked == 0
         step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0
-        if not plain or not _lengthen(
-            after, ring, back, first, count, rtt_sum, rtt_min, sent_at, step
-        ):
-            done = push(after, ring, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+        if not plain or not _lengthen(after, ring, back, late, group, step):
+            done = push(after, ring, back, late, group)
         f.transit += max(done, 0)
         if after.idle:
             after.idle = 0
@@ -286,24 +269,13 @@ def forward(
 
 
 @apart
-def forward_apart(
-    net: Net,
-    e: int,
-    back: float,
-    first: float,
-    count: float,
-    lost: float,
-    rtt_sum: float,
-    rtt_min: float,
-    marked: int,
-    sent_at: float,
-) -> bool:
+def forward_apart(net: Net, e: int, back: float, group: Group) -> bool:
     """Do the same as ``forward``, but as a separate function in the compiled program.
 
     The compiler copies the code of ``forward`` to each place that calls it. Some places call
     ``forward_apart`` instead, so that the compiled program is smaller.
     """
-    return forward(net, e, back, first, count, lost, rtt_sum, rtt_min, marked, sent_at)
+    return forward(net, e, back, group)
 
 
 @apart

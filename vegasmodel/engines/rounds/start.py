@@ -32,6 +32,7 @@ from vegasmodel.engines.rounds.state import (
     RECOVERY,
     START,
     TIMER,
+    Group,
     Net,
     Sender,
     rare,
@@ -64,7 +65,7 @@ def _send_small(net: Net, f: Sender) -> None:
         enqueue_handshake(link, f.syn)
         return
     link.arrived += f.syn
-    join(net, k, -1, link.now, 0.0, 1.0, 0.0, 0.0, 0.0, 0, link.now, f.syn, 0.0)
+    join(net, k, -1, link.now, Group(0.0, 1.0, 0.0, 0.0, 0.0, 0, link.now), f.syn, 0.0)
 
 
 @rare

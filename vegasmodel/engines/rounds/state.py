@@ -305,6 +305,21 @@ class Parcel:
     work: float  # ... and the size of each packet there, in packets of the scenario
 
 
+class Group(NamedTuple):
+    """Packets of one flow that travel together, as functions pass them on.
+
+    A ring buffer keeps such packets as a ``Parcel``.
+    """
+
+    first: float  # number of the first packet
+    packets: float  # number of packets
+    lost: float  # number of packets directly behind them that were lost at queues so far
+    spent: float  # mean of the times that the packets have travelled so far, seconds
+    least: float  # least of these times, seconds
+    marked: int  # 1: one of the packets has an ECN mark
+    sent_at: float  # when the last packet was sent
+
+
 class Hop:
     """One queue on the path of one flow, with the flow's packets that are on their way to it.
 

@@ -28,6 +28,7 @@ from vegasmodel.engines.rounds.queue import (
 )
 from vegasmodel.engines.rounds.random_drops import random_drops
 from vegasmodel.engines.rounds.state import (
+    Group,
     Hop,
     Net,
     Parcel,
@@ -60,35 +61,19 @@ def _note_lateness(link: Queue, time: float) -> None:
 
 
 @jit
-def arrive_evenly(
-    net: Net,
-    e: int,
-    time: float,
-    found: float,
-    first: float,
-    packets: float,
-    behind: float,
-    spent: float,
-    least: float,
-    mark: int,
-    sent_at: float,
-) -> bool:
+def arrive_evenly(net: Net, e: int, time: float, found: float, group: Group) -> bool:
     """Handle packets that have arrived at the queue of hop ``e`` evenly over an interval.
 
     A hop is one queue on the path of a flow. Some of the packets may be lost here; the others
     travel on. The interval ends at ``time``. ``found`` is the queue when the interval began: the
-    sum of the packets' sizes, in packets of the scenario's packet size. ``spent`` and ``least`` are
-    the mean and the least time in seconds that the packets have travelled so far. Directly behind
-    these packets, ``behind`` packets were lost at earlier queues. ``first`` is the number of the
-    first packet. ``mark`` is 1 if one of them has an ECN mark. ``sent_at`` is the time at which the
-    last of them was sent. Returns False if the memory for packets in flight is full; the run then
-    fails.
+    sum of the packets' sizes, in packets of the scenario's packet size. Returns False if the memory
+    for packets in flight is full; the run then fails.
     """
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
     first_here = arrives_first(h, link)  # 1: before a departure at the same instant
-    joining = packets - h.silent
+    joining = group.packets - h.silent
     lost, marks = random_drops(link, joining, found, h.data, first_here, f.ecn_capable)
     if e == f.hop:
         lost = max(lost, f.owed_loss)  # with synchronised losses
@@ -96,14 +81,13 @@ def arrive_evenly(
         drop(link, lost * h.work)
     lost += overflow(link, joining - lost, h.work)
     lost = _count_lost(f, h, lost)
-    kept = packets - lost
+    kept = group.packets - lost
     before = waiting(net.links, h.link, found, h.work)
     after = waiting(net.links, h.link, link.queue, h.work)
-    rtt_sum = kept * (spent + 0.5 * (before + after))
-    least += min(before, after)
     back = time + h.to_next + after
-    mark = max(mark, int(marks > 0.0))
-    return forward(net, e, back, first, kept, lost + behind, rtt_sum, least, mark, sent_at)
+    spent, least = group.spent + 0.5 * (before + after), group.least + min(before, after)
+    mark, lost = max(group.marked, int(marks > 0.0)), lost + group.lost
+    return forward(net, e, back, Group(group.first, kept, lost, spent, least, mark, group.sent_at))
 
 
 @jit
@@ -120,67 +104,34 @@ def _count_lost(f: Sender, h: Hop, lost: float) -> float:
 
 
 @apart
-def _join_class(
-    net: Net,
-    e: int,
-    time: float,
-    first: float,
-    packets: float,
-    acks_lost: float,
-    lost: float,
-    spent: float,
-    least: float,
-    mark: int,
-    sent_at: float,
-) -> bool:
+def _join_class(net: Net, e: int, time: float, group: Group, acks_lost: float) -> bool:
     """Add packets or ACKs to the queue of their class at a Rate-Delay link.
 
-    ``packets`` of them have room. Behind these, ``acks_lost`` ACKs are lost here because the buffer
+    Those of ``group`` have room. Behind these, ``acks_lost`` ACKs are lost here because the buffer
     is full. Lost ACKs travel on with the size 0, because the next ACK also acknowledges their
-    packets. Behind all these, ``lost`` data packets were lost. Hop ``e`` is this queue on the path
-    of the flow, and ``time`` the time of the arrival. ``first`` is the number of the first packet.
-    ``spent`` and ``least`` are the mean and the least time in seconds that the packets have
-    travelled so far. ``mark`` is 1 if one of them has an ECN mark, and ``sent_at`` is the time at
-    which the last of them was sent. Returns False if the memory for packets in flight is full; the
-    run then fails.
+    packets. The lost data packets, ``group.lost``, are behind all these. Returns False if the
+    memory for packets in flight is full; the run then fails.
     """
-    h, fits = net.hops[e], True
-    if packets > 0.0 or acks_lost == 0.0:
-        gone = lost if acks_lost == 0.0 else 0.0
-        fits = join(
-            net, h.link, e, time, first, packets, gone, spent, least, mark, sent_at, h.work, 0.0
-        )
+    h, fits, g = net.hops[e], True, group
+    if g.packets > 0.0 or acks_lost == 0.0:
+        gone = g.lost if acks_lost == 0.0 else 0.0
+        there = Group(g.first, g.packets, gone, g.spent, g.least, g.marked, g.sent_at)
+        fits = join(net, h.link, e, time, there, h.work, 0.0)
     if acks_lost > 0.0:
-        first += packets
-        go = join(
-            net, h.link, e, time, first, acks_lost, lost, spent, least, mark, sent_at, 0.0, 0.0
-        )
-        fits = fits and go
+        first = g.first + g.packets
+        rest = Group(first, acks_lost, g.lost, g.spent, g.least, g.marked, g.sent_at)
+        fits = join(net, h.link, e, time, rest, 0.0, 0.0) and fits
     return fits
 
 
 @inlined
-def arrive_at_once(
-    net: Net,
-    e: int,
-    time: float,
-    first: float,
-    packets: float,
-    behind: float,
-    spent: float,
-    least: float,
-    mark: int,
-    sent_at: float,
-) -> bool:
+def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     """Handle packets that arrive at a queue at the same instant, one after another.
 
-    Hop ``e`` stands for this queue on the path of one flow, and ``time`` is the instant. Each
-    packet waits behind those before it. ``spent`` and ``least`` are the mean and the least time in
-    seconds that the packets have travelled so far. Directly behind these packets, ``behind``
-    packets were lost at earlier queues. ``first`` is the number of the first packet. ``mark`` is 1
-    if one of them has an ECN mark. ``sent_at`` is the time at which the last of them was sent.
-    Returns False if the memory for packets in flight is full; the run then fails.
+    Hop ``e`` stands for this queue on the path of one flow. Each packet waits behind those before
+    it. Returns False if the memory for packets in flight is full; the run then fails.
     """
+    first, packets, behind, spent, least, mark, sent_at = group
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]
     _note_lateness(link, time)
@@ -196,30 +147,25 @@ def arrive_at_once(
     kept = packets - lost
     mark, fits = max(mark, int(marks > 0.0)), True
     if link.partner >= 0:
-        gone = lost + behind
-        return _join_class(
-            net, e, time, first, stay, kept - stay, gone, spent, least, mark, sent_at
-        )
-    # the first packet travels on by itself, the others as a group
+        there = Group(first, stay, lost + behind, spent, least, mark, sent_at)
+        return _join_class(net, e, time, there, kept - stay)
     wait = waiting(net.links, h.link, link.queue + h.work, h.work)
-    one = min(kept, 1.0)
+    one = min(kept, 1.0)  # the first packet travels on by itself, the others as a group
     if kept > 0.0:
         enqueue(link, min(stay, 1.0), h.work)
         rest = 0.0 if packets > 1.0 or lost > 0.0 else behind
         back = time + (h.to_next + wait)
-        rtt = least + wait
-        fits = forward(net, e, back, first, one, rest, one * (spent + wait), rtt, mark, sent_at)
+        there = Group(first, one, rest, spent + wait, least + wait, mark, sent_at)
+        fits = forward(net, e, back, there)
     if packets > 1.0 or lost > 0.0:
         more = kept - one
         enqueue(link, max(stay - 1.0, 0.0), h.work)
         gap = min(more, 1.0) * h.work / link.capacity
         last = waiting(net.links, h.link, link.queue, h.work)
-        rtt_sum = 0.5 * more * ((spent + wait + gap) + (spent + last))
-        back, first = time + (h.to_next + last), first + one
-        lost += behind
-        rtt = least + wait + gap
-        go = forward_apart(net, e, back, first, more, lost, rtt_sum, rtt, mark, sent_at)
-        fits = fits and go
+        mean = 0.5 * ((spent + wait + gap) + (spent + last))
+        back, rtt = time + (h.to_next + last), least + wait + gap
+        there = Group(first + one, more, lost + behind, mean, rtt, mark, sent_at)
+        fits = forward_apart(net, e, back, there) and fits
     return fits
 
 
@@ -233,14 +179,12 @@ def pass_no_packets(
     queues: ``first`` is the number of the first of them, and the last was sent at ``sent_at``.
     Returns False if the memory for packets in flight is full; the run then fails.
     """
-    h = net.hops[e]
+    h, nobody = net.hops[e], Group(first, 0.0, lost, 0.0, NEVER, 0, sent_at)
     if net.links[h.link].partner >= 0:  # nothing joins the queue
-        return lost == 0.0 or join(
-            net, h.link, e, time, first, 0.0, lost, 0.0, NEVER, 0, sent_at, 0.0, 0.0
-        )
+        return lost == 0.0 or join(net, h.link, e, time, nobody, 0.0, 0.0)
     queue = net.links[h.link].queue
     back = time + h.to_next + waiting(net.links, h.link, queue, h.work)
-    return forward(net, e, back, first, 0.0, lost, 0.0, NEVER, 0, sent_at)
+    return forward(net, e, back, nobody)
 
 
 @jit
@@ -304,17 +248,16 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
     h = net.hops[e]
     if net.links[h.link].partner >= 0:
         count, lost = h.silent, h.lost if h.burst == h.silent else 0.0
-        fits = join(
-            net, h.link, e, time, h.first, count, lost, h.rtt, h.min_rtt, h.marked, h.sent_at,
-            0.0, count,
-        )  # fmt: skip
+        group = Group(h.first, count, lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
+        fits = join(net, h.link, e, time, group, 0.0, count)
         h.first += count
         h.burst -= count
         return fits
     wait = waiting(net.links, h.link, net.links[h.link].queue + h.work, h.work)
     count, lost, back = h.silent, h.lost if h.burst == h.silent else 0.0, time + h.to_next + wait
-    rtt_sum, least = count * (h.rtt + wait), h.min_rtt + wait
-    fits = forward_apart(net, e, back, h.first, count, lost, rtt_sum, least, h.marked, h.sent_at)
+    spent, least = h.rtt + wait, h.min_rtt + wait
+    group = Group(h.first, count, lost, spent, least, h.marked, h.sent_at)
+    fits = forward_apart(net, e, back, group)
     mark_silent(net, e, h.silent)
     h.first += count
     h.burst -= count
@@ -427,19 +370,8 @@ def hop(net: Net, e: int) -> bool:
         h.rate = 0.0
     if h.ends_parcel >= 0:
         if h.spread > 0.0:
-            fits = arrive_evenly(
-                net,
-                e,
-                now,
-                h.since_queue,
-                h.first,
-                h.spread,
-                h.lost,
-                h.rtt,
-                h.min_rtt,
-                h.marked,
-                h.sent_at,
-            )
+            group = Group(h.first, h.spread, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
+            fits = arrive_evenly(net, e, now, h.since_queue, group)
             if h.silent > 0.0:
                 mark_silent(net, e, h.silent)
         elif h.burst > 0.0:
@@ -448,10 +380,8 @@ def hop(net: Net, e: int) -> bool:
                 plain = h.work
                 if h.blocks > 0.0:  # SACK blocks make the ACK larger
                     h.work += h.blocks * net.receivers[h.flow].block
-                go = arrive_at_once(
-                    net, e, now, h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at
-                )
-                h.work, fits = plain, fits and go
+                group = Group(h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
+                h.work, fits = plain, arrive_at_once(net, e, now, group) and fits
         else:
             fits = pass_no_packets(net, e, now, h.first, h.lost, h.sent_at)
         net.flows[h.flow].transit -= h.ends_parcel

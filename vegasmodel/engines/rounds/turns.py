@@ -19,7 +19,7 @@ import numpy as np
 
 from vegasmodel.engines.rounds.onward import enlarge, forward_apart, mark_silent, push, schedule
 from vegasmodel.engines.rounds.queue import advance, share_capacity
-from vegasmodel.engines.rounds.state import Hop, Net, Queue, apart, around, jit
+from vegasmodel.engines.rounds.state import Group, Hop, Net, Queue, apart, around, jit
 from vegasmodel.laws.packets import NEVER
 
 NOTHING = 1e-9  # packets: a shorter queue counts as empty
@@ -27,47 +27,30 @@ MEMORY = 16.0  # packets over which class-based queueing takes a mean (cbq.cc: P
 
 
 @apart
-def join(
-    net: Net,
-    k: int,
-    e: int,
-    time: float,
-    first: float,
-    packets: float,
-    lost: float,
-    spent: float,
-    least: float,
-    mark: int,
-    sent_at: float,
-    work: float,
-    silent: float,
-) -> bool:
+def join(net: Net, k: int, e: int, time: float, group: Group, work: float, silent: float) -> bool:
     """Add packets to queue ``k``, which holds the packets of one class of a Rate-Delay link.
 
     ``e`` is the hop at which the packets arrive at ``time``; a hop is one queue on one flow's path.
     It is -1 for a packet of a handshake, which the simulator does not follow beyond this queue.
     ``work`` is the size of each packet, in packets of the scenario's packet size. Two kinds of ACKs
     take no room here, so their ``work`` is 0: ACKs that are lost here, and ACKs that the receiver
-    does not send at once (``silent`` ACKs, see ``delayed_ack.py``). ``lost`` packets were lost
-    directly behind the added ones. ``first`` is the number of the first added packet. ``spent`` and
-    ``least`` are the mean and the least time in seconds that the packets have travelled so far.
-    ``mark`` is 1 if one of them has an ECN mark, and ``sent_at`` is the time at which the last of
-    them was sent. Returns False if the memory for packets in flight is full; the run then fails.
+    does not send at once (``silent`` ACKs, see ``delayed_ack.py``). Returns False if the memory for
+    packets in flight is full; the run then fails.
     """
     link = net.links[k]
     store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
     if store.count == store.places:
         store.head = enlarge(net, store, store.head, store.count)
     ring = net.rings[store.ring : store.ring + store.places]
-    if push(store, ring, time, first, packets, lost, packets * spent, least, mark, sent_at) < 0:
+    if push(store, ring, time, 0.0, group) < 0:
         return False
     p = ring[around(store.head + store.count - 1, ring)]
     p.hop, p.work, p.silent = e, work, silent
     if e >= 0:
         net.flows[net.hops[e].flow].transit += 1
     if work > 0.0:
-        link.queue += packets * work
-        link.waiting += packets
+        link.queue += group.packets * work
+        link.waiting += group.packets
     if server.idle:
         server.idle, server.time = 0, time
         schedule(net, min(link.store, net.links[link.partner].store), time)
@@ -209,11 +192,9 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     spent, ends = p.rtt_sum * share, p.count - packets < NOTHING
     lost, fits = p.lost if ends else 0.0, True
     if p.hop >= 0:
-        h, sum_, least = net.hops[p.hop], spent + packets * wait, p.rtt_min + wait
-        back = now + h.to_next
-        fits = forward_apart(
-            net, p.hop, back, p.first, packets, lost, sum_, least, p.marked, p.sent_at
-        )
+        mean = spent / packets + wait if packets > 0.0 else 0.0
+        group = Group(p.first, packets, lost, mean, p.rtt_min + wait, p.marked, p.sent_at)
+        fits = forward_apart(net, p.hop, now + net.hops[p.hop].to_next, group)
         if p.silent > 0.0:
             mark_silent(net, p.hop, p.silent)
     p.first += packets
