@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import vegasmodel as vm
 from tests.helpers import scenario
 from vegasmodel.adapters import minicycle
+from vegasmodel.equilibrium import minicycle as closed
 from vegasmodel.report.tables import notes
 from vegasmodel.testing import invariants
 
@@ -114,3 +116,19 @@ def test_a_loss_rate_is_a_probability(count):
     assert all(entry["loss_rate"] is None for entry in found.to_json()["flows"][5:])
     both = {a.name: a.holds for a in found.assumptions}["synchronised-losses"]
     assert both  # Vegas, too, loses packets
+
+
+def test_a_cut_of_vegas_at_every_loss_gives_it_too_little() -> None:
+    """The text on ``synchronised-losses`` says so, for the loss at which Vegas no longer grows."""
+    rng, seen = np.random.default_rng(0), 0
+    for _ in range(60):
+        capacity, rtt = rng.uniform(200.0, 5000.0), rng.uniform(0.01, 0.2)
+        buffer = rng.uniform(3.0, 1.2 * capacity * rtt)
+        case = capacity, rtt, buffer
+        notes = {name: detail for name, _, detail in closed.hypotheses(*case, alpha=3.0)}
+        cut, _ = closed.throughput(*case, alpha=3.0, losers="both")
+        kept, _ = closed.throughput(*case, alpha=3.0, losers="growing")
+        if "gives Vegas too little" in notes["synchronised-losses"]:
+            seen += 1
+            assert kept > cut
+    assert seen > 30

@@ -96,7 +96,8 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
             "at the loss Vegas still grows, so both overflow the buffer"
             if str(cycle.regime) == "loss-limited"
             else "at the loss Vegas no longer grows and fills only places just freed, so the other "
-            "flow overflows the buffer"
+            "flow overflows the buffer; the model cuts Vegas's window all the same, and gives "
+            "Vegas too little"
         ),
         "one-cycle": (
             ""
