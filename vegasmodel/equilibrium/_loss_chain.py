@@ -95,6 +95,8 @@ class Chain:
         growth = self.alive @ (self.sent * self._apart(source))
         slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
         [slow] = self._start((slow,), self.w / 2.0, 3.0)
+        # Each round trip of slow start multiplies the window by 1 + 1/counted_every. So it takes
+        # ln 4/ln(1 + 1/counted_every) round trips from 1 packet to 4.
         slow = slow + math.log(4.0) / math.log1p(1.0 / self.counted_every) * source.rtt
         if self.law.restarts:
             recovered = slow

@@ -122,11 +122,13 @@ class Sums:
 
     V: Floats  # [..., 7] at the phase edges, the paper's W_V(1), W_V(a), W_V(b), .., W_V(N)
     R: Floats  # [..., 7]
-    length: Floats  # [..., 6] mini-cycles in each phase; they add up to N - 1
-    rounds: Floats  # [..., 6] sum of max(W, mu T) over each phase, packets: mu times its duration
-    count: Floats  # N
-    sent_vegas: Floats
-    sent_reno: Floats
+    length: Floats  # [..., 6] mini-cycles in each of the PHASES; they add up to N - 1
+    # [..., 6] sum of max(W, mu T) over each of the PHASES, packets, where W is the sum of all
+    # windows: mu times the duration of the phase
+    rounds: Floats
+    count: Floats  # N, the number of mini-cycles (round trips) in the cycle
+    sent_vegas: Floats  # packets sent by all Vegas flows
+    sent_reno: Floats  # packets sent by all Reno flows
     queue: Floats  # sum of q max(W, mu T): mu times the time integral of the queue
     residual: Floats  # relative misfit of V, and of the phases' lengths with N
 

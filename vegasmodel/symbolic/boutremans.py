@@ -18,8 +18,8 @@ from vegasmodel.fields import kinds
 from vegasmodel.fields.rules import Integer
 from vegasmodel.symbolic.steps import Derivation
 
-# thresholds, capacity, propagation delay and its over-estimate, queueing delay, window, number of
-# flows
+# alpha and beta are Vegas's thresholds, c is the capacity, d the propagation delay, x its
+# over-estimate, Delta the queueing delay, W the window, and n the number of flows.
 alpha, beta, c, d, x, Delta, W, n = sp.symbols("alpha beta c d x Delta W n", positive=True)
 MOST = 100  # flows: SymPy's expressions grow with them
 # s is a variable of integration, L_n is ln n, and C the constant in the delay n (ln n + C)

@@ -217,6 +217,7 @@ def _node(packed: int) -> str:
     """
     if packed >= 0:
         return str(packed)
+    # as ``ns2_words._address`` encodes it: three bits for the number of parts, and 12 for each part
     code = -2 - int(packed)
     levels, code = code % 8, code // 8
     parts = []
