@@ -230,6 +230,16 @@ def test_inspect_counts_what_the_trace_file_holds(capsys: pytest.CaptureFixture[
     assert text.count("10.1.0.2:49153") == 1  # its row in the table has the number
 
 
+def test_inspect_gives_the_capacity_in_bits_too(capsys: pytest.CaptureFixture[str]) -> None:
+    """The link of ``ns2_two_flows.tcl`` has 1.5 Mbit/s."""
+    assert run(["inspect", str(EVENTS), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["capacity_bps"] == pytest.approx(1.5e6, rel=0.04)
+    assert run(["inspect", str(EVENTS)]) == 0
+    said = f"of 1000 to 1040 B ({document['capacity_bps'] / 1e6:.4g} Mbit/s), an estimate"
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_log_of_ss_tells_sizes_least_rtt_and_thresholds_within_their_ranges(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -136,6 +136,24 @@ def test_with_acks_on_the_link_long_intervals_give_a_lower_bound() -> None:
     assert "a lower bound" in found.how
 
 
+def test_a_full_link_sends_more_small_packets_but_not_more_bytes() -> None:
+    """A link of 8 Mbit/s sends packets of 1000 B for 20 s, and then packets of 1040 B for 40 s."""
+    sizes = np.where(np.arange(60) < 20, 1000.0, 1040.0)
+    rate = 1e6 / sizes
+    delivered = np.column_stack([rate * (sizes == 1000.0), rate * (sizes == 1040.0)])
+    figures = {
+        "served": rate[:, None],
+        "served_size": sizes[:, None],
+        "throughput": delivered,
+        "queue": np.full((60, 1), 3.0),
+        "packet_size": [1000.0, 1040.0],
+    }
+    found = estimate(make("ns2", np.arange(1.0, 61.0), ["a", "b"], figures, links=["l"])).capacity
+    assert found is not None
+    mean = 60e6 / rate.sum()  # bytes of a packet
+    assert found.value * mean == pytest.approx(1e6, rel=0.005)
+
+
 def test_a_link_whose_packets_are_unknown_gives_no_warning() -> None:
     figures = {
         "served": np.column_stack([np.full(20, np.nan), np.full(20, 50.0)]),

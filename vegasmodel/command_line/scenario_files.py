@@ -137,6 +137,8 @@ def inspect(
         sizes = sorted({f["packet_size_b"] for f in found["flows"] if f["packet_size_b"]})
         size = f" of {sizes[0]:g} B" if len(sizes) == 1 else ""
         size = f" of {sizes[0]:g} to {sizes[-1]:g} B" if len(sizes) > 1 else size
+        if found["capacity_bps"] is not None:
+            size += f" ({found['capacity_bps'] / 1e6:.4g} Mbit/s)"
         rate = f"{found['capacity_pps']:.6g} pkt/s"
         out.print(console.plain(f"busiest link: {rate}{size}, an estimate"))
     out.print()

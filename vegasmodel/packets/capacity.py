@@ -82,13 +82,14 @@ def capacity_of(trace: Trace) -> Estimate | None:
 def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     """The capacity of a link by the packets sent into it, ``rate`` per second in each interval."""
     lengths, queue, known = np.diff(trace.edges), trace.known("queue"), ~np.isnan(rate)
+    rate, alike = _of_mean_size(trace, link, rate)
     counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
     busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
     packets, seconds = busy_periods(busy, counts, lengths)
     most, long = 0.0, bool(known.any()) and np.median((rate * lengths)[known]) > RUN
     if _only_these_flows(trace, float(counts.sum())):
         most = most_in_any_time(counts, lengths, _starts(trace))
-    surely = most * _smallest(trace)
+    surely = most if alike else most * _smallest(trace)
     if packets.size and long:
         # such a long interval may contain idle times, even if its mean queue is long
         rates = blocks(rate[known], lengths[known], finest=len(lengths))
@@ -112,6 +113,26 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
     how = f"packets sent into link {name} while at least one waits"
     return Estimate(mean, float(low), float(high), "pkt/s", how)
+
+
+def _of_mean_size(trace: Trace, link: int, rate: Floats) -> tuple[Floats, bool]:
+    """Convert a rate of packets sent into a link to a rate of packets of the flows' mean size.
+
+    A link sends more packets per second while only small ones arrive, but not more bytes.  ``rate``
+    has the packets per second in each interval.  The mean size is that of all packets that the
+    flows deliver.  Returns the rate and whether it is converted.  It stays as it is if the trace
+    does not tell the sizes, or if other packets pass the link, too.
+    """
+    served, sizes = trace.known("served_size"), trace.known("packet_size")
+    packets = packets_in_all(trace)
+    counts = float(np.nansum(rate * np.diff(trace.edges)))
+    if served is None or sizes is None or packets is None or not _only_these_flows(trace, counts):
+        return rate, False
+    some = np.isfinite(sizes) & (np.nan_to_num(packets) > 0)
+    if not some.any():
+        return rate, False
+    mean = float(sizes[some] @ packets[some] / packets[some].sum())
+    return rate * np.nan_to_num(served[:, link], nan=mean) / mean, True
 
 
 def _smallest(trace: Trace) -> float:

@@ -13,7 +13,8 @@ from vegasmodel.fields.lists import few
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
-from vegasmodel.packets.gaps import lives, seconds_in, unknown_throughputs
+from vegasmodel.packets.estimated import Estimate
+from vegasmodel.packets.gaps import lives, packets_in_all, seconds_in, unknown_throughputs
 from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
@@ -53,10 +54,26 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
         "variables": [str(name) for name in trace.data.data_vars],
         "links": trace.links,
         "capacity_pps": finite(None if capacity is None else capacity.value),
+        "capacity_bps": finite(None if capacity is None else _bits(trace, capacity)),
         "flows": [_flow(trace, i, text) for i, text in enumerate(match_texts(trace.flows))],
         "provenance": dict(trace.provenance),
         "doubts": doubts(trace),
     }
+
+
+def _bits(trace: Trace, capacity: Estimate) -> float:
+    """A link's estimated capacity in bit/s; NaN if the trace does not show the packets' sizes.
+
+    The estimate in packets per second is of packets of their mean size.  If it is a lower bound,
+    all of its packets may have been of the smallest size.
+    """
+    sizes, packets = packet_sizes(trace), packets_in_all(trace)
+    known = np.isfinite(sizes) & (np.zeros(1) if packets is None else np.nan_to_num(packets) > 0)
+    if packets is None or not known.any():
+        return math.nan
+    mean = float(sizes[known] @ packets[known] / packets[known].sum())
+    size = mean if math.isfinite(capacity.high) else float(sizes[known].min())
+    return 8.0 * size * capacity.value
 
 
 def doubts(trace: Trace) -> dict[str, str]:

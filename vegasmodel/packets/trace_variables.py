@@ -65,6 +65,7 @@ VARIABLES = {
     "queue": Variable("link", "pkt", "waiting packets, mean over the interval"),
     "queue_max": Variable("link", "pkt", "waiting packets, largest of the interval"),
     "served": Variable("link", "pkt/s", "packets sent into the link per second"),
+    "served_size": Variable("link", "B", "mean size of the packets sent into the link"),
     "first": Variable("flow", "s", "time of the flow's first packet", static=True),
     "last": Variable("flow", "s", "time of the flow's last packet", static=True),
     "packet_size": Variable("flow", "B", "bytes of a full data packet", static=True),
@@ -78,4 +79,5 @@ VARIABLES = {
         "part of the packets sent at the time when an ACK arrived",
         static=True,
     ),
+    "syn": Variable("flow", "", "1 if packet 0 was a SYN without data, else 0", static=True),
 }

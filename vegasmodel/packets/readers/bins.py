@@ -27,9 +27,10 @@ from vegasmodel.packets.trace import Trace, assemble
 DELIVERED, ARRIVED, SENT, AGAIN, LOST, ACKS = range(6)
 RTT_SUM, RTT_N, WINDOW_SUM, WINDOW_N, RTT_MIN = range(6, 11)
 # The first index of ``Bins.link``, [quantity, link, bin]. WAITED is the integral of the queue over
-# time (packets times s), SERVED the number of packets that left the queue for transmission, and
-# QUEUE_MAX the longest queue in packets. The last is a maximum, the others are sums.
-WAITED, SERVED, QUEUE_MAX = range(3)
+# time (packets times s), SERVED the number of packets that left the queue for transmission, CARRIED
+# their bytes, and QUEUE_MAX the longest queue in packets. The last is a maximum, the others are
+# sums.
+WAITED, SERVED, CARRIED, QUEUE_MAX = range(4)
 
 MAX_BINS = 4096  # the number of bins, unless many flows or links leave memory for fewer only
 MAX_CELLS = 2**19  # the most flows (or links) times bins
@@ -52,7 +53,7 @@ class Bins:
         self.begin, self.width, self.count = begin, FIRST_WIDTH, MAX_BINS
         self.flow: Floats = _empty(RTT_MIN + 1, 16, MAX_BINS)
         self.cells: memoryview[Any] = self.flow.data
-        self.link: Floats = _empty(3, 16, MAX_BINS)
+        self.link: Floats = _empty(QUEUE_MAX + 1, 16, MAX_BINS)
         self.flow[RTT_MIN] = np.inf
 
     def reach(self, time: float) -> int:
@@ -84,7 +85,7 @@ class Bins:
         """
         self._shrink(2 * self.link.shape[1])
         links = self.link.shape[1]
-        more = _empty(3, 2 * links, self.count)
+        more = _empty(QUEUE_MAX + 1, 2 * links, self.count)
         more[:, :links] = self.link
         self.link = more
 
@@ -101,7 +102,7 @@ class Bins:
         """
         half = self.count // 2
         flow = _empty(RTT_MIN + 1, self.flow.shape[1], count)
-        link = _empty(3, self.link.shape[1], count)
+        link = _empty(QUEUE_MAX + 1, self.link.shape[1], count)
         flow[RTT_MIN] = np.inf
         flow[:RTT_MIN, :, :half] = self.flow[:RTT_MIN, :, ::2] + self.flow[:RTT_MIN, :, 1::2]
         np.minimum(
@@ -168,6 +169,9 @@ class Bins:
             entries["queue"] = link[WAITED] / lengths
             entries["queue_max"] = link[QUEUE_MAX]
             entries["served"] = link[SERVED] / lengths
+            if link[CARRIED].any():
+                with np.errstate(invalid="ignore"):  # NaN if no packet was sent
+                    entries["served_size"] = link[CARRIED] / link[SERVED]
         entries |= variables
         return assemble(
             engine,

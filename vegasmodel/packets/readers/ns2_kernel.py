@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from vegasmodel.packets.readers.bins import (
     ACKS,
     AGAIN,
+    CARRIED,
     DELIVERED,
     LOST,
     QUEUE_MAX,
@@ -88,7 +89,8 @@ FID, SRC, SPORT, DST, DPORT, FIRST_UID, SOURCE, SINK, HIGH, SENT_TO, ACKED = ran
 # - IN_ORDER: 1 if the latest of them acknowledged new data.
 EVENTS, CWND, SIZE, REXMIT, DATAPACK, SINK_ACKED, IN_ORDER, ACKER, FULL_FROM = range(11, 20)
 AT_ACKS = 20  # number of packets sent at the time at which an ACK arrived
-FLOW_COLUMNS = 21
+SYN = 21  # 1 if packet 0 was smaller than a later one
+FLOW_COLUMNS = 22
 # columns of ``Tables.flow_times``, s: the flow's first and last event, and the arrival of its last
 # ACK at the source
 FIRST, LAST, LAST_ACK = range(3)
@@ -114,7 +116,7 @@ class Tables(NamedTuple):
 
     counts: NDArray[np.int64]  # [4] ``N_FLOWS`` to ``STATUS``
     clock: NDArray[np.float64]  # [1] time of the latest line that was counted, s
-    flow: NDArray[np.int64]  # [flow, column] columns ``FID`` to ``AT_ACKS``
+    flow: NDArray[np.int64]  # [flow, column] columns ``FID`` to ``SYN``
     flow_times: NDArray[np.float64]  # [flow, column] columns ``FIRST`` to ``LAST_ACK``
     flow_slots: NDArray[np.int64]
     received: NDArray[np.uint64]  # [flow, WORDS] ring of bits by sequence number
@@ -239,6 +241,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     s.flow[f, EVENTS] = 1
     # Forget the RTTs of smaller packets, such as a SYN: their transmission takes less time.
     if size > s.flow[f, SIZE]:
+        s.flow[f, SYN] = tcp and s.flow[f, SIZE] > 0 and s.flow[f, FULL_FROM] == 0
         s.flow[f, SIZE], s.flow[f, FULL_FROM] = size, seq
         flow[RTT_SUM, f, :] = 0.0
         flow[RTT_N, f, :] = 0.0
@@ -317,8 +320,10 @@ def _acknowledges(s, f, seq):
 
 
 @jit
-def _queue(s, link, begin, width, e, kind, t, uid):
+def _queue(s, link, begin, width, e, kind, t, size, uid):
     """Count an event of an ns-2 trace at link number e, and the packets that wait in its queue.
+
+    The event is of a packet of ``size`` bytes.
 
     At ``+`` a packet arrives at the queue, and is counted as waiting.  At ``-`` it leaves the queue
     to be transmitted, and is no longer counted.  At ``d`` it is dropped.  If the queue drops it on
@@ -343,6 +348,7 @@ def _queue(s, link, begin, width, e, kind, t, uid):
     elif kind == DEQUEUE:
         s.link[e, WAITING] = max(waiting - 1, 0)
         link[SERVED, e, k] += 1
+        link[CARRIED, e, k] += size
     elif uid == s.link[e, LAST_UID]:  # dropped by the queue
         s.link[e, WAITING] = max(waiting - 1, 0)
 
@@ -428,7 +434,7 @@ def _event(s, flow, link, begin, width, e, time):
             s.link_slots[place] = x
             s.link[x, FROM], s.link[x, TO] = at, to
             s.link[x, WAITING], s.link[x, LAST_UID], s.link_times[x] = 0, -1, t
-        _queue(s, link, begin, width, x, kind, t, uid)
+        _queue(s, link, begin, width, x, kind, t, e[BYTES], uid)
     if f >= 0 and packet_type < ACK:  # data
         tcp = packet_type == TCP and e[NUMBER] >= 0
         s.flow[f, FID] = e[LABEL]

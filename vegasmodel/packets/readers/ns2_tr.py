@@ -7,6 +7,7 @@ One file may hold both. The traced variables are ``cwnd_``, ``rtt_``, ``ack_``, 
 - the flow's drops at all links, and its packets in flight,
 - the flow's RTTs, each from a packet's transmission to its ACK,
 - how many packets each of its ACKs acknowledges,
+- whether the flow began with a SYN without data,
 - which part of its packets are sent at the time at which an ACK arrives,
 - the queue of every link.
 
@@ -166,6 +167,7 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
         "last": times[order, kernel.LAST],
         "packet_size": np.where(sizes > 0, sizes, np.nan),
         "packets_per_ack": np.array([median_per_ack(enumerate(tables.per_ack[i])) for i in order]),
+        "syn": _syn(kernel, rows)[order],
         "sent_at_acks": _sent_at_acks(kernel, rows, bins)[order],
     }
     known = ("sent", "retransmits", "loss", "acks") if events else ("retransmits",)
@@ -180,6 +182,17 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
         links=[f"{a}-{b}" for a, b in table[:, [kernel.FROM, kernel.TO]]],
         known=known,
     )
+
+
+def _syn(kernel: Any, rows: NDArray[Any]) -> Floats:
+    """For each flow, 1 if its packet 0 was a SYN without data, and 0 if this packet carried data.
+
+    A SYN is smaller than the data packets that follow.  The result is NaN if the trace does not
+    show packet 0.
+    """
+    syn = rows[:, kernel.SYN].astype(float)
+    shown = (rows[:, kernel.SIZE] > 0) & (rows[:, kernel.FULL_FROM] == 0)
+    return np.where((syn > 0) | shown, syn, np.nan)
 
 
 def _sent_at_acks(kernel: Any, rows: NDArray[Any], bins: Bins) -> Floats:
