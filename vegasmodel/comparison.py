@@ -19,7 +19,7 @@ import numpy as np
 
 from vegasmodel import measurement
 from vegasmodel.fields.by_name import ByName
-from vegasmodel.fields.errors import FieldError, told
+from vegasmodel.fields.errors import FieldError, in_words
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import format_time
 from vegasmodel.measurement import ENGINES
@@ -129,13 +129,14 @@ class Comparison:
 
         If the measurement is a single run with random elements, the line says so.
         """
-        said = _said_of(self.nearest, self.errors)
+        text = _errs_least(self.nearest, self.errors)
         unknown = [a.name for a in self.measured.assumptions if a.holds is None]
         if self.nearest and "enough-runs" in unknown:
-            said += "; one run, so noise unknown"
-        return f"<Comparison of {self.scenario.name} with {self.measured.model}: {said}>"
+            text += "; one run, so noise unknown"
+        return f"<Comparison of {self.scenario.name} with {self.measured.model}: {text}>"
 
     def _repr_html_(self) -> str:
+        """A table for notebooks: a row for each model and the measurement."""
         groups = [group.name for group in self.scenario.flows][:6]
         rows = []
         for result in self.results:
@@ -215,11 +216,11 @@ class Comparison:
             self._print_errors()
         console.paragraphs(tables.in_place_of_defaults(self.estimates))
         if self.scenario.estimated_from is not None:
-            said = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
-            console.paragraphs([f"{said}. Their errors are a part of each model's error."])
+            text = f"The file has estimates from {self.scenario.estimated_from} (estimated_from)"
+            console.paragraphs([f"{text}. Their errors are a part of each model's error."])
         if self.scenario.guesses:
-            said = f"Guesses in the file (guesses): {', '.join(self.scenario.guesses)}"
-            console.paragraphs([f"{said}. Correct them: if a guess is wrong, models err."])
+            text = f"Guesses in the file (guesses): {', '.join(self.scenario.guesses)}"
+            console.paragraphs([f"{text}. Correct them: if a guess is wrong, models err."])
 
     def _print_errors(self) -> None:
         """Print the table of the models' errors, and sentences about these errors."""
@@ -246,15 +247,16 @@ class Comparison:
         out.print(console.stacked(columns, rows, f"Errors against {name}{many}"))
         wrong = any(self._base_rtt_error(model) for model in self.errors)
         if wrong and measurement.has_least_rtts(self.measured):
-            said = "baseRTT error: by how much a model's baseRTT differs from the least RTT"
-            console.paragraphs([f"{said} in {name}. Vegas's own baseRTT in {name} is not known."])
+            text = "baseRTT error: by how much a model's baseRTT differs from the least RTT"
+            console.paragraphs([f"{text} in {name}. Vegas's own baseRTT in {name} is not known."])
         of_ranges = [rate_ranges.beside(p, self.measured) for p in self.models]
         console.paragraphs([line for line in of_ranges if line])
         if scatter:
-            said = f"its scatter over runs gives a perfect model an NRMSE of {percent(scatter)}"
-            console.paragraphs([f"{name}: {said}."])
+            text = f"its scatter over runs gives a perfect model an NRMSE of {percent(scatter)}"
+            console.paragraphs([f"{name}: {text}."])
 
     def _of(self, model: str) -> Prediction:
+        """The prediction of the model with this name."""
         return next(p for p in self.models if p.model == model)
 
     def _base_rtt_error(self, model: str) -> float | None:
@@ -291,7 +293,7 @@ class Comparison:
         return figure
 
 
-def _said_of(nearest: Sequence[str], errors: Mapping[str, Mapping[str, float | None]]) -> str:
+def _errs_least(nearest: Sequence[str], errors: Mapping[str, Mapping[str, float | None]]) -> str:
     """A text on which models have the least throughput error; it names at most three."""
     if not nearest:
         return "no model has an error"
@@ -302,6 +304,7 @@ def _said_of(nearest: Sequence[str], errors: Mapping[str, Mapping[str, float | N
 
 
 def _percent(error: float | None) -> str:
+    """An error in percent as text; ``-`` if it is unknown."""
     return "-" if error is None else percent(error)
 
 
@@ -413,16 +416,21 @@ def compare(
 def _compare_estimated(
     table: Mapping[str, Any], trace: str | Path | Trace, models: Sequence[str]
 ) -> Comparison:
+    """``compare`` for a scenario file whose missing keys are estimated from the trace.
+
+    ``table`` is the content of the file.
+    """
     from vegasmodel.packets.completion import complete
 
     found = measurement.read(trace)
     scenario, filled = complete(table, found)
     measured = measurement.of_trace(found, trace, scenario)
-    notes = same_case(scenario, measured, [told(entry.key) for entry in filled])
+    notes = same_case(scenario, measured, [in_words(entry.key) for entry in filled])
     return Comparison(scenario, measured, _noted(predict_all(scenario, models), notes), filled)
 
 
 def _noted(results: Sequence[Prediction], notes: Sequence[Assumption]) -> tuple[Prediction, ...]:
+    """Add the assumptions ``notes`` to each prediction that has throughputs."""
     return tuple(
         replace(p, assumptions=(*p.assumptions, *notes)) if p.applicable else p for p in results
     )

@@ -129,7 +129,7 @@ def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_si
 
     found, (capacity,) = complete(table, seen)
     assert capacity.high == np.inf
-    assert "a lower bound; all packets count as the smallest, as they differ" in capacity.how
+    assert "a lower bound; sizes differ, so each packet counts as the smallest" in capacity.how
     assert 990.0 < found.links[0].capacity <= 1000.0
 
 

@@ -68,7 +68,7 @@ class Tables:
 
         An entry that already is such an object is not changed. An error's attribute ``field`` has
         the entry's index, counted from 0: ``flow[1]`` is the second flow. Its message counts from 1
-        (``errors.told``).
+        (``errors.in_words``).
         """
         if not isinstance(value, Sequence) or isinstance(value, str):
             heading = re.sub(r"\[\d+\]", "", where)  # link.drops, if the field is link[0].drops
@@ -158,6 +158,7 @@ class OneOf:
         return next(made, "")
 
     def _number(self, plain: Rule, value: object, where: str, packet_size: float | None) -> Any:
+        """Read a number by the rule ``plain``; an error also names the allowed word."""
         try:
             return plain.read(value, where, packet_size)
         except FieldError as error:
@@ -167,9 +168,11 @@ class OneOf:
             raise FieldError(where, value, allowed, wrong=error.wrong) from None
 
     def _is_word(self, value: Any) -> bool:
+        """Whether the value is the allowed word."""
         return self.word is not None and value == self.word
 
     def _allowed(self) -> str:
+        """The forms of a value that are allowed, for an error message."""
         forms = [f'"{self.word}"'] if self.word else []
         if self.plain is not None:
             forms.append("a single value")
@@ -336,6 +339,10 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
 
 
 def _join(where: str, key: object) -> str:
+    """The place of a key for error messages, such as ``flow[0].rtt``.
+
+    ``where`` is the place of its table. A long or unprintable key is shortened or escaped.
+    """
     text = key if isinstance(key, str) else repr(key)
     text = text if text.isprintable() and len(text) <= 60 else ascii(text)[:60]
     return f"{where}.{text}" if where else text
@@ -379,14 +386,14 @@ class ShownAsCall(Checked):
     _texts: ClassVar[Mapping[str, str]] = {}  # of an instance: such texts, by the field's name
 
     def __repr__(self) -> str:
-        said = []
+        texts = []
         for field in dataclasses.fields(cast("Any", self)):
             value = getattr(self, field.name)
             if value != field.default and field.name not in getattr(self, "_filled", ()):
                 number = isinstance(value, (float, Unresolved))
                 shown = field.metadata["rule"].write(value) if number else value
-                said.append(f"{field.name}={self._texts.get(field.name, shown)!r}")
-        return f"{type(self).__name__}({', '.join(said)})"
+                texts.append(f"{field.name}={self._texts.get(field.name, shown)!r}")
+        return f"{type(self).__name__}({', '.join(texts)})"
 
 
 def keep_texts(settled: Checked, given: Checked) -> None:

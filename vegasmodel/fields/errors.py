@@ -6,7 +6,7 @@ import math
 import re
 import sys
 
-__all__ = ["MISSING", "NO_KEY", "FieldError", "printable", "show", "told"]
+__all__ = ["MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show"]
 
 MISSING = "missing"  # as ``wrong`` of a ``FieldError``
 NO_KEY = "is no key here"  # as ``wrong`` of a ``FieldError`` whose value is an unknown key
@@ -32,9 +32,9 @@ class FieldError(ValueError):
     ) -> None:
         self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
         self.file = file
-        place = f"{file}, {told(field, 'key ')}" if file else told(field)
-        said = wrong if wrong == MISSING else f"{show(value)} {wrong}"
-        super().__init__(f"{place}: {said}; {allowed}")
+        place = f"{file}, {in_words(field, 'key ')}" if file else in_words(field)
+        text = wrong if wrong == MISSING else f"{show(value)} {wrong}"
+        super().__init__(f"{place}: {text}; {allowed}")
 
     def of(self, field: str) -> FieldError:
         """The same error for another field: a copy in which only the field's name is changed."""
@@ -45,7 +45,7 @@ class FieldError(ValueError):
         return FieldError(self.field, self.value, self.allowed, wrong=self.wrong, file=file)
 
 
-def told(field: str, key: str = "") -> str:
+def in_words(field: str, key: str = "") -> str:
     """A field as messages name it: ``flow[0].rtt`` is "flow 1, rtt".
 
     Messages count the tables ``[[flow]]`` and ``[[link]]`` of a scenario file from 1. ``key`` is
@@ -60,6 +60,7 @@ def told(field: str, key: str = "") -> str:
 
 
 def _from_1(index: re.Match[str]) -> str:
+    """The index in a text such as ``[0]``, counted from 1: " 1"."""
     return f" {int(index[1]) + 1}"
 
 

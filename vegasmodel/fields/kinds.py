@@ -24,7 +24,7 @@ from vegasmodel.fields.errors import FieldError
 
 __all__ = ["checked", "holds_bool"]
 
-LARGEST = int(sys.float_info.max)
+LARGEST = int(sys.float_info.max)  # greatest whole number that a float can hold
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -54,6 +54,7 @@ def checked(function: T) -> T:
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
+        # ``given`` are the arguments that the caller names
         kinds = _kinds(function)
         taken = [_take(kinds[name], name, x) for name, x in zip(names, args, strict=False)]
         more = {name: _take(kinds.get(name), name, x) for name, x in given.items()}
@@ -63,6 +64,10 @@ def checked(function: T) -> T:
 
 
 def _take(kind: Kind | None, name: str, value: Any) -> Any:
+    """The value of the argument ``name``, as an array where its kind asks for one.
+
+    Raises ``FieldError`` if the value is of another kind.
+    """
     if kind is None:
         return value
     found = next((each for each in kind.either or (kind,) if each.has(value)), None)
@@ -201,6 +206,11 @@ def holds_bool(value: Any) -> bool:
 
 
 def _is_array(value: Any, dtypes: str = "iuf") -> bool:
+    """Whether the value is a number, an array or nested lists, with entries of these ``dtypes``.
+
+    ``dtypes`` are NumPy's codes of kinds of numbers, such as ``f`` for floats. ``True`` and
+    ``False`` count as numbers only with ``b``.
+    """
     if isinstance(value, np.ndarray) and value.dtype.kind in "biufc":  # a shorter way for most
         return value.dtype.kind in dtypes
     if "b" not in dtypes and holds_bool(value):
@@ -215,11 +225,12 @@ def _is_array(value: Any, dtypes: str = "iuf") -> bool:
 
 
 def _is_one(value: Any, words: tuple[Any, ...]) -> bool:
+    """Whether the value is one of ``words`` and of the same type, so 1 does not count as True."""
     return any(type(value) is type(word) and value == word for word in words)
 
 
 _ARRAY = Kind("a number or an array of numbers", _is_array)
-_PLAIN: dict[Any, Kind] = {
+_PLAIN: dict[Any, Kind] = {  # by the annotation
     int: Kind("a whole number", lambda x: _is_number(x, numbers.Integral, "iu")),
     float: Kind("a number", lambda x: _is_number(x, numbers.Real, "iuf")),
     complex: Kind("a complex number", lambda x: _is_number(x, numbers.Complex, "iufc")),

@@ -34,8 +34,8 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        said = " ".join(str(error).split())[:200]
-        reason = said + _without_quotes(text, said) + _single_brackets(text)
+        message = " ".join(str(error).split())[:200]
+        reason = message + _without_quotes(text, message) + _single_brackets(text)
     except RecursionError:
         reason = "it has lists inside lists, too deep"
     except ValueError:  # Python reads no whole number of more than 4300 digits
@@ -43,13 +43,13 @@ def parse(text: str, where: str, value: str) -> dict[str, Any]:
     raise FieldError(where, value, reason, wrong="is not TOML")
 
 
-def _without_quotes(text: str, said: str) -> str:
+def _without_quotes(text: str, message: str) -> str:
     """A hint for an error message if a line of TOML text is ``law = reno``, without quotes.
 
-    ``said`` is the message of TOML's parser, which gives the number of the line that it could not
+    ``message`` is that of TOML's parser, which gives the number of the line that it could not
     read. The hint shows that line with quotes. It is empty if quotes would not mend the line.
     """
-    place = re.search(r"\(at line (\d+)", said)
+    place = re.search(r"\(at line (\d+)", message)
     line = text.splitlines()[int(place[1]) - 1 :][:1] if place else []
     found = re.fullmatch(r"\s*([\w.-]+\s*=\s*)([^\W_][^\"'#=,{}\[\]\\]*)(#.*)?", "".join(line))
     if not place or not found or not re.search(r"[^\W\d_]", found[2]):
@@ -93,12 +93,12 @@ def read(path: str | Path) -> dict[str, Any]:
             raise FieldError(where, name, allowed, wrong="cannot be read")
         text = path.read_text(encoding="utf-8-sig")  # some editors write a mark first
     except UnicodeDecodeError:
-        said = "a scenario is a text file in UTF-8"
-        raise FieldError(where, name, said, wrong="cannot be read as text") from None
+        message = "a scenario is a text file in UTF-8"
+        raise FieldError(where, name, message, wrong="cannot be read as text") from None
     except FileNotFoundError:
-        said = "there is no such file"
-        said += f"; {piped('scenario')}" if name == "-" else ""
-        raise FieldError(where, name, said, wrong="cannot be read") from None
+        message = "there is no such file"
+        message += f"; {piped('scenario')}" if name == "-" else ""
+        raise FieldError(where, name, message, wrong="cannot be read") from None
     except (OSError, ValueError) as error:
         if isinstance(error, FieldError):
             raise
@@ -156,6 +156,7 @@ def _heading(value: object) -> bool:
 
 
 def _inline(value: Any) -> str:
+    """A value as TOML writes it on one line."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {_inline(held)}" for key, held in value.items()) + " }"
     if isinstance(value, list):

@@ -34,7 +34,8 @@ __all__ = [
     "write",
 ]
 
-UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))  # accepted beside a kind's own unit
+# kinds of quantities, and a unit that each may have beside its own ("": a number without a unit)
+UNITLESS = (("packets", ""), ("buffer", ""), ("fraction", "%"))
 PLAIN = 1e7  # tables show greater numbers with an exponent
 MAX_TEXT = 200  # characters; pint's parser gets no longer text
 
@@ -66,7 +67,7 @@ UNITS = (  # as most people write them, for hints
     "s", "ms", "us", "pkt", "B", "kB", "MB", "pkt/s", "bit/s", "kbit/s", "Mbit/s", "Gbit/s",
     "bps", "kbps", "Mbps", "Gbps",
 )  # fmt: skip
-_DEFINITIONS = (
+_DEFINITIONS = (  # of prefixes and units, in pint's language
     "tera- = 1e12 = T-",
     "kilo- = 1e3 = k- = K-",
     "mega- = 1e6 = M-",
@@ -130,6 +131,7 @@ def _common() -> dict[str, tuple[float, str]]:
 
 @functools.cache
 def _registry() -> UnitRegistry[float]:
+    """The units that the library pint knows here: those of ``_DEFINITIONS`` only."""
     from pint import UnitRegistry  # this import takes longer than all closed forms
 
     registry: UnitRegistry[float] = UnitRegistry(
@@ -200,10 +202,10 @@ def _meant(text: object, kind: str, packet_size: float | None) -> str:
     unit = parts and next((u for u in UNITS if u.lower() == parts[2].lower()), None)
     if parts is None or unit is None or unit == parts[2]:
         return ""
-    said = f"{parts[1]} {unit}"
+    corrected = f"{parts[1]} {unit}"
     kinds = (kind, "time") if kind == "buffer" else (kind,)
-    if any(_readable(said, each, packet_size) for each in kinds):
-        return f"; did you mean {said!r}?"
+    if any(_readable(corrected, each, packet_size) for each in kinds):
+        return f"; did you mean {corrected!r}?"
     return ""
 
 
@@ -251,17 +253,22 @@ def write(value: float, kind: str) -> str:
 
 
 def _allowed(kind: str, low: float, high: float, *, low_open: bool, infinite: bool) -> str:
+    """What a user may write for a quantity, for error messages; ``parse`` has the arguments."""
     unit = f" {KINDS[kind].unit}" if KINDS[kind].unit else ""
     parts = [f"{'more than' if low_open else 'at least'} {low:g}{unit}"]
     if math.isfinite(high):
         parts.append(f"at most {high:g}{unit}")
-    said = "a number such as 1.5" if kind == "fraction" and high > 1.0 else KINDS[kind].allowed
-    return f"{said}, {' and '.join(parts)}" + (' (or "inf")' if infinite else "")
+    text = "a number such as 1.5" if kind == "fraction" and high > 1.0 else KINDS[kind].allowed
+    return f"{text}, {' and '.join(parts)}" + (' (or "inf")' if infinite else "")
 
 
 def _to_float(
     text: object, kind: str, field: str, allowed: str, packet_size: float | None
 ) -> float:
+    """Convert text, or a number without a unit, as ``parse`` does, but accept any range.
+
+    ``allowed`` is the text of the error for a value that is not allowed.
+    """
     if isinstance(text, bool) or not isinstance(text, (int, float, str)):
         raise FieldError(field, text, allowed)
     if not isinstance(text, str):
@@ -277,6 +284,7 @@ def _to_float(
 
 
 def _float(number: float, field: str, allowed: str) -> float:
+    """The number as a float; ``FieldError`` for a whole number that is too large for one."""
     try:
         return float(number)
     except OverflowError:
@@ -284,10 +292,11 @@ def _float(number: float, field: str, allowed: str) -> float:
 
 
 def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
+    """Convert text by the table of common units if possible, else by pint (``_by_pint``)."""
     if slip := _LESS_THAN_A_BIT.search(text):
-        said = f'"{slip[1]}" stands for a small part of a bit or byte'
-        mega = slip[1] in _MILLI  # ``_meant`` says what such a text means
-        raise FieldError(field, text, said if mega else f"{said}: {allowed}")
+        reason = f'"{slip[1]}" stands for a small part of a bit or byte'
+        mega = slip[1] in _MILLI  # then the hint of ``_meant`` follows the reason
+        raise FieldError(field, text, reason if mega else f"{reason}: {allowed}")
     if "," in text:  # pint would read "4,32" as 432
         raise FieldError(field, text, "no comma in a number; write a point before the decimals")
     match = _NUMBER_UNIT.fullmatch(text)
@@ -297,13 +306,14 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
         if not _readable_for_pint(text):
             raise FieldError(field, text, f"one number and its unit: {allowed}")
         return _by_pint(text, kind, field, allowed, packet_size)
+    # ``unit`` is one of s, B, pkt, B/s, pkt/s and so on; ``target`` is the one that the kind needs
     number, (scale, unit), target = float(match[1]), _common()[match[2]], KINDS[kind].unit
     if unit == target or (kind, unit) in UNITLESS:
         return number * scale
     if unit == "":
         raise FieldError(field, text, f"a unit is needed: {allowed}")
-    if packet_size is not None and unit.replace("B", "pkt") == target:
-        return number * (1.0 / packet_size) * scale
+    if packet_size is not None and unit.replace("B", "pkt") == target:  # bytes to packets
+        return number * (1.0 / packet_size) * scale  # pint rounds in this order, too
     if packet_size is not None and unit.replace("pkt", "B") == target:
         return number * packet_size * scale
     raise FieldError(field, text, allowed)
@@ -332,6 +342,7 @@ def _readable_for_pint(text: str) -> bool:
 
 
 def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
+    """Convert text by the library pint."""
     registry = _registry()
     try:
         quantity: Quantity[float] = registry.Quantity(text)

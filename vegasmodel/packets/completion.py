@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from vegasmodel.fields.errors import MISSING, FieldError, printable, told
+from vegasmodel.fields.errors import MISSING, FieldError, in_words, printable
 from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
@@ -53,7 +53,7 @@ from vegasmodel.stacks import STACKS
 __all__ = ["DEFAULT", "EstimateError", "complete"]
 
 ANY = {"capacity": "1e9 pkt/s", "rtt": "1e6 s"}  # placeholders, valid beside any other values
-DEFAULT = "the trace cannot tell: the default"
+DEFAULT = "the trace cannot tell: the default"  # ``how`` of a key that has no estimate
 
 
 def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...]]:
@@ -69,6 +69,7 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
         return made_from, ()
     table, filled = as_long_as(trace, table)
     links, flows = _tables(table, "link"), _tables(table, "flow")
+    # the missing keys of the only link, and those of each table [[flow]]
     link_gaps = [key for key in ("capacity", "buffer") if len(links) == 1 and key not in links[0]]
     gaps = [
         [key for key in ("rtt", "alpha") if key not in flow and (key == "rtt" or _vegas(flow))]
@@ -81,8 +82,9 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     pairing = pair(trace, draft)
     trace, _ = in_packets_of(pairing)
     known = _estimates(trace, pairing.order, draft, "capacity" not in link_gaps)
-    plain = "buffer" in link_gaps and isinstance(draft.links[0].queue, DropTail)
-    if not plain or "loss" in links[0]:
+    # random losses are estimated only beside the missing buffer of a drop-tail link
+    with_buffer = "buffer" in link_gaps and isinstance(draft.links[0].queue, DropTail)
+    if not with_buffer or "loss" in links[0]:
         known = dataclasses.replace(known, loss=None)
     filled += [_link(key, known, draft, trace) for key in link_gaps]
     filled += [_filled("link[0].loss", known.loss, 0.0)] if known.loss is not None else []
@@ -190,9 +192,9 @@ class EstimateError(FieldError):
         who = f", of {names[0]}" if names else ""
         who += f" and {len(names) - 1} more" if len(names) > 1 else ""
         value = f"{error.value:.4g}" if isinstance(error.value, float) else error.value
-        said = f"{told(error.field)} = {value}"
+        text = f"{in_words(error.field)} = {value}"
         allowed = f"{error.allowed}; the file may state it"
-        super().__init__(f"trace, its estimates{who}", said, allowed, wrong=error.wrong)
+        super().__init__(f"trace, its estimates{who}", text, allowed, wrong=error.wrong)
 
 
 def _names_at(key: str, pairing: Pairing) -> list[str]:
@@ -220,17 +222,17 @@ def _by_bytes(
     is converted by the size of the smallest packets. All bytes that the flows deliver, divided by
     the length of the trace, are a lower bound, too. The result is the larger one of the two.
     """
-    part = _mean_size(trace, order, draft)
-    if found is None or part is None:
+    mean_size = _mean_size(trace, order, draft)
+    if found is None or mean_size is None:
         return found
     if not math.isinf(found.high):
         how = f"{found.how}; counted by bytes, as packets differ in size"
-        value, low, high = (part * each for each in (found.value, found.low, found.high))
+        value, low, high = (mean_size * rate for rate in (found.value, found.low, found.high))
         return dataclasses.replace(found, value=value, low=low, high=high, how=how)
     packets, sizes = _delivered(trace, order, draft)
     by_smallest = found.value * float(sizes[packets > 0].min())
     in_all = float(packets @ sizes) / float(trace.edges[-1] - trace.edges[0])
-    value, how = by_smallest, f"{found.how}; all packets count as the smallest, as they differ"
+    value, how = by_smallest, f"{found.how}; sizes differ, so each packet counts as the smallest"
     if in_all > value:
         value, how = in_all, "all bytes that the flows deliver in the trace: a lower bound"
     return dataclasses.replace(found, value=value, low=value, how=how)
@@ -271,6 +273,7 @@ def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
 
 
 def _vegas(flow: Mapping[str, Any]) -> bool:
+    """Whether the law of a table ``[[flow]]`` keeps a backlog, as Vegas does."""
     return find(str(flow.get("law"))).keeps_backlog if flow.get("law") in names() else False
 
 
@@ -290,6 +293,14 @@ def _draft(completed: dict[str, Any], link_gaps: list[str], gaps: list[list[str]
 
 
 def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
+    """The estimate of a missing key of the only link: ``capacity`` or ``buffer``.
+
+    ``known`` has what the trace tells, and ``draft`` is the file's scenario with placeholders. A
+    buffer that the trace does not tell is the default. A buffer of which the trace tells only a
+    lower bound is infinite in two cases: no packet was lost, so no larger buffer would change the
+    trace; or most losses were random, so the queue need not have been full. Raises ``FieldError``
+    if the trace does not tell the capacity.
+    """
     place, link = f"link[0].{key}", draft.links[0]
     if key == "capacity":
         if known.capacity is None:
@@ -300,8 +311,7 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     found = known.buffer
     if found is None or not link.loses_only_when_full:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT, link.buffer)
-    unlost = lost_packets(trace) is False  # then a larger buffer would give the same trace
-    if unlost or (known.loss is not None and math.isinf(found.high)):
+    if lost_packets(trace) is False or (known.loss is not None and math.isinf(found.high)):
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how, link.buffer)
     if trace.engine == "ns2":
@@ -346,6 +356,7 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     stack = STACKS[flow.variant]
 
     def counted(backlog: float) -> float:
+        """The backlog as this TCP compares it with alpha: in whole packets, if it rounds."""
         return backlog if stack.real_numbers else float(math.floor(backlog + stack.below_alpha))
 
     lows, values, highs = (
@@ -369,11 +380,13 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
 
 
 def _moved(found: Estimate, by: float, how: str) -> Estimate:
+    """The estimate with ``by`` added to its value and to both ends of its range."""
     value, low, high = found.value + by, found.low + by, found.high + by
     return dataclasses.replace(found, value=value, low=low, high=high, how=how)
 
 
 def _filled(place: str, found: Estimate, default: float | None = None) -> Filled:
+    """The entry for the key ``place``, such as ``link[0].buffer``, which the file lacks."""
     return Filled(place, found.value, found.low, found.high, found.unit, found.how, default)
 
 

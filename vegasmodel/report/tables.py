@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from vegasmodel.fields.errors import told
+from vegasmodel.fields.errors import in_words
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import format_number, format_time
 from vegasmodel.measurement import ENGINES
@@ -51,8 +51,8 @@ def notes_json(scenario: Scenario) -> dict[str, list[str]]:
     The notes name the keys of the scenario that have no effect.  Other sentences that are printed
     under tables are not in the JSON document, because its results contain the same facts.
     """
-    said = without_effect(scenario)
-    return {"notes": said} if said else {}
+    text = without_effect(scenario)
+    return {"notes": text} if text else {}
 
 
 def print_results(
@@ -268,10 +268,12 @@ def _together(result: Prediction, group: str) -> tuple[str, str]:
 
 
 def _pair(a: str, b: str) -> str:
+    """The heading of a column with the ratio of two groups, on two lines if it is long."""
     return f"{a}/{b}" if len(a) + len(b) < 12 else f"{_short(a)}\n/{_short(b)}"
 
 
 def _short(name: str, most: int = 10) -> str:
+    """A name, cut to at most ``most`` characters."""
     return name if len(name) <= most else name[: most - 1] + "…"
 
 
@@ -356,7 +358,7 @@ def print_estimates(filled: Sequence[Filled]) -> None:
     if filled:
         rows = [
             [
-                told(e.key),
+                in_words(e.key),
                 f"{e.value:.4g} {e.unit}".strip(),
                 f"{e.low:.4g}..{e.high:.4g}",
                 "-" if e.default is None else f"{e.default:.4g} {e.unit}".strip(),
@@ -365,13 +367,13 @@ def print_estimates(filled: Sequence[Filled]) -> None:
         ]
         columns = ["left out", "estimate", "range", "default"]
         console().print(table(columns, rows, "Estimated from the trace"))
-        ways = dict.fromkeys(e.how for e in filled)
-        named = [("; ".join(told(e.key) for e in filled if e.how == way), way) for way in ways]
+        texts = dict.fromkeys(e.how for e in filled)  # keys with the same text share a line
+        named = [("; ".join(in_words(e.key) for e in filled if e.how == how), how) for how in texts]
         known = (
             "If you know one of these values, write it into the file, even if it is the default. "
         )
         known += "A value in the file is not estimated."
-        paragraphs([*(f"{keys}: {way}." for keys, way in named), known])
+        paragraphs([*(f"{keys}: {how}." for keys, how in named), known])
         console().print()
 
 
@@ -384,12 +386,12 @@ def in_place_of_defaults(filled: Sequence[Filled]) -> list[str]:
     if not others:
         return []
     named = few(
-        [f"{told(e.key)} = {e.value:.4g}, not {e.default:.4g} {e.unit}" for e in others],
+        [f"{in_words(e.key)} = {e.value:.4g}, not {e.default:.4g} {e.unit}" for e in others],
         6,
         clauses=True,
     )
     first = others[0]
-    where, _, key = told(first.key).rpartition(", ")
+    where, _, key = in_words(first.key).rpartition(", ")
     kept = f'{key} = "inf"' if first.default == math.inf else f"{key} = {first.default:.4g}"
     return [
         f"The models do not take the defaults of keys that the file leaves out: {named}. These are "
