@@ -62,6 +62,11 @@ def ack_delays(trace: Trace) -> dict[str, AckDelay]:
 
 
 def _delay(per_ack: float, dense: bool) -> AckDelay:
+    """Whether a receiver delays its ACKs, by the median number of packets per ACK.
+
+    ``dense`` says whether, on average, the next packet comes within ``ACK_DELAY``, the least time
+    for which a receiver delays an ACK. Then an ACK of one packet is not a delayed one.
+    """
     if np.isnan(per_ack):
         return AckDelay(False, False, "the trace has too few ACKs of this flow")
     if per_ack >= 2.5:

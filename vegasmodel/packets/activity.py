@@ -16,11 +16,12 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["ends_early", "idle_flows", "windows_a_round_trip"]
 
-SMALL = 0.01  # part of the bytes of the flow that delivers most; a flow with more has much to send
-BUSY = 0.5  # windows per round trip; a flow with more has much to send
-LOST = 0.05  # part of the packets; a flow that loses more may wait for its timer most of the time
+# A flow has little to send only if it is below each of these limits (``idle_flows`` says why):
+SMALL = 0.01  # its bytes, as a part of those of the flow that delivers most
+BUSY = 0.5  # the windows that it delivers per round trip
+LOST = 0.05  # the part of its packets that it loses
 SAME_TIME = 1.0  # s: times closer than this count as the same
-FIRST_WINDOW = 10  # packets, of today's TCP (RFC 6928)
+FIRST_WINDOW = 10  # packets: the initial window of today's TCP (RFC 6928)
 
 
 def idle_flows(trace: Trace) -> dict[str, str]:
@@ -52,8 +53,8 @@ def idle_flows(trace: Trace) -> dict[str, str]:
     result = {}
     for i in np.flatnonzero(small & (lost <= LOST * packets) & few):
         part = "" if np.isnan(windows[i]) else f", {windows[i]:.2g} windows in a round trip"
-        said = f"delivers {packets[i]:.3g} packets in all{part}: it has little to send"
-        result[trace.flows[i]] = said
+        reason = f"delivers {packets[i]:.3g} packets in all{part}: it has little to send"
+        result[trace.flows[i]] = reason
     return result
 
 
@@ -74,7 +75,7 @@ def ends_early(trace: Trace) -> dict[str, float]:
     it does retransmit, its sender was still waiting for an ACK, so the flow had not ended.
     """
     last, delivered = trace.known("last"), trace.known("throughput")
-    again = trace.known("retransmits")
+    resent = trace.known("retransmits")
     if last is None or delivered is None:
         return {}
     result, end = {}, float(trace.edges[-1])
@@ -83,7 +84,7 @@ def ends_early(trace: Trace) -> dict[str, float]:
         if not times.size or np.isnan(delivered[:, i]).any():
             continue
         stop, pause = float(last[i]), float(np.diff(times).max(initial=0.0))
-        if again is not None and np.all(again[trace.edges[1:] > times[-1], i] == 0):
+        if resent is not None and np.all(resent[trace.edges[1:] > times[-1], i] == 0):
             stop = min(stop, float(times[-1]))
         if end - stop > max(SAME_TIME, pause):
             result[name] = stop

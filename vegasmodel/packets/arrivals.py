@@ -14,7 +14,7 @@ from vegasmodel.scenario import Flow, Member, Pareto, ParetoArrivals, Poisson, R
 
 __all__ = ["MAX_ARRIVALS", "sizes", "start", "times"]
 
-MAX_ARRIVALS = 200_000  # short flows of one group
+MAX_ARRIVALS = 200_000  # most short flows of one entry of the scenario in a run
 
 Integers = NDArray[np.int64]
 
@@ -38,7 +38,7 @@ def sizes(group: Flow, n: int, rng: np.random.Generator) -> Integers:
     """
     if isinstance(group.size, Pareto):
         shape = group.size.shape
-        least = group.size.mean * (shape - 1) / shape
+        least = group.size.mean * (shape - 1) / shape  # a Pareto size is at least this
         drawn = np.ceil(least * (1 + rng.pareto(shape, n)))
         return np.asarray(np.minimum(drawn, UNLIMITED), dtype=np.int64)
     return np.full(n, -1 if math.isinf(group.size) else math.ceil(group.size), dtype=np.int64)
@@ -62,7 +62,7 @@ def times(group: Flow, begin: float, stop: float, rng: np.random.Generator) -> F
     while len(found) <= MAX_ARRIVALS:  # with a shape near 1 most gaps are far below the mean
         if isinstance(law, Poisson):
             time += float(rng.exponential(1 / law.rate))
-        else:  # mean 1/rate
+        else:  # ``least`` is the shortest gap; it makes the mean 1/rate
             least = (law.shape - 1) / law.shape / law.rate
             time += least * (1 + float(rng.pareto(law.shape)))
         if time >= stop:

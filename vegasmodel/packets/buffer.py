@@ -24,8 +24,8 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["buffer_of", "loss_of", "lost_packets"]
 
-OVERFLOWS = 0.1  # least part of the losses at the longest queue, if this queue is a full buffer
-SMALL = 2  # packets; another link with a longer queue may have a full buffer
+OVERFLOWS = 0.1  # if the longest queue is a full buffer, at least this part of the losses is there
+SMALL = 2  # packets; a link whose queue is never longer is not taken to have a full buffer
 
 
 @kinds.checked
@@ -39,10 +39,11 @@ def lost_packets(trace: Trace) -> bool | None:
     counts = [values for values in found if values is not None]
     if any(np.nansum(values) > 0 for values in counts):
         return True
-    told = [np.isfinite(values).any(axis=0) for values in counts]
-    return False if told and bool(np.any(told, axis=0).all()) else None
+    recorded = [np.isfinite(values).any(axis=0) for values in counts]
+    return False if recorded and bool(np.any(recorded, axis=0).all()) else None
 
 
+# what the longest queue is, depending on the result of ``lost_packets``
 BOUNDS = {
     True: "the queue overflowed",
     False: "nothing was lost: a lower bound",
@@ -62,29 +63,29 @@ def buffer_of(
     A loss is random if it came while the queue was not full. The number of random losses is 0
     unless most losses were random.
     """
-    overflowed, again = lost_packets(trace), trace.known("retransmits")
-    bound = BOUNDS[overflowed]
+    lost, resent = lost_packets(trace), trace.known("retransmits")
+    bound = BOUNDS[lost]
     link, largest = bottleneck(trace), trace.known("queue_max")
     if link is not None and largest is not None and np.isfinite(largest[:, link]).any():
-        return _of_lengths(trace, link, overflowed)
+        return _of_lengths(trace, link, lost)
     rtt = trace.known("rtt")
     if rtt is None or capacity is None or not rtts:
         return None, 0
     clean = "none across retransmissions" in trace.provenance.get("rtt", "")  # a capture's RTTs
-    if again is not None and not clean:  # ACKs of packets behind a lost one are delayed
-        rtt = np.where(again > 0, np.nan, rtt)
+    if resent is not None and not clean:  # ACKs of packets behind a lost one are delayed
+        rtt = np.where(resent > 0, np.nan, rtt)
     waits = carried(trace, rtt - of_flows(trace, rtts), capacity.value)
     wait, how, random = longest_wait(trace, waits)
     if not wait > 0:
         return None, random
     most = wait * capacity.value
-    if overflowed:  # a mean or a sample can miss the longest queue of its interval
+    if lost:  # a mean or a sample can miss the longest queue of its interval
         bound = "packets were lost, but an interval's RTT is not its largest: a lower bound"
     noise = noise_of(trace, waits, 1.0 / capacity.value)
     least = max(wait - noise, 0.0) * capacity.value
     if least < most:
-        said = f"{least:.3g} pkt are a lower bound, because RTTs vary by noise or bursts"
-        bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger; {said}"
+        noisy = f"{least:.3g} pkt are a lower bound, because RTTs vary by noise or bursts"
+        bound = f"{bound.removesuffix(': a lower bound')}, so the buffer may be larger; {noisy}"
     how = f"({how} - base RTT) capacity; {bound}"
     return Estimate(most, least, np.inf, "pkt", how), random
 
@@ -114,14 +115,14 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
         served = trace.known("served")
         packets = np.diff(trace.edges)
         packets = packets if served is None else np.nan_to_num(served[:, link]) * packets
-        told = _overflowed(longest[:, link], drops, packets)
-        full = bool(told)
+        overflowed = _overflowed(longest[:, link], drops, packets)
+        full = bool(overflowed)
         counted = tops > SMALL
         counted[link] = full  # also a buffer of few packets
         short = ~np.any(longest[:, counted], axis=1)
-        if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and told is not None:
+        if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and overflowed is not None:
             random = round(float(drops[short].sum()))
-        if told is None:
+        if overflowed is None:
             bound = "packets were lost, but too few, or so many waited too often, to tell whether "
             bound += "the queue was full: a lower bound"
         elif not full:

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 BLOCK = 1000  # packets in a block; with fewer, the rate is too coarse
-BLOCKS = (5, 100)  # least and greatest number of blocks
+BLOCKS = (5, 100)  # least and greatest number of blocks in a trace
 RUN = 20  # packets: in a shorter busy period, an error of one packet at its ends matters too much
 PAUSE = 1.0  # s: a shorter silence may be a sender that waits for a retransmission
 HALF = 0.5  # a host stalled if fewer than this part of the link's packets left during a wait
@@ -48,8 +48,8 @@ def delivered_by_all(trace: Trace) -> tuple[Floats, NDArray[np.bool_]] | None:
     delivered = trace.known("throughput")
     if delivered is None:
         return None
-    told = ~np.isnan(delivered)
-    whole = np.all(told[:, told.any(axis=0)], axis=1)
+    known = ~np.isnan(delivered)
+    whole = np.all(known[:, known.any(axis=0)], axis=1)
     return (np.nansum(delivered, axis=1), whole) if np.any(whole) else None
 
 
@@ -98,6 +98,9 @@ def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
     for every t in that interval. Otherwise t is taken to be the end of that interval.
     """
     edges = trace.edges
+    # each interval with a wait makes a run of busy intervals, from ``firsts`` up to ``ends``
+    # exclusively: +1 at its begin and -1 at its end, so the cumulative sum counts the runs that
+    # cover an interval; without ``surely`` the interval of the arrival itself belongs to the run
     ends, counts = np.arange(len(edges) - 1) + (not surely), np.zeros(len(edges))
     longest = np.fmax.reduce(waits, axis=1)
     longest = np.where(np.isfinite(longest), longest, 0.0)
@@ -142,25 +145,26 @@ def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
     ``waits`` has queueing delays, which are known where RTTs are: [time, flow]. Flows without any
     RTT are left out.
     """
-    found, again = np.zeros(len(trace.edges) - 1, dtype=bool), trace.known("retransmits")
+    found, resent = np.zeros(len(trace.edges) - 1, dtype=bool), trace.known("retransmits")
     delivered = trace.known("throughput")
     arrivals = trace.provenance.get("throughput") == ARRIVING
-    if again is None or delivered is None or arrivals:
+    if resent is None or delivered is None or arrivals:
         return found
     for i in range(len(trace.flows)):
         measured = np.flatnonzero(np.isfinite(waits[:, i]))
-        came, lost = (np.flatnonzero(values[:, i] > 0) for values in (delivered, again))
+        # all of these are numbers of intervals; ``end`` is the one after the last that counts
+        came, again = (np.flatnonzero(values[:, i] > 0) for values in (delivered, resent))
         if not (measured.size and came.size):
             continue
-        earliest = np.searchsorted(trace.edges, trace.edges[lost] - PAUSE)
-        for first, least in zip(lost, earliest, strict=True):
+        earliest = np.searchsorted(trace.edges, trace.edges[again] - PAUSE)
+        for first, least in zip(again, earliest, strict=True):
             before = came[: np.searchsorted(came, first)]
             begin = max(before[-1] + 1 if before.size else 0, least)
             after = np.searchsorted(measured, first, side="right")
             if after < measured.size:
                 end = measured[after] + 1
                 last = came[: np.searchsorted(came, end - 1)][-1:]
-                latest = lost[np.searchsorted(lost, end - 1, side="right") - 1]
+                latest = again[np.searchsorted(again, end - 1, side="right") - 1]
                 silent = last.size and trace.edges[end - 1] - trace.edges[last[0] + 1] > PAUSE
                 end = last[0] + 1 if silent and last[0] >= latest else end
             else:
@@ -199,11 +203,13 @@ def most_in_any_time(packets: Floats, lengths: Floats, starts: Floats) -> float:
     sent in them.
     """
     sums, times = (np.concatenate([[0.0], np.cumsum(values)]) for values in (packets, lengths))
-    begun, over = (np.searchsorted(np.sort(each), times) for each in starts.T)
+    # how many flows have started, and how many have delivered a packet, before each edge
+    started, delivering = (np.searchsorted(np.sort(moments), times) for moments in starts.T)
     most = 0.0
     for n in 2 ** np.arange(len(packets).bit_length()):
         counts, seconds = sums[n:] - sums[:-n], times[n:] - times[:-n]
-        enough, less = counts >= RUN, 1 + begun[n:] - over[:-n]
+        # a SYN may be in these intervals if its flow has started but had not delivered before
+        enough, less = counts >= RUN, 1 + started[n:] - delivering[:-n]
         most = max(most, float(np.max((counts - less)[enough] / seconds[enough], initial=0.0)))
     return most
 
@@ -229,12 +235,14 @@ def sending(rates: Floats, lengths: Floats) -> NDArray[np.bool_]:
     nothing is delivered for more than a second (``PAUSE``), and for longer than ``RUN`` packets
     take on average.
     """
-    silent = np.flatnonzero(np.diff(rates <= 0, prepend=False, append=False))
+    # the begins and ends of the silences, in turn
+    edges = np.flatnonzero(np.diff(rates <= 0, prepend=False, append=False))
     times, packets = np.concatenate([[0.0], np.cumsum(lengths)]), float(rates @ lengths)
     keep = np.ones(len(rates), dtype=bool)
-    for first, end in zip(silent[::2], silent[1::2], strict=True):
-        long = times[end] - times[first]
-        keep[first:end] = long <= PAUSE or long * packets <= RUN * times[-1]
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        seconds = times[end] - times[first]
+        # ``RUN`` packets take RUN times[-1] / packets seconds on average
+        keep[first:end] = seconds <= PAUSE or seconds * packets <= RUN * times[-1]
     return keep
 
 
@@ -270,9 +278,11 @@ def least_rates(rates: Floats, lengths: Floats, clean: NDArray[np.bool_], less: 
 
 
 def _sums(rates: Floats, lengths: Floats) -> tuple[Floats, Floats]:
+    """The packets delivered, and the seconds passed, up to each edge of the intervals."""
     packets, times = (np.concatenate([[0.0], np.cumsum(v)]) for v in (rates * lengths, lengths))
     return packets, times
 
 
 def _number(packets: float, finest: int) -> int:
+    """The number of blocks for a trace of so many packets; at most ``finest``, but at least 5."""
     return int(np.clip(packets / BLOCK, BLOCKS[0], max(finest, BLOCKS[0])))

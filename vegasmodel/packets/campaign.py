@@ -37,7 +37,7 @@ from vegasmodel.support.files import PART
 
 __all__ = ["run"]
 
-WORK = ".work"
+WORK = ".work"  # subfolder for the temporary files of the runs
 
 
 @kinds.checked
@@ -106,6 +106,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _lock(place: int, folder: Path) -> None:
+    """Lock the folder that is open as file descriptor ``place``, or raise ``FieldError``."""
     try:
         fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -116,6 +117,7 @@ def _lock(place: int, folder: Path) -> None:
 
 
 def _one(table: dict[str, Any], scenario: Scenario, folder: Path) -> Path:
+    """Run ns-2 on one scenario, unless ``folder`` has its result; return the result's path."""
     path = folder / f"{scenario.fingerprint()}.json"
     try:
         done = reference.lookup(scenario, folder) is not None

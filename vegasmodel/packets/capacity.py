@@ -35,7 +35,8 @@ __all__ = ["bottleneck", "capacity_of", "of_flows", "while_queued"]
 
 PERIODS = 10  # times ``RUN`` packets: with fewer packets, one stall of a host matters too much
 NEARLY = 0.9  # the part of the intervals that counts as nearly all of them
-LATE = 0.01  # rates that differ by a smaller part count as equal: a busy period may have idle ends
+LATE = 0.01  # rates that differ by a smaller part count as equal: busy periods may have idle ends
+# parts of the texts ``how`` of estimates
 LARGER = "the capacity may be larger"
 OTHERS = "if the link carries other traffic, which the trace does not hold"
 
@@ -80,7 +81,13 @@ def capacity_of(trace: Trace) -> Estimate | None:
 
 
 def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
-    """The capacity of a link by the packets sent into it, ``rate`` per second in each interval."""
+    """The capacity of a link by the packets sent into it, ``rate`` per second in each interval.
+
+    Usually it is the mean rate in busy periods. If intervals are long, it is the largest rate in an
+    interval, and a lower bound unless the link sends as much in most intervals. If some successive
+    intervals have a larger rate than the busy periods, this rate is a lower bound. The result is
+    ``None`` if the packets do not tell the capacity.
+    """
     lengths, queue, known = np.diff(trace.edges), trace.known("queue"), ~np.isnan(rate)
     rate, alike = _of_mean_size(trace, link, rate)
     counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
@@ -89,6 +96,7 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     most, long = 0.0, bool(known.any()) and np.median((rate * lengths)[known]) > RUN
     if _only_these_flows(trace, float(counts.sum())):
         most = most_in_any_time(counts, lengths, _starts(trace))
+    # if sizes differ, all packets at this time may have been small ones
     surely = most if alike else most * _smallest(trace)
     if packets.size and long:
         # such a long interval may contain idle times, even if its mean queue is long
@@ -96,7 +104,7 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
         middle, largest = float(np.median(rates)), max(float(rates.max()), surely)
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
         how = f"most packets sent into link {name} in an interval"
-        # a full link sends as much in most of them, and in no time more
+        # a link that is always busy sends as many packets in most intervals as in any other
         if usual >= largest * (1 - LATE):
             return Estimate(largest, middle, largest, "pkt/s", how)
         if not most:
@@ -109,7 +117,7 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     if not packets.size:
         return None
     low, high = np.quantile(packets / seconds, [0.25, 0.75])
-    edge = packets.size / packets.sum()
+    edge = packets.size / packets.sum()  # part: an error of one packet in each busy period
     low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
     how = f"packets sent into link {name} while at least one waits"
     return Estimate(mean, float(low), float(high), "pkt/s", how)
@@ -204,6 +212,7 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
     total, whole = known
     lengths, waits = np.diff(trace.edges), rtt - of_flows(trace, bases)
     waits = carried(trace, waits, capacity.value)
+    # ``lacks``: in which intervals a flow may lack a lost packet
     lacks, how = recovering(trace, waits), "throughput of all flows together"
     if least is None or not follows_the_queue(trace):
         empty = ~(np.fmin.reduce(waits, axis=1) * capacity.value >= 1.0)
@@ -243,7 +252,7 @@ def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str)
     total, whole = delivered_by_all(trace) or (np.zeros(lacks.size), np.ones(lacks.size, bool))
     lengths, less = np.diff(trace.edges), _unacknowledged(trace)
     clean = whole & ~lacks & (total > 0)
-    clean = clean & np.append(clean[1:], False)  # few packets wait for an ACK at such an end
+    clean = clean & np.append(clean[1:], False)  # at its end, few packets wait for an ACK
     keep = whole.copy()
     keep[whole] = sending(total[whole], lengths[whole])
     keep |= whole & lacks

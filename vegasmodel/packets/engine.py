@@ -33,11 +33,11 @@ MAX_RECORDED = 1_000_000  # packets of a run whose RTTs are recorded by default
 UNLIMITED = 1_000_000_000  # packets; the simulators keep limits in 32 bits
 
 
-class EngineMissing(RuntimeError):  # noqa: N818 - the name says it
+class EngineMissing(RuntimeError):  # noqa: N818 - an error even without "Error" in its name
     """Raised if the simulator, ns-2 or ns-3, is not installed."""
 
 
-class EngineFailed(RuntimeError):  # noqa: N818 - the name says it
+class EngineFailed(RuntimeError):  # noqa: N818 - an error even without "Error" in its name
     """Raised if the simulator, ns-2 or ns-3, stopped with an error or took too long."""
 
 
@@ -226,10 +226,10 @@ def execute(
     except subprocess.TimeoutExpired:
         raise EngineFailed(f"{name} took more than {timeout:g} s and was stopped") from None
     if done.status != 0:
-        said = done.err or done.out  # ns-2's scheduled commands report errors on standard output
-        if os.strerror(errno.ENOSPC).lower() in said.lower():
-            said = f"{place.folder} is on a full disk; free some space, or let TMPDIR name a folder"
-        raise EngineFailed(f"{name} failed: {one_line(said)}")
+        why = done.err or done.out  # ns-2's scheduled commands report errors on standard output
+        if os.strerror(errno.ENOSPC).lower() in why.lower():
+            why = f"{place.folder} is on a full disk; free some space, or let TMPDIR name a folder"
+        raise EngineFailed(f"{name} failed: {one_line(why)}")
     return done.out
 
 
@@ -245,6 +245,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     Most results have one value per flow.  Only ``queue_mean``, ``busy_links`` and ``drops_links``
     have one value per link.
     """
+    # times and counters of flows at the begin (0) and at the end (1) of the measurement
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
     active = np.fmin(t1, output.finished) - t0
@@ -252,6 +253,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     with np.errstate(divide="ignore", invalid="ignore"):
         throughput = np.where(active > 0, acks / active, np.nan)
         loss_rate = np.where(sent > 0, dropped / sent, np.nan)
+    # the same for links: the counters are packets times seconds in the queue, packets, and bytes
     (l0, l1), (d0, d1) = output.links.time, output.links.value
     bits = np.array([8 * scenario.packet_size * link.capacity for link in scenario.links])
     base_rtt, rtt_mean = _rtts(scenario, output)

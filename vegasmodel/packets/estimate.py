@@ -27,6 +27,7 @@ NEAR = 2  # packets by which the queues that two flows meet may differ
 TRUNCATION = 19  # 0.95 / 0.05: factor on the distance of the two smallest RTTs (``_least``)
 MOST_VARIED = 4.0  # packets between the quartiles of the backlog of a Vegas source at rest
 CLOCK = 1e-6  # s: kernels, and most captures, tell times in whole microseconds
+# ``how`` of an RTT that is the smallest seen
 LEAST_OF_BASE = "smallest RTT seen; more than the base if the queue never emptied"
 
 
@@ -147,6 +148,7 @@ def _least(own: Floats, seen: Floats) -> Estimate:
     """
     sample = np.sort(seen) if seen.size else own
     least = float(min(sample[0], own[0] if own.size else np.inf))
+    # the second smallest RTT is sought among these; if ``least`` is one of them, it is left out
     others = sample[int(sample[0] == least) :]
     gap = float(others[0]) - least if others.size else 0.0
     low = max(least - TRUNCATION * gap - CLOCK, 0.0)

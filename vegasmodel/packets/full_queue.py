@@ -17,9 +17,9 @@ __all__ = ["Wait", "longest_wait", "noise_of"]
 
 MOST = 0.95  # quantile of RTTs; stalls of hosts make less than the other 5 % too long
 FEW = 10  # with fewer losses, a few stalls of a host may come before a quarter of them
-FEWEST = 30  # delays of a flow; fewer do not tell their noise
-NORMAL = 1.4826  # standard deviation of normal values over their median magnitude
-SPREAD = 0.2  # a delay that is shorter by a larger part is not that of a full queue
+FEWEST = 30  # least number of a flow's delays from which their noise is computed
+NORMAL = 1.4826  # standard deviation of normal values of mean 0, over their median magnitude
+SPREAD = 0.2  # delays at a full queue differ at most by this part of them
 
 
 class Wait(NamedTuple):
@@ -119,16 +119,16 @@ def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
     if not follows_the_queue(trace):
         return 0.0
     flows, per_ack = np.isfinite(waits).any(axis=0), trace.known("packets_per_ack")
-    told = np.ones(1) if per_ack is None else np.append(per_ack[np.isfinite(per_ack)], 1.0)
-    burst = packet * np.count_nonzero(flows) * told.max()
+    known = np.ones(1) if per_ack is None else np.append(per_ack[np.isfinite(per_ack)], 1.0)
+    burst = packet * np.count_nonzero(flows) * known.max()
     found = []
     for i in np.flatnonzero(flows).tolist():
         values = waits[np.isfinite(waits[:, i]), i]
         if values.size >= FEWEST:
-            step = float(np.median(np.abs(np.diff(values, 2))))
-            spans = values.size / max(len(_losses(trace, waits, i)), 1)
-            extremes = sum(np.sqrt(2.0 * np.log(n)) for n in (spans, values.size))
-            found.append(NORMAL * np.sqrt(max(step**2 - burst**2, 0.0) / 6.0) * extremes)
+            second = float(np.median(np.abs(np.diff(values, 2))))  # of the second differences
+            per_loss = values.size / max(len(_losses(trace, waits, i)), 1)
+            extremes = sum(np.sqrt(2.0 * np.log(n)) for n in (per_loss, values.size))
+            found.append(NORMAL * np.sqrt(max(second**2 - burst**2, 0.0) / 6.0) * extremes)
     return float(np.median(found)) if found else 0.0
 
 
@@ -137,6 +137,7 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
 
     If no delay is known between two losses, they count as one loss.
     """
+    # drops are used only if the flow has no retransmissions in the trace
     counts = [trace.known(k) for k in ("retransmits", "loss")]
     found = [values[:, i] for values in counts if values is not None]
     lost = next((values for values in found if np.nansum(values) > 0), np.zeros(0))
@@ -147,6 +148,7 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
     lengths, delivered = np.diff(trace.edges), trace.known("throughput")
     packets = lengths if delivered is None else np.nan_to_num(delivered[:, i]) * lengths
     weights = packets[known] if packets[known].sum() > 0 else lengths[known]
+    # the part of all packets whose delay is shorter than each of the sorted delays
     values = waits[known, i]
     order = np.argsort(values)
     ranked = values[order]
@@ -154,12 +156,13 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
     full = float(np.quantile(values, MOST))
     result = []
     for first, end in zip([0, *ends], ends, strict=False):
-        told = waits[first:end, i][known[first:end]]
-        if told.size:
-            places = [np.searchsorted(ranked, told[-1], side=s) for s in ("left", "right")]
+        delays = waits[first:end, i][known[first:end]]
+        if delays.size:
+            # equal delays share a rank, so it is the mean of those below and those up to it
+            places = [np.searchsorted(ranked, delays[-1], side=s) for s in ("left", "right")]
             rank = float(np.mean(total[places]))
             span = float(lengths[first:end].sum())
-            result.append(_Loss(float(told.max()), float(told[-1]), rank, full, span))
+            result.append(_Loss(float(delays.max()), float(delays[-1]), rank, full, span))
     return result
 
 

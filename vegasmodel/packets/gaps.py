@@ -36,10 +36,10 @@ def lives(trace: Trace) -> Floats:
     """
     begin, end = float(trace.edges[0]), float(trace.edges[-1])
     ends = []
-    for name, other in (("first", begin), ("last", end)):
+    for name, of_trace in (("first", begin), ("last", end)):
         values = trace.get(name)
         values = np.full(len(trace.flows), np.nan) if values is None else values
-        ends.append(np.where(np.isfinite(values), values, other))
+        ends.append(np.where(np.isfinite(values), values, of_trace))
     return np.stack(ends, axis=1)
 
 
@@ -72,8 +72,8 @@ def known_part(values: Floats, seconds: Floats) -> Floats:
     of a flow is empty, the result is 1, or 0 if its value is unknown in every interval.
     """
     known = ~np.isnan(values)
-    total, told = seconds.sum(axis=0), (seconds * known).sum(axis=0)
-    part = np.divide(told, total, out=known.any(axis=0).astype(float), where=total > 0)
+    total, known_seconds = seconds.sum(axis=0), (seconds * known).sum(axis=0)
+    part = np.divide(known_seconds, total, out=known.any(axis=0).astype(float), where=total > 0)
     return np.where(known.all(axis=0), 1.0, part)
 
 

@@ -26,10 +26,11 @@ __all__ = ["doubts", "inspect", "unlikely_units"]
 
 LONGEST_RTT = 100.0  # s; a radio signal to the moon and back takes 2.6 s
 MOST_BITS = 1e12  # per second and flow; the fastest network cards have 8e11
-# By Little's law a flow that always has data to send delivers its window in a round trip.
+# By Little's law a flow that always has data to send delivers about one window in a round trip.
+# If it delivers more or fewer windows than these, the units are doubtful.
 MOST_OF_WINDOW, LEAST_OF_WINDOW = 4.0, 0.02
-MORE = "bits were taken for bytes, or the RTT had another unit"
-LESS = "it has little to send, or the window, the RTT or the time has another unit"
+MORE = "bits were taken for bytes, or the RTT had another unit"  # why it may deliver more
+LESS = "it has little to send, or the window, the RTT or the time has another unit"  # and fewer
 
 
 def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: A002 - an option
@@ -90,8 +91,8 @@ def doubts(trace: Trace) -> dict[str, str]:
     idle = idle_flows(trace)
     found = {**trace.doubts, **unlikely_units(trace, idle)}
     if idle:
-        said = [f"{name} {pauses}" for name, pauses in idle.items()]
-        found["no-idle-flows"] = few(said, clauses=True)
+        texts = [f"{name} {reason}" for name, reason in idle.items()]
+        found["no-idle-flows"] = few(texts, clauses=True)
     if others := apart(trace, idle):
         found["one-queue"] = others
     delivered = trace.known("throughput")
@@ -115,46 +116,54 @@ def unlikely_units(trace: Trace, idle: Collection[str]) -> dict[str, str]:
     ``usual-units`` to a text about the first flow with unlikely values.  It is empty if there is no
     such flow.
     """
-    parts, sizes = windows_a_round_trip(trace), packet_sizes(trace)
+    windows, sizes = windows_a_round_trip(trace), packet_sizes(trace)
     for i, name in enumerate(trace.flows):
         if name in idle:
             continue
         rate, trip = _column(trace, "throughput", i), _median(_column(trace, "rtt", i))
         bits = 8.0 * float(sizes[i] * np.nanmax(rate, initial=0.0))
-        part = parts[i]
+        per_trip = windows[i]
         if trip > LONGEST_RTT:
-            said = f"has an RTT of {trip:.3g} s, as if milliseconds were taken for seconds"
+            text = f"has an RTT of {trip:.3g} s, as if milliseconds were taken for seconds"
         elif bits > MOST_BITS:
-            said = f"delivers {1e-9 * bits:.3g} Gbit/s, as if bits were taken for bytes"
-        elif part > MOST_OF_WINDOW:
-            said = f"delivers {part:.3g} windows in an RTT, as if {MORE}"
-        elif part < LEAST_OF_WINDOW:
-            said = f"delivers {part:.3g} of its window in an RTT: {LESS}"
+            text = f"delivers {1e-9 * bits:.3g} Gbit/s, as if bits were taken for bytes"
+        elif per_trip > MOST_OF_WINDOW:
+            text = f"delivers {per_trip:.3g} windows in an RTT, as if {MORE}"
+        elif per_trip < LEAST_OF_WINDOW:
+            text = f"delivers {per_trip:.3g} of its window in an RTT: {LESS}"
         else:
             continue
-        return {"usual-units": f"{name} {said}"}
+        return {"usual-units": f"{name} {text}"}
     return {}
 
 
 def _median(values: Floats) -> float:
+    """The median of the known values; NaN if there are none."""
     return float(np.nanmedian(values)) if np.isfinite(values).any() else math.nan
 
 
 def _column(trace: Trace, variable: str, flow: int) -> Floats:
+    """The values of a variable of one flow in each interval; NaN where they are unknown."""
     values = trace.known(variable)
     return np.full(len(trace.edges) - 1, np.nan) if values is None else values[:, flow]
 
 
 def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
+    """The summary of flow ``i``.
+
+    ``match`` is the text that stands for the flow in a scenario file. Unknown values are ``None``.
+    """
     name, steps = trace.flows[i], np.diff(trace.edges)
 
     def total(variable: str, weights: Floats | float = 1.0) -> float | None:
+        """The sum of a variable over the intervals, each multiplied by its weight."""
         values = trace.known(variable)
         if values is None or np.isnan(values[:, i]).all():  # or unknown for this flow
             return None
         return finite(np.nansum(values[:, i] * weights))
 
     def of(variable: str, figure: Callable[[Floats], float]) -> float | None:
+        """A figure, such as the mean, of the known values of a variable."""
         values = trace.known(variable)
         if values is None:
             return None

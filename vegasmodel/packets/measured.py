@@ -127,8 +127,8 @@ def _lasts(trace: Trace, scenario: Scenario, order: list[int]) -> Floats:
     which the trace shows no packet.  For each flow of the scenario, ``order`` has its index in the
     trace.
     """
-    delivered, told = trace.known("throughput"), trace.get("last")
-    last = np.full(len(order), np.nan) if told is None else told[order]
+    delivered, recorded = trace.known("throughput"), trace.get("last")
+    last = np.full(len(order), np.nan) if recorded is None else recorded[order]
     if delivered is not None:
         seen = last_deliveries(trace.edges, delivered[:, order])
         last = np.where(np.isnan(last), seen, last)
@@ -262,8 +262,8 @@ def _base_rtt(trace: Trace, scenario: Scenario, order: list[int], weights: Float
 
 def _has_least_rtts(trace: Trace) -> bool:
     """Whether ``_base_rtt`` gives the smallest RTTs seen, not the baseRTTs that Vegas had."""
-    said = trace.provenance.get("base_rtt", "")  # what the reader of the file took as baseRTT
-    return trace.known("base_rtt") is None or "minrtt" in said or "smallest RTT" in said
+    source = trace.provenance.get("base_rtt", "")  # what the reader of the file took as baseRTT
+    return trace.known("base_rtt") is None or "minrtt" in source or "smallest RTT" in source
 
 
 def _loss(
@@ -278,16 +278,16 @@ def _loss(
     trace].  For each flow of the scenario, ``order`` has its index in the trace.  ``weights``, from
     ``_weights``, says which part of each interval lies in the measured time.
     """
-    lost, again, sent = (trace.known(name) for name in ("loss", "retransmits", "sent"))
-    events, how = (lost, "drops") if lost is not None else (again, "retransmissions")
+    lost, resent, sent = (trace.known(name) for name in ("loss", "retransmits", "sent"))
+    events, how = (lost, "drops") if lost is not None else (resent, "retransmissions")
     if events is None:
         return None, "not known"
     if sent is None:
         sent = delivered + events
     events = np.where(np.isnan(sent), np.nan, events)
     sent = np.where(np.isnan(events), np.nan, sent)
-    gone, all_sent = (np.nansum(x[:, order] * weights, axis=0) for x in (events, sent))
-    rate = np.divide(gone, all_sent, out=np.full(gone.shape, math.nan), where=all_sent >= 1)
+    all_lost, all_sent = (np.nansum(x[:, order] * weights, axis=0) for x in (events, sent))
+    rate = np.divide(all_lost, all_sent, out=np.full(len(order), math.nan), where=all_sent >= 1)
     return rate, f"{how} over packets sent"
 
 

@@ -166,6 +166,7 @@ def run_trace(
 
 
 def _binary() -> str:
+    """The path of ns-2's command ``ns``; raises ``EngineMissing`` if it is not installed."""
     path = shutil.which("ns")
     if path is None:
         raise EngineMissing("ns-2 is not installed: apt-get install ns2")

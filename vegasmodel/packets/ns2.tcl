@@ -5,9 +5,10 @@
 # This avoids a search over all pairs of nodes, and flows can cross links in any order.  A link
 # has two directions, "forward" and "reverse", like the flows of a scenario.
 
-set tcl_precision 17
-set UNLIMITED 1000000000
+set tcl_precision 17  ;# digits, so that a number read from its text is the same number
+set UNLIMITED 1000000000  ;# packets of a queue
 
+# Makes the simulator and the files to which it writes.
 proc begin {seed} {
     global ns defaultRNG out dropfile rttfile
     $defaultRNG seed $seed
@@ -18,12 +19,14 @@ proc begin {seed} {
     set rttfile [open rtt.txt w]
 }
 
+# The opposite direction.
 proc other {direction} {
     return [expr {$direction eq "forward" ? "reverse" : "forward"}]
 }
 
 # --- links ---------------------------------------------------------------------------------
 
+# Makes link i: bandwidth in bit/s, one-way delay in s, ns-2's class of the queue in each direction.
 proc link {i bandwidth delay forward_queue reverse_queue} {
     global ns end
     set end($i,forward) [$ns node]
@@ -32,12 +35,14 @@ proc link {i bandwidth delay forward_queue reverse_queue} {
     wire $end($i,reverse) $end($i,forward) $bandwidth $delay $reverse_queue
 }
 
-# end(i,direction) is the node where that direction enters the link.
+# ns-2's object for one direction of link i.  end(i,direction) is the node where that direction
+# enters the link.
 proc line {i direction} {
     global ns end
     return [$ns link $end($i,$direction) $end($i,[other $direction])]
 }
 
+# Makes one direction of a link between two nodes, at first with an unlimited queue.
 proc wire {from to bandwidth delay {queue DropTail}} {
     global ns UNLIMITED
     $ns simplex-link $from $to $bandwidth $delay $queue
@@ -76,6 +81,7 @@ proc belong {i direction service flows} {
     foreach f $flows { [line $i $direction] bind $class($i,$direction,$service) $f }
 }
 
+# Gives the class rate this part of the link, and the class delay the rest.
 proc share {i direction rate} {
     global class
     $class($i,$direction,rate) newallot $rate
@@ -114,6 +120,7 @@ proc sum_bytes {i direction} {
     return $bytes($i,$direction)
 }
 
+# Sums the bytes now, and again after each time of this length, s.
 proc sum_often {i direction every} {
     global ns
     sum_bytes $i $direction
@@ -222,6 +229,7 @@ proc pair {f agent_class sink_class size ack_size settings} {
     return "$a $k"
 }
 
+# Makes the only connection of flow f.  args: those of pair, without f.
 proc connection {f args} {
     global agent
     set agent($f) [lindex [eval pair $f $args] 0]
@@ -283,6 +291,7 @@ proc start {f time packets} {
     $ns at $time "launch $f $packets"
 }
 
+# Starts flow f now; of a flow that ends, the end is written down.
 proc launch {f packets} {
     global agent
     if {$packets < 0} {
@@ -293,11 +302,13 @@ proc launch {f packets} {
     }
 }
 
+# Lets flow f send no new packets from a time on.
 proc stop {f time} {
     global ns agent
     $ns at $time "$agent($f) advance 0"
 }
 
+# Writes down the time at which flow f has delivered all its packets.
 proc finished {f} {
     global ns out
     puts $out "done $f [$ns now]"
@@ -307,6 +318,8 @@ proc finished {f} {
 # only after REST seconds, when no late packet of its last connection can arrive.
 set REST 5.0
 
+# Prepares the short flows of table f.  args: those of pair, without f.  idle, busy: the agents that
+# wait for a flow, and those that have one.  gone: the counters of all flows that have ended.
 proc crowd {f args} {
     global maker idle busy gone
     set maker($f) $args
@@ -315,6 +328,8 @@ proc crowd {f args} {
     set gone($f) {0 0 0}
 }
 
+# Starts a short flow of this many packets.  before: the counters of its agent at this time, as the
+# agent goes on counting; only acknowledged packets begin at 0, because the agent was reset.
 proc arrive {f packets} {
     global maker idle busy before
     if {[llength $idle($f)]} {
@@ -330,6 +345,7 @@ proc arrive {f packets} {
     $a advance $packets
 }
 
+# Ends a short flow: adds its counters to those of all that have ended.  both: its agent and sink.
 proc depart {f both} {
     global ns busy gone REST
     set a [lindex $both 0]
@@ -340,12 +356,14 @@ proc depart {f both} {
     $ns after $REST "rest $f {$both}"
 }
 
+# Resets an agent and its sink, so that a later flow can use them.
 proc rest {f both} {
     global idle
     foreach one $both { $one reset }
     lappend idle($f) $both
 }
 
+# The sums of two lists, number by number.
 proc plus {one two} {
     foreach x $one y $two { lappend sum [expr {$x + $y}] }
     return $sum
@@ -359,6 +377,7 @@ proc counters {a} {
     return "[expr {$acked > 0 ? $acked : 0}] [$a set nrexmitpack_] [$a set ndatapack_]"
 }
 
+# By how much the counters of an agent have grown since its flow began.
 proc since {a} {
     global before
     foreach x [counters $a] y $before($a) { lappend difference [expr {$x - $y}] }
@@ -367,6 +386,7 @@ proc since {a} {
 
 # --- what is measured ----------------------------------------------------------------------
 
+# The three counters of flow f, or of all short flows of table f together.
 proc figures {f} {
     global agent busy gone
     if {[info exists agent($f)]} { return [counters $agent($f)] }
@@ -375,6 +395,7 @@ proc figures {f} {
     return $sum
 }
 
+# Writes the counters of flow f now.  label: first or last, at the begin or end of the measurement.
 proc count {f label} {
     global ns out
     puts $out "flow $f $label [$ns now] [figures $f]"
@@ -389,6 +410,7 @@ proc departures {i direction} {
     return "[$integral set sum_] [$m set pdepartures_] [sum_bytes $i $direction]"
 }
 
+# The same for a link.
 proc count_link {i direction label} {
     global ns out
     puts $out "link $i $direction $label [$ns now] [departures $i $direction]"

@@ -14,7 +14,7 @@ from vegasmodel.scenario import Flow
 
 __all__ = ["AGENTS", "Agent"]
 
-Settings = dict[str, float | int | str]
+Settings = dict[str, float | int | str]  # variables of an agent, and their values
 
 
 class Agent(NamedTuple):
@@ -39,10 +39,12 @@ class Agent(NamedTuple):
 
 
 def _vegas(group: Flow) -> Settings:
+    """The thresholds of a Vegas flow, in packets, as variables of ns-2's agent."""
     return {f"v_{key}_": int(getattr(group, key)) for key in ("alpha", "beta", "gamma")}
 
 
 def _cubic(group: Flow) -> Settings:
+    """Linux's CUBIC, whose parameter ``beta`` is the factor of the window in units of 1/1024."""
     return {"module": "cubic", "cubic_beta": round(1024 * group.decrease)}
 
 

@@ -34,7 +34,7 @@ from vegasmodel.scenario.placement import bytes_per_turn, class_shares
 
 __all__ = ["Script", "script"]
 
-PROBE_PACKETS = 3  # sent alone to measure baseRTT
+PROBE_PACKETS = 3  # sent through the empty network to measure a flow's baseRTT
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Script:
 
 @cache
 def _library() -> str:
+    """The Tcl procedures with which every script begins."""
     return resources.files("vegasmodel.packets").joinpath("ns2.tcl").read_text(encoding="utf-8")
 
 
@@ -94,14 +95,17 @@ def script(
 
 
 def _number(value: float) -> str:
+    """A number as a text from which ns-2 reads exactly this number."""
     return repr(float(value))
 
 
 def _at(time: float, command: str) -> str:
+    """The line that makes ns-2 run a command at a time on its clock, s."""
     return f"$ns at {_number(time)} {{{command}}}"
 
 
 def _words(settings: dict[str, float | int | str]) -> str:
+    """Names and values as a Tcl list, such as ``{limit_ 20}``."""
     return "{" + " ".join(f"{key} {value}" for key, value in settings.items()) + "}"
 
 
@@ -120,8 +124,8 @@ def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
     ways = sorted({"forward"} | crossing)
     kind = ns2_support.QUEUES[link.queue.discipline]
-    back = kind if "reverse" in ways else "DropTail"
-    lines = [f"link {i} {_number(bits)} {_number(link.delay)} {kind} {back}"]
+    reverse_kind = kind if "reverse" in ways else "DropTail"
+    lines = [f"link {i} {_number(bits)} {_number(link.delay)} {kind} {reverse_kind}"]
     for way in ways:
         if isinstance(link.queue, RateDelay):
             lines += _classes(scenario, i, link, way)
@@ -209,9 +213,10 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
     index = {link.name: i for i, link in enumerate(scenario.links)}
     route = " ".join(f"{index[link.name]} {group.direction}" for link in path)
     bits = scenario.access_rate(group) * scenario.packet_size * 8
-    rest = member.rtt - scenario.transmission(group) - 2 * math.fsum(link.delay for link in path)
-    rest = max(rest, 0.0)  # rounding may make it slightly negative
-    leg = 0.0 if group.delay_noise else rest / 4
+    # the propagation delay of the access links: both ways at both ends, so four legs
+    access = member.rtt - scenario.transmission(group) - 2 * math.fsum(link.delay for link in path)
+    access = max(access, 0.0)  # rounding may make it slightly negative
+    leg = 0.0 if group.delay_noise else access / 4
     agent = AGENTS[group.law]
     sink = "Agent/TCPSink" + ("/Sack1" if agent.sack else "")
     agents = (
@@ -220,8 +225,8 @@ def _stations(scenario: Scenario, f: int, member: Member, *, rtts: bool) -> list
         f" {_words(_settings(scenario, f, member))}"
     )
     lines = [f"stations {f} {{{route}}} {_number(bits)} {_number(leg)}"]
-    if group.delay_noise:  # the first leg has all the propagation delay: noise may reduce it to 0
-        lines.append(f"noisy {f} {_number(rest)} {_number(group.delay_noise)}")
+    if group.delay_noise:  # the first leg has all of this delay, so that noise may reduce it to 0
+        lines.append(f"noisy {f} {_number(access)} {_number(group.delay_noise)}")
     if group.arrivals != "once":
         return [*lines, f"crowd {f} {agents}"]
     if rtts:
@@ -254,7 +259,7 @@ def _probes(scenario: Scenario) -> tuple[list[str], float]:
     for f, member in enumerate(scenario.members):
         if member.flow.over_estimate == 0.0:
             lines.append(f"probe {f} {_number(time)} {PROBE_PACKETS}")
-            time += (2 * PROBE_PACKETS + 2) * member.rtt + 0.5
+            time += (2 * PROBE_PACKETS + 2) * member.rtt + 0.5  # more than the probe takes
     return lines, time
 
 
@@ -285,6 +290,11 @@ def _life(
 
 
 def _ending(scenario: Scenario, origin: float, interval: float | None) -> list[str]:
+    """The script's lines that read the counters of links, take samples, and end the run.
+
+    ``origin`` is the time on ns-2's clock at which the scenario begins, s. ``interval`` is the time
+    between two samples, s (``None``: no samples).
+    """
     run = scenario.run
     lines = []
     for i, _ in enumerate(scenario.links):
@@ -293,6 +303,7 @@ def _ending(scenario: Scenario, origin: float, interval: float | None) -> list[s
     if interval is not None:
         flows = " ".join(str(f) for f, _ in enumerate(scenario.members))
         links = " ".join(str(i) for i, _ in enumerate(scenario.links))
+        # a little less than the quotient: rounding must not add a sample at the end
         number = max(1, math.ceil(run.duration / interval * (1 - 1e-9)))
         every = f"{_number(origin)} {_number(interval)} {number}"
         lines.append(f"samples {every} {{{flows}}} {{{links}}}")

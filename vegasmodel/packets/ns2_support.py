@@ -18,8 +18,8 @@ from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
 
 __all__ = ["check", "remarks"]
 
-MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every earlier node
-QUEUES = MappingProxyType({"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"})
+MAX_FLOWS = 4000  # each node of ns-2 keeps a slot for every earlier node, so memory is quadratic
+QUEUES = MappingProxyType({"droptail": "DropTail", "red": "RED", "rd": "CBQ/WRR"})  # ns-2's classes
 HEADERS = 40  # bytes that ns-2.35 adds to packetSize_ in all TCP agents but Vegas (useHeaders_)
 MAX_FORCED = 1_000_000  # highest number of a packet to drop; ns-2 keeps a slot for each below it
 
@@ -81,6 +81,7 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _link(scenario: Scenario, link: Link, where: str) -> None:
+    """Raise ``FieldError`` if ns-2 cannot simulate a link; ``where`` is its place in the file."""
     check_queue(link, where, QUEUES, "ns-2")
     if isinstance(link.queue, DropTail) and link.buffer < 2:
         allowed = "at least 2 packets in ns-2, whose limit counts the one in transmission"
@@ -103,9 +104,10 @@ def _link(scenario: Scenario, link: Link, where: str) -> None:
 
 
 def _flow(flow: Flow, where: str) -> None:
+    """Raise ``FieldError`` if ns-2 cannot simulate a table ``[[flow]]``, ``where`` in the file."""
     if flow.law == "vegas":
         _vegas(flow, where)
-    fixed = AGENTS[flow.law].decrease
+    fixed = AGENTS[flow.law].decrease  # the only factor that ns-2 has for the law, if any
     if fixed not in (None, flow.decrease):
         raise FieldError(f"{where}.decrease", flow.decrease, f"{fixed:g}, as in ns-2")
     if flow.over_estimate not in ("measured", 0.0):
@@ -123,6 +125,7 @@ def _flow(flow: Flow, where: str) -> None:
 
 
 def _vegas(flow: Flow, where: str) -> None:
+    """Raise ``FieldError`` if ns-2's Vegas does not have the flow's thresholds or its variant."""
     for key in ("alpha", "beta", "gamma"):
         value = float(getattr(flow, key))
         if not value.is_integer():

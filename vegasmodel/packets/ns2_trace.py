@@ -142,6 +142,7 @@ def _rtts(
     shape = (edges.size - 1, len(trips))
     mean, least, base = np.full((3, *shape), np.nan)
     for f, one in enumerate(trips):
+        # the interval in which each ACK came; -1: before the first edge
         place = np.searchsorted(edges, one.time, side="left") - 1
         inside = (place >= 0) & (place < shape[0])
         number = np.bincount(place[inside], minlength=shape[0])

@@ -19,9 +19,11 @@ from vegasmodel.support.files import atomic_write
 
 __all__ = ["Installation", "find", "program"]
 
+# our program in C++: the file that is compiled, and those that it includes
 SOURCES = ("ns3.cc", "ns3_connection.h", "ns3_link.h", "ns3_rate_delay.h", "ns3_wait.h")
-LIBRARIES = ("point-to-point", "internet", "traffic-control", "network", "core")
+LIBRARIES = ("point-to-point", "internet", "traffic-control", "network", "core")  # of ns-3
 PATIENCE = 900.0  # seconds that the compiler may take
+# how to install ns-3, for error messages
 INSTALL = "apt-get install libns3-dev g++, or pip install 'vegasmodel[ns3]' (with g++)"
 
 
@@ -92,11 +94,17 @@ def program() -> Path:
 
 
 def _cache() -> Path:
+    """The folder for the compiled program: vegasmodel's part of the user's cache."""
     own = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(own) if Path(own).is_absolute() else Path.home() / ".cache") / "vegasmodel"
 
 
 def _compile(command: list[str], libraries: tuple[str, ...], path: Path) -> None:
+    """Compile our ns-3 program to the file ``path``; raise ``EngineFailed`` if this fails.
+
+    ``command`` is the compiler with its options and the source file. ``libraries`` are options that
+    must stand after the source file.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with workplace() as place, atomic_write(path) as part:

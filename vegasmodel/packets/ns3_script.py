@@ -48,6 +48,7 @@ def script(scenario: Scenario, run: int = 0, *, interval: float, rtts: bool = Fa
 
 
 def _line(word: str, *numbers: float) -> str:
+    """A line of the ns-3 program's input: a word, then numbers in as many digits as they have."""
     return " ".join([word, *(repr(n) if isinstance(n, int) else repr(float(n)) for n in numbers)])
 
 
@@ -99,9 +100,11 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
     path = scenario.path(group)
     size = round(scenario.size_of(group))
     segment = size - ns3_support.HEADERS
-    # the delay left for the access links; in ns-3 the size of ACKs is fixed, not scenario.ack_size
-    parts = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
-    rest = member.rtt - parts * scenario.transmission(group) - 2 * math.fsum(x.delay for x in path)
+    # the propagation delay of the access links; in ns-3 the size of ACKs is fixed, so the
+    # transmission times of a packet and its ACK are multiplied by the quotient of the sizes
+    longer = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
+    links = 2 * math.fsum(link.delay for link in path)
+    access = member.rtt - longer * scenario.transmission(group) - links
     begin = arrivals.start(run, member, rng)
     shorts: list[str] = []
     if group.arrivals == "once":
@@ -117,7 +120,7 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
         ns3_support.LAWS[group.law],
         *ns3_support.stretch(scenario, group),
         scenario.access_rate(group) * scenario.packet_size * 8,
-        max(rest, 0.0) / 4,
+        max(access, 0.0) / 4,  # four legs: both ways at both ends
         segment,
         begin,
         member.stop,

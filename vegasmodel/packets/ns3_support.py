@@ -25,11 +25,11 @@ __all__ = [
 ]
 
 HEADERS = 42  # bytes of a packet that are not data: 2 of the link, 20 of IP, 20 of TCP
-ACK = HEADERS
+ACK = HEADERS  # bytes of an ACK
 QUEUES = {"droptail": 0, "red": 1, "rd": 2}  # the numbers of the ns-3 program
-LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2, "cubic": 3}
-MAX_FLOWS = 4000
-MAX_PORTS = 60_000
+LAWS = {"vegas": 0, "newreno": 1, "sack": 1, "reno": 2, "cubic": 3}  # likewise
+MAX_FLOWS = 4000  # as in ns-2
+MAX_PORTS = 60_000  # connections of a run, those of short flows included: each has its own port
 MAX_BYTES = 2**30  # bytes of a window that TCP's window scaling allows
 
 
@@ -96,6 +96,7 @@ def remarks(scenario: Scenario) -> tuple[Assumption, ...]:
 
 
 def _link(link: Link, where: str) -> None:
+    """Raise ``FieldError`` if ns-3 cannot simulate a link; ``where`` is its place in the file."""
     check_queue(link, where, QUEUES, "ns-3")
     if link.drops:
         wrong = "cannot be dropped on purpose in ns-3"
@@ -111,10 +112,11 @@ def _link(link: Link, where: str) -> None:
 
 
 def _flow(scenario: Scenario, flow: Flow, where: str) -> None:
+    """Raise ``FieldError`` if ns-3 cannot simulate a table ``[[flow]]``, ``where`` in the file."""
     if flow.law not in LAWS:
         allowed = f"vegasmodel runs only {', '.join(LAWS)} there"
         raise FieldError(f"{where}.law", flow.law, allowed, wrong="cannot be measured in ns-3")
-    # the scenario's own defaults, which ns-3 replaces by its own
+    # ns-3 cuts windows by its own factors, so a scenario may not state another than its default
     usual = STACKS[flow.variant].decrease if flow.keeps_backlog else find(flow.law).decrease
     if flow.decrease != usual:
         allowed = f"{usual:g}, the default, for which ns-3 takes a value of its own"

@@ -18,8 +18,10 @@ from vegasmodel.packets.trace import Trace
 __all__ = ["apart"]
 
 ENOUGH = 100  # least number of intervals in which the RTTs of both flows are known
-PACKETS = 5.0  # least standard deviation of RTTs, in packets; the order in the queue changes less
-TOGETHER = 0.25  # least correlation of RTTs at a shared queue; it is smaller only if RTTs differ
+# RTTs whose standard deviation is at least so many packets do not vary only because packets that
+# arrive together stand in the queue one behind another
+PACKETS = 5.0
+TOGETHER = 0.25  # least correlation of RTTs that counts as that of a shared queue
 MOST_FLOWS = 50  # of which all pairs are looked at
 
 
@@ -56,7 +58,8 @@ def apart(trace: Trace, idle: Collection[str]) -> str:
 def _pair(rtt: Floats, pair: tuple[int, ...], packet: float) -> float:
     """The correlation of two flows' RTTs; 1 if they are too few or vary too little to tell.
 
-    ``packet`` is the mean time from one delivered packet to the next, over all flows, s.
+    ``rtt`` has the RTTs, s: [time, flow].  ``pair`` are the indices of the two flows.  ``packet``
+    is the mean time from one delivered packet to the next, over all flows, s.
     """
     both = rtt[:, list(pair)]
     both = both[np.isfinite(both).all(axis=1)]

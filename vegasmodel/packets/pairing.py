@@ -24,11 +24,11 @@ from vegasmodel.scenario import Member, Scenario
 
 __all__ = ["Pairing", "match_texts", "pair"]
 
-# reasons for a pair
+# the rules that make a pair, as output names them (the function ``pair`` explains them)
 MATCH, NAME, CONTROL = "match", "name", "congestion control"
 SCENARIO = "order in a trace made from this scenario"
 ONLY, ORDER = "being the only flow", "order of appearance"
-LITTLE = 0.001  # part of the packets; other flows that deliver less hardly matter
+LITTLE = 0.001  # if unpaired flows deliver a smaller part of all packets, they hardly matter
 RENO = ("reno", "newreno", "sack", "tahoe")  # the kernel calls them all reno
 
 
@@ -37,7 +37,7 @@ class Pairing:
     """Which flow of a trace belongs to each flow of a scenario, and by which rule it was found.
 
     For each flow of the scenario, ``order`` has the index of its partner in the trace, and ``by``
-    has the rule.
+    has the name of the rule, such as ``MATCH``.
     """
 
     trace: Trace
@@ -85,13 +85,13 @@ class Pairing:
         if strange:
             found.append(Assumption("congestion-control", False, few(strange, clauses=True)))
         idle = idle_flows(self.trace)
-        still = [
+        paused = [
             f"{member.name}, which is {names[i]}, {idle[names[i]]}"
             for member, i in zip(members, self.order, strict=True)
             if names[i] in idle and member.flow.long_lived
         ]
-        if still:
-            found.append(Assumption("no-idle-flows", False, few(still, clauses=True)))
+        if paused:
+            found.append(Assumption("no-idle-flows", False, few(paused, clauses=True)))
         others = [i for i in range(len(names)) if i not in set(self.order)]
         packets = packets_in_all(self.trace)
         if others and packets is not None:
@@ -125,8 +125,8 @@ def pair(trace: Trace, scenario: Scenario) -> Pairing:
     different congestion controls.
     """
     members = scenario.members
-    found = _matched(trace, scenario)
-    free = {name: i for i, name in enumerate(trace.flows)}
+    found = _matched(trace, scenario)  # scenario's flow: (index of its partner, rule)
+    free = {name: i for i, name in enumerate(trace.flows)}  # flows of the trace without a partner
     for i, _ in found.values():
         del free[trace.flows[i]]
     for k, member in enumerate(members):
@@ -176,19 +176,19 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
     found: dict[int, tuple[int, str]] = {}
     taken: dict[int, str] = {}
     names = trace.flows
-    shown = match_texts(names)
+    printable_names = match_texts(names)
     for g, group in enumerate(scenario.flows):
         if group.match is None:
             continue
         field = f"flow[{g}].match"
         hits = [names.index(group.match)] if group.match in names else []
-        hits = hits or [i for i, name in enumerate(shown) if name == group.match]
+        hits = hits or [i for i, name in enumerate(printable_names) if name == group.match]
         hits = hits or [i for i, name in enumerate(names) if _fits(group.match, name)]
         if len(hits) != group.count:
-            said = f"fits {len(hits) or 'no'} flow{'s' * (len(hits) > 1)} of the trace"
-            many = f", not {group.count}" if hits else ""
-            there = f"it has {few(names, 6)}" if not hits else few([names[i] for i in hits], 6)
-            raise FieldError(field, group.match, there, wrong=f"{said}{many}")
+            wrong = f"fits {len(hits) or 'no'} flow{'s' * (len(hits) > 1)} of the trace"
+            wrong += f", not {group.count}" if hits else ""
+            flows = f"it has {few(names, 6)}" if not hits else few([names[i] for i in hits], 6)
+            raise FieldError(field, group.match, flows, wrong=wrong)
         for i in hits:
             if i in taken:
                 wrong = f"fits {trace.flows[i]}, which {taken[i]} fits already"
@@ -232,6 +232,11 @@ def _end(text: str) -> tuple[object, str | None]:
 
 
 def _address(text: str) -> object:
+    """The IP address that ``text`` states, or ``None``.
+
+    The name of an interface after ``%`` is left out. An IPv4 address that is written as an IPv6
+    one, as in ``::ffff:10.0.0.1``, becomes an IPv4 address again.
+    """
     try:
         found = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
@@ -257,7 +262,7 @@ def _by_control(
     for k, member in enumerate(scenario.members):
         if k not in found:
             left.setdefault(_kernel_name(member.flow.law), []).append(k)
-    for control, mine in left.items():
+    for control, mine in left.items():  # ``mine``: flows of the scenario; ``theirs``: of the trace
         theirs = [
             i for name, i in free.items() if _kernel_name(trace.controls.get(name, "")) == control
         ]
@@ -274,6 +279,12 @@ def _by_control(
 def _by_order(
     trace: Trace, scenario: Scenario, found: dict[int, tuple[int, str]], free: dict[str, int]
 ) -> None:
+    """Pair the remaining flows of the scenario and of the trace in the order of their starts.
+
+    ``found`` has the pairs so far, and ``free`` the trace's flows that have no partner yet. The new
+    pairs are added to ``found``. Raises ``FieldError`` if the numbers of the remaining flows
+    differ, or if a pair would have different congestion controls.
+    """
     members = scenario.members
     mine = [k for k in range(len(members)) if k not in found]
     if not mine:
@@ -298,19 +309,29 @@ def _by_order(
 
 
 def _fits_law(trace: Trace, i: int, member: Member) -> bool:
+    """Whether flow ``i`` of the trace may have run the law of a flow of the scenario.
+
+    It may if the trace does not tell its congestion control, or tells this law.
+    """
     known = trace.controls.get(trace.flows[i])
     return known in (None, member.flow.law, _kernel_name(member.flow.law))
 
 
 def _kernel_name(law: str) -> str:
+    """The name that Linux has for a congestion control: ``reno`` for all variants of Reno."""
     return "reno" if law in RENO else law
 
 
 def _as_they_start(scenario: Scenario, members: list[int]) -> list[int]:
+    """Sort flows of the scenario, given by their indices, by their start times."""
     return sorted(members, key=lambda k: scenario.members[k].start)
 
 
 def _as_they_appear(trace: Trace, flows: list[int]) -> list[int]:
+    """Sort flows of the trace, given by their indices, by the times of their first packets.
+
+    Flows whose time is unknown come last. If the trace tells no times, the order stays.
+    """
     first = trace.known("first")
     if first is None:
         return flows

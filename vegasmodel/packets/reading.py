@@ -18,7 +18,7 @@ from vegasmodel.support import progress
 
 __all__ = ["FORMATS", "format_of", "read"]
 
-FORMATS = (
+FORMATS = (  # in the order in which a file is compared with them
     "csv",
     "ns2_tr",
     "ns3_ascii",
@@ -28,12 +28,12 @@ FORMATS = (
     "tcp_probe",
     "ss",
 )
-KNOWN = (
+KNOWN = (  # what an error expects of a file of unknown format
     "a trace of a known format: a capture (pcap, pcapng), ss -tin after lines of date +%s.%N, "
     "iperf3 --json, an event trace of ns-2 or ns-3, ns-3's FlowMonitor (XML), tcp_probe, Parquet "
     f"of vegasmodel, or a CSV table with the columns {', '.join(NEEDED)}"
 )
-_PRINTED = (  # how the text of two programs looks, and what to give in its place
+_PRINTED = (  # how lines that two programs print begin, and what to give in place of such a text
     (
         rb"[\d: .-]{1,40} IP6? [^>\n]{1,60} > [^>\n]{1,60}: ",
         "a capture that tcpdump -w FILE wrote; the text that tcpdump prints is not read",
@@ -44,6 +44,7 @@ _PRINTED = (  # how the text of two programs looks, and what to give in its plac
     ),
 )
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")  # the marks with which such texts begin
+# the first bytes of a compressed file, and the program that unpacks it
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
@@ -86,6 +87,7 @@ def format_of(path: str | Path) -> str:
 
 
 def _read(path: str | Path, format: str) -> Trace:  # noqa: A002 - as above
+    """Read the file by the module of its format in ``packets/readers``, or as a Parquet file."""
     with Source(path) as source:
         if format == "parquet" or (format == "auto" and source.head[:4] == b"PAR1"):
             return read_parquet(path)
@@ -99,6 +101,11 @@ def _read(path: str | Path, format: str) -> Trace:  # noqa: A002 - as above
 
 
 def _find(source: Source) -> str:
+    """The format of a file that is not Parquet, by its first bytes.
+
+    Raises ``TraceError`` if no format fits. The error says what to do if the file is compressed, is
+    a text in UTF-16, or has lines that ``tcpdump`` or ``iperf3`` prints.
+    """
     for magic, name in _COMPRESSED.items():
         if source.head.startswith(magic):
             source.fail(

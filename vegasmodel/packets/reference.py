@@ -52,8 +52,8 @@ class DamagedError(ValueError):
 
 
 FOLDER = Path(__file__).parent / "reference"
-SCHEMA = 1
-_FIGURES = (
+SCHEMA = 1  # version of the files' format
+_FIGURES = (  # the fields of a ``Prediction`` that a file holds
     "throughput",
     "throughput_se",
     "base_rtt",
@@ -88,7 +88,7 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
     }
     if record["engine"] != "linux":  # a simulator's figure "acks" is the packets acknowledged
         figures["delivered"] = figures["acks"]
-        if figures["acks"] is not None:  # older files count every byte on the link
+        if figures["acks"] is not None:  # in older files, retransmissions and ACKs count, too
             figures["utilization_links"] = forward_load(
                 scenario,
                 figures["acks"],
@@ -201,6 +201,7 @@ def check(scenario: Scenario, folder: Path = FOLDER) -> float:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    """Read the file of a stored run; raise ``DamagedError`` if it is damaged."""
     try:
         record: dict[str, Any] = json.loads(path.read_text(encoding="ascii"))
     except (ValueError, RecursionError):
@@ -215,8 +216,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _digest(record: dict[str, Any]) -> str:
-    rest = {key: value for key, value in record.items() if key != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
+    """The checksum of a stored run: SHA-256 of all entries except the checksum itself."""
+    entries = {key: value for key, value in record.items() if key != "sha256"}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -256,14 +258,14 @@ def variants(table: dict[str, Any], each: str | None) -> Iterator[dict[str, Any]
         yield table
         return
     place, _, values = each.partition("=")
-    *way, last = place.split(".")
+    *outer_keys, last_key = place.split(".")
     for text in values.split(","):
         variant = copy.deepcopy(table)
         node: Any = variant
         try:
-            for step in way:
-                node = node[int(step) if isinstance(node, list) else step]
-            node[last] = int(text) if text.isdigit() else text
+            for key in outer_keys:
+                node = node[int(key) if isinstance(node, list) else key]
+            node[last_key] = int(text) if text.isdigit() else text
         except (KeyError, IndexError, ValueError, TypeError):
             raise FieldError("--each", each, "a place such as link.0.buffer=5 pkt,10 pkt") from None
         yield variant
@@ -308,12 +310,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _make(files: Sequence[Path], each: str | None, runs: int | None) -> int:
+    """The command ``make``: run ns-2, store the results and print their file names."""
     for table in tables(files, each):
         sys.stdout.write(f"{make(table, runs=runs).name}  {table.get('name', '')}\n")
     return 0
 
 
 def _check_all() -> int:
+    """The command ``check``: run ns-2 again for each stored run; 1 if a throughput has changed."""
     worst = 0.0
     for scenario in stored():
         worst = max(worst, difference := check(scenario))

@@ -127,12 +127,21 @@ def read(folder: Path, n_flows: int, n_links: int, origin: float, *, rtts: bool)
 
 
 def _store(counts: Counts, i: int, label: str, words: list[str], origin: float) -> None:
+    """Store the counters of flow or link ``i``, which a line of the output has.
+
+    ``label`` says when they were read: ``first`` at the begin of the measurement, ``last`` at its
+    end. ``words`` are the time, s, and the counters.
+    """
     end = 0 if label == "first" else 1
     counts.time[end, i] = float(words[0]) - origin
     counts.value[end, i] = [float(word) for word in words[1:]]
 
 
 def _samples(rows: list[list[float]], n_flows: int, n_links: int, origin: float) -> Samples:
+    """Split the rows of samples: the time, then four numbers per flow, then four per link.
+
+    A flow has its window and three counters, a link its queue and three counters.
+    """
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 1 + 4 * (n_flows + n_links))
     flows = table[:, 1 : 1 + 4 * n_flows].reshape(len(rows), n_flows, 4)
     links = table[:, 1 + 4 * n_flows :].reshape(len(rows), n_links, 4)
@@ -172,7 +181,7 @@ def _round_trips(path: Path, n_flows: int, origin: float) -> tuple[RoundTrips, .
     if path.stat().st_size == 0:
         return (RoundTrips(np.empty(0), np.empty(0)),) * n_flows
     names = ["what", "time", "flow", "seq"]
-    columns = ["what", "time", "flow", *"abcdefg", "seq", "id"]
+    columns = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # seven columns are not read
     table = csv.read_csv(
         path,
         read_options=csv.ReadOptions(column_names=columns, use_threads=False),

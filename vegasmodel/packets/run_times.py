@@ -72,18 +72,18 @@ def _warmup(trace: Trace) -> tuple[float, str]:
     stops, idle = ends_early(trace), idle_flows(trace)
     last = [stops.get(flow, math.inf) for flow in trace.flows if flow not in idle]
     end = min(max(last, default=math.inf), float(trace.edges[-1]))
-    word = "last packet" if end < trace.edges[-1] else "end of the trace"
+    end_name = "last packet" if end < trace.edges[-1] else "end of the trace"
     firsts = trace.known("first")
     starts = np.zeros(0) if firsts is None else firsts[firsts < end]
     start = float(np.nanmax(starts, initial=trace.begin))
     third = (end - start) / 3.0
     if end - start - min(third, WARMUP) < LEAST * (end - trace.begin):
         start, third = trace.begin, (end - trace.begin) / 3.0
-        begin = "the trace's begin"
-        how = f"a third of the {f'time to the {word}' if end < trace.edges[-1] else 'trace'}"
+        start_name = "the trace's begin"
+        how = f"a third of the {f'time to the {end_name}' if end < trace.edges[-1] else 'trace'}"
     else:
-        begin = "the last flow's start"
-        how = f"a third of the time from the last flow's start to the {word}"
-    return (
-        (start + third, how) if third <= WARMUP else (start + WARMUP, f"{WARMUP:g} s after {begin}")
-    )
+        start_name = "the last flow's start"
+        how = f"a third of the time from the last flow's start to the {end_name}"
+    if third > WARMUP:
+        return start + WARMUP, f"{WARMUP:g} s after {start_name}"
+    return start + third, how

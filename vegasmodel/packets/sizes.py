@@ -23,6 +23,7 @@ HEADERS = 52  # bytes of IPv4 and TCP headers with timestamps
 SAME = 66  # bytes of these headers and Ethernet's: packet sizes that differ by more are not alike
 SLIGHT = 0.01  # part of the scenario's packet size: sizes that differ by less count as equal
 LEAST = 0.2  # part of the scenario's packet size: sizes that differ by more are not alike, either
+# the variables of a trace that count packets
 PER_FLOW = ("throughput", "sent", "retransmits", "loss", "window")
 PER_LINK = ("queue", "queue_max", "served")
 
@@ -39,40 +40,42 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     Numbers of packets in queues are converted only if all flows of the trace are converted by the
     same factor.
 
-    If the sizes differ by more than 1 % (``SLIGHT``), they are told also if nothing is converted: a
-    capacity in bit/s is divided by the scenario's packet size, so a wrong size gives the link
-    another capacity in packets per second.  Headers that ns-2 adds to the scenario's packets
-    (``placement.header``) are not counted as a difference.
-
-    Returns the trace and a warning.  The warning is empty if no size is told.  Otherwise it is
-    the assumption ``packet-size``: that packets have the scenario's size.  Its text names up to
-    three of the flows.  The assumption is marked as not holding if the trace states the packet
-    sizes of all these flows.  If one of these sizes was only inferred when the file was read, the
+    Returns the trace and a warning about sizes that differ.  The warning is the assumption
+    ``packet-size``: that packets have the scenario's size.  Its text names up to three of the
+    flows.  The assumption is marked as not holding if the trace states the packet sizes of all
+    flows that are converted.  If one of these sizes was only inferred when the file was read, the
     assumption is marked as unknown.
+
+    The warning also names flows that are not converted, if their sizes differ by more than 1 %
+    (``SLIGHT``): a capacity in bit/s is divided by the scenario's packet size, so a wrong size
+    gives the link another capacity in packets per second.  Headers that ns-2 adds to the scenario's
+    packets (``placement.header``) are not counted as a difference.  The warning is empty if it
+    names no flow.
     """
     trace, scenario = pairing.trace, pairing.scenario
     sizes = packet_sizes(trace)
-    factors, told, kept, sure = np.ones(len(trace.flows)), [], [], True
+    # ``converted`` and ``kept``: texts on flows whose counts are converted, and whose are not
+    factors, converted, kept, sure = np.ones(len(trace.flows)), [], [], True
     known = trace.known("packet_size")
     for member, i in zip(scenario.members, pairing.order, strict=True):
         wanted = scenario.size_of(member.flow)
         stated = known is not None and not np.isnan(known[i])
-        said = f"{member.name} has {sizes[i]:g} B, not {wanted:g} B"
+        text = f"{member.name} has {sizes[i]:g} B, not {wanted:g} B"
         if np.isnan(sizes[i]) or abs(sizes[i] - wanted) <= min(SAME, LEAST * wanted):
             with_headers = wanted + header(scenario, member.flow)
             if stated and min(abs(sizes[i] - b) for b in (wanted, with_headers)) > SLIGHT * wanted:
-                kept.append(said)
+                kept.append(text)
             continue
         factors[i] = sizes[i] / wanted
         sure &= stated
-        told.append(said)
-    if not told and not kept:
+        converted.append(text)
+    if not converted and not kept:
         return trace, ()
-    if not told:
+    if not converted:
         detail = f"{few(kept, clauses=True)}: if the file has the capacity in bit/s, the capacity "
         detail += "in packets per second is wrong; write the trace's size as `packet_size`"
         return trace, (Assumption("packet-size", False, detail),)
-    detail = f"{few(told + kept, clauses=True)}: the trace's counts are converted by bytes"
+    detail = f"{few(converted + kept, clauses=True)}: the trace's counts are converted by bytes"
     detail += " if sizes differ by more than headers" if kept else ""
     alike = bool(np.all(factors == factors[pairing.order[0]]))
     if not alike and any(name in trace.data for name in PER_LINK):
@@ -92,6 +95,7 @@ def packet_sizes(trace: Trace) -> Floats:
     If the trace shows only the payload, 52 bytes of headers (``HEADERS``) are added.
     """
     found = np.full(len(trace.flows), np.nan)
+    # a packet size that the trace states replaces that computed from the payload
     for name, more in (("payload", HEADERS), ("packet_size", 0)):
         values = trace.known(name)
         if values is not None:

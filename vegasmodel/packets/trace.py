@@ -53,6 +53,7 @@ class Trace:
     - ``controls``: congestion control (``vegas``, ``reno``) by flow name, where known.
     - ``doubts``: the names of assumptions about the values that may not hold, each with a text that
       says why.
+    - ``schema``: the version of the format of trace files.
     """
 
     data: xr.Dataset
@@ -278,4 +279,5 @@ def _entries(
 
 
 def _text(names: list[str]) -> NDArray[np.str_]:
+    """The names as an array of texts, also if there are none."""
     return np.array(names, dtype=np.str_)

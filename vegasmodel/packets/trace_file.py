@@ -174,6 +174,7 @@ def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str
     A malicious file may hold more rows than its metadata says.  Because rows are read in batches,
     little memory has been used when this is noticed and ``TraceError`` is raised.
     """
+    # ``got`` counts the rows that have been read
     rows, got, widths = file.metadata.num_rows, 0, {"time": 1, **columns}
     groups = (file.metadata.row_group(i) for i in range(file.metadata.num_row_groups))
     if sum(group.num_rows for group in groups) != rows:
@@ -181,16 +182,16 @@ def _values(path: str | Path, file: Any, columns: Mapping[str, int]) -> dict[str
     values = {name: np.empty((rows, width)) for name, width in widths.items()}
     size = max(1, BATCH // sum(widths.values()))
     for batch in file.iter_batches(size, columns=list(widths), use_threads=False):
-        last = got + batch.num_rows
-        if last > rows:
-            raise TraceError(path, "rows", last, f"{rows} rows, as the file states")
+        end = got + batch.num_rows
+        if end > rows:
+            raise TraceError(path, "rows", end, f"{rows} rows, as the file states")
         for name, width in widths.items():
             column = batch.column(name)
             flat = column if name == "time" else column.flatten()  # leaves out lists that are null
             if len(flat) != batch.num_rows * width:
                 raise TraceError(path, f"column {name}", "null", f"lists of {width} doubles")
-            values[name][got:last] = flat.to_numpy(zero_copy_only=False).reshape(-1, width)
-        got = last
+            values[name][got:end] = flat.to_numpy(zero_copy_only=False).reshape(-1, width)
+        got = end
     if got < rows:
         raise TraceError(path, "rows", got, f"{rows} rows, as the file states")
     return values

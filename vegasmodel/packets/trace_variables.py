@@ -9,13 +9,13 @@ from vegasmodel.fields.errors import FieldError, printable, show
 
 __all__ = ["VARIABLES", "TraceError", "Variable"]
 
-SCHEMA = 1
+SCHEMA = 1  # version of the format of trace files
 MAX_FLOWS = 10_000
 MAX_LINKS = 10_000
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 TIMES = ("first", "last")  # variables that may be negative, because a trace may begin before 0 s
 ARRIVING = "data that arrived"  # the provenance of throughputs that no lost packet holds back
-LARGEST = 1e12  # packets, packets per second or seconds
+LARGEST = 1e12  # no value is larger, in packets, packets per second or seconds
 
 
 class TraceError(FieldError):

@@ -21,7 +21,7 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Scenario
 
-COARSE = 0.1  # an error in a smaller part of an interval or of the measured time does not matter
+COARSE = 0.1  # a smaller part of an interval, or of the measured time, does not matter
 SAME_START = 1.0  # s: start times closer than this count as the same
 
 
@@ -59,15 +59,16 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
     firsts, scenario = pairing.trace.get("first"), pairing.scenario
     if firsts is None:
         return ()
-    told = []
+    differences = []
     for member, i in zip(scenario.members, pairing.order, strict=True):
         first, start = float(firsts[i]), member.start
         late = first - start - scenario.run.start_jitter
         if member.flow.arrivals == "once" and max(late, start - first) > SAME_START:
-            told.append(f"{member.name} starts at {start:g} s, in the trace at {first:.4g} s")
-    if not told:
+            text = f"{member.name} starts at {start:g} s, in the trace at {first:.4g} s"
+            differences.append(text)
+    if not differences:
         return ()
-    return (Assumption("same-starts", False, few(told, clauses=True)),)
+    return (Assumption("same-starts", False, few(differences, clauses=True)),)
 
 
 def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
@@ -76,15 +77,16 @@ def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
     The warning is the assumption ``same-delayed-acks``, marked as not holding. Without a reason to
     warn, the result is empty.
     """
-    known, told = ack_delays(pairing.trace), []
+    known, differences = ack_delays(pairing.trace), []
     for member, i in zip(pairing.scenario.members, pairing.order, strict=True):
         found = known.get(pairing.trace.flows[i])
         if found and found.certain and found.delayed != member.flow.delayed_ack:
-            said = str(member.flow.delayed_ack).lower()
-            told.append(f"{member.name} has delayed_ack = {said}, in the trace {found.how}")
-    if not told:
+            value = str(member.flow.delayed_ack).lower()
+            text = f"{member.name} has delayed_ack = {value}, in the trace {found.how}"
+            differences.append(text)
+    if not differences:
         return ()
-    return (Assumption("same-delayed-acks", False, few(told, clauses=True)),)
+    return (Assumption("same-delayed-acks", False, few(differences, clauses=True)),)
 
 
 def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
@@ -105,11 +107,11 @@ def _coarse(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     measured = min(scenario.run.duration, float(edges[-1])) - warmup
     if warmup - low <= COARSE * (high - low) or high - warmup <= COARSE * measured:
         return ()
-    said = (
+    detail = (
         f"an interval of the trace lasts from {low:.3g} to {high:.3g} s, so averages include a "
         f"part of the warm-up of {warmup:.3g} s, which the models leave out"
     )
-    return (Assumption("warm-up-left-out", False, said),)
+    return (Assumption("warm-up-left-out", False, detail),)
 
 
 def covered(trace: Trace, scenario: Scenario) -> tuple[float, float]:
@@ -138,12 +140,12 @@ def _whole(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:
     run, (begin, end) = scenario.run, covered(trace, scenario)
     if end - begin >= (1.0 - COARSE) * (run.duration - run.warmup):
         return ()
-    said = (
+    detail = (
         f"the trace lasts from {trace.edges[0]:.4g} to {trace.edges[-1]:.4g} s, so its averages "
         f"cover {begin:.4g} to {end:.4g} s, and the models' {run.warmup:.4g} to "
         f"{run.duration:.4g} s"
     )
-    return (Assumption("whole-run", False, said),)
+    return (Assumption("whole-run", False, detail),)
 
 
 def _known_throughput(
@@ -154,8 +156,8 @@ def _known_throughput(
     The warning is the assumption ``known-throughput``, marked as not holding.  Without a reason to
     warn, the result is empty.  ``warnings`` explains ``delivered`` and ``seconds``.
     """
-    told = unknown_throughputs([m.name for m in scenario.members], delivered, seconds)
-    return (Assumption("known-throughput", False, told),) if told else ()
+    detail = unknown_throughputs([m.name for m in scenario.members], delivered, seconds)
+    return (Assumption("known-throughput", False, detail),) if detail else ()
 
 
 def _doubts(trace: Trace, scenario: Scenario) -> tuple[Assumption, ...]:

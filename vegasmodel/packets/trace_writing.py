@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["write"]
 
-MAX_ROWS = 4_000_000
+MAX_ROWS = 4_000_000  # intervals
 MAX_CELLS = 16_000_000  # values of all variables together
 MAX_METADATA = 8_000_000  # bytes
-KEY = b"vegasmodel.trace"
+KEY = b"vegasmodel.trace"  # names the JSON text in the metadata of a Parquet file
 
 
 def write(data: xr.Dataset, facts: Mapping[str, Any], path: str | Path) -> None:
