@@ -153,6 +153,7 @@ def quasi_static(
     name, members = "quasi-static", [scenario.members[i] for i in order]
     zones = [dead_zone(m.flow.alpha, m.flow.beta, m.flow.variant) for m in members]
     lower, upper = np.array(zones, dtype=np.float64).T
+    # ``loose``: the flows that keep their windows over a range of backlogs
     loose, runs = upper > lower, STACKS[scenario.flows[0].variant]
     if not loose.any() or len(members) == 1:
         return Assumption(name, True)
@@ -161,6 +162,8 @@ def quasi_static(
         detail = f"slow start of a new flow ends only when it has filled the queue; {ends}"
         return Assumption(name, False, detail)
     rtt, gamma = rtts(scenario)[order], np.array([m.flow.gamma for m in members])
+    # ``worst``: the packets per round trip by which an earlier flow would have to reduce its window
+    # ``past``: whether slow start may end above the lower end of the range
     c, worst, past = scenario.links[0].capacity, 0.0, bool(np.any(gamma[loose] > lower[loose]))
     for i, (x, _, delay) in enumerate(path):
         before = path[i - 1] if i else (x[:0], x[:0], 0.0)
@@ -252,12 +255,17 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
 
 
 def _recursion_is_plain(scenario: Scenario) -> bool:
+    """Whether the recursion is fast enough for any number of flows.
+
+    It is if all flows are the papers' Vegas with alpha = beta, and measure their baseRTT.
+    """
     groups = scenario.flows
     plain = all(g.one_threshold and STACKS[g.variant].real_numbers for g in groups)
     return plain and all(g.measures_base for g in groups)
 
 
 def _measured(scenario: Scenario) -> Assumption:
+    """The assumption that the scenario states no over-estimates of baseRTT."""
     return only_vegas.brief(
         Assumption(
             "base-rtt-measured",
@@ -268,6 +276,7 @@ def _measured(scenario: Scenario) -> Assumption:
 
 
 def _fills(scenario: Scenario, total: float) -> Assumption:
+    """The assumption that the rates add up to the capacity; ``total`` is their sum, pkt/s."""
     c = scenario.links[0].capacity
     return only_vegas.brief(
         Assumption(
@@ -280,6 +289,7 @@ def _fills(scenario: Scenario, total: float) -> Assumption:
 
 
 def _spaced(scenario: Scenario) -> Assumption:
+    """The assumption that no two flows start at the same time."""
     return only_vegas.brief(
         Assumption(
             "one-arrival-at-a-time",

@@ -115,8 +115,8 @@ def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
         return []
     if quasi_static(scenario, by_start(scenario), path).holds:
         return []
-    said = (
+    detail = (
         "after bursts of a new flow's slow start the queue may be short for a moment; the new flow "
         "then measures a smaller baseRTT"
     )
-    return [Assumption("quasi-static", None, said)]
+    return [Assumption("quasi-static", None, detail)]

@@ -32,22 +32,21 @@ from vegasmodel.scenario.placement import (
 )
 from vegasmodel.stacks import dead_zone
 
-LOSS_BASED = ("reno", "newreno", "sack", "tahoe")
+LOSS_BASED = ("reno", "newreno", "sack", "tahoe")  # Reno and its variants
 RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
     "reno": "Reno waits for a timeout where several packets of a window are lost",
     "newreno": "NewReno repairs one lost packet a round trip",
     "sack": "SACK repairs several lost packets in a round trip",
     "tahoe": "Tahoe starts again from one packet",
 }
-LEAST_BUFFER = (
-    12.0  # packets: the smallest that was compared with ns-2 (benchmarks/accuracy_cases.py)
-)
-CYCLES = 10  # least number in an average, so that an unfinished cycle hardly changes the mean
+# packets: the smallest buffer that was compared with ns-2 (benchmarks/accuracy_cases.py)
+LEAST_BUFFER = 12.0
+CYCLES = 10  # with fewer cycles from loss to loss, an unfinished one changes the mean too much
 LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
 SUSPICIOUS = 0.75  # part of a window: after slow start usual laws grow by far less in a round trip
 ALWAYS_USUAL = 3.0  # packets: so much growth in a round trip is usual at small windows, too
 MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses
-MIDDLE = (
+MIDDLE = (  # of the assumption ``single-threshold``, if it fails
     "Vegas keeps its window at any backlog in a range; the answer is for the middle of the range"
 )
 NOBODY_SENDS = "no flow sends between the end of the warm-up and the end of the run"
@@ -188,8 +187,8 @@ def one_recovery(
     other = [g for g in scenario.flows if g.law not in alike and not g.delay_based]
     if not other or not lost:
         return Assumption("recovery-as-taken", True)
-    told = "; ".join(sorted({_own_recovery(scenario, group) for group in other}))
-    return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {told}")
+    differ = "; ".join(sorted({_own_recovery(scenario, group) for group in other}))
+    return Assumption("recovery-as-taken", False, f"{taken}, whatever the law; {differ}")
 
 
 def _own_recovery(scenario: Scenario, group: Flow) -> str:
@@ -208,11 +207,11 @@ def buffered(scenario: Scenario) -> Assumption:
     """
     least = min(link.buffer for link in scenario.links)
     holds = least >= LEAST_BUFFER
-    said = (
+    detail = (
         f"bursts may overflow a buffer of {least:g} packets before the link is full; the equations "
         f"were compared with packets from {LEAST_BUFFER:g} packets on"
     )
-    return Assumption("buffer-holds-bursts", holds, "" if holds else said)
+    return Assumption("buffer-holds-bursts", holds, "" if holds else detail)
 
 
 def with_growth(found: Prediction) -> Prediction:
@@ -236,8 +235,8 @@ def with_growth(found: Prediction) -> Prediction:
         for member, window in zip(scenario.members, windows, strict=True)
         if member.flow.law in own and window < LEAST_WINDOW
     ]
-    said = f"mean window near one packet, the least that there is: {', '.join(least)}"
-    note = Assumption("own-law-grows", not least, said if least else "")
+    detail = f"mean window near one packet, the least that there is: {', '.join(least)}"
+    note = Assumption("own-law-grows", not least, detail if least else "")
     return dataclasses.replace(found, assumptions=(*found.assumptions, note))
 
 
@@ -249,14 +248,14 @@ def losses_end_growth(scenario: Scenario) -> Assumption:
     - No link on its path loses packets (``endless``).
     - Losses do not reduce its window (``_kept_at_losses``).
     """
-    if said := endless(scenario):
-        return Assumption("losses-end-growth", False, said)
+    if detail := endless(scenario):
+        return Assumption("losses-end-growth", False, detail)
     kept = [g.name for g in scenario.flows if g.grows_until_loss and _kept_at_losses(scenario, g)]
-    said = (
+    detail = (
         f"outside slow start, a fast retransmit does not reduce the window of {few(kept)} "
         "(decrease or cut), so other flows may get almost nothing"
     )
-    return Assumption("losses-end-growth", not kept, said if kept else "")
+    return Assumption("losses-end-growth", not kept, detail if kept else "")
 
 
 def endless(scenario: Scenario) -> str:
@@ -296,14 +295,16 @@ def whole_thresholds(scenario: Scenario) -> Assumption:
     """
     groups = [g for g in scenario.flows if g.keeps_backlog]
     groups = [g for g in groups if not stack(scenario, g).real_numbers]
-    said = [
+    texts = [
         f"{g.name} (alpha {g.alpha:g}, beta {g.beta:g}) grows below a backlog of "
         f"{math.ceil(g.alpha)} and shrinks above {math.floor(g.beta)}"
         for g in groups
         if g.alpha % 1 or g.beta % 1
     ]
-    detail = f"ns-2 and Linux count the backlog in whole packets: {'; '.join(said)}" if said else ""
-    return Assumption("whole-thresholds", not said, detail)
+    detail = (
+        f"ns-2 and Linux count the backlog in whole packets: {'; '.join(texts)}" if texts else ""
+    )
+    return Assumption("whole-thresholds", not texts, detail)
 
 
 def paper_equation(scenario: Scenario) -> Assumption:
@@ -387,9 +388,11 @@ def own_laws_change(
             growth, window = own_growth(scenario, i, throughput, rtt_mean, base_rtt, kept)
             if growth > max(ALWAYS_USUAL, SUSPICIOUS * window):
                 fast.append(f"that of {member.name} is {growth:.3g} at a window of {window:.3g}")
-    said = f"drift returns the change in a round trip; {few(fast, clauses=True)}: did the function "
-    said += "return the new window instead of its change?"
-    return [Assumption("own-law-returns-change", not fast, said if fast else "")]
+    detail = (
+        f"drift returns the change in a round trip; {few(fast, clauses=True)}: did the function "
+    )
+    detail += "return the new window instead of its change?"
+    return [Assumption("own-law-returns-change", not fast, detail if fast else "")]
 
 
 def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]:
@@ -411,11 +414,11 @@ def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]
         and not any(link.loss > 0.0 for link in scenario.path(member.flow))
     ]
     bad = [
-        f"{member.name} loses {percent(rate)} of its packets (recovery: {way!r})"
-        for member, rate, way in lossy
+        f"{member.name} loses {percent(rate)} of its packets (recovery: {recovery!r})"
+        for member, rate, recovery in lossy
     ]
-    said = f"{few(bad, clauses=True)}: after a cut the window may still be larger than the link "
-    said += "and its buffer hold"
-    if any(way != "scoreboard" for *_, way in lossy):
-        said += ', or recovery="scoreboard" may suit the law better'
-    return [Assumption("own-law-repairs", not bad, said if bad else "")]
+    detail = f"{few(bad, clauses=True)}: after a cut the window may still be larger than the link "
+    detail += "and its buffer hold"
+    if any(recovery != "scoreboard" for *_, recovery in lossy):
+        detail += ', or recovery="scoreboard" may suit the law better'
+    return [Assumption("own-law-repairs", not bad, detail if bad else "")]

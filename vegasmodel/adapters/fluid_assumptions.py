@@ -41,7 +41,7 @@ LITTLE_IDLE = 0.02  # fraction of the time; if the link idles for more, cuts of 
 FEW_LOSSES = 3.0  # packets that a sender repairs in few round trips, whatever its recovery
 MOST_GROWTH = 0.1  # part of a window: if it grows by less in a round trip, this matters little
 MOST_WAITS = 0.05  # fraction of its time for which a flow may wait for its timer
-KNOWN = (  # assumptions that this model does not need
+KNOWN = (  # assumptions that ``fluid`` does not make, because its equations have these features
     "window-not-limited",
     "one-ack-a-packet",
     "all-flows-present",
@@ -83,11 +83,11 @@ def _nobody_starves(scenario: Scenario, run: ContinuousRun) -> Assumption:
     rates = np.nan_to_num(run.throughput, nan=np.inf)
     worst = int(np.argmin(rates))
     starves = bool(rates[worst] < STARVED * np.nanmean(run.throughput))
-    said = (
+    detail = (
         f"{scenario.members[worst].name} gets almost nothing: beside a full buffer the equations "
         "do not tell how often a single packet finds room"
     )
-    return Assumption("nobody-starves", not starves, said if starves else "")
+    return Assumption("nobody-starves", not starves, detail if starves else "")
 
 
 def _acks(scenario: Scenario) -> list[Assumption]:
@@ -101,9 +101,9 @@ def _acks(scenario: Scenario) -> list[Assumption]:
     late = [g.name for g in scenario.flows if g.delayed_ack and g.keeps_backlog]
     if not late or not papers_only(scenario):
         return []
-    said = f"delayed ACKs ({few(late)}) are not in the equations of Vegas; "
-    said += 'with variant = "ns2" or "linux" the equations contain them'
-    return [Assumption("one-ack-a-packet", False, said)]
+    detail = f"delayed ACKs ({few(late)}) are not in the equations of Vegas; "
+    detail += 'with variant = "ns2" or "linux" the equations contain them'
+    return [Assumption("one-ack-a-packet", False, detail)]
 
 
 def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
@@ -125,8 +125,10 @@ def _recovery(scenario: Scenario, losses: Floats) -> Assumption:
     red = isinstance(scenario.links[0].queue, Red) and papers_only(scenario)
     if not (red and losses[vegas].any()):
         return found
-    said = "a loss only cuts the window; where RED drops several packets of a window, Vegas waits "
-    return Assumption(found.name, False, f"{said}for its timer; {more}")
+    detail = (
+        "a loss only cuts the window; where RED drops several packets of a window, Vegas waits "
+    )
+    return Assumption(found.name, False, f"{detail}for its timer; {more}")
 
 
 def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
@@ -154,13 +156,13 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     delay_based = np.array([member.flow.delay_based for member in members])
     moved = (starts > starts.min()) | (scenario.run.start_jitter > 0 and len(members) > 1)
     late = hosts & delay_based & moved
-    said = [
+    texts = [
         *(["the probes, timers and recovery of the flows' TCP"] if losses[hosts].any() else []),
         *(["the burst with which a Vegas flow begins beside others"] if late.any() else []),
         *limited,
     ]
-    detail = f"the equations lack {' and '.join(said)}" if said else ""
-    return [Assumption("whole-stack", not said, detail)]
+    detail = f"the equations lack {' and '.join(texts)}" if texts else ""
+    return [Assumption("whole-stack", not texts, detail)]
 
 
 def _limited_recovery(scenario: Scenario, run: ContinuousRun) -> list[str]:
@@ -240,8 +242,8 @@ def _of_own_laws(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
                 f"{member.name} by {drift:.3g} packets a round trip at a window of {window:.3g}"
             )
     named = few(fast, clauses=True)
-    said = f"many packets are lost at an overflow, because a window grows fast: {named}"
-    return [Assumption("own-law-grows-slowly", not fast, said if fast else "")] if own else []
+    detail = f"many packets are lost at an overflow, because a window grows fast: {named}"
+    return [Assumption("own-law-grows-slowly", not fast, detail if fast else "")] if own else []
 
 
 def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
@@ -250,11 +252,12 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     They say:
 
     - Small changes of the scenario do not change the result, and there are enough random runs.
-    - The windows fill the link. If they do not, each flow's packets reach the queue in bursts, and
-      packets are dropped when bursts of different flows meet. The model knows only roughly how many
-      (``engines/fluid/sampled/trains.py``). If all RTTs are equal, bursts meet in slow start: the
-      burst of a Tahoe flow, for example, leaves a queue in which packets of Vegas are lost. This is
-      tested only if several flows share a drop-tail queue, and a loss-based one loses packets.
+    - The windows fill the link. If they do not, each flow's packets reach the queue as a train:
+      they follow one another closely. Packets are dropped when trains of different flows meet. The
+      model knows only roughly how many (``engines/fluid/sampled/trains.py``). If all RTTs are
+      equal, trains meet in slow start: the train of a Tahoe flow, for example, leaves a queue in
+      which packets of Vegas are lost. This is tested only if several flows share a drop-tail queue,
+      and a loss-based one loses packets.
     - The packets of flows that lose packets arrive evenly spread (``_spread``).
     - If all flows are Vegas flows, their backlogs are nearly equal (``fluid_vegas.narrow_band``).
     - One packet less in the queue that late Vegas flows find hardly matters
@@ -272,12 +275,12 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     lost = bool(run.losses[losers].any())
     trains = isinstance(link.queue, DropTail) and len(members) > 1 and lost
     rough = trains and idle > MOST_IDLE
-    said = f"the link idles for {idle:.0%} of the time"
-    said += "; how often trains of packets meet then is known only roughly" if rough else ""
+    detail = f"the link idles for {idle:.0%} of the time"
+    detail += "; how often bursts of flows meet then is known only roughly" if rough else ""
     return [
         insensitive(scenario, rates),
         enough_runs(scenario, rates, chance=chance),
-        Assumption("windows-fill-the-link", not rough, said),
+        Assumption("windows-fill-the-link", not rough, detail),
         _spread(scenario, run),
         fluid_vegas.narrow_band(scenario),
         fluid_vegas.many_packets(scenario, run),
@@ -304,14 +307,14 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
         whose, which = list(members), f"{delay_based[0].name} loses packets, and "
     rtts = [m.rtt for m in whose]
     bunches = isinstance(scenario.links[0].queue, DropTail) and len(set(rtts)) > 1
-    said = (
+    detail = (
         f"{which}the longest RTT exceeds the shortest, {format_time(min(rtts))}, by "
         f"{format_time(float(f'{max(rtts) - min(rtts):.3g}'))}; bunches of packets, which the "
         "equations lack, then decide who loses"
         if bunches
         else ""
     )
-    return Assumption("packets-spread-evenly", not bunches, said)
+    return Assumption("packets-spread-evenly", not bunches, detail)
 
 
 def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
@@ -329,14 +332,14 @@ def _timers(scenario: Scenario, run: ContinuousRun) -> Assumption:
     if p == 0.0:
         return Assumption("fast-retransmit", True)
     r, R = np.nan_to_num(run.throughput), np.nan_to_num(run.rtt_mean, nan=1.0, posinf=1.0)
-    timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))
+    timeout = np.minimum(1.0, 3.0 / np.maximum(r * R, 3.0))  # probability that a loss leads to one
     runs = [_timers_of(scenario, member.flow) for member in scenario.members]
     waits = timeout * p * r * [a.steady_timeout(rtt) for a, rtt in zip(runs, R, strict=True)]
-    part = waits / (1.0 + waits)
-    worst = int(np.argmax(part))
-    holds = bool(part[worst] <= MOST_WAITS)
+    waiting = waits / (1.0 + waits)  # the fraction of its time for which each flow waits
+    worst = int(np.argmax(waiting))
+    holds = bool(waiting[worst] <= MOST_WAITS)
     detail = (
-        f"{scenario.members[worst].name} would wait for its timer for {part[worst]:.0%} of its "
+        f"{scenario.members[worst].name} would wait for its timer for {waiting[worst]:.0%} of its "
         "time; the equations count such waits only roughly, or not at all"
     )
     return Assumption("fast-retransmit", holds, "" if holds else detail)

@@ -30,8 +30,8 @@ def narrow_band(scenario: Scenario) -> Assumption:
     beta. ns-2's Vegas rounds its backlog to whole packets, so this range is wider: with alpha =
     beta = 1 it goes from 0.5 to 1.5 packets, and the greatest backlog is 3 times the least. In the
     equations a backlog stays where it first reaches the range. In a real network the packets of a
-    flow follow one another closely, as a train. So the queue varies, and backlogs may move on
-    within the range.
+    flow follow one another closely, as a train. So the queue varies, and the backlog that a flow
+    measures may move on within the range.
 
     The wider the range, the larger is the error of the equations. The assumption fails if the
     greatest backlog is at least twice the least (``WIDEST_BAND``). In most random networks of such
@@ -67,11 +67,13 @@ def narrow_band(scenario: Scenario) -> Assumption:
         high += g.delayed_ack and not (runs.real_numbers or runs.decides_late)
         if high >= WIDEST_BAND * low:
             wide.append(f"{g.name} rests at a backlog of {low:g} to {high:g} packets")
-    said = "; which of them it keeps depends on trains of packets, which the equations lack"
+    detail = "; which of them it keeps depends on bursts of packets, which the equations lack"
     if alike:
-        said = "; which of them it keeps depends on the starts (try `start_jitter`) and on single "
-        said += "packets, which the equations lack"
-    return Assumption("narrow-band", not wide, wide[0] + said if wide else "")
+        detail = (
+            "; which of them it keeps depends on the starts (try `start_jitter`) and on single "
+        )
+        detail += "packets, which the equations lack"
+    return Assumption("narrow-band", not wide, wide[0] + detail if wide else "")
 
 
 def _narrow_rests(scenario: Scenario) -> Assumption:
@@ -147,9 +149,9 @@ def vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
     alike = len({member.rtt for member in scenario.members}) == 1
     fills = isinstance(scenario.links[0].queue, DropTail)
     holds = papers_only(scenario) or not (late and prompt and alike and fills)
-    said = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
-    said += "; how often Vegas then loses packets is known only roughly" if said else ""
-    return Assumption("vegas-acks-undelayed", holds, said)
+    detail = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
+    detail += "; how often Vegas then loses packets is known only roughly" if detail else ""
+    return Assumption("vegas-acks-undelayed", holds, detail)
 
 
 def base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:

@@ -46,17 +46,18 @@ def answer(scenario: Scenario) -> Prediction:
     cycles = [cycle]
     if any(a.name == "one-cycle" and not a.holds for a in known):
         other = steady(scenario, at, "reno")
+        # it is a second steady cycle only if Vegas does not grow at the overflow, and loses nothing
         cycles += [other] if str(other.regime) != "loss-limited" else []
-    member = np.array([m.flow.keeps_backlog for m in scenario.members])
+    is_vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
     rtt, queue = scenario.members[0].rtt, float(cycle.queue_mean)
     return Prediction(
         NAME,
         scenario,
-        _per_flow(member, cycle.vegas, cycle.reno),
-        throughput_range=_range(member, cycles),
-        base_rtt=np.where(member, rtt, np.nan),
-        rtt_mean=np.full(member.size, rtt + queue / scenario.links[0].capacity),
-        loss_rate=_per_flow(member, cycle.loss_rate_vegas, cycle.loss_rate_reno),
+        _per_flow(is_vegas, cycle.vegas, cycle.reno),
+        throughput_range=_range(is_vegas, cycles),
+        base_rtt=np.where(is_vegas, rtt, np.nan),
+        rtt_mean=np.full(is_vegas.size, rtt + queue / scenario.links[0].capacity),
+        loss_rate=_per_flow(is_vegas, cycle.loss_rate_vegas, cycle.loss_rate_reno),
         queue_mean=np.array([queue]),
         utilization_links=np.array([float(cycle.utilization)]),
         assumptions=known,
@@ -180,11 +181,11 @@ def _start(scenario: Scenario, at: Mapping[str, Floats]) -> Floats:
 
 
 def _range(
-    member: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
+    is_vegas: np.ndarray[tuple[int], np.dtype[np.bool_]], cycles: list[minicycle.Cycle]
 ) -> Floats | None:
     """The least and greatest throughput of each flow over all steady cycles, [n_flows, 2].
 
-    ``member`` [n_flows] is True for a Vegas flow. The result is ``None`` if Vegas has the same
+    ``is_vegas`` [n_flows] is True for a Vegas flow. The result is ``None`` if Vegas has the same
     throughput in all cycles.
     """
     vegas = np.array([c.vegas_range for c in cycles if int(c.status) == Status.DONE])
@@ -192,8 +193,9 @@ def _range(
     if vegas.min() == vegas.max():
         return None
     ends = [[x.min(), x.max()] for x in (vegas, reno)]
-    return np.where(member[:, None], ends[0], ends[1])
+    return np.where(is_vegas[:, None], ends[0], ends[1])
 
 
-def _per_flow(member: np.ndarray[tuple[int], np.dtype[np.bool_]], v: Floats, r: Floats) -> Floats:
-    return np.where(member, float(v), float(r))
+def _per_flow(is_vegas: np.ndarray[tuple[int], np.dtype[np.bool_]], v: Floats, r: Floats) -> Floats:
+    """The value of each flow, [n_flows]: ``v`` for Vegas flows and ``r`` for Reno flows."""
+    return np.where(is_vegas, float(v), float(r))

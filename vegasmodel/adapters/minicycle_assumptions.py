@@ -66,7 +66,7 @@ def holding(
     """
     n_vegas, n_reno = counts(scenario)
     shape = np.shape(at["buffer"])
-    decreases, place = np.unique(at["decrease"], return_inverse=True)
+    decreases, index = np.unique(at["decrease"], return_inverse=True)
     forgotten = np.array(
         [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
     )
@@ -82,7 +82,7 @@ def holding(
         **held(cycle, _setting(scenario, at)),
         "base-rtt-is-the-rtt": _knows_base(scenario, cycle.queue_empties),
         "settles-in-time": _has_enough_cycles(
-            scenario, cycle.period, forgotten[place].reshape(shape)
+            scenario, cycle.period, forgotten[index].reshape(shape)
         ),
         "buffer-holds-bursts": at["buffer"] >= LEAST_BUFFER,
         waits.NAME: np.all(
@@ -126,8 +126,8 @@ def _setting(scenario: Scenario, at: Mapping[str, Floats]) -> Setting:
 def _single(n_vegas: int, n_reno: int) -> Assumption:
     """The assumption that there is one Vegas flow and one Reno flow."""
     holds = n_vegas == n_reno == 1
-    said = "the model lets all flows of one kind go through the cycle at the same time"
-    return Assumption("one-source-of-each-kind", holds, "" if holds else said)
+    detail = "the model lets all flows of one kind go through the cycle at the same time"
+    return Assumption("one-source-of-each-kind", holds, "" if holds else detail)
 
 
 def _only_growing(scenario: Scenario, *, grows: bool) -> list[Assumption]:
@@ -238,5 +238,6 @@ def _knows_base(scenario: Scenario, empties: NDArray[np.bool_]) -> NDArray[np.bo
 
 
 def _over_estimates(scenario: Scenario) -> bool:
+    """Whether the scenario states an over-estimate of baseRTT above 0 for some Vegas flow."""
     vegas = [group for group in scenario.flows if group.keeps_backlog]
     return any(group.over_estimate not in ("measured", 0.0) for group in vegas)

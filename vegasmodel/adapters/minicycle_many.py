@@ -18,6 +18,7 @@ from vegasmodel.adapters.minicycle_inputs import given, losing
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
 
+# the fields whose values may differ, and the fields of ``minicycle.Cycle`` that are results
 KEYS = ("capacity", "buffer", "rtt", "alpha", "beta", "gamma", "decrease", "initial_window")
 WANTED = ("vegas", "reno", "queue_mean", "utilization", "loss_rate_vegas", "loss_rate_reno")
 

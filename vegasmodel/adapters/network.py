@@ -126,6 +126,7 @@ def _solver(routing: Floats, capacity: Floats, alpha: Floats) -> rest.Solve:
     """
 
     def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
+        """The rates of the flows ``there``, and the delays of all flows' paths."""
         links = routing[:, there].any(axis=1)
         state = _solve(routing[links][:, there], capacity[links], alpha[there], x[there])
         return state.rates, state.prices @ routing[links]
@@ -216,6 +217,7 @@ def _fits(
 
 
 def _hypotheses(scenario: Scenario) -> list[Assumption]:
+    """The assumptions on thresholds, on queues, and on features that the model leaves out."""
     one_way = len({g.direction for g in scenario.flows}) == 1
     middle = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in scenario.flows)
     known = [] if one_way else ["no-queueing-of-acks"]

@@ -27,7 +27,7 @@ from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
 
-MAX_ORDER = 10_000  # flows, if arrivals are followed one by one; time grows with the square
+MAX_ORDER = 10_000  # flows whose arrivals are followed one by one: time grows with their square
 
 
 def failure(status: int) -> str:
@@ -57,6 +57,7 @@ def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, equation(scenario)
 
     def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
+        """The rates of the flows ``there``, and the delays of all flows' paths."""
         state = secular.solve(alpha[there], x[there], c, rtt=rtt[there], variant=law)
         return state.rates, np.full(x.size, float(state.delay))
 

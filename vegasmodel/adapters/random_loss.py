@@ -63,11 +63,11 @@ def answer(scenario: Scenario) -> Prediction:
     ]
     share = random_loss.share(flows, link.loss, link.capacity, link.buffer)
     if share.status != Status.DONE:
-        said = (
+        detail = (
             "the solver found no queueing delay at which the flows' rates add up to the capacity; "
             "the simulator rounds can answer instead"
         )
-        return Prediction.not_applicable(NAME, scenario, said)
+        return Prediction.not_applicable(NAME, scenario, detail)
     load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
     after = loss_peaks.recovery_burst(flows, link.loss, link.capacity)
@@ -158,6 +158,7 @@ def _never_full(
 
 
 def _mean_field(scenario: Scenario) -> Assumption:
+    """The assumption that a flow is alone; else the others act on it by their mean queue only."""
     alone = len(scenario.members) == 1
     detail = "" if alone else "each flow sees the others' mean queue only"
     return Assumption("mean-field", alone, detail)
@@ -222,22 +223,24 @@ def _settles(scenario: Scenario, flows: list[Sender], rates: Floats) -> Assumpti
     for member, flow, rate in zip(scenario.members, flows, rates.tolist(), strict=True):
         full = (link.capacity * flow.rtt + link.buffer) / n  # packets, at the overflow
         overflows = math.exp(-2.0 * link.loss * full) > loss_peaks.SELDOM and flow.max_window > full
-        repair = full * flow.rtt  # s; of two packets that an ACK releases, one finds no room
+        # s: slow start sends two packets per ACK, and one of each two finds no room for a round
+        # trip; so about ``full`` packets are lost, and NewReno repairs one per round trip
+        repair = full * flow.rtt
         one_by_one = _recovery(scenario, member.flow) == "hole by hole"
         one_by_one &= not member.flow.keeps_backlog
         if one_by_one and overflows and run.warmup < member.start + repair:
-            said = (
+            detail = (
                 f"the first slow start of {member.name} may lose {full:.0f} packets at the full "
                 f"buffer; NewReno repairs one a round trip, which takes {repair:.4g} s"
             )
-            return Assumption(name, False, said)
+            return Assumption(name, False, detail)
         losses = link.loss * rate * (run.duration - run.warmup)
         if losses < CYCLES and rate < MOST * random_loss.throughput(flow, 0.0, link.capacity / n):
-            said = (
+            detail = (
                 f"{member.name} loses about {losses:.2g} packets at random after the warm-up; a "
                 f"mean over fewer than {CYCLES} depends on chance"
             )
-            return Assumption(name, False, said)
+            return Assumption(name, False, detail)
     return Assumption(name, True)
 
 

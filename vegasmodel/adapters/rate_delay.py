@@ -21,9 +21,9 @@ from vegasmodel.scenario import Member, RateDelay, Scenario
 from vegasmodel.scenario.placement import link_stack
 from vegasmodel.stacks import dead_zone
 
-MOST_IDLE = 0.05  # of the rate of class R: if more is idle, the answer is too high
-MOST_UNEQUAL = 0.1  # of a flow's rate: if over-estimates of baseRTTs change it more, flows differ
-MAX_STARTS = 100  # of the flows of a class; more take too long to compute
+MOST_IDLE = 0.05  # part of the rate of class R: if more is idle, predicted rates are too high
+MOST_UNEQUAL = 0.1  # part of a rate: if over-estimates change it by more, flows are not equal
+MAX_STARTS = 100  # start times of Vegas flows; for more, their rates take too long to compute
 BURST = 4.0  # packets of room beyond alpha; with less, one flow of alpha = 1 to 3 loses packets
 
 
@@ -60,9 +60,10 @@ def answer(scenario: Scenario) -> Prediction:
 def _hypotheses(
     scenario: Scenario, queue: RateDelay, delayed: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> list[Assumption]:
-    low = np.array([m.flow.keeps_backlog for m in scenario.members])
-    marked = bool(np.all(low == delayed))
-    wanted = float(column(scenario, lambda flow: flow.alpha)[low & delayed].sum())
+    """The model's assumptions; ``delayed`` [n_flows] is true for flows of class D."""
+    vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
+    marked = bool(np.all(vegas == delayed))
+    wanted = float(column(scenario, lambda flow: flow.alpha)[vegas & delayed].sum())
     room = scenario.links[0].room(link_stack(scenario), "delay")
     needed = wanted + BURST if wanted > 0.0 else 0.0
     losses = "they lose some" if room < wanted else f"bursts need {needed:g} pkt of room"
@@ -162,7 +163,7 @@ def _same_start(scenario: Scenario, k: float) -> Assumption:
         late = [m for m in vegas if m.start > first and m.flow.measures_base]
         if not late:
             continue
-        said = (
+        detail = (
             f"{late[0].name} starts after another Vegas flow of class {letter}, counts the "
             "queueing delay of its packets as propagation delay, and may get more"
         )
@@ -173,12 +174,12 @@ def _same_start(scenario: Scenario, k: float) -> Assumption:
                 continue
             if np.isfinite(change).all():  # else the solver has failed
                 most = int(np.argmax(change))
-                said = (
+                detail = (
                     f"{vegas[most].name} starts after other Vegas flows of class D, counts the "
                     "queueing delay of their packets as propagation delay, and may get "
                     f"{change[most]:.0%} more"
                 )
-        return Assumption(name, False, said)
+        return Assumption(name, False, detail)
     return Assumption(name, True)
 
 
@@ -207,7 +208,7 @@ def _late_rates(scenario: Scenario, vegas: Sequence[Member], k: float) -> tuple[
     measures = np.array([m.flow.measures_base for m in vegas])
     over, before = np.array(given), np.zeros(start.size, dtype=bool)
     variant = vegas[0].flow.variant
-    rates, queue, earlier = np.zeros(start.size), 0.0, 0.0  # earlier: S
+    rates, queue, earlier = np.zeros(start.size), 0.0, 0.0  # ``earlier``: S before the new flow
     for moment in np.unique(start):
         now = start <= moment
         n_R = int((others <= moment).sum())

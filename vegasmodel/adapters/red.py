@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vegasmodel.equilibrium.red import Curve, Equilibrium, Flows
 
 NAME = "red"
-FEW = 8  # with more different RTTs, fast oscillations are not searched for
+FEW = 8  # if flows have more different RTTs than this, fast oscillations are not searched for
 
 
 def answer(scenario: Scenario) -> Prediction:
@@ -94,7 +94,7 @@ def answer(scenario: Scenario) -> Prediction:
         queue_mean=np.array([root.queue]),
         assumptions=(
             *_hypotheses(scenario, root.kind),
-            _holds(scenario, flows, curve, root, queue.weight),
+            _stable_queue(scenario, flows, curve, root, queue.weight),
             *_within(flows, curve, root, queue.weight),
             _room(scenario, root.queue),
             settles(scenario),
@@ -125,6 +125,7 @@ def _undefined(scenario: Scenario, queue: Red) -> str | None:
 
 
 def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
+    """The assumptions on the laws and on the kind of the fixed point (``red.Equilibrium.kind``)."""
     smooth = kind not in ("at-threshold", "at-buffer")
     vegas = [g for g in scenario.flows if g.keeps_backlog]
     one = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
@@ -140,7 +141,7 @@ def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
     ]
 
 
-def _holds(
+def _stable_queue(
     scenario: Scenario, flows: Flows, curve: Curve, root: Equilibrium, weight: float
 ) -> Assumption:
     """The assumption that the model's fixed point is stable, so that the queue does not oscillate.
@@ -187,9 +188,9 @@ def _within(flows: Flows, curve: Curve, root: Equilibrium, weight: float) -> lis
     mean queue, so the queue is shorter than predicted. The slope falls only at ``max_threshold`` of
     a ``gentle`` curve with a large ``max_probability``. There the queue is longer than predicted.
 
-    Here the average queue varies because a single flow's window rises and is cut. A loss multiplies
-    the window by d, so the window W goes from 2d/(1+d) to 2/(1+d) of its mean: it varies by
-    (1-d)/(1+d) W to either side. A limit ``max_window`` allows at most half a cut to either side.
+    Here the average queue varies because a single flow's window rises and is cut. A loss at the
+    window M multiplies it by d. Then it rises evenly from d M to M, so its mean W is (1+d)/2 M. So
+    it varies by (1-d)/2 M = (1-d)/(1+d) W to either side. M is at most the limit ``max_window``.
     The queue varies by as many packets. Such a cycle takes N packets of all flows: 1/p packets of
     the flow itself, where p is the loss probability. RED's average follows the queue with a lag of
     L = -1/log(1 - ``weight``) packets. So the average varies less than the queue, by the factor
@@ -220,13 +221,13 @@ def _within(flows: Flows, curve: Curve, root: Equilibrium, weight: float) -> lis
     corners = curve.corners()[:, 0]
     low, high = corners[corners <= q].max(), corners[corners > q].min()
     corner = low if q - swing < low else high
-    said = (
+    detail = (
         f"the window of one flow rises and is cut, so RED's average varies by about {swing:.2g} "
         f"pkt about its mean of {q:.3g}, beyond {corner:g} packets, where the slope of RED's drop "
         "probability changes; so the mean loss is not the loss at the mean queue"
     )
     holds = bool(low <= q - swing and q + swing <= high)
-    return [Assumption(name, holds, "" if holds else said)]
+    return [Assumption(name, holds, "" if holds else detail)]
 
 
 def _room(scenario: Scenario, queue: float) -> Assumption:
@@ -240,12 +241,12 @@ def _room(scenario: Scenario, queue: float) -> Assumption:
     ``queue`` is the predicted mean queue, packets.
     """
     room = scenario.links[0].buffer - queue
-    said = (
+    detail = (
         f"beyond the mean queue of {queue:.3g} packets the buffer has room for {room:.3g}; bursts "
         "may overflow it, so that packets are lost that RED does not drop early"
     )
     holds = room >= LEAST_BUFFER
-    return Assumption("buffer-holds-bursts", holds, "" if holds else said)
+    return Assumption("buffer-holds-bursts", holds, "" if holds else detail)
 
 
 def _swing(period: float) -> str:
@@ -262,5 +263,6 @@ def _swing(period: float) -> str:
 
 
 def _rest(scenario: Scenario) -> list[Assumption]:
+    """The assumptions of ``left_out``, except those on features that the equations contain."""
     known = ("window-not-limited", "one-ack-a-packet")
     return [a for a in left_out(scenario) if a.name not in known]

@@ -27,7 +27,7 @@ from vegasmodel.stacks import Stack
 
 FEW = 2.0  # packets: after so small a first window, as in ns-2, the queue becomes empty again
 NOTABLE = 0.1  # of the mean rate: smaller changes of a rate do not count
-Mask = NDArray[np.bool_]
+Mask = NDArray[np.bool_]  # which flows, [n]
 
 
 class Rest(NamedTuple):
@@ -99,15 +99,17 @@ def together(scenario: Scenario) -> Assumption:
         if crowded := _crowded(scenario, [scenario.members[i] for i in newcomers]):
             return Assumption(name, False, crowded)
         if fills:
-            said = (
+            detail = (
                 "flows start together with bursts, and their slow start fills the queue; so some "
             )
-            said += "measure a baseRTT that is too large, and get more"
-            return Assumption(name, False, said)
+            detail += "measure a baseRTT that is too large, and get more"
+            return Assumption(name, False, detail)
         if bursts and np.ptp(rtts(scenario)[newcomers]) > 0.0:
-            said = "flows of different RTTs start together; the bursts of one's slow start may keep"
-            said += " the queue filled, and the others then measure a baseRTT that is too large"
-            return Assumption(name, None, said)
+            detail = (
+                "flows of different RTTs start together; the bursts of one's slow start may keep"
+            )
+            detail += " the queue filled, and the others then measure a baseRTT that is too large"
+            return Assumption(name, None, detail)
     return Assumption(name, True)
 
 
@@ -242,6 +244,7 @@ def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -
     starting time.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
+    # ``rest``: the time at which the windows have come to rest, s; ``before``: the windows then
     rest, before = -np.inf, np.zeros(rtt.size)
     for i, (moment, state) in enumerate(zip(np.unique(when), rests, strict=True)):
         if rest > moment and np.any(unknown & (when == moment)):
@@ -273,10 +276,12 @@ def slow_start_ends(flow: Flow, runs: Stack, bandwidth_delay: float) -> float:
     """The least window, packets, at which the slow start of a flow alone on its path ends.
 
     Slow start ends there because the backlog exceeds gamma. The result is infinite if slow start
-    ends only when the link is full. ``bandwidth_delay`` is the
-    bandwidth-delay product of the flow's path, packets. ``runs`` is the flow's TCP implementation.
+    ends only when the link is full. ``bandwidth_delay`` is the bandwidth-delay product of the
+    flow's path, packets. ``runs`` is the flow's TCP implementation.
     """
-    if runs.least_of_round:  # the first packet of a train finds an empty queue
+    # Linux takes the least RTT of a round trip; until the link is full, the first packet of each
+    # burst finds an empty queue, so the backlog is 0
+    if runs.least_of_round:
         return math.inf
     gamma = np.array([flow.gamma + 0.5])  # the backlog is rounded to a whole number of packets
     return float(settling.slow_start_ends(gamma, np.array([max(bandwidth_delay, 0.0)]))[0])
@@ -290,12 +295,14 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
     """
 
     def first(member: Member, product: float) -> float:
+        """The result for one flow, whose bandwidth-delay product is ``product``."""
         flow, runs = member.flow, stack(scenario, member.flow)
         if skips_slow_start(flow, runs):
             return runs.least_window
         buffer = min(room(scenario, link, flow.direction) for link in scenario.path(flow))
         ends = slow_start_ends(flow, runs, product)
-        if 2.0 * buffer < min(product, 2.0 * ends):  # half of a burst overflows the buffer
+        # slow start sends at twice the link's rate, so half of its largest burst must wait
+        if 2.0 * buffer < min(product, 2.0 * ends):
             return runs.least_window  # after several losses and a timeout
         return ends
 
@@ -330,11 +337,11 @@ def fits(
     for i, moment in enumerate(np.unique(when)):
         new, old = when == moment, when < moment
         if i:
-            was = rests[i - 1].windows[old]
-            top = settling.peak(was, rtt[old], c, (backlog[new], x[new]))
+            windows = rests[i - 1].windows[old]
+            delay = settling.peak(windows, rtt[old], c, (backlog[new], x[new]))
         else:
-            top = settling.first_peak(backlog[new], rtt[new], c)
-        worst = max(worst, c * top)
+            delay = settling.first_peak(backlog[new], rtt[new], c)
+        worst = max(worst, c * delay)
     detail = f"before earlier flows shrink their windows the queue may reach {worst:.4g} pkt; "
     detail += "the buffer holds "
     late = worst > most
@@ -342,5 +349,9 @@ def fits(
 
 
 def _late(rest: float, what: str) -> Assumption:
+    """The assumption that windows come to rest in time, which fails; ``rest`` is when they do, s.
+
+    ``what`` is a text on what happens before that time.
+    """
     detail = f"at a packet a round trip windows may need until {rest:.4g} s to come to rest; {what}"
     return Assumption("settles-in-time", False, detail)

@@ -52,8 +52,8 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     """
     found = answers.answer(scenario, enough=enough)
     if found.extra.get("status", "done") != "done":
-        said = endless(scenario)
-        reason = f"{said}; give a buffer or a max_window" if said else found.extra["status"]
+        detail = endless(scenario)
+        reason = f"{detail}; give a buffer or a max_window" if detail else found.extra["status"]
         return Prediction.not_applicable(NAME, scenario, f"the simulation ended early: {reason}")
     if found.throughput is not None and np.isnan(np.asarray(found.throughput)).all():
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)

@@ -54,16 +54,18 @@ class StabilityVerdict(Shown):
     def __repr__(self) -> str:
         """One line: whether the equilibrium is stable, its queue, and how fast deviations grow."""
         figures = [f"{name} {value}" for name, value in self._figures.items()]
-        return f"<StabilityVerdict of {self.scenario.name}: {', '.join([self._said, *figures])}>"
+        return f"<StabilityVerdict of {self.scenario.name}: {', '.join([self._verdict, *figures])}>"
 
     @property
     def _shown(self) -> Table:
-        title = f"Equilibrium of {self.scenario.name}: {self._said}"
+        """The table that ``table`` writes as text."""
+        title = f"Equilibrium of {self.scenario.name}: {self._verdict}"
         rows = [[name, value] for name, value in self._figures.items()]
         return Table(title, ["figure", "value"] if rows else [], rows)
 
     @property
-    def _said(self) -> str:
+    def _verdict(self) -> str:
+        """The text "stable" or "unstable", or why there is no verdict."""
         if self.stability is None:
             return f"no verdict, {self.reason}"
         return "stable" if self.stability.stable else "unstable"
@@ -100,7 +102,7 @@ class StabilityVerdict(Shown):
         if self.rest is None or self.stability is None:
             return found
         s, c = self.stability, self.scenario.links[0].capacity
-        at = zip(self.scenario.members, self.rest.window, strict=True)
+        windows = zip(self.scenario.members, self.rest.window, strict=True)
         return found | {
             "gain": s.gain if self.rest.loop.plain else None,
             "growth_per_s": None if math.isnan(s.root.real) else s.root.real,
@@ -111,7 +113,7 @@ class StabilityVerdict(Shown):
             "searched": {"right_of_per_s": s.left, "below_per_s": s.top},
             "queue_pkt": c * self.rest.delay,
             "loss": self.rest.loss,
-            "windows_pkt": {member.name: float(W) for member, W in at},
+            "windows_pkt": {member.name: float(W) for member, W in windows},
         }
 
 
@@ -151,7 +153,7 @@ def place(scenario: Scenario) -> Rest | str:
     c, s_max = continuous.limits(scenario, packets)
     edges = [continuous.thresholds(member.flow) for member in scenario.members]
     vegas = [member.flow.keeps_backlog for member in scenario.members]
-    halved = [
+    halved = [  # delayed ACKs halve the growth of a loss-based window
         member.flow.delayed_ack and not member.flow.keeps_backlog for member in scenario.members
     ]
     sources = Sources(
@@ -197,6 +199,7 @@ def _band(scenario: Scenario) -> str:
 
 
 def _unsupported(scenario: Scenario) -> str | None:
+    """The reason why the scenario has no single equilibrium; ``None`` if it may have one."""
     reason = feedback.unsupported(scenario)
     if reason is not None:
         return reason

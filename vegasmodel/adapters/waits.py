@@ -11,7 +11,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import Member, Scenario
 
-NAME = "short-waits"
+NAME = "short-waits"  # of the assumption
 LONGEST = 0.1  # of an RTT: a wait of up to this hardly lengthens the round trip
 
 
@@ -40,11 +40,11 @@ def short_trips(scenario: Scenario) -> Assumption:
         scenario.jitter(m.flow) > LONGEST * m.rtt and _unusual(scenario, m)
         for m in scenario.members
     )
-    said = (
+    detail = (
         "a sender's longest wait (send_jitter) is more than a tenth of its RTT; the equations do "
         "not add such waits to the round trip"
     )
-    return Assumption(NAME, not late, said if late else "")
+    return Assumption(NAME, not late, detail if late else "")
 
 
 def small_bursts(scenario: Scenario, rates: Floats, *, longest: bool = False) -> Assumption:
@@ -67,12 +67,12 @@ def small_bursts(scenario: Scenario, rates: Floats, *, longest: bool = False) ->
         flow = member.flow
         packets = part * rate * scenario.jitter(flow)
         if flow.keeps_backlog and packets > flow.alpha and _unusual(scenario, member):
-            said = (
+            detail = (
                 f"while {member.name} waits (send_jitter), {packets:.3g} packets collect, and "
                 "leave in one burst; Vegas takes the queue of a burst for a backlog above alpha = "
                 f"{flow.alpha:g}"
             )
-            return Assumption(NAME, False, said)
+            return Assumption(NAME, False, detail)
     return Assumption(NAME, True)
 
 

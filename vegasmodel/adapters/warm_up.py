@@ -16,7 +16,7 @@ from vegasmodel.scenario import DropTail, Flow, Link, Member, Pareto, Red, Scena
 from vegasmodel.scenario.placement import first_window, room, stack
 from vegasmodel.stacks import STACKS
 
-NAME = "settles-in-time"
+NAME = "settles-in-time"  # of the assumption
 
 
 def settles(scenario: Scenario) -> Assumption:
@@ -49,8 +49,8 @@ def settles(scenario: Scenario) -> Assumption:
     instead, and the last two tests are left out. If the assumption does not fail by the
     other tests, the result is ``None``.
     """
-    if said := _overloaded(scenario):
-        return Assumption(NAME, False, said)
+    if detail := _overloaded(scenario):
+        return Assumption(NAME, False, detail)
     own = {law.name for law in scenario.own_laws}
     sharing = Counter[tuple[str, str]]()  # flows by link and direction
     for group in scenario.flows:
@@ -65,10 +65,10 @@ def settles(scenario: Scenario) -> Assumption:
         if known.holds is False:
             return known
         slow += [member.name] if known.holds is None else []
-    said = (
+    detail = (
         f"{len(slow)} flows may grow for longer than the warm-up, {slow[0]} first" if slow else ""
     )
-    return Assumption(NAME, None if slow else True, said)
+    return Assumption(NAME, None if slow else True, detail)
 
 
 def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str]]) -> Assumption:
@@ -88,41 +88,41 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
     end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
     trips = (end - member.start) / member.rtt
     if trips < math.log2(max(window / first, 1.0)):
-        said = (
+        detail = (
             f"{member.name} has {trips:.3g} round trips of {member.rtt:.3g} s until {until}; "
             f"even slow start, which doubles a window once a round trip, needs "
             f"{math.ceil(math.log2(window / first))} to a fair share"
         )
-        return Assumption(NAME, False, said)
+        return Assumption(NAME, False, detail)
     if (deep := _fills_late(scenario, group, end)) is not None:
-        said = (
+        detail = (
             f"{member.name} grows until it loses a packet; the buffer of {deep.name}, "
             f"{deep.buffer:.4g} packets, cannot be full by {until}"
         )
-        return Assumption(NAME, False, said)
+        return Assumption(NAME, False, detail)
     reached = _slow_start_reaches(scenario, member, narrow)
     if trips < window - reached:
-        said = (
+        detail = (
             f"slow start of {member.name} ends at a window of at most {reached:.4g} packets; then "
             f"it grows by a packet a round trip, and has {trips:.4g} round trips until {until}; "
             f"for a fair share it needs {window:.4g} packets"
         )
-        return Assumption(NAME, False, said)
+        return Assumption(NAME, False, detail)
     repair = 0.0 if late else _first_repair(scenario, member, narrow, share)
     if end - member.start < repair:
-        said = (
+        detail = (
             f"the warm-up of {member.name} is {end - member.start:.4g} s; its first slow start "
             "overflows the buffer, and it repairs one lost packet a round trip, which takes "
             f"about {repair:.4g} s"
         )
-        return Assumption(NAME, False, said)
+        return Assumption(NAME, False, detail)
     back = 0.0 if late else _time_after_loss(scenario, member, narrow, share)
     if end - member.start < back:
-        said = (
+        detail = (
             f"the warm-up of {member.name} is {end - member.start:.4g} s; after a loss at a "
             f"fair share its window takes {back:.4g} s to grow back"
         )
-        return Assumption(NAME, False, said)
+        return Assumption(NAME, False, detail)
     return Assumption(NAME, None if late or trips < window else True)
 
 
@@ -210,10 +210,10 @@ def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float
 
     Let n be the number of packets that the flow's path holds, and b the number that the buffer of
     its slowest link ``narrow`` holds. ``share`` is this link's capacity, in packets of the flow's
-    size per second. In
-    slow start each ACK releases two packets. From the first loss until the sender learns of it,
-    n + b ACKs arrive, and for each of them one packet is lost. A sender that repairs one lost
-    packet per round trip (RFC 6582) needs n + b round trips, in which the queue is empty.
+    size per second. In slow start each ACK releases two packets. From the first loss until the
+    sender learns of it, n + b ACKs arrive, and for each of them one packet is lost. A sender that
+    repairs one lost packet per round trip (RFC 6582) needs n + b round trips, in which the queue is
+    empty.
 
     The window has then been halved from 2 (n + b) to n + b packets. The last ACK of the recovery
     releases all of them at once (RFC 6582, section 3.2, step 3). The buffer holds b of them, the
@@ -274,8 +274,10 @@ def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: fl
         return 0.0
     W = min(W, math.sqrt(1.5 / lost) if lost else math.inf)
     queued = min(max(share * T, b * W), W)  # the window at which the queue begins
+    # the integral over w: of T up to the window ``queued``, of w/share from there on
     time = T * (queued - b * W) + (W**2 - queued**2) / (2.0 * share)
     if law.is_cubic:
+        # ``time`` is for one packet per round trip, not for 3 (1 - b)/(1 + b) packets
         friendly = time * (1.0 + b) / (3.0 * (1.0 - b))
         return min(math.cbrt((1.0 - b) * W / cubic.C), friendly)
     return time
