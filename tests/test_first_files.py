@@ -140,7 +140,7 @@ def test_a_law_that_is_not_known_here_is_a_guess_that_names_it() -> None:
     text, *_ = newfile.from_trace(trace, "bbr")
     laws = [line for line in text.splitlines() if line.startswith("law")]
     assert laws[:2] == [
-        'law = "reno"  # a guess: it ran bbr, which is no law known here',
+        'law = "reno"  # a guess: it ran bbr, a law that vegasmodel does not have',
         'law = "cubic"',
     ]
     assert [flow.law for flow in vm.Scenario.from_toml(text).flows] == ["reno", "cubic", "reno"]

@@ -85,11 +85,12 @@ def basins(
     near = parse(tolerance, "fraction", field="--tolerance", high=1.0)
     wait = None if phase is None else parse(phase, "time", field="--phase")
     first = None if windows is None else _whole_range(windows)
-    with meter(what="starts") as said:
+    with meter(what="starts") as report:
         found: list[Basins] = []
 
         def progress(done: int, total: int) -> None:
-            said(len(found) * total + done, len(models) * total)
+            """Report how many starts are done, of this model and of those before it."""
+            report(len(found) * total + done, len(models) * total)
 
         progress(0, starts)
         for each in models:
@@ -108,9 +109,9 @@ def basins(
         return
     for one in found:
         _show_outcomes(one)
-    compared = [] if against is None else [_said_of(found, same)]
+    compared = [] if against is None else [_agreement(found, same)]
     warned = [f"{note}." for note in other_vegas(case, models)]
-    console.paragraphs([*_doubts(found), *_said_of_sets(case), *compared, *warned])
+    console.paragraphs([*_doubts(found), *_ranges(case), *compared, *warned])
 
 
 def _doubts(found: Sequence[Basins]) -> list[str]:
@@ -121,11 +122,11 @@ def _doubts(found: Sequence[Basins]) -> list[str]:
     """
     lines = [f"No answer: {reason}." for each in found for reason in each.reasons[:3]]
     for one in found:
-        lines += not_held.said(one.broken, f"{one.answered} starts with {one.model}")
+        lines += not_held.sentences(one.broken, f"{one.answered} starts with {one.model}")
     return lines
 
 
-def _said_of_sets(case: Scenario) -> list[str]:
+def _ranges(case: Scenario) -> list[str]:
     """Sentences with the ranges of the flows' throughputs, one for each closed form with ranges.
 
     A second sentence follows if some of the closed form's assumptions do not hold; it names them.
@@ -145,7 +146,7 @@ def _said_of_sets(case: Scenario) -> list[str]:
     return lines
 
 
-def _said_of(found: Sequence[Basins], same: Agreement) -> str:
+def _agreement(found: Sequence[Basins], same: Agreement) -> str:
     """A sentence on how well two models agree on the outcomes of the random starts.
 
     It gives the result of a chi-squared test of the shares of starts that lead to each outcome.
@@ -161,15 +162,16 @@ def _said_of(found: Sequence[Basins], same: Agreement) -> str:
 
 
 def _show_outcomes(found: Basins) -> None:
+    """Print a table of a model's outcomes, the most frequent first, and what it leaves out."""
     from vegasmodel.report import console
     from vegasmodel.study.basins import HEADS
 
     most, flows = 12, 3  # outcomes and flows with a row or a column
     names = [member.name for member in found.scenario.members]
     rows = [each.cells(flows) for each in found.outcomes[:most]]
-    said = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
+    text = f"{found.model}: {found.answered} starts, outcomes: {len(found.outcomes)}, pkt/s"
     heads = [*HEADS, *names[:flows]]
-    grid, narrow = console.fitting(heads, rows, 3, said)
+    grid, narrow = console.fitting(heads, rows, 3, text)
     console.console().print(grid)
     rest = found.outcomes[most:]
     lines = []
@@ -181,6 +183,7 @@ def _show_outcomes(found: Basins) -> None:
 
 
 def _whole_range(text: str) -> tuple[int, int]:
+    """Read the option ``--windows``: the ends of a range of whole numbers of packets."""
     low, dots, high = text.partition("..")
     if not (dots and low.strip().isdecimal() and high.strip().isdecimal()):
         raise FieldError("--windows", text, "LOW..HIGH, whole packets, such as 1..30")

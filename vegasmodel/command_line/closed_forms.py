@@ -98,8 +98,8 @@ def equilibrium(
     if rtt is not None:
         trips = spread(values(rtt, "rtt", "--rtt"), x.size, "--rtt")
     elif stacks.find(variant).backlog_over_base:
-        said = 'a time such as "80 ms" is needed: variant linux divides by the base RTT'
-        raise FieldError("--rtt", None, said, wrong=MISSING)
+        text = 'a time such as "80 ms" is needed: variant linux divides by the base RTT'
+        raise FieldError("--rtt", None, text, wrong=MISSING)
     state = forms.solve(thresholds, x, c, rtt=trips, variant=variant)
     delay = float(state.delay)
     failure = _failure(int(state.status))
@@ -237,7 +237,7 @@ def arrivals(
         raise Unsolved(f"the recursion of arrivals failed: {failure}")
     if json:
         return
-    shown = np.arange(n) if n <= 40 else np.r_[0:20, n - 20 : n]
+    shown = np.arange(n) if n <= 40 else np.r_[0:20, n - 20 : n]  # of many flows, both ends
     rows = [
         [
             str(i + 1),
@@ -403,8 +403,10 @@ def spread(array: Any, n: int, option: str) -> Any:
 
 
 def _failure(status: int) -> str | None:
+    """Why a solver has no solution; ``None`` if it has one."""
     return None if status == Status.DONE else Status(status).reason
 
 
 def _both(x: Any, rates: Any) -> dict[str, Any]:
+    """The over-estimates ``x`` (s) and the rates (pkt/s) for the JSON document."""
     return {"over_estimates_s": all_finite(x), "rates_pps": all_finite(rates)}

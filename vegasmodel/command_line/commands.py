@@ -39,6 +39,7 @@ ONLY_IN_PYTHON = (  # functions without a command of the same name
 
 
 def _version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Print the version and end the command, if the option ``--version`` is given."""
     if asked:
         from vegasmodel import __version__
 
@@ -56,6 +57,7 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that ``args`` begin with; raise click's ``UsageError`` for bad words."""
         asked = args[0].replace("-", "_")
         if asked in ONLY_IN_PYTHON and self.get_command(ctx, args[0]) is None:
             there = f"In Python there is vegasmodel.{asked}."
@@ -152,12 +154,12 @@ def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError
     from vegasmodel.scenario.other_tables import tables_with
 
     if error.option_name == "--runs" and given[0] == "basins":
-        said = "It makes one run from each random start; --starts says how many."
-        return click.UsageError(f"No such option '--runs'. {said}")
+        text = "It makes one run from each random start; --starts says how many."
+        return click.UsageError(f"No such option '--runs'. {text}")
     tables = tables_with(error.option_name.removeprefix("--").replace("-", "_"))
     if tables and error.option_name.startswith("--"):
-        said = f"In a scenario file it is a key of {tables}."
-        return click.UsageError(f"No such option {error.option_name!r}. {said}")
+        text = f"In a scenario file it is a key of {tables}."
+        return click.UsageError(f"No such option {error.option_name!r}. {text}")
     word = next((each for each in given if re.match("-[A-Za-z]{2}", each)), "")
     if error.option_name.startswith("--") or error.option_name[1:] not in word:
         return error
@@ -171,9 +173,9 @@ def _missing(error: click.MissingParameter) -> Exception:
     """The error about a missing option or argument, with the help of the option or the usage."""
     if isinstance(error.param, click.Option) and error.param.help:
         first, *words = re.sub(r"(?<!\.)\.$", "", error.param.help).split(" ")
-        said = " ".join([first if first.isupper() else first.lower(), *words])
+        text = " ".join([first if first.isupper() else first.lower(), *words])
         name = " ".join(filter(None, [error.param.opts[0], error.param.metavar]))
-        return FieldError(name, None, said, wrong=MISSING)
+        return FieldError(name, None, text, wrong=MISSING)
     if error.param is None or error.ctx is None:
         return error
     usage = error.ctx.get_usage().replace("Usage:", "usage:")

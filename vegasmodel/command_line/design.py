@@ -102,23 +102,25 @@ def design(
         title = found.target if found.sense == "=" else found.asked
         load = ["load"] if found.shows_load else []
         console.console().print(console.stacked([found.field, model, *by, *load], rows, title))
-    said = [f"{found.field} meets the target {found.where}."] if found.intervals else []
-    said += _in_other_units(case, solve, [each.value for each in found.solutions])
-    said += [f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note]
-    said += [f"No value is found: {found.reason}."] if found.reason else []
-    said += [f"{each}." for each in found.no_solutions]
+    texts = [f"{found.field} meets the target {found.where}."] if found.intervals else []
+    texts += _in_other_units(case, solve, [each.value for each in found.solutions])
+    texts += [
+        f"{each.value:.6g} {each.unit}: {each.note}." for each in found.solutions if each.note
+    ]
+    texts += [f"No value is found: {found.reason}."] if found.reason else []
+    texts += [f"{each}." for each in found.no_solutions]
     if any(each.achieved_se or any(each.verified_se.values()) for each in found.solutions):
-        said.append(console.PLUS_MINUS)
-    said += [f"{note}." for note in found.notes]
+        texts.append(console.PLUS_MINUS)
+    texts += [f"{note}." for note in found.notes]
     if both := (*found.solutions, *found.rejected):
         low, high = (f"{end:.6g} {both[0].unit}".strip() for end in found.scanned)
         missed = "solutions" if found.sense == "=" else "intervals, and gaps in them"
-        said.append(
+        texts.append(
             f"{model} was evaluated at {found.tried} values of {solve} from {low} to {high}.  "
             f"Between them the search may miss {missed}; --between LOW:HIGH searches a narrower "
             "range."
         )
-    console.paragraphs(said, first=not rows)
+    console.paragraphs(texts, first=not rows)
 
 
 def _in_other_units(case: Scenario, solve: str, buffers: list[float]) -> list[str]:
@@ -141,6 +143,7 @@ def _in_other_units(case: Scenario, solve: str, buffers: list[float]) -> list[st
 
 
 def _with_error(figure: float | None, error: float | None, unit: str) -> str:
+    """A figure with its standard error and its unit, as text; a dash if it is unknown."""
     from vegasmodel.report import console
 
     if figure is not None and unit == "s":
@@ -152,6 +155,7 @@ def _with_error(figure: float | None, error: float | None, unit: str) -> str:
 
 
 def _ends(text: str, solve: str, scenario: Scenario) -> tuple[float, float]:
+    """Read the option ``--between``: the least and the greatest value of the field ``solve``."""
     from vegasmodel.study import fields
 
     low, colon, high = text.partition(":")

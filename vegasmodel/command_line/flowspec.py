@@ -11,10 +11,11 @@ from vegasmodel.fields import checked
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.scenario import Flow, Link, Scenario
 
+# forms of the texts that a user may write for a flow
 _WHOLE = re.compile(r"[+-]?\d+")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _SEVERAL = re.compile(r"([1-9]\d{0,5}) ?[x*]? ?([A-Za-z].*)")  # such as 2xvegas
-_KEY_AFTER_COLON = re.compile(r":\s*[a-z_]+\s*=")
+_KEY_AFTER_COLON = re.compile(r":\s*[a-z_]+\s*=")  # a second colon, where a comma is needed
 
 
 def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
@@ -29,8 +30,8 @@ def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
     if several and laws.known(several[2]) and not laws.known(law.strip()):
         raise FieldError("flow", text, f'write "{several[2]}:count={several[1]}"')
     if law.strip().isdecimal() and not laws.known(law.strip()):  # as in "ratio 2 vegas"
-        said = f'a law; for several flows write "vegas:count={law.strip()}"'
-        raise FieldError("flow", text, said)
+        message = f'a law; for several flows write "vegas:count={law.strip()}"'
+        raise FieldError("flow", text, message)
     given: dict[str, Any] = {"law": law.strip()}
     for option in filter(None, (part.strip() for part in options.split(","))):
         key, equals, value = (part.strip() for part in option.partition("="))
@@ -48,6 +49,7 @@ def parse_flow(text: str, **defaults: Any) -> dict[str, Any]:
 
 
 def _value(text: str) -> object:
+    """A value as TOML would read it: true, false or a number; anything else stays text."""
     if text in ("true", "false"):
         return text == "true"
     if _WHOLE.fullmatch(text) and len(text) < 19:

@@ -56,6 +56,7 @@ class Whole(click.types.IntParamType):
 
 
 def _read(kind: type[float], value: Any, param: click.Parameter | None, allowed: str) -> float:
+    """The value of an option as a number; if it is none, ``FieldError`` with ``allowed``."""
     try:
         return kind(value)
     except ValueError:
@@ -97,12 +98,14 @@ def engines(_: click.Context) -> Iterable[str]:
 
 
 def _variants(_: click.Context) -> Iterable[str]:
+    """The names of the TCP implementations, which the tab key offers."""
     from vegasmodel.stacks import STACKS
 
     return STACKS
 
 
 def _formats(_: click.Context) -> Iterable[str]:
+    """The names of the formats of traces, which the tab key offers."""
     from vegasmodel.packets.reading import FORMATS
 
     return ("auto", *FORMATS)

@@ -11,6 +11,7 @@ from vegasmodel.command_line import inputs
 
 
 def _maps(_: click.Context) -> Iterable[str]:
+    """The names of the maps, which the tab key offers."""
     from vegasmodel.study.maps import MAPS
 
     return MAPS
@@ -49,8 +50,8 @@ def draw_map(
     console.output_path(out, "--out", (".png", ".svg", ".pdf"))
     chosen = find(name)
     began = time.monotonic()
-    with meter() as said:
-        panels = [panel.values(said) for panel in chosen.panels]
+    with meter() as report:
+        panels = [panel.values(report) for panel in chosen.panels]
     from vegasmodel import plots
 
     titles, across = zip(*((each.title, each.across) for each in chosen.panels), strict=True)

@@ -39,8 +39,10 @@ __all__ = ["from_trace", "laws_guessed", "plain"]
 # number of the table among those of its kind, counted from 0, and the name that the line sets.
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
-CAPACITY, RTT, LONGEST = "10 Mbit/s", 0.05, 1000.0  # guesses; RTTs in seconds
+CAPACITY, RTT = "10 Mbit/s", 0.05  # guesses; the RTT in s
+LONGEST = 1000.0  # s: greatest RTT that is tried as a guess
 
+# comments on guesses in the file; the third is added to the second
 GUESS = "a guess: the trace cannot tell it"
 TOO_SHORT = "a guess: the trace's RTT is too short for this link"
 AT_RECEIVER = "; a capture at the receiver shows only a part of it"
@@ -121,6 +123,7 @@ def from_trace(
     are not a valid scenario.
     """
     trace = _with_printable_names(trace)
+    # flows with little to send, whether receivers delay ACKs, and flows whose senders do not wait
     idle, delays, at_once = idle_flows(trace), ack_delays(trace), sent_at_once(trace)
     busy = [i for i, flow in enumerate(trace.flows) if flow not in idle]
     if not 0 < len(busy) <= MAX_FLOWS:
@@ -137,17 +140,17 @@ def from_trace(
     notes |= _put(table, filled, scenario, part_of_rtt=part_of_rtt)
     notes |= _flow_notes(table["flow"], trace, delays, at_once)
     notes["", 0, "estimated_from"] = "without this line the values count as known"
-    told = {
+    known = {  # whether the trace tells the key for all flows
         "variant": all("variant" in flow for flow in table["flow"]),
         "delayed_ack": delays,
         "send_jitter": all(flow["match"] in at_once for flow in table["flow"]),
     }
-    untold = [key for key in UNTOLD if not told.get(key)]
-    guesses = (*_guessed(notes), *untold)
+    unknown = [key for key in UNTOLD if not known.get(key)]
+    guesses = (*_guessed(notes), *unknown)
     table["guesses"] = list(guesses)
     notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
-    head = HEAD + "".join(UNTOLD[key] for key in untold)
+    head = HEAD + "".join(UNTOLD[key] for key in unknown)
     head = LAWS_FIRST + head if laws_guessed(guesses) else head
     text = head + _doubts(trace) + text + _left_out(trace, flows, idle)
     return text, filled, guesses
@@ -198,17 +201,17 @@ def _flow_notes(
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
         elif ran not in laws.names():
             ran = printable(ran)[:20]
-            notes["flow", i, "law"] = f"a guess: it ran {ran}, which is no law known here"
+            notes["flow", i, "law"] = f"a guess: it ran {ran}, a law that vegasmodel does not have"
         if "stop" in flow:
             notes["flow", i, "stop"] = "the last packet; the flow ends before the trace does"
         if flow["match"] in delays:
             known = delays[flow["match"]]
-            said = "estimate" if known.certain else "a guess"
-            notes["flow", i, "delayed_ack"] = f"{said}: {known.how}"
+            kind = "estimate" if known.certain else "a guess"
+            notes["flow", i, "delayed_ack"] = f"{kind}: {known.how}"
         if flow["match"] in at_once:
             part = f"{math.floor(100 * at_once[flow['match']])} %"
-            said = f"estimate: {part} of the packets are sent at the time when an ACK arrives"
-            notes["flow", i, "send_jitter"] = said
+            text = f"estimate: {part} of the packets are sent at the time when an ACK arrives"
+            notes["flow", i, "send_jitter"] = text
     return notes
 
 
@@ -225,7 +228,7 @@ def _with_printable_names(trace: Trace) -> Trace:
 
 def _guessed(notes: Notes) -> tuple[str, ...]:
     """The keys whose values are guesses, such as ``buffer`` and ``law of 2 flows``."""
-    keys = [(kind, key) for (kind, _, key), said in notes.items() if said.startswith("a guess")]
+    keys = [(kind, key) for (kind, _, key), text in notes.items() if text.startswith("a guess")]
     found = []
     for kind, key in dict.fromkeys(keys):
         n = keys.count((kind, key))
@@ -244,8 +247,8 @@ def _doubts(trace: Trace) -> str:
 
     They do not mention flows with little to send; ``_left_out`` writes comments on these.
     """
-    found = {k: said for k, said in doubts(trace).items() if k != "no-idle-flows"}
-    return "".join(f"# In doubt, {k}: {printable(said)}.\n" for k, said in found.items())
+    found = {k: text for k, text in doubts(trace).items() if k != "no-idle-flows"}
+    return "".join(f"# In doubt, {k}: {printable(text)}.\n" for k, text in found.items())
 
 
 def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Filled, ...], Notes]:
@@ -325,6 +328,7 @@ def _sizes(trace: Trace) -> list[str | None]:
 
 
 def _size_note(trace: Trace) -> Notes:
+    """The comment on ``packet_size``: how the trace tells it; empty if the trace does not say."""
     note = trace.provenance.get("packet_size", "")
     if trace.known("packet_size") is None:
         note = f"the trace's payload and {HEADERS} B of headers"
@@ -450,6 +454,7 @@ def _place(key: str) -> tuple[str, int, str] | None:
 
 
 def _commented(text: str, notes: Notes) -> str:
+    """The text of a scenario file with the comments ``notes`` at the ends of its lines."""
     lines, kind, count = [], "", {"link": -1, "flow": -1}
     for line in text.splitlines():
         if line.startswith("[["):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["letters", "said"]
+__all__ = ["letters", "sentences"]
 
 
 def letters(counts: Mapping[str, int]) -> dict[str, str]:
@@ -17,7 +17,9 @@ def letters(counts: Mapping[str, int]) -> dict[str, str]:
     return {name: chr(97 + i % 26) * (1 + i // 26) for i, name in enumerate(counts)}
 
 
-def said(counts: Mapping[str, int], of: str, marks: Mapping[str, str] | None = None) -> list[str]:
+def sentences(
+    counts: Mapping[str, int], of: str, marks: Mapping[str, str] | None = None
+) -> list[str]:
     """Sentences for the user that say in how many cases each assumption does not hold.
 
     ``counts`` maps an assumption's name to the number of these cases.  ``of`` says how many cases

@@ -13,12 +13,14 @@ from vegasmodel.support.exits import Shortfall
 
 
 def _verdicts(_: click.Context) -> tuple[str, ...]:
+    """The names of the verdicts, which the tab key offers."""
     from paper_checks.summary import VERDICTS
 
     return VERDICTS
 
 
 def _papers(_: click.Context) -> tuple[str, ...]:
+    """The names of the papers, which the tab key offers."""
     from paper_checks import PAPERS
 
     return PAPERS
@@ -114,8 +116,8 @@ def paper(
         console.written(html)
     short = sum(row["verdict"] == "discrepant" for row in rows)
     if short:
-        said = "the printed values are wrong there. The command itself has not failed"
-        raise Shortfall(f"{short} of {len(rows)} records are discrepant: {said}")
+        text = "the printed values are wrong there. The command itself has not failed"
+        raise Shortfall(f"{short} of {len(rows)} records are discrepant: {text}")
 
 
 def _check_together(
@@ -132,10 +134,10 @@ def _check_together(
     if seed is not None and draw is None:
         raise FieldError("--seed", seed, "only with --draw")
     if texts is not None or draw is not None:
-        said = "not beside --texts or --draw"
+        text = "not beside --texts or --draw"
         if verdict:
-            raise FieldError("--verdict", verdict[0], said)
+            raise FieldError("--verdict", verdict[0], text)
         if live:
-            raise FieldError("--live", live, said, wrong="is given")
+            raise FieldError("--live", live, text, wrong="is given")
         if html is not None:
-            raise FieldError("--html", str(html), said)
+            raise FieldError("--html", str(html), text)

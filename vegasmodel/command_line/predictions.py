@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 def _laws(_: click.Context) -> tuple[str, ...]:
+    """The names of all laws, which the tab key offers."""
     from vegasmodel import laws
 
     return laws.names()
@@ -307,8 +308,8 @@ def _limit(text: str) -> float:
     try:
         return parse(text, "fraction", field="--max-error")
     except FieldError:
-        said = 'a fraction such as 0.05 or "5 %", at least 0'
-        raise FieldError("--max-error", text, said) from None
+        message = 'a fraction such as 0.05 or "5 %", at least 0'
+        raise FieldError("--max-error", text, message) from None
 
 
 def _seconds(timeout: str | None) -> float | None:
@@ -328,6 +329,12 @@ def _show(
     hint: str = "",
     errors: Mapping[str, str] | None = None,
 ) -> None:
+    """Print the results of a command as tables, or as one JSON document if ``json`` is true.
+
+    ``plot`` is the file for a picture. With ``flows``, the tables have a row for every flow.
+    ``hint`` is printed if no result has throughputs. ``errors`` has the standard deviations of
+    uncertain fields. For them the output has the standard deviations (sd) of throughput ratios.
+    """
     from vegasmodel.report import console, tables
 
     doubts = _doubts(scenario, results, errors) if errors else []
@@ -355,15 +362,15 @@ def _show(
         ]
         console.console().print()
         console.console().print(console.stacked([each.model, "ratio", "sd", "sd, %"], rows))
-        said = "sd: to first order in the errors. It does not count the model's own error"
+        text = "sd: to first order in the errors. It does not count the model's own error"
         if each.reason is not None:
-            said = f"No sd: {each.reason}"
+            text = f"No sd: {each.reason}"
         elif each.rough:
             rough = ", ".join(each.rough)
-            said += f", and is rough: over two sd of {rough} a ratio is not linear, or has no value"
+            text += f", and is rough: over two sd of {rough} a ratio is not linear, or has no value"
         if each.broken:
-            said += f". Does not hold: {', '.join(each.broken)}"
-        console.paragraphs([f"{said}."])
+            text += f". Does not hold: {', '.join(each.broken)}"
+        console.paragraphs([f"{text}."])
     console.written(plot)
 
 

@@ -55,8 +55,8 @@ def new(
     if file is not None:
         console.output_path(file, "SCENARIO.toml", (".toml",))
         if file.exists() and not force:
-            said = "give another name, or --force to replace it"
-            raise FieldError("SCENARIO.toml", str(file), said, wrong="exists already")
+            message = "give another name, or --force to replace it"
+            raise FieldError("SCENARIO.toml", str(file), message, wrong="exists already")
     inputs.register(laws)
     name = _usable("new" if file is None else file.stem, "new")
     doubts: dict[str, str] = {}
@@ -93,10 +93,10 @@ def new(
         what = f"{file} is written; {first}try: vegasmodel predict {shlex.join(words)}"
         # no line is broken, so that the command can be copied
         console.console().print(console.plain(what), soft_wrap=True)
-        lines = [f"{key}: {said}." for key, said in doubts.items()]
+        lines = [f"{key}: {message}." for key, message in doubts.items()]
         if guesses:
-            told = "Guesses, because the trace does not tell them; correct them in the file: "
-            lines.append(f"{told}{', '.join(guesses)}.")
+            head = "Guesses, because the trace does not tell them; correct them in the file: "
+            lines.append(f"{head}{', '.join(guesses)}.")
         console.paragraphs(lines, first=True)
 
 
@@ -146,24 +146,27 @@ def inspect(
     lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MAX_FLOWS_SHOWN]]
     if not _short(found["flows"]):
         lines = [f"{line}  # flow {i}" for i, line in enumerate(lines, start=1)]
-    said = (
+    text = (
         "In a scenario file, one of these lines in a [[flow]] says which flow of the trace it is:"
     )
-    console.paragraphs([said])
+    console.paragraphs([text])
     for line in lines:
         out.print(console.plain(f"  {line}"), soft_wrap=True)
-    console.paragraphs([f"{name}: {said}." for name, said in found["doubts"].items()])
+    console.paragraphs([f"{name}: {text}." for name, text in found["doubts"].items()])
 
 
 def _quoted(name: str) -> str:
+    """A name as a text of TOML, in quotes."""
     return '"' + printable(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _short(flows: list[dict[str, Any]]) -> bool:
+    """Whether the names of all flows are short enough for the table."""
     return max(len(flow["name"]) for flow in flows) <= LONG_NAME
 
 
 def _flow_table(flows: list[dict[str, Any]]) -> Any:
+    """The table that ``inspect`` prints, a row per flow; columns without any value are left out."""
     from vegasmodel.report import console
 
     rows = [

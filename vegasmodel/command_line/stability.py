@@ -66,16 +66,16 @@ def stability(
         more = {} if traced is None else {"boundary": traced.to_json()}
         console.print_json({**found.to_json(), **more})
         return
-    console.paragraphs(_said(found), first=True)
+    console.paragraphs(_sentences(found), first=True)
     if traced is not None:
         _show(traced)
 
 
-SEPARATES = (
+SEPARATES = (  # explains the column ``separates`` of the table
     "separates: whether the equilibrium is stable on one side of the point and unstable on the "
     "other; if not, it is unstable on both."
 )
-JUMP = (
+JUMP = (  # behind a sentence on where the verdict changes
     "It jumps there, because the equations themselves change; for example, losses instead of alpha "
     "may begin to limit a window."
 )
@@ -118,11 +118,12 @@ def _without_curve(traced: StabilityBoundary) -> str:
         if count == every:
             is_so = f"is {word}" if word in ("stable", "unstable") else "does not exist"
             return f"No boundary was found: the equilibrium {is_so} at all {every} points tried."
-    said = ", ".join(f"{count} are {word}" for word, count in counts.items() if count)
-    return f"No curve of the boundary was found. Of {every} points tried, {said}."
+    text = ", ".join(f"{count} are {word}" for word, count in counts.items() if count)
+    return f"No curve of the boundary was found. Of {every} points tried, {text}."
 
 
 def _span(text: str, scenario: Scenario) -> tuple[str, tuple[float, float]]:
+    """Read the option ``--over``: the name of a field, and its least and greatest value."""
     from vegasmodel.study import fields
 
     name, equals, ends = text.partition("=")
@@ -135,12 +136,13 @@ def _span(text: str, scenario: Scenario) -> tuple[str, tuple[float, float]]:
     return name, (float(field.read(low, scenario)), float(field.read(high, scenario)))
 
 
-def _said(found: StabilityVerdict) -> list[str]:
+def _sentences(found: StabilityVerdict) -> list[str]:
+    """Sentences on the verdict: queue, gain, and how fast a disturbance grows or shrinks."""
     if found.rest is None or found.stability is None:
         return [f"No verdict: {found.reason}."]
-    s, at = found.stability, found.scenario.links[0].capacity * found.rest.delay
+    s, queue = found.stability, found.scenario.links[0].capacity * found.rest.delay
     lines = [
-        f"{'Stable' if s.stable else 'Unstable'}: the queue rests at {at:.4g} packets"
+        f"{'Stable' if s.stable else 'Unstable'}: the queue rests at {queue:.4g} packets"
         + (f", {100 * found.rest.loss:.3g} % of packets lost." if found.rest.loss else ".")
     ]
     if found.rest.loop.plain:

@@ -26,20 +26,17 @@ if TYPE_CHECKING:
 
 MAX_POINTS_SHOWN = 30  # points of a sweep whose shares are printed
 MAX_FLOWS_SHOWN = 5  # flows with a column of shares in the printed table
-MAX_REASONS = 3  # of missing answers
-TABLES = (".csv", ".tsv", ".xlsx", ".json", ".parquet", ".txt")  # no names of a Zarr folder
+MAX_REASONS = 3  # reasons for missing answers that are printed
+# a name for --out that ends so is probably meant for a table, not for a Zarr folder
+TABLES = (".csv", ".tsv", ".xlsx", ".json", ".parquet", ".txt")
 
 TOO_MANY_POINTS = f"No table is printed for more than {MAX_POINTS_SHOWN} points"
-
-
-UNSURE = (
+UNSURE = (  # behind "enough-runs does not hold at N points"
     ": the 95 % interval of a flow's mean throughput is wider than 10 % to either side.  "
     "The variable or column uncertainty tells how wide; more runs (a larger `runs` under `[run]` "
     "in the file) make it narrower."
 )
-
-
-ONE_RUN = (
+ONE_RUN = (  # for ns-2 or ns-3, whose name is put in
     "{0} made one run at each point. Where chance has a part in a run, for example through "
     "`send_jitter`, it is not known how much runs differ; `runs = 5` under `[run]` in the file "
     "shows it."
@@ -132,40 +129,47 @@ def sweep(
         raise FieldError("--map-of", map_of, f"{allowed}{nearest(map_of, names)}")
     first: list[int] = []  # numbers of points done; the first is that of an earlier sweep
 
-    with meter() as said:
+    with meter() as report:
 
         def progress(done: int, total: int) -> None:
+            """Note and report how many points of ``total`` are done."""
             first.append(done)
-            said(done, total)
+            report(done, total)
 
         data = over_grid(
             case, over, model, out, draw=draw, seed=seed, engine=engine, scheduler=scheduler,
             processes=os.cpu_count() or 1, progress=progress,
         )  # fmt: skip
     seconds = time.monotonic() - began
-    told = _Told(case, model, out, data, first[0], seconds)
+    summary = _Summary(case, model, out, data, first[0], seconds)
     fields = [text.partition("=")[0].strip() for text in over]
     if csv is not None:
         sweep_rows.write_csv(csv, data, fields, case)
-    if plot is not None and told.answered:
+    if plot is not None and summary.answered:
         from vegasmodel import plots
 
         plots.save(plots.sweep(data, map_of), plot)
     if json:
-        console.print_json(told.to_json(fields))
+        console.print_json(summary.to_json(fields))
     else:
-        told.show(fields, over)
-        console.written(csv, plot if told.answered else None)
-    if plot is not None and not told.answered:
+        summary.show(fields, over)
+        console.written(csv, plot if summary.answered else None)
+    if plot is not None and not summary.answered:
         raise Shortfall(f"{plot} is not drawn: no point of the sweep has an answer")
 
 
-class _Told:
+class _Summary:
     """What the command prints about a sweep.
 
-    ``out`` is the folder with the results. Without it only a table in CSV is written. ``there`` is
-    the number of points that an earlier sweep has computed, if this sweep continues it. (A point is
-    one choice of the fields' values.)
+    A point of the sweep is one choice of the fields' values.
+
+    - ``out``: the folder with the results; without it only a table in CSV is written.
+    - ``there``: how many points an earlier sweep has computed, if this sweep continues it.
+    - ``counts``: the number of points by status; ``answered`` is that of points with throughputs,
+      and ``points`` that of all.
+    - ``dims``: the number of values of each field.
+    - ``unsure``: at how many points too few runs were averaged.
+    - ``broken``: for each assumption, at how many points it does not hold.
     """
 
     def __init__(
@@ -247,7 +251,7 @@ class _Told:
                 *_reasons(self.data),
                 *([doubt] if self.unsure else []),
                 *self.notes,
-                *not_held.said(broken, f"{self.answered} points with an answer", marks),
+                *not_held.sentences(broken, f"{self.answered} points with an answer", marks),
             ],
             first=not few,
         )
@@ -255,10 +259,10 @@ class _Told:
 
 def _reasons(data: xr.Dataset) -> list[str]:
     """The most frequent reasons why the model predicts nothing at some points of the sweep."""
-    found = Counter(str(said) for said in data["reason"].values.flat if said)
+    found = Counter(str(text) for text in data["reason"].values.flat if text)
     lines = [
-        f"No answer at {n} {'point' if n == 1 else 'points'}: {said}."
-        for said, n in found.most_common(MAX_REASONS)
+        f"No answer at {n} {'point' if n == 1 else 'points'}: {text}."
+        for text, n in found.most_common(MAX_REASONS)
     ]
     more = len(found) - len(lines)
     are = "reason is" if more == 1 else "reasons are"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 def _simulators(_: click.Context) -> tuple[str, ...]:
+    """The names of the simulators, which the tab key offers."""
     from vegasmodel.simulation import SIMULATORS
 
     return SIMULATORS
@@ -201,6 +202,6 @@ def convert(
         console.print_json({"trace": str(out), **summary})
     else:
         names = ", ".join(result.flows[:8]) + (" ..." if len(result.flows) > 8 else "")
-        said = f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."
-        console.paragraphs([said], first=True)
+        text = f"{len(result.flows)} flows ({names}), {summary['bins']} time bins."
+        console.paragraphs([text], first=True)
         console.written(out)
