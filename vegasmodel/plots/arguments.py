@@ -26,6 +26,7 @@ class Compared(Protocol):
         """The measurement with which the predictions are compared."""
 
 
+# what a figure takes as ``models`` or ``measured``: one of these objects, or several of them
 Some: TypeAlias = Prediction | Compared | Iterable[Prediction]
 Answers: TypeAlias = Some | Iterable[Some]
 
@@ -72,9 +73,9 @@ def known(results: Sequence[Prediction], what: str, where: str) -> list[Predicti
     """
     found = [p for p in results if getattr(p, what) is not None]
     if not found:
-        said = ", ".join(p.model for p in results[:3]) or "no prediction"
+        text = ", ".join(p.model for p in results[:3]) or "no prediction"
         allowed = f"at least one prediction whose {what} is known"
-        raise FieldError(where, said, allowed)
+        raise FieldError(where, text, allowed)
     return found
 
 
@@ -84,6 +85,7 @@ def groups_of(scenario: Scenario) -> list[str]:
 
 
 def _flows(scenario: Scenario) -> list[str]:
+    """The names of the scenario's flows."""
     return [member.name for member in scenario.members]
 
 
@@ -106,5 +108,5 @@ def expect_same(
     """
     for each in results:
         if of(each.scenario) != names:
-            said = f"for {', '.join(of(each.scenario))[:80]}"
-            raise FieldError(where, said, f"predictions for {', '.join(names)[:80]}")
+            text = f"for {', '.join(of(each.scenario))[:80]}"
+            raise FieldError(where, text, f"predictions for {', '.join(names)[:80]}")

@@ -81,6 +81,10 @@ def windows(data: xr.Dataset, *, cycles: int = 5, most: int = 8) -> Figure:
 def _over_time(
     upper: Axes, lower: Axes, data: xr.Dataset, span: tuple[float, float], most: int
 ) -> None:
+    """Draw the windows of at most ``most`` flows in ``upper``, the queues of links in ``lower``.
+
+    ``span`` is the begin and the end, s, of the time that is drawn.
+    """
     time = data["time"].values
     inside = (time >= span[0]) & (time <= span[1])
     for ax, quantity, names in ((upper, "window", "flow"), (lower, "queue", "link")):
@@ -89,6 +93,7 @@ def _over_time(
             drawn = np.where(drawn > 0, drawn, np.nan)  # no window before the flow's start
         for i, k in enumerate(_some(data.sizes[names], most)):
             color = BLACK if ax is lower else COLORS[i % len(COLORS)]
+            # a dashed curve of many samples cannot be followed by the eye
             dash = DASHES[i % len(DASHES)] if inside.sum() < 500 or ax is lower else "-"
             name = plain(str(data[names].values[k]))
             label = f"queue of {name}" if ax is lower else name
@@ -100,6 +105,7 @@ def _over_time(
 
 
 def _some(n: int, most: int) -> NDArray[np.int64]:
+    """At most ``most`` evenly spaced indices of ``n`` entries, with the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 

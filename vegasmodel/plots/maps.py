@@ -26,6 +26,7 @@ __all__ = ["every_nth", "heat", "on_axis"]
 TICKS = 9  # most ticks of an axis
 MOST_UNEVEN = 50.0  # widest over narrowest cell of an axis, so that all cells can be seen
 WIDEST = 100.0  # the greatest ratio that has a colour of its own
+# the values of shares and of ratios at which contour lines are drawn
 LINES = {"share": (0.25, 0.5, 0.75), "ratio": (0.5, 1.0, 2.0, 5.0, 10.0, 50.0)}
 
 
@@ -64,9 +65,9 @@ def heat(
     ratio = panels[0].name == "ratio"
     values = [np.asarray(panel.values, dtype=float) for panel in panels]
     norm = _norm(values, ratio=ratio)
-    for ax, panel, drawn, said, under in zip(plots, panels, values, titles, across, strict=True):
+    for ax, panel, drawn, text, under in zip(plots, panels, values, titles, across, strict=True):
         image = _draw(ax, panel, drawn, norm, LINES["ratio" if ratio else "share"])
-        ax.set_title(plain(said), loc="left", fontsize="medium")
+        ax.set_title(plain(text), loc="left", fontsize="medium")
         ax.set_xlabel(plain(under))
     plots[0].set_ylabel(plain(up))
     bar = fig.colorbar(image, ax=list(plots), label=plain(shown), shrink=0.9)
@@ -118,6 +119,7 @@ def _draw(
 
 
 def _norm(values: Sequence[Floats], *, ratio: bool) -> Normalize:
+    """The colour scale for all panels, of ratios or of shares (``heat`` describes both)."""
     if not ratio:
         return TwoSlopeNorm(0.5, 0.0, 1.0)
     logarithms = [np.abs(np.log10(v[v > 0])).max(initial=0.0) for v in values]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["convergence_regions"]
 
-MESH = 501
+MESH = 501  # points on each axis at which the shaded region is computed
 
 
 class _Plane(NamedTuple):
@@ -50,6 +50,7 @@ class _Plane(NamedTuple):
     - ``x``: by how much each flow over-estimates its baseRTT, s.
     - ``d``: each flow's round-trip time without queueing, s.
     - ``c``: the link's capacity, pkt/s.
+    - ``variant``: the TCP implementation, which decides how Vegas computes its backlog.
     """
 
     lower: Floats
@@ -117,6 +118,10 @@ def convergence_regions(
 
 
 def _plane(scenario: Scenario, x: ArrayLike | None) -> _Plane:
+    """The plane of a scenario's two flows; ``FieldError`` unless the scenario has such flows.
+
+    ``x`` are the over-estimates of baseRTT, s, or ``None`` for those of the scenario.
+    """
     expect(scenario)
     members = scenario.members
     if (
@@ -174,7 +179,7 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
     - On one grey line the link is just full, on the other the two rates are equal.
     """
     c, d = plane.c, plane.d
-    last = 2 * float((top / c).max())
+    last = 2 * float((top / c).max())  # s: at a longer queueing delay, lines are outside the figure
     for flow, color in ((0, BLUE), (1, RED)):
         band = {"alpha": plane.lower[flow], "beta": plane.upper[flow]}
         one = band["alpha"] == band["beta"]

@@ -65,6 +65,7 @@ __all__ = [
 PANELS = 4  # most groups of flows that have a panel
 WIDE = 4  # the axis is logarithmic if its values differ by more than this factor
 TICKS = 9  # an axis with more ratios has no tick for each of them
+# patterns of the bars, so that models differ also in print without colours
 HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 
 
@@ -124,7 +125,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     fig = figure()
     ax = fig.subplots()
     scenario: Scenario | None = None
-    for result, how, drawn_as in drawn:
+    for result, how, marks in drawn:
         scenario = result.scenario
         order = by_start(scenario)
         assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
@@ -134,7 +135,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
             span = f"{result.model}: range"
             ax.fill_between(index, low, high, color=how.color, alpha=0.18, lw=0, label=span)
         se = None if result.throughput_se is None else 2 * result.throughput_se[order]
-        _draw(ax, index, rates, how, se=se, marks=drawn_as)
+        _draw(ax, index, rates, how, se=se, marks=marks)
     if scenario is not None:
         share = scenario.links[0].capacity / len(scenario.members)
         ax.axhline(share, color=GREY, lw=1, ls=":", label="fair share")
@@ -294,6 +295,7 @@ def _draw(
 
 
 def _rows(result: Prediction, group: int) -> list[int]:
+    """The indices of the flows that belong to group number ``group``."""
     return [i for i, m in enumerate(result.scenario.members) if m.group == group]
 
 
@@ -341,6 +343,7 @@ def _part(result: Prediction, group: int) -> tuple[float, float]:
 
 
 def _is_rd(result: Prediction) -> bool:
+    """Whether the scenario's first link has a Rate-Delay queue."""
     return result.scenario.links[0].queue.discipline == "rd"
 
 
@@ -372,5 +375,6 @@ def _classes(result: Prediction) -> tuple[float, float, float]:
 
 
 def _index_axis(ax: Axes) -> None:
+    """Let the x axis number flows in the order of arrival, with ticks at whole numbers."""
     ax.set_xlabel("order of arrival")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))

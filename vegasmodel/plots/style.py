@@ -31,6 +31,7 @@ from vegasmodel.support.files import atomic_write
 if TYPE_CHECKING:
     import xarray as xr
 
+# the colours as hexadecimal red, green and blue
 BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
     "#0072B2",
     "#D55E00",
@@ -41,8 +42,11 @@ BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY = (
     "#000000",
     "#777777",
 )
+# colours and markers of curves that stand for no model of ``_LOOKS``, in this order
 COLORS = (BLUE, RED, GREEN, PINK, ORANGE, SKY, BLACK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# a line style of matplotlib: a name such as "-"; or the offset of the first dash, and the lengths
+# of dashes and gaps in turn
 Dash = str | tuple[float, tuple[float, ...]]
 DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1.5)))
 LARGEST = 400.0  # inches of a figure: a picture has at most 65536 pixels, at 150 an inch
@@ -58,7 +62,7 @@ class Look(NamedTuple):
     marker: str
 
 
-_LOOKS = {
+_LOOKS = {  # models as lines; measurements, without a line, as markers
     "equilibrium": Look("equilibrium", GREEN, DASHES[0], "^"),
     "bands": Look("bands (middle)", SKY, DASHES[2], "v"),
     "arrivals": Look("exact recursion", BLUE, DASHES[0], "s"),
@@ -85,6 +89,7 @@ class Picture(Figure):
     """A Matplotlib figure that a notebook shows as an image, although pyplot did not make it."""
 
     def _repr_png_(self) -> bytes:
+        """The image as PNG, which a notebook asks for."""
         data = io.BytesIO()
         self.savefig(data, format="png", dpi=100)
         return data.getvalue()
@@ -124,6 +129,7 @@ def _expect_figure(fig: Figure) -> None:
 
 
 def _expect_axes(axes: Sequence[Axes]) -> None:
+    """Raise ``FieldError`` unless all are axes of a figure."""
     for ax in axes:
         if not isinstance(ax, Axes):
             raise FieldError("axes", ax, "axes of a figure, as figure().subplots() returns")

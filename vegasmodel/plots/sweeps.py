@@ -73,13 +73,17 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     shown = (data["utilization"].isel(link=0, drop=True) if alone else share).rename("share")
     shown.attrs["packet_size"] = _packet_size(data)
     across, up = (on_axis(shown, field)[1] for field in fields)
-    said = "part of the first link's capacity that is used" if alone else f"share of {shared}"
+    text = "part of the first link's capacity that is used" if alone else f"share of {shared}"
     panel = shown.transpose(fields[1], fields[0])
-    return heat([panel], [""], [across], title=title, shown=said, up=up)
+    return heat([panel], [""], [across], title=title, shown=text, up=up)
 
 
 def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure:
-    """Draw a curve for each of the first groups; ``names`` has the name of each flow's group."""
+    """Draw a curve of the share of each of the first groups, over the values of ``field``.
+
+    ``names`` has the name of each flow's group. If there is only one group, the curve shows the
+    utilization of the first link.
+    """
     groups = list(dict.fromkeys(names))
     load = len(groups) == 1
     fig = figure()

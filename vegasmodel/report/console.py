@@ -20,7 +20,7 @@ from vegasmodel.fields.errors import FieldError, printable
 from vegasmodel.fields.units import format_number
 from vegasmodel.support.files import is_special
 
-SCHEMA = 1
+SCHEMA = 1  # version of the format of the JSON documents
 NARROWEST = 40  # columns: in fewer, ``rich`` leaves out whole columns of a table, names first
 PLUS_MINUS = (
     "±: the standard error of the mean over the runs; if they are few, it may be too small by "
@@ -46,6 +46,7 @@ class _Output(Console):
     """
 
     def on_broken_pipe(self) -> None:
+        """Raise the error; by default ``rich`` would end the process."""
         raise BrokenPipeError(errno.EPIPE, "broken pipe")
 
 
@@ -188,8 +189,8 @@ def output_path(path: Path, field: str, suffixes: Sequence[str]) -> Path:
     except (OSError, ValueError):
         good = special = False
     if special:
-        said = "a plain file or a new name; a device, pipe or socket is not replaced"
-        raise FieldError(field, str(path), said)
+        text = "a plain file or a new name; a device, pipe or socket is not replaced"
+        raise FieldError(field, str(path), text)
     if not good:
         raise FieldError(field, str(path), allowed)
     if not os.access(path.parent, os.W_OK):

@@ -15,7 +15,7 @@ from vegasmodel.report.meanings import ASSUMPTIONS
 
 __all__ = ["EXPLANATIONS", "Explanation"]
 
-_COMMON = (
+_COMMON = (  # assumptions that most closed forms make
     "fifo-queue",
     "short-waits",
     "long-lived-flows",
@@ -30,14 +30,14 @@ _COMMON = (
     "no-random-loss",
 )
 _OF_SIMULATORS = ("settles-in-time", "sends-after-warm-up")
-_OF_LAWS = (
+_OF_LAWS = (  # assumptions of the simulators about laws, most of them about the user's own
     "whole-laws",
     "own-law-grows",
     "own-law-repairs",
     "own-law-returns-change",
     "whole-thresholds",
 )
-_OF_VEGAS = (
+_OF_VEGAS = (  # what the symbols in equations of Vegas mean
     "r_i: rate of flow i, x_i: over-estimate of its baseRTT,",
     "Delta: queueing delay, c: capacity",
 )
@@ -50,6 +50,7 @@ def _meanings(*names: str) -> dict[str, str]:
 
 
 def _without(*names: str) -> tuple[str, ...]:
+    """The common assumptions of closed forms, without those of these names."""
     return tuple(name for name in _COMMON if name not in names)
 
 
@@ -79,7 +80,7 @@ class Explanation:
             *(f"  {equation}" for equation in self.equations),
             "",
             "Assumptions, under the names that predictions use for them:",
-            *(f"  {name}: {said}." for name, said in self.hypotheses.items()),
+            *(f"  {name}: {text}." for name, text in self.hypotheses.items()),
             "",
             f"Source: {self.source}.",
             f"Accuracy: {self.accuracy}.",

@@ -21,13 +21,13 @@ from vegasmodel.support.text_table import Text
 
 __all__ = ["explain", "keys", "keys_like", "law_facts", "models_with"]
 
-_REPAIR = {
+_REPAIR = {  # for each value of ``Law.recovery``, how the sender repairs losses
     "scoreboard": "it knows all missing packets, and retransmits them in one round trip",
     "hole by hole": "it learns of one missing packet per round trip",
     "one hole": "it retransmits one packet; if more are missing, it waits for its timer",
     "slow start": "it begins slow start with a window of one packet",
 }
-_SLOW_START = {
+_SLOW_START = {  # for each value of ``Law.slow_start``, a sentence
     "until loss": "Its slow start ends at the first loss.",
     "gamma": "Its slow start ends at the first loss, or when it computes a backlog above `gamma`.",
     "none": "It starts without slow start.",
@@ -81,10 +81,10 @@ def keys() -> dict[str, str]:
     for part, of in (("link", Link), ("flow", Flow), ("run", Run)):
         entries = re.split(r"^- ", inspect.getdoc(of) or "", flags=re.MULTILINE)[1:]
         for entry in entries:
-            names, _, said = " ".join(entry.split("\n\n")[0].split()).partition(": ")
+            names, _, text = " ".join(entry.split("\n\n")[0].split()).partition(": ")
             for name in re.findall(r"\w+", names):
                 in_file = "class" if name == "service" else name
-                found[f"{part}.{in_file}"] = said.replace("``", "`").rstrip(".")
+                found[f"{part}.{in_file}"] = text.replace("``", "`").rstrip(".")
     return found
 
 
@@ -127,8 +127,8 @@ def law_facts(name: str) -> dict[str, Any]:
 
 def _numbers(state: dict[str, float]) -> str:
     """The names of the numbers that a law keeps, with their first values."""
-    said = [f"{name} ({value:g})" for name, value in state.items()]
-    return ", ".join(said).replace("(", "(at first ", 1)
+    texts = [f"{name} ({value:g})" for name, value in state.items()]
+    return ", ".join(texts).replace("(", "(at first ", 1)
 
 
 def _law(name: str) -> str:

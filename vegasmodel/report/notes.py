@@ -42,14 +42,14 @@ def legend(scenario: Scenario, shown: Sequence[Prediction], *, per_flow: bool) -
     several = {group.name for group in scenario.flows if group.count > 1}
     scattered = {name for r in shown for name, error in r.groups_se.items() if error > 0}
     uncertain = [result for result in shown if _scattered(result, each=per_flow)]
-    said = {
+    lines = {  # each sentence, and whether the tables have a figure that it explains
         IN_PART: len(scenario.members) > 1 and _in_part(scenario, shown),
         _plus_minus(uncertain): bool(uncertain),
         OF_GROUPS: bool(scattered & several),
         FORWARD: any(group.direction == "reverse" for group in scenario.flows),
     }
     ranges = [rate_ranges.in_tables(result, per_flow=per_flow) for result in shown]
-    return [*(line for line, true in said.items() if true), *filter(None, ranges)]
+    return [*(line for line, needed in lines.items() if needed), *filter(None, ranges)]
 
 
 def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
@@ -126,14 +126,14 @@ def delays(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
         for result in results
         if result.applicable and result.queue_mean is not None
     ]
-    said = [f"{name} {format_time(q / link.capacity)}" for name, q in queues if math.isfinite(q)]
+    texts = [f"{name} {format_time(q / link.capacity)}" for name, q in queues if math.isfinite(q)]
     longer = [
         f"{result.model} has no queue; its mean RTT is {format_time(more)} above the scenario's."
         for result in results
         if result.queue_mean is None and "pairing" in result.extra  # a trace
         if (more := _above_the_rtt(result)) > 0
     ]
-    return [f"Mean queueing delay at {link.name}: {', '.join(said)}.", *longer] if said else []
+    return [f"Mean queueing delay at {link.name}: {', '.join(texts)}.", *longer] if texts else []
 
 
 def _above_the_rtt(result: Prediction) -> float:
@@ -179,18 +179,18 @@ def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     ]
     if not low:
         return []
-    said = f"The {'busiest ' * (len(scenario.links) > 1)}link is idle for most of the time by "
-    said += (
+    text = f"The {'busiest ' * (len(scenario.links) > 1)}link is idle for most of the time by "
+    text += (
         f"{', '.join(low)}: the flows always have data to send, but their windows are too small "
     )
-    said += "to fill it."
+    text += "to fill it."
     link = scenario.links[0]
     rtts = [member.rtt for member in scenario.members]
     product = link.capacity * sum(rtts) / len(rtts)
     if len(scenario.links) == 1 and link.loses_only_when_full and link.buffer < product:
-        said += f" The buffer, {link.buffer:g} pkt, is small beside the bandwidth-delay product, "
-        said += f"{product:.3g} pkt, so it overflows while the windows are small."
-    return [said]
+        text += f" The buffer, {link.buffer:g} pkt, is small beside the bandwidth-delay product, "
+        text += f"{product:.3g} pkt, so it overflows while the windows are small."
+    return [text]
 
 
 def without_effect(scenario: Scenario) -> list[str]:
@@ -213,17 +213,17 @@ def _unused_by(group: Flow) -> list[str]:
     """
     law = group.law
     if laws.find(law).cut is not None and "decrease" not in group._filled:
-        told = f"the function cut of {law} returns the window after a loss"
-        return [f"{group.name}: decrease has no effect; {told}."]
+        reason = f"the function cut of {law} returns the window after a loss"
+        return [f"{group.name}: decrease has no effect; {reason}."]
     if law not in LAWS or laws.find(law).delay_based:
         return []
     given = [key for key in ("alpha", "beta", "gamma") if key not in group._filled]
     verb = "have" if len(given) > 1 else "has"
-    said = {
+    lines = {  # each sentence, and whether the scenario file gives the keys that it names
         f"{', '.join(given)} {verb} no effect; {law} has no thresholds.": bool(given),
         f"over_estimate has no effect; {law} uses no baseRTT.": not group.measures_base,
     }
-    return [f"{group.name}: {line}" for line, true in said.items() if true]
+    return [f"{group.name}: {line}" for line, is_given in lines.items() if is_given]
 
 
 def _without_services(scenario: Scenario, group: Flow) -> list[str]:
@@ -247,12 +247,12 @@ def _out_of_reach(link: Link) -> list[str]:
     holds = f"the buffer holds only {limit:g} packets"
     if limit <= queue.min_threshold:
         reached = f"RED's mean queue never exceeds min_threshold, {queue.min_threshold:g} pkt"
-        said = "RED drops or marks no packet, and packets are lost at the full buffer only"
+        text = "RED drops or marks no packet, and packets are lost at the full buffer only"
     else:
         reached = f"RED's mean queue never reaches max_threshold, {queue.max_threshold:g} pkt"
-        said = "the probability of a drop or mark stays below max_probability"
-        said += ", and gentle has no effect" if queue.gentle else ""
-    return [f"{link.name}: {holds}, so {reached}: {said}."]
+        text = "the probability of a drop or mark stays below max_probability"
+        text += ", and gentle has no effect" if queue.gentle else ""
+    return [f"{link.name}: {holds}, so {reached}: {text}."]
 
 
 def notes(results: Sequence[Prediction]) -> list[str]:
@@ -280,13 +280,13 @@ def notes(results: Sequence[Prediction]) -> list[str]:
             elif not assumption.holds:
                 fails = "does not hold" if assumption.holds is False else "is not known"
                 detail = f": {assumption.detail}" if assumption.detail else ""
-                said = f": {assumption.name} {fails}{detail}."
-                lines.setdefault(said, []).append(result.model)
+                text = f": {assumption.name} {fails}{detail}."
+                lines.setdefault(text, []).append(result.model)
     verb = {True: " have", False: " has"}
-    told = [
-        ", ".join(models) + (verb[len(models) > 1] if said.startswith(" no answer") else "") + said
-        for said, models in lines.items()
+    sentences = [
+        ", ".join(models) + (verb[len(models) > 1] if text.startswith(" no answer") else "") + text
+        for text, models in lines.items()
     ]
     named = [f"{name} ({', '.join(models)})" for name, models in unknown.items()]
     holds = "these assumptions hold" if len(named) > 1 else "this assumption holds"
-    return [*told, *([f"Not known whether {holds}: {'; '.join(named)}."] if named else [])]
+    return [*sentences, *([f"Not known whether {holds}: {'; '.join(named)}."] if named else [])]

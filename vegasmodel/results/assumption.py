@@ -44,5 +44,5 @@ def sends_after_warm_up(scenario: Scenario, throughput: Floats | None) -> tuple[
             ended.append(f"{member.name} has sent all its data")
     if not ended:
         return ()
-    said = f"{few(ended)} before averages begin at {begin:.4g} s"
-    return (Assumption("sends-after-warm-up", False, f"{said} (`warmup`)"),)
+    text = f"{few(ended)} before averages begin at {begin:.4g} s"
+    return (Assumption("sends-after-warm-up", False, f"{text} (`warmup`)"),)

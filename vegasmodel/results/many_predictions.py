@@ -61,6 +61,7 @@ class Predictions(Shown, list[Prediction]):
 
     @property
     def _shown(self) -> Table:
+        """A table with a row per model; models without an answer share a row if reasons agree."""
         alike: dict[str, list[str]] = {}  # each reason for a missing answer, and its models
         for each in self:
             if not each.applicable:
@@ -69,7 +70,7 @@ class Predictions(Shown, list[Prediction]):
         for each in self:
             models = [each.model] if each.applicable else alike.pop(str(each.reason), [])
             if len(models) == 1:
-                rows.append((each.model, each, _said(each)))
+                rows.append((each.model, each, _why_or_broken(each)))
             elif models:  # one row for all models with this reason
                 rows.append((f"{len(models)} models", each, f"{', '.join(models)}: {each.reason}"))
         return _table(self[0].scenario.name if self else "no model", "model", rows)
@@ -93,8 +94,8 @@ class Batch(Shown, tuple[Prediction, ...]):
         if not self:
             return "<Batch of no scenario>"
         without = sum(not each.applicable for each in self)
-        said = f", {without} without an answer" if without else ""
-        return f"<Batch {self[0].model}: {len(self)} scenario{'s' * (len(self) > 1)}{said}>"
+        text = f", {without} without an answer" if without else ""
+        return f"<Batch {self[0].model}: {len(self)} scenario{'s' * (len(self) > 1)}{text}>"
 
     def to_dataframe(self) -> pd.DataFrame:
         """One pandas table of all predictions, with one row per scenario and flow.
@@ -119,7 +120,8 @@ class Batch(Shown, tuple[Prediction, ...]):
 
     @property
     def _shown(self) -> Table:
-        rows = [(str(i), each, _said(each)) for i, each in enumerate(self)]
+        """A table with a row per scenario."""
+        rows = [(str(i), each, _why_or_broken(each)) for i, each in enumerate(self)]
         return _table(self[0].model if self else "no scenario", "scenario", rows)
 
 
@@ -130,7 +132,7 @@ def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _said(each: Prediction) -> str:
+def _why_or_broken(each: Prediction) -> str:
     """The names of the assumptions that do not hold, or why there is no prediction."""
     return ", ".join(a.name for a in each.broken) if each.applicable else str(each.reason)
 
@@ -146,5 +148,5 @@ def _table(of: str, first: str, rows: list[tuple[str, Prediction, str]]) -> Tabl
     return Table(
         title,
         [first, *names, "does not hold, or why there is no answer"],
-        [[label, *(shown_rate(each, name) for name in names), said] for label, each, said in rows],
+        [[label, *(shown_rate(each, name) for name in names), text] for label, each, text in rows],
     )

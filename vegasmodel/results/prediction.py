@@ -74,6 +74,7 @@ class Prediction(Result, Shown):
 
     @property
     def _shown(self) -> Table:
+        """The table that ``table`` writes as text."""
         return texts.table(self)
 
     def to_dataframe(self) -> pd.DataFrame:

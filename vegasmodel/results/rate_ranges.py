@@ -71,5 +71,6 @@ def beside(result: Prediction, measured: Prediction) -> str:
 
 
 def _listed(texts: list[str], what: str) -> str:
+    """The first ``SHOWN`` texts on groups or flows (``what``), and how many more there are."""
     more = f", and {len(texts) - SHOWN} {what} more" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more

@@ -35,16 +35,16 @@ class Result:
 
     model: str
     scenario: Scenario
-    throughput: Floats | None
+    throughput: Floats | None  # [n_flows] pkt/s
     applicable: bool = True
     reason: str | None = None  # why not applicable
     throughput_range: Floats | None = None  # [n_flows, 2] for models that give ranges
-    throughput_se: Floats | None = None  # standard error over runs
-    base_rtt: Floats | None = None
-    rtt_mean: Floats | None = None
-    loss_rate: Floats | None = None
-    acks: Floats | None = None
-    retransmits: Floats | None = None
+    throughput_se: Floats | None = None  # [n_flows] standard error over runs, pkt/s
+    base_rtt: Floats | None = None  # [n_flows] s; NaN for loss-based flows
+    rtt_mean: Floats | None = None  # [n_flows] s
+    loss_rate: Floats | None = None  # [n_flows] lost packets / sent packets
+    acks: Floats | None = None  # [n_flows] packets newly acknowledged; from a trace, ACKs
+    retransmits: Floats | None = None  # [n_flows] packets sent again
     delivered: Floats | None = None  # packets from warm-up to end; None: throughput x active time
     delivered_time: float | None = None  # s; None: all the time from warm-up to end
     queue_mean: Floats | None = None  # [n_links] packets

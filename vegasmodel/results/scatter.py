@@ -225,6 +225,7 @@ def as_near(near: Prediction, far: Prediction, measured: Prediction) -> bool:
             return True
     off = [(rates - truth)[known] for rates in (near.throughput, far.throughput)]
     lengths = [float(np.linalg.norm(each)) for each in off]
+    # to first order, a small change of a vector v changes its length by v/|v| times this change
     of_near, of_far = (x / max(length, 1e-300) for x, length in zip(off, lengths, strict=True))
     slopes = ((measured, of_near - of_far), (near, of_near), (far, of_far))
     ends = [

@@ -25,8 +25,8 @@ def one_line(result: Result) -> str:
     rates = [f"{name} {format_number(rate)}{_ends(result, name)} pkt/s" for name, rate in first]
     more = [f"{len(result.groups) - 6} more"] if len(result.groups) > 6 else []
     broken = len(result.broken)
-    said = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
-    return f"<Prediction {result.model}: {', '.join([*rates, *more])}{said}>"
+    text = f"; {broken} assumption{'s' * (broken > 1)} not held" if broken else ""
+    return f"<Prediction {result.model}: {', '.join([*rates, *more])}{text}>"
 
 
 def table(result: Result) -> Table:
@@ -35,8 +35,8 @@ def table(result: Result) -> Table:
     if not result.applicable:
         return Table(f"{title}: no answer, {result.reason}", [], [])
     broken = [each.name for each in result.broken]
-    said = f"{title}; does not hold: {', '.join(broken)}" if broken else title
-    said += of_errors([result])
+    text = f"{title}; does not hold: {', '.join(broken)}" if broken else title
+    text += of_errors([result])
     rows = [
         [
             name,
@@ -46,7 +46,7 @@ def table(result: Result) -> Table:
         ]
         for name in result.groups
     ]
-    return Table(said, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
+    return Table(text, ["group", "pkt/s per flow", "Mbit/s together", "share"], rows)
 
 
 def over_runs(results: Sequence[Result]) -> str:
@@ -102,4 +102,5 @@ def mean_range(result: Result, group: str) -> str:
 
 
 def _percent(value: float | None) -> str:
+    """A share in percent as text; ``-`` if it is unknown."""
     return "-" if value is None else f"{100 * value:.1f} %"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from vegasmodel.results.result import Result
 
-_RATES = ("throughput", "throughput_se", "throughput_low", "throughput_high")
+_RATES = ("throughput", "throughput_se", "throughput_low", "throughput_high")  # of ``to_xarray``
 _UNITS = {  # of the variables of ``to_xarray`` that have one
     **dict.fromkeys(_RATES, "packets/s"),
     "throughput_mbps": "Mbit/s",
