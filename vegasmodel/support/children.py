@@ -25,14 +25,15 @@ __all__ = ["FOLDER", "Budget", "Done", "Workplace", "end_all", "interruptible", 
 
 FOLDER = "vegasmodel-"  # the names of our temporary folders begin with this
 MAX_SAID = 1 << 20  # bytes that are kept of each output stream of a child
-# ends the other processes of its group (it ignores the signal itself) and removes the folder
+# The watchman waits until its pipe is closed. Then it ends the other processes of its group (it
+# ignores SIGTERM itself), removes the folder, and kills what is left of the group.
 _WATCHMAN = """trap "" TERM INT HUP
 read -r nothing
 kill -TERM 0
 for i in 1 2 3 4 5 6 7 8 9 10; do rm -rf "$1" && break; sleep 0.1; done
 kill -KILL 0
 """
-_places: set[Workplace] = set()
+_places: set[Workplace] = set()  # those whose ``with`` block has not ended
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Workplace:
     """A temporary folder, and the process group of the child processes that work in it."""
 
     folder: Path
-    group: int
+    group: int  # number of the process group
 
     def run(
         self,

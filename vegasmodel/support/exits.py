@@ -39,14 +39,16 @@ from vegasmodel.support import children, files
 
 __all__ = ["Shortfall", "Stopped", "main", "status_of"]
 
+# the exit statuses: the docstring of the module explains them
 DONE, SHORT, BAD_INPUT, MACHINE, UNREAD = 0, 1, 2, 3, 128 + signal.SIGPIPE
 GRACE = 0.5  # seconds for an orderly end after a signal; compiled code does not handle signals
-SIGNALS = {
+SIGNALS = {  # the signals that end a command, and what it says then
     signal.SIGINT: "interrupted",
     signal.SIGTERM: "terminated",
     signal.SIGHUP: "the terminal went away",
 }
-# by class name, so that no module is loaded only for its error classes
+# The exit status for each class of errors, by the name of the class: so no module is loaded only
+# for its error classes.
 _STATUS = {
     "Shortfall": SHORT,
     "Unsolved": SHORT,
@@ -57,7 +59,7 @@ _STATUS = {
     "DamagedError": MACHINE,
 }
 _asked: list[int] = []  # signals that asked us to stop
-_SHOW_CURSOR = "\x1b[?25h"
+_SHOW_CURSOR = "\x1b[?25h"  # the terminal shows its cursor again, which a progress bar hides
 
 
 class Shortfall(Exception):  # noqa: N818 - an outcome, not an error
@@ -143,6 +145,7 @@ def status_of(error: BaseException) -> int:
 
 
 def _of_system(error: OSError) -> str:
+    """The message for an error of the operating system; for a full disk it says what to do."""
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     if error.errno not in files.FULL:
         return f"{error.filename}: {reason}" if error.filename is not None else reason
@@ -155,6 +158,7 @@ def _of_system(error: OSError) -> str:
 
 
 def _complain(message: str, status: int) -> int:
+    """Print a message as one line on standard error, and return ``status``."""
     line = printable(" ".join(message.split()))
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(f"vegasmodel: {line}\n")
@@ -198,17 +202,19 @@ def _stoppable() -> Iterator[None]:
     If the process still runs ``GRACE`` seconds after such a signal, it is ended.  A signal that the
     process ignored before stays ignored.  All this stays in force after the ``with`` block.
     """
-    ours = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    told, tell = os.pipe()
-    os.set_blocking(tell, False)
-    signal.set_wakeup_fd(tell, warn_on_full_buffer=False)
-    threading.Thread(target=_watch, args=(told,), daemon=True).start()
-    for number in ours:
+    handled = [number for number in SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
+    # Python writes the number of each signal into the pipe, even while compiled code runs
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+    threading.Thread(target=_watch, args=(read_end,), daemon=True).start()
+    for number in handled:
         signal.signal(number, _stop)
     yield
 
 
 def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signature
+    """Handle a signal that asks the process to end: end its children and raise ``Stopped``."""
     for other in SIGNALS:  # a second signal must not interrupt the end
         signal.signal(other, signal.SIG_IGN)
     _asked.append(number)
@@ -216,13 +222,14 @@ def _stop(number: int, frame: Any) -> NoReturn:  # noqa: ARG001 - Python's signa
     raise Stopped(number)
 
 
-def _watch(told: int) -> None:
+def _watch(pipe: int) -> None:
     """Wait for a signal that asks the process to end, and end the process ``GRACE`` seconds later.
 
     The process usually ends by itself before that.  It cannot while it executes compiled code,
-    because Python's main thread then handles no signal.  So ``_watch`` runs in another thread.
+    because Python's main thread then handles no signal.  So ``_watch`` runs in another thread.  It
+    reads the numbers of the signals from the file descriptor ``pipe``.
     """
-    while (number := os.read(told, 1)[0]) not in SIGNALS:
+    while (number := os.read(pipe, 1)[0]) not in SIGNALS:
         pass
     time.sleep(GRACE)
     files.forget_parts()

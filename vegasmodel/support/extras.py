@@ -21,7 +21,7 @@ MODULES = {  # for each extra, the modules of it that vegasmodel imports
 }
 
 
-class ExtraMissing(ImportError):  # noqa: N818 - the name says it
+class ExtraMissing(ImportError):  # noqa: N818 - an error even without "Error" in its name
     """Raised if an optional package is missing; the message says in one line how to install it."""
 
 

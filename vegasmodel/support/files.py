@@ -14,7 +14,7 @@ __all__ = ["FULL", "PART", "atomic_write", "forget_parts", "is_special", "named"
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space for a write; these errors name no file
 PART = ".part-"  # temporary files have this prefix
-_numbers = itertools.count()
+_numbers = itertools.count()  # gives each temporary file of this process a name of its own
 _parts: set[Path] = set()  # temporary files that are being written
 
 

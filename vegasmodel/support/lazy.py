@@ -16,7 +16,7 @@ from typing import Any
 
 __all__ = ["attach"]
 
-Loader = Callable[[str], Any]
+Loader = Callable[[str], Any]  # the name of an attribute -> the attribute, which it imports
 
 
 class _Package(ModuleType):
@@ -27,6 +27,7 @@ class _Package(ModuleType):
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Store an attribute; a module gets its function ``__dir__`` before."""
         if isinstance(value, ModuleType) and "__dir__" not in vars(value):
             setattr(value, "__dir__", lambda: _public(value))  # noqa: B010 - mypy refuses the other
         super().__setattr__(name, value)
@@ -71,6 +72,7 @@ def attach(
     }
 
     def load(name: str) -> Any:
+        """Import the public name ``name``; it stays an attribute of the package."""
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if before is not None:

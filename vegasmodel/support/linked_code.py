@@ -32,7 +32,9 @@ class Marks(NamedTuple):
 
 
 NO_MARKS = Marks()
-# as LLVM writes them: a returned status; a value that depends on the branch; each of its values
+# Lines of LLVM's intermediate language. A function returns a status, ``ret i32 STATUS``. The status
+# may be a variable whose value depends on the branch that the program took (``phi``). ``_VALUE``
+# finds each of its possible values.
 _STATUS = re.compile(r"^  ret i32 (\S+)$", re.MULTILINE)
 _PHI = re.compile(r"^  (%\S+) = phi i32 (.*)$", re.MULTILINE)
 _VALUE = re.compile(r"\[ (\S+),")
@@ -48,6 +50,7 @@ class _Simplified(JITCodeLibrary):  # type: ignore[misc]  # Numba has no types
     marks = NO_MARKS
 
     def _optimize_functions(self, module: Any) -> None:
+        """Simplify each function of ``module``; Numba calls this before it links the code."""
         if not _passes_can_be_chosen():
             super()._optimize_functions(module)
             return
@@ -94,6 +97,7 @@ class Unfinished(_Simplified):
         code = str(self._final_module)
         statuses = _STATUS.findall(code)
         phis = dict(_PHI.findall(code))
+        # a status that is no such variable is written as one with a single value
         return any(set(_VALUE.findall(phis.get(one, f"[ {one},"))) != {"0"} for one in statuses)
 
     def finalize(self) -> None:
@@ -138,6 +142,7 @@ class Whole(_Simplified):
         super().finalize()
 
     def _optimize_final_module(self) -> None:
+        """Optimise the linked program; Numba calls this before it makes machine code."""
         for function in self._final_module.functions:
             if function.name in self._parts:
                 function.linkage = "internal"  # not visible outside, so it is removed once inlined

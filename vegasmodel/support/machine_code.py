@@ -28,8 +28,10 @@ from vegasmodel.support.whole_program import Part, WholeProgram
 
 __all__ = ["compiled", "compiling", "kept", "part"]
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[1]  # the folder of the package
+# a file with one of these words may import modules without an import statement
 _ANYTHING = re.compile(r"\b(importlib|pkgutil|__import__|exec|eval)\b")
+# what looks like an import statement, perhaps with names in parentheses on several lines
 _IMPORT = re.compile(
     r"(?:^|[:;])[ \t]*((?:from[ \t]*[\w.]+[ \t]*)?import\b[ \t]*(?:\([^)]*\)|[^\n;#]*))",
     re.MULTILINE,
@@ -62,12 +64,12 @@ def _spare_blas() -> None:
     """
     from numba.np import linalg
 
-    asked = linalg.ensure_blas
+    test_for_blas = linalg.ensure_blas
     linalg.ensure_blas = lambda: None
     try:
         from numba.np import arraymath  # noqa: F401 - it tests for BLAS on import
     finally:
-        linalg.ensure_blas = asked
+        linalg.ensure_blas = test_for_blas
 
 
 with contextlib.suppress(ImportError, AttributeError):  # another version of Numba
@@ -157,6 +159,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
         self._cache_file = IndexDataCacheFile(self._cache_path, name, self._digest)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The machine code for arguments of the types ``sig``; ``None`` if it cannot be read."""
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # damaged in any way: compile again
@@ -164,6 +167,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        """Store machine code, and remove that of other versions of the function's sources."""
         try:
             super().save_overload(sig, data)
             base = self._impl.filename_base  # module.function-line.python
@@ -175,6 +179,7 @@ class _Kept(FunctionCache):  # type: ignore[misc]  # Numba has no types
             return
 
     def _forget(self, name: str) -> None:
+        """Remove a file of the cache, if possible."""
         try:
             (Path(self._cache_path) / name).unlink(missing_ok=True)
         except OSError:
@@ -225,6 +230,7 @@ def sources(file: Path) -> frozenset[Path]:
 
 @functools.cache
 def _all_sources() -> frozenset[Path]:
+    """All files of this package."""
     return frozenset(ROOT.rglob("*.py"))
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "without_lifetimes", "without_lock_events", "without_negative_indices",
 ]  # fmt: skip
 
+# types of the parts of an instruction that contain no variable
 _NO_VARIABLE = frozenset((str, int, bool, NoneType, ir.Loc, BuiltinFunctionType))
 
 
@@ -54,15 +55,15 @@ def without_lock_events() -> Iterator[None]:
     Numba takes this lock many thousand times, and would record two events each time.
     """
     lock: Any = getattr(llvm.ffi.lib, "_lock", None)
-    told = getattr(lock, "_cblist", None)
-    if told is None:  # another version of llvmlite
+    listeners = getattr(lock, "_cblist", None)
+    if listeners is None:  # another version of llvmlite
         yield
         return
     lock._cblist = []
     try:
         yield
     finally:
-        lock._cblist = told
+        lock._cblist = listeners
 
 
 @contextmanager
@@ -83,9 +84,11 @@ def without_negative_indices() -> Iterator[None]:
         return
 
     def place(context: Any, builder: Any, kind: Any, index: Any, _: Any) -> Any:
+        """The index as an integer of the right size, whatever the array's length."""
         return context.cast(builder, index, kind, types.intp)
 
     def cut(builder: Any, part: Any, size: Any) -> None:
+        """Let the slice ``part`` end where the array of this ``size`` ends."""
         beyond = builder.icmp_signed(">", part.stop, size)
         part.stop = builder.select(beyond, size, part.stop)
 
@@ -124,6 +127,8 @@ def with_short_indexing() -> Iterator[None]:
     make, indexing = arrayobj.make_array, arrayobj.basic_indexing
 
     def fields(kind: Any) -> Any:
+        """Numba's ``make_array`` for arrays of this type, without the copy to memory."""
+
         def of(context: Any, builder: Any, value: Any = None, ref: Any = None) -> Any:
             if type(kind) is types.Array and value is not None and ref is None:
                 return _Fields(context, builder, kind, value)
@@ -135,6 +140,7 @@ def with_short_indexing() -> Iterator[None]:
         context: Any, builder: Any, kind: Any, array: Any, index_kinds: Any, indices: Any,
         boundscheck: Any = None,
     ) -> Any:  # fmt: skip
+        # the place of an element in memory; all but the simple case is left to Numba
         whole = all(isinstance(one, types.Integer) for one in index_kinds)
         if boundscheck or kind.layout != "C" or len(indices) != kind.ndim or not whole:
             return indexing(context, builder, kind, array, index_kinds, indices, boundscheck)
@@ -196,12 +202,14 @@ def with_shortcuts() -> Iterator[None]:
     known: dict[tuple[Any, ...], Any] = {}
 
     def variables(self: Any, part: Any) -> Any:
+        """The variables in ``part`` of an instruction."""
         kind = type(part)
         if kind is ir.Var:
             return [part]
         return [] if kind in _NO_VARIABLE else in_parts(self, part)
 
     def signature(self: Any, context: Any, arguments: Any, named: Any) -> Any:
+        """The signature of a call with ``arguments``; calls with named arguments are not kept."""
         if named:
             return signature_of(self, context, arguments, named)
         key = (id(self), *arguments)
@@ -210,6 +218,7 @@ def with_shortcuts() -> Iterator[None]:
         return known[key][1]
 
     def size(self: Any, kind: Any) -> int:
+        """The size of the type ``kind``, in bytes."""
         if kind not in sizes:
             sizes[kind] = size_of(self, kind)
         return sizes[kind]
@@ -257,6 +266,7 @@ class Typing(NopythonTypeInference):  # type: ignore[misc]  # Numba has no types
         plain = state.typingctx
 
         def resolve(function: Any, arguments: Any, named: Any) -> Any:
+            """The signature of ``function`` for ``arguments``, from the memory if it is there."""
             if named or not isinstance(function, types.Function | BuiltinFunctionType):
                 return plain.resolve_function_type(function, arguments, named)
             key = (function, *arguments)

@@ -19,8 +19,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import IO
 
-PATIENCE = 1.0  # s before anything is shown
+PATIENCE = 1.0  # s: a shorter computation shows no progress
 PACE = 0.25  # s between two looks at the simulated time
+# how often the simulator is compiled, if its machine code cannot be kept
 NOT_KEPT = "again each time, as no folder for the result is writable (NUMBA_CACHE_DIR)"
 OFF = "VEGASMODEL_PROGRESS"  # if this environment variable is "no", nothing is shown
 
@@ -61,8 +62,9 @@ class Series:
     @property
     def total(self) -> float:
         """The number of seconds to simulate in all needed runs, as far as is known yet."""
-        now = 0 if self.clock is None else 1  # a search may make more runs than it knew
-        return self.over + max(self.wanted - self.ended, now) * self.length
+        # the present run counts even if all wanted runs are over, as a search may make more runs
+        present = 0 if self.clock is None else 1
+        return self.over + max(self.wanted - self.ended, present) * self.length
 
 
 class Count(Series):
@@ -73,7 +75,7 @@ class Count(Series):
         self.number, self.done = number, done
 
 
-_series: list[Series] = []
+_series: list[Series] = []  # those whose ``with`` blocks run now, the innermost last
 _hidden: list[bool] = []  # one entry for each block of ``hidden``
 
 
@@ -181,11 +183,12 @@ def hidden() -> Iterator[None]:
 @contextmanager
 def _shown(file: IO[str]) -> Iterator[None]:
     """Show the progress line on ``file`` while the ``with`` block runs; erase it at the end."""
-    began, over = time.monotonic(), threading.Event()
+    began, ended = time.monotonic(), threading.Event()
 
     def write() -> None:
+        """Print the line again and again until the block has ended; then erase it."""
         before = ""
-        while not over.wait(PACE):
+        while not ended.wait(PACE):
             text = line(time.monotonic() - began)
             if text or before:
                 file.write("\r" + text.ljust(len(before)))
@@ -196,6 +199,7 @@ def _shown(file: IO[str]) -> Iterator[None]:
             file.flush()
 
     def attempt() -> None:
+        """Do this on a thread of its own, and stop without an error if writing fails."""
         with suppress(OSError, ValueError):  # the terminal has gone
             write()
 
@@ -204,5 +208,5 @@ def _shown(file: IO[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        over.set()
+        ended.set()
         writer.join()

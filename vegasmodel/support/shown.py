@@ -31,8 +31,10 @@ class Shown:
         return text_table(*self._shown)
 
     def _repr_html_(self) -> str:
+        """The table as HTML, which a notebook asks for."""
         return html_table(*self._shown)
 
     @property
     def _shown(self) -> Table:
+        """The table, which the result's own class makes."""
         raise NotImplementedError

@@ -47,6 +47,7 @@ from vegasmodel.support.numba_shortcuts import (
 
 __all__ = ["Part", "WholeProgram"]
 
+# options of Numba for a function that only compiled code calls
 _CALLED_BY_CODE = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -73,6 +74,7 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
     @property
     def _numba_type_(self) -> Any:
+        """What Numba calls if compiled code calls this function: the function as a ``Part``."""
         return types.Dispatcher(self._part)
 
     def compile(self, sig: Any) -> Any:
@@ -189,9 +191,10 @@ def _caller(description: Any, library: Unfinished) -> Callable[..., Any]:
     """
 
     def call(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ARG001 - Numba's
+        """Write the call with the arguments ``values``, and return its result."""
         convention, result = context.call_conv, description.restype
         with builder.goto_entry_block():
-            place = builder.alloca(convention.get_return_type(result).pointee)
+            place = builder.alloca(convention.get_return_type(result).pointee)  # of the result
         error = convention._get_excinfo_argument(builder.function)
         packed = context.get_arg_packer(description.argtypes).as_arguments(builder, values)
         callee = context.declare_function(builder.module, description)
@@ -247,6 +250,7 @@ class _Passes(PassManager):  # type: ignore[misc]  # Numba has no types
     """
 
     def _runPass(self, _: int, one: Any, state: Any) -> None:
+        """Run one compiler pass."""
         # type inference is an exception: it compiles other functions, which may create arrays
         spared = not state.flags.nrt and not isinstance(one, Typing)
         lifetimes: AbstractContextManager[None] = without_lifetimes() if spared else nullcontext()
@@ -255,6 +259,8 @@ class _Passes(PassManager):  # type: ignore[misc]  # Numba has no types
 
 
 class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
+    """The compiler passes for a ``WholeProgram``, from byte code to machine code."""
+
     lowering: Any = _LowerWhole
     marks = NO_MARKS
 
@@ -277,6 +283,8 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
 
 
 class _PartPasses(_WholePasses):
+    """The compiler passes for a ``Part``, which end with LLVM's intermediate language."""
+
     lowering = _LowerPart
 
 
@@ -288,7 +296,7 @@ class _NumbasPasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [
-            (_LowerPart if one is NativeLowering else one, told) for one, told in passes.passes
+            (_LowerPart if one is NativeLowering else one, name) for one, name in passes.passes
         ]
         passes.finalize()
         return [passes]
