@@ -16,9 +16,9 @@ __all__ = ["replaced", "with_thresholds"]
 
 
 T = TypeVar("T")
-Parts = tuple[tuple[Any, ...], tuple[Any, ...]]
+Parts = tuple[tuple[Any, ...], tuple[Any, ...]]  # the links, and the groups of flows
 THRESHOLDS = ("alpha", "beta", "gamma")
-TWICE = "is given twice"
+TWICE = "is given twice"  # what is wrong with a key, in an error message
 Place = tuple[str | int, ...]  # ("flows", 0, "alpha"): attributes, and indices of links or groups
 
 
@@ -59,7 +59,7 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
         found = _by_name(name, {"link": links, "flow": flows}) or _places(name, inner)
         if name not in _keys(scenario) and found:
             raise FieldError(name, name, f"did you mean {found}?", wrong="is no key of a scenario")
-    wanted: dict[Place, _Change] = {}
+    wanted: dict[Place, _Change] = {}  # each new value, by the place of its attribute
     for name, value in changes.items():
         head, _, rest = name.partition(".")
         if head in ("link", "flow") and rest:
@@ -83,6 +83,7 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
     try:
         grown: T = _grown(scenario, tree, "")
     except FieldError as error:
+        # the error names an attribute of the scenario; name the key that the user gave for it
         known = _keys(scenario)
         same = [n for n in (*changes, *fields) if n in known and known[n] == known.get(error.field)]
         raise error.of(same[0]) if same else error from None
@@ -165,8 +166,8 @@ def _addressed(parts: Sequence[Any], rest: str, name: str) -> tuple[Sequence[int
         kind, wrong = name.split(".")[0], rest.split(".")[0]
         names = [part.name for part in parts]
         near = nearest(wrong, [*keys, *names]) or f"; NAME is {few(names)}"
-        said = f"is neither a key nor the name of a {kind}"
-        raise FieldError(name, wrong, f"{kind}.KEY or {kind}.NAME.KEY{near}", wrong=said)
+        text = f"is neither a key nor the name of a {kind}"
+        raise FieldError(name, wrong, f"{kind}.KEY or {kind}.NAME.KEY{near}", wrong=text)
     longest = max(named, key=lambda i: len(parts[i].name))  # a name may hold dots
     return [longest], rest[len(parts[longest].name) + 1 :], True
 

@@ -35,4 +35,5 @@ def with_its_table(error: FieldError) -> FieldError:
 
 
 def _keys(part: type[Any]) -> list[str]:
+    """The keys that a scenario file may have for a part of a scenario, such as ``Link``."""
     return [field.metadata["key"] or field.name for field in dataclasses.fields(part)]

@@ -65,7 +65,7 @@ LAWS = tuple(law.name for law in laws.BUILT_IN)
 """The names of the package's own congestion controls ("laws")."""
 VARIANTS = tuple(STACKS)
 """The allowed values of a flow's ``variant``; each names a TCP implementation."""
-MAX_FLOWS = 100_000
+MAX_FLOWS = 100_000  # of a scenario
 
 LONG_RTT = 10  # seconds; few paths have such an RTT, so a greater number may be meant in ms
 LONGEST_MATCH = 6000  # characters: 500 of a name in a trace, each perhaps an escape such as \x1b
@@ -121,9 +121,7 @@ class Link(ShownAsCall):
     capacity: OrText[float] = field(_RATE)
     name: str = field(Text(), "bottleneck")
     buffer: OrText[float] = field(BufferRule("buffer", infinite=True), math.inf)
-    delay: OrText[float] = field(
-        TIME, None
-    )  # one way; default 1 ms, or less if a flow's RTT is too short for it
+    delay: OrText[float] = field(TIME, None)  # ``settle`` sets the default
     queue: Queue = field(QueueRule(), DropTail())
     loss: OrText[float] = field(Quantity("fraction", high=1.0), 0.0)
     drops: tuple[Drop, ...] = field(Tables(Drop), ())
@@ -140,8 +138,8 @@ class Link(ShownAsCall):
             checked.of(cls, "buffer").read(text, "buffer", None)
         except FieldError:
             return
-        said = f"the second argument is the link's name; write buffer={text!r}"
-        raise FieldError("name", text, said)
+        allowed = f"the second argument is the link's name; write buffer={text!r}"
+        raise FieldError("name", text, allowed)
 
     @property
     def never_full(self) -> bool:
@@ -181,7 +179,7 @@ class Link(ShownAsCall):
         return endless and not isinstance(self.queue, Red) and self.loss == 0.0
 
 
-_THRESHOLD = Quantity("packets", low_open=True, high=1e6)
+_THRESHOLD = Quantity("packets", low_open=True, high=1e6)  # of Vegas
 
 
 @dataclass(frozen=True, repr=False)

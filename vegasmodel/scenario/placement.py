@@ -128,8 +128,8 @@ def _slow_for_acks(scenario: Scenario, link: Link, direction: str) -> bool:
         if group.direction != direction or link not in path:
             continue
         slowest = min(each.capacity for each in path)
-        covers = scenario.size_of(group) * (2.0 if group.delayed_ack else 1.0)  # bytes of an ACK
-        if slowest * scenario.ack_size > link.capacity * covers:
+        data_per_ack = scenario.size_of(group) * (2.0 if group.delayed_ack else 1.0)  # bytes
+        if slowest * scenario.ack_size > link.capacity * data_per_ack:
             return True
     return False
 
@@ -190,13 +190,13 @@ def left_out_of_laws(scenario: Scenario, *, counted: bool = False) -> str:
     Some TCP implementations have a CUBIC of their own. ``counted`` is true if the caller's
     simulator has this CUBIC, too. Then the text does not mention the flows that run it.
     """
-    said = (
+    texts = (
         law.left_out(implementation(scenario, group), float(group.decrease))
         for group, law in ((group, find(group.law)) for group in scenario.flows)
         if law.left_out is not None
         and not (counted and law.is_cubic and stack(scenario, group).bictcp)
     )
-    return "; ".join(sorted(set(said) - {""}))
+    return "; ".join(sorted(set(texts) - {""}))
 
 
 def access_ratio(scenario: Scenario, group: Flow) -> float:
@@ -212,8 +212,8 @@ def left_out_access(scenario: Scenario) -> str:
     """
     slow = [group for group in scenario.flows if access_ratio(scenario, group) < 2.0]
     names = [f"{group.name} ({scenario.access_rate(group):g} pkt/s)" for group in slow]
-    said = "slow access links are left out, so a flow may get more than its own carries"
-    return f"{said}: {few(names)}; the simulator rounds has them" if names else ""
+    text = "slow access links are left out, so a flow may get more than its own carries"
+    return f"{text}: {few(names)}; the simulator rounds has them" if names else ""
 
 
 def header(scenario: Scenario, group: Flow) -> float:

@@ -25,6 +25,7 @@ def members(flows: Sequence[Flow], run: Run) -> tuple[Member, ...]:
 
 
 def _of_group(index: int, group: Flow, run: Run) -> list[Member]:
+    """The flows of a group, which has this index among all groups."""
     if isinstance(group.rtt, Uniform):
         rng = np.random.default_rng([run.seed, index])
         rtts = rng.uniform(group.rtt.low, group.rtt.high, group.count)

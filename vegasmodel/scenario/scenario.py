@@ -98,6 +98,7 @@ class Scenario(Checked):
         return f"<Scenario {self.name}: {'; '.join(links)}; {', '.join(flows)}>"
 
     def _repr_html_(self) -> str:
+        """Two tables for notebooks, of the links and of the groups of flows."""
         links = [
             [
                 link.name,
@@ -279,6 +280,7 @@ class Scenario(Checked):
 
     @functools.cached_property
     def _key(self) -> str:
+        """The hash that ``fingerprint`` returns, computed once."""
         data = dataclasses.asdict(self)
         del data["name"], data["estimated_from"], data["guesses"]
         data["run"]["runs"] = self.run.times
@@ -303,6 +305,7 @@ def expect(value: object, allowed: str = "a Scenario") -> None:
 
 
 def _expect_group(group: Flow) -> None:
+    """Raise ``FieldError`` unless the argument is a group of flows."""
     if not isinstance(group, Flow):
         raise FieldError("group", group, "a group of the scenario, such as flows[0]")
 

@@ -21,7 +21,7 @@ from vegasmodel.scenario.routes import members, path, size_of, transmission
 __all__ = ["MAX_GROUPS", "settle"]
 
 MAX_GROUPS = 300  # an answer has a ratio for every pair of groups
-DEFAULT_DELAY = 1e-3  # one way, seconds
+DEFAULT_DELAY = 1e-3  # default propagation delay of a link, one way, s
 
 Links = tuple[Link, ...]
 Flows = tuple[Flow, ...]
@@ -50,6 +50,7 @@ def settle(
 
 
 def _count(links: Links, flows: Flows) -> None:
+    """Check that there are links and flows, and not too many."""
     if not links:
         raise FieldError("links", [], "at least one link")
     if not flows:
@@ -65,11 +66,12 @@ def _count(links: Links, flows: Flows) -> None:
 
 
 def _unique(what: str, names: list[str]) -> None:
+    """Check that no two links, or no two flows (``what``), have the same name."""
     seen: set[str] = set()
     for i, name in enumerate(names):
         if name in seen:
-            said = f"is the name of two {what}s"
-            raise FieldError(f"{what}[{i}].name", name, "give each a name of its own", wrong=said)
+            text = f"is the name of two {what}s"
+            raise FieldError(f"{what}[{i}].name", name, "give each a name of its own", wrong=text)
         seen.add(name)
 
 
@@ -91,6 +93,7 @@ def _pairs(names: list[str]) -> None:
 
 
 def _paths(links: Links, flows: Flows) -> None:
+    """Check that the paths of all groups consist of names of links."""
     known = [link.name for link in links]
     for i, group in enumerate(flows):
         for name in group.path or ():
@@ -168,6 +171,7 @@ def _in_packets(
 
 
 def _times(each: Sequence[Member], run: Run) -> None:
+    """Check that each flow starts and then stops before the end of the run, or at its end."""
     duration = run.duration
     for member in each:
         where = f"flow[{member.group}]"
@@ -183,6 +187,7 @@ def _times(each: Sequence[Member], run: Run) -> None:
 
 
 def _drops(links: Links, each: Sequence[Member]) -> None:
+    """Check that the packets that ns-2 drops on purpose belong to flows of the scenario."""
     names = {member.name for member in each}
     for i, link in enumerate(links):
         for drop in link.drops:

@@ -48,5 +48,5 @@ class LawRule(AsItIs):
         """Raise ``FieldError`` unless there is a congestion control law of this name."""
         if not (isinstance(value, str) and laws.known(value)):
             names = laws.names()
-            said = f"one of {', '.join(names)}, or a law of your own (register_law, --laws)"
-            raise FieldError(where, value, f"{said}{nearest(value, names)}")
+            text = f"one of {', '.join(names)}, or a law of your own (register_law, --laws)"
+            raise FieldError(where, value, f"{text}{nearest(value, names)}")

@@ -15,10 +15,10 @@ from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import OrText, Quantity
 from vegasmodel.fields.units import write
 
-LONGEST = 1e7  # seconds
+LONGEST = 1e7  # s: greatest time that a scenario may have
 TIME = Quantity("time", high=LONGEST)
 POSITIVE_TIME = Quantity("time", low_open=True, high=LONGEST)
-_SHAPE = Quantity("fraction", low=1.0, low_open=True)
+_SHAPE = Quantity("fraction", low=1.0, low_open=True)  # at most 1, the mean would be infinite
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class _UniformRule(Table):
     """Reads, checks and writes random RTTs such as ``rtt = { uniform = ["20 ms", "300 ms"] }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Uniform:
+        """Make a ``Uniform`` from a list of two times."""
         if not isinstance(value, list) or len(value) != 2:
             raise FieldError(where, value, "a list of two times")
         low, high = (POSITIVE_TIME.read(time, where, packet_size) for time in value)
@@ -51,6 +52,7 @@ class _UniformRule(Table):
         return Uniform(low, high)
 
     def write(self, value: Any) -> list[str]:
+        """The two times as texts."""
         return [write(value.low, "time"), write(value.high, "time")]
 
 
@@ -87,9 +89,11 @@ class _PoissonRule(Table):
     """Reads, checks and writes random arrivals such as ``arrivals = { poisson = "50 1/s" }``."""
 
     def read(self, value: object, where: str, packet_size: float | None) -> Poisson:
+        """Make a ``Poisson`` from a frequency."""
         return Poisson(Quantity("frequency", low_open=True).read(value, where, packet_size))
 
     def write(self, value: Any) -> str:
+        """The rate as text."""
         return write(value.rate, "frequency")
 
 

@@ -27,6 +27,7 @@ STACKS = MappingProxyType({stack.name: stack for stack in (PAPER, NS2, LINUX)})
 """The stacks by name: what a scenario's ``variant`` may be."""
 Variant = Literal["paper", "ns2", "linux"]
 """The names of the stacks, for type annotations."""
+# stacks whose defaults depend on the release: by name, and the set of defaults of the scenario
 _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 
 

@@ -120,7 +120,7 @@ class Stack(Mechanisms):
     shared_thresholds: bool = False  # all flows of a host have the same alpha and beta
     upper_edge_rests: bool = False  # at the dead zone's upper end itself, Vegas keeps its window
     doubling: int  # round trips in which slow start of Vegas doubles the window
-    alpha: float
+    alpha: float  # default thresholds of Vegas, packets
     beta: float
     gamma: float
     decrease: float  # factor on Vegas's window at a loss
