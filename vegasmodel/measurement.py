@@ -21,7 +21,7 @@ from vegasmodel.support import progress
 if TYPE_CHECKING:
     from vegasmodel.packets.trace import Trace
 
-ENGINES = ("ns2", "ns3")
+ENGINES = ("ns2", "ns3")  # the packet-level simulators
 OVERLOAD = 1.05  # load / capacity; a trace with a greater value is of another scenario
 
 

@@ -49,7 +49,7 @@ _OBSTACLES = MappingProxyType(
 )
 MODELS = tuple(_MODELS)
 """Names of all models: the closed forms, then the simulators ``fluid`` and ``rounds``."""
-_OF_NETWORKS = ("network", "rounds")  # they know several links; all others only one
+_OF_NETWORKS = ("network", "rounds")  # the models for several links; all others are for one
 CLOSED_FORMS = tuple(name for name in MODELS if name not in SIMULATED)
 
 
@@ -146,13 +146,14 @@ def _of_all_links(found: Prediction, scenario: Scenario) -> Prediction:
     """
     if found.scenario is scenario:
         return found
-    place = [link.name for link in scenario.links].index(found.scenario.links[0].name)
+    index = [link.name for link in scenario.links].index(found.scenario.links[0].name)
 
     def widened(values: Any) -> Any:
+        """An array [..., 1] of the crossed link as an array [..., link] of all links."""
         if values is None:
             return None
         wide = np.zeros((*np.shape(values)[:-1], len(scenario.links)))
-        wide[..., place] = np.asarray(values)[..., 0]
+        wide[..., index] = np.asarray(values)[..., 0]
         return wide
 
     extra = found.extra
@@ -177,6 +178,7 @@ def predict_all(scenario: Scenario, models: str | Sequence[str] = MODELS) -> Pre
 
 
 def _predict_or_say(scenario: Scenario, model: str) -> Prediction:
+    """The prediction of a model; if an optional package is missing, the prediction says so."""
     try:
         return predict(scenario, model)
     except ExtraMissing as missing:
@@ -220,6 +222,7 @@ def batch(
     with counting(len(cases), done=1) as count, pool(beside) as several:
 
         def one(case: Scenario) -> Prediction:
+            """The prediction for one scenario, which then counts as done."""
             found = predict(case, model)
             count.done += 1
             return found

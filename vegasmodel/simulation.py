@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vegasmodel.engines.fluid.continuous import ContinuousRun
 
 SIMULATORS = ("rounds", "fluid", "delayed")
-OF_AVERAGES = (  # assumptions about means over the time after the warm-up, or over several runs
+OF_AVERAGES = (  # assumptions on means over runs or over time, which a trajectory does not have
     "enough-runs",
     "insensitive-to-starts",
     "sends-after-warm-up",
@@ -180,6 +180,7 @@ def samples_for_cycles(scenario: Scenario) -> int:
 
 
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
+    """The trajectories by ``rounds``: the dataset's variables, and what else ``simulate`` needs."""
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.resolution import resolution
     from vegasmodel.engines.rounds.run import run
@@ -191,7 +192,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
     starts = start_times(scenario, 0)
     totals = run(scenario, parts=parts, samples=samples, starts=starts)
     if totals.status != Status.DONE:
-        missing = totals.times > totals.routes.links["now"].max()
+        missing = totals.times > totals.routes.links["now"].max()  # after the simulation's end
         totals.per_flow[missing], totals.queues[missing] = np.nan, np.nan
     window, sent, rtt, delivered, base, lost = np.moveaxis(totals.per_flow, 2, 0)
     step = totals.times[1] if samples > 1 else np.inf
@@ -201,6 +202,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
         "window": window,
         "rate": np.diff(sent, axis=0, prepend=0.0) / step,
         "rtt": rtt,
+        # before the first RTT of a flow, the simulator's baseRTT is a huge number
         "base_rtt": np.where(_delay_based(scenario) & (base < 1e9), base, np.nan),
         "delivered": delivered,
         "lost": lost,
@@ -217,6 +219,7 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
 
 
 def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
+    """The trajectories by ``fluid``, with the entries of ``_rounds``."""
     from vegasmodel.engines.fluid.run import run as by_fluid
 
     run = by_fluid(scenario, sample=scenario.run.duration / (samples - 1), runs=1)
@@ -236,13 +239,14 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 
 def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
+    """The trajectories by ``delayed``, with the entries of ``_rounds``."""
     from vegasmodel.engines.delayed import feedback
 
-    anew = [group.law for group in scenario.flows if find(group.law).recovery == "slow start"]
-    if anew:
+    restarts = [group.law for group in scenario.flows if find(group.law).recovery == "slow start"]
+    if restarts:
         raise ValueError(
             "the model delayed cannot simulate this scenario: after a loss the window of "
-            f"{anew[0]} starts again from one packet"
+            f"{restarts[0]} starts again from one packet"
         )
     run = feedback.run(scenario, samples)
     return {
@@ -284,12 +288,12 @@ def _of_delayed(scenario: Scenario, lost: Floats) -> Sequence[Assumption]:
 
     losers = lost[[not member.flow.delay_based for member in scenario.members]]
     smooth = "windows change at every instant, as in the papers' equations"
-    taken = "every sender recovers from a loss within a round trip"
-    known = common.left_out(scenario, random_loss=True)
+    recovery = "every sender recovers from a loss within a round trip"
+    left_out = common.left_out(scenario, random_loss=True)
     return [
         Assumption("whole-stack", not in_packets(scenario, None), smooth),
-        common.one_recovery(scenario, taken, lost=bool(losers.any())),
-        *(each for each in known if each.name not in fluid_assumptions.KNOWN),
+        common.one_recovery(scenario, recovery, lost=bool(losers.any())),
+        *(each for each in left_out if each.name not in fluid_assumptions.KNOWN),
     ]
 
 
@@ -307,6 +311,7 @@ def _base_rtt(scenario: Scenario, rtt: Floats, sees: np.ndarray) -> Floats:
 
 
 def _delay_based(scenario: Scenario) -> Any:
+    """Whether the law of each flow is delay-based: [n_flows]."""
     return np.array([member.flow.delay_based for member in scenario.members])
 
 

@@ -51,7 +51,7 @@ class Status(IntEnum):
         return _REASONS[self]
 
 
-_REASONS = {
+_REASONS = {  # the texts of the property ``reason``
     Status.PENDING: "it is under way",
     Status.DONE: "done",
     Status.NOT_CONVERGED: "it did not converge",
