@@ -243,14 +243,14 @@ def test_a_standard_error_is_printed_with_the_number_of_runs_and_what_few_runs_t
         out = capsys.readouterr().out.replace("\n  ", " ")
         return next((line for line in out.splitlines() if line.startswith("±")), "")
 
-    assert "over 3 runs. The 95 % interval (Student's t) reaches 4.3 times" in legend(three)
-    # 0.9^3 = 0.729
-    assert "in 73 % of cases 3 runs lack an outcome that one run in ten has." in legend(three)
-    assert "`predict --runs 20`, or `runs = 20` in the file, asks for more." in legend(three)
-    assert "over 5 runs. The 95 % interval (Student's t) reaches 2.8 times" in legend(five)
-    assert "Few runs" not in legend(five)
+    # standard errors 10/sqrt(3) and sqrt(2.5/5)
+    widest = "Widest 95 % interval (Student's t): vegas ± 25 pkt/s by rounds"
+    assert f"over 3 runs. {widest}. " in legend(three)
+    assert "3 runs may agree by chance; `predict --runs 20`, or `runs = 20` in" in legend(three)
+    assert "over 5 runs. Widest 95 % interval (Student's t): vegas ± 2 pkt/s by" in legend(five)
+    assert "by chance" not in legend(five)
     assert "over the runs (rounds 3, fluid 5)" in legend(three, five)
-    assert "4.3 times for 3 runs or 2.8 times for 5 runs" in legend(three, five)
+    assert f"{widest}, vegas ± 2 pkt/s by fluid" in legend(three, five)
     assert three.table().splitlines()[0].endswith("mean over 3 runs")
     title = Predictions([three, five]).table().splitlines()[0]
     assert title.endswith("mean over the runs (rounds 3, fluid 5)")

@@ -10,7 +10,7 @@ import numpy as np
 from vegasmodel import laws
 from vegasmodel.fields.units import format_time
 from vegasmodel.measurement import ENGINES
-from vegasmodel.metrics import percent, student_t
+from vegasmodel.metrics import student_t
 from vegasmodel.report.console import PLUS_MINUS
 from vegasmodel.results import rate_ranges
 from vegasmodel.results.prediction import Prediction
@@ -73,30 +73,29 @@ def _in_part(scenario: Scenario, shown: Sequence[Prediction]) -> bool:
 def _plus_minus(results: Sequence[Prediction]) -> str:
     """The note below a table that explains ``±``.
 
-    The note says over how many runs the standard error is taken, and how wide the 95 % interval is.
-    If there are few runs, it warns that they may agree by chance. It then gives an example: for an
-    outcome that occurs in one run of ten on average, it states the probability that none of these
-    few runs has this outcome. If the number of runs is unknown, the note is ``PLUS_MINUS``.
+    The note says over how many runs the standard error is taken, and gives for each result the
+    widest 95 % interval (Student's t) of a group's throughput. If there are few runs, it warns that
+    they may agree by chance. If the number of runs is unknown, the note is ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
     if not counts or counts[0] < 2:  # an error of unknown origin
         return PLUS_MINUS
-    wide = [f"{student_t(n - 1):.1f} times" for n in counts]
-    if len(counts) > 1:
-        wide = [f"{times} for {n} runs" for times, n in zip(wide, counts, strict=True)]
-    few = ""
+    wide = []
+    for result in results:
+        name, error = max(result.groups_se.items(), key=lambda item: np.nan_to_num(item[1]))
+        if error > 0.0:
+            half = f"{student_t(result.runs - 1) * error:.2g}"
+            wide.append(f"{name} ± {half} pkt/s by {result.model}")
+    said = f"±: the standard error of the mean over {over_runs(results)}."
+    said += f" Widest 95 % interval (Student's t): {', '.join(wide)}." if wide else ""
     if counts[0] < ENOUGH_RUNS:
-        n, rare = more_than(counts[0]), percent(0.9 ** counts[0])
+        n = more_than(counts[0])
         command = "measure" if {result.model for result in results} <= set(ENGINES) else "predict"
-        few = (
-            f" Few runs may agree by chance: in {rare} of cases {counts[0]} runs lack an outcome "
-            f"that one run in ten has. `{command} --runs {n}`, or `runs = {n}` in the file, asks "
-            "for more."
+        said += (
+            f" {counts[0]} runs may agree by chance; `{command} --runs {n}`, or `runs = {n}` in "
         )
-    return (
-        f"±: the standard error of the mean over {over_runs(results)}. The 95 % interval "
-        f"(Student's t) reaches {' or '.join(wide)} that to either side.{few}"
-    )
+        said += "the file, asks for more."
+    return said
 
 
 def _scattered(result: Prediction, *, each: bool) -> bool:
