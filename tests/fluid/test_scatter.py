@@ -139,6 +139,37 @@ def test_the_slow_start_of_one_tahoe_flow_meets_the_train_of_vegas_if_the_link_i
     assert _held(predict(scenario.replace({"link.buffer": 80.0}), "fluid"))["windows-fill-the-link"]
 
 
+def test_vegas_reacts_late_to_a_buffer_of_few_packets_per_flow() -> None:
+    """Each Vegas flow gets 158 and each NewReno flow 60 pkt/s in ns-2 (means over 20 runs).
+
+    Six windows fill 16 places in less than 3 round trips. ``fluid`` then lets Vegas lose too often.
+    They fill 24 places in 4 round trips; in ns-2 one packet fewer can wait than ``buffer`` says.
+    """
+
+    def scenario(first: str, second: str, buffer: float) -> Scenario:
+        flows = tuple(
+            Flow(
+                law, 0.0455, name=name, count=3, alpha=3, beta=3, variant="ns2", send_jitter=403e-6
+            )
+            for name, law in (("first", first), ("second", second))
+        )
+        return Scenario((Link(655.0, buffer=buffer),), flows, run=RANDOM)
+
+    found = predict(scenario("vegas", "newreno", 17.0), "fluid")
+    assert found.throughput is not None
+    ratio = found.throughput[:3].mean() / found.throughput[3:].mean()
+    assert ratio < 0.85 * 158.0 / 60.0
+    for first, second, buffer, holds in (
+        ("vegas", "newreno", 17.0, False),
+        ("vegas", "newreno", 24.0, False),
+        ("vegas", "newreno", 25.0, True),
+        ("vegas", "vegas", 17.0, True),
+        ("newreno", "newreno", 17.0, True),
+    ):
+        held = _held(predict(scenario(first, second, buffer), "fluid"))
+        assert held["vegas-acts-in-time"] is holds
+
+
 def test_red_may_take_the_base_rtt_of_ns2s_vegas() -> None:
     """Vegas gets 11 pkt/s in 18 of 20 runs of ns-2 and 145 in the others (docs/ns2.md)."""
     flows = (

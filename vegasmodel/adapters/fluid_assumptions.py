@@ -264,6 +264,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
       (``fluid_vegas.many_packets``).
     - No Vegas flow with delayed ACKs shares a full queue with loss-based flows without delayed ACKs
       (``fluid_vegas.vegas_acks``).
+    - The buffer fills so slowly that Vegas can react before (``fluid_vegas.acts_in_time``).
     - Vegas's baseRTT is not too small. In ns-2 it may be, after a timeout (``docs/ns2.md``).
     - Random losses seldom lead to timeouts.
     """
@@ -285,6 +286,7 @@ def _of_chance(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
         fluid_vegas.narrow_band(scenario),
         fluid_vegas.many_packets(scenario, run),
         fluid_vegas.vegas_acks(scenario, run),
+        fluid_vegas.acts_in_time(scenario, run),
         fluid_vegas.base_kept(scenario, run),
         _timers(scenario, run),
     ]

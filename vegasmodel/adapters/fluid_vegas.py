@@ -12,12 +12,12 @@ import numpy as np
 from vegasmodel.adapters import only_vegas
 from vegasmodel.adapters.common import rtts
 from vegasmodel.engines.fluid.continuous import ContinuousRun
-from vegasmodel.engines.fluid.late_decisions import resting_range
+from vegasmodel.engines.fluid.late_decisions import LAG, resting_range
 from vegasmodel.engines.fluid.methods import all_continuous, papers_only
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario import DropTail, Red, Scenario
 from vegasmodel.scenario.active_time import active_part
-from vegasmodel.scenario.placement import stack
+from vegasmodel.scenario.placement import link_stack, stack
 
 WIDEST_BAND = 2.0  # greatest over least backlog of a window at rest; from this ratio on, rates err
 NEAR_LIMIT = 0.9  # of ``max_window``; above it, the limit may hold a window down at times
@@ -152,6 +152,37 @@ def vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
     detail = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
     detail += "; how often Vegas then loses packets is known only roughly" if detail else ""
     return Assumption("vegas-acks-undelayed", holds, detail)
+
+
+def acts_in_time(scenario: Scenario, run: ContinuousRun) -> Assumption:
+    """The assumption that a queue fills so slowly that Vegas can react before it overflows.
+
+    Vegas reacts to the queue two RTTs late (``LAG``): it decides once per round trip, by RTTs of
+    packets that were sent in the round trip before (Brakmo and Peterson 1995, 3.2; tcp-vegas.cc:
+    ``v_begseq_``). So if its window rises and falls about a mean, it rises for 2 ``LAG`` = 4 RTTs
+    (``late_decisions``). If n windows each grow by a packet per RTT, a buffer of B packets fills in
+    B/n RTTs. If this is less than 4 RTTs, Vegas's window often still grows when the buffer
+    overflows. Whether Vegas then loses a packet depends on the order in which the flows' packets
+    arrive within a round trip. The equations do not know this order.
+
+    The assumption can fail only if Vegas flows share a drop-tail queue with loss-based flows that
+    lose packets, and not all flows have the variant ``paper``.
+    """
+    name, link, n = "vegas-acts-in-time", scenario.links[0], len(scenario.members)
+    vegas = any(group.keeps_backlog for group in scenario.flows)
+    lost = any(
+        losses > 0.0 and not member.flow.delay_based
+        for member, losses in zip(scenario.members, run.losses, strict=True)
+    )
+    if not (vegas and lost and isinstance(link.queue, DropTail)) or papers_only(scenario):
+        return Assumption(name, True)
+    fills = link.room(link_stack(scenario)) / n
+    said = (
+        f"{n} windows that grow by about a packet per round trip fill the buffer in {fills:.2g} "
+        "round trips, before Vegas reacts; how often Vegas loses packets then is known only roughly"
+    )
+    holds = bool(fills >= 2.0 * LAG)
+    return Assumption(name, holds, "" if holds else said)
 
 
 def base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:

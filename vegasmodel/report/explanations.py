@@ -304,6 +304,7 @@ EXPLANATIONS = MappingProxyType(
                 "narrow-band",
                 "many-packets-queued",
                 "vegas-acks-undelayed",
+                "vegas-acts-in-time",
                 "fast-retransmit",
                 "short-waits",
                 "first-windows-fit",

@@ -130,6 +130,8 @@ ASSUMPTIONS = MappingProxyType(
         '`devendictis` assumes; `minicycle` assumes this only for `variant = "paper"`',
         "vegas-acks-undelayed": "at equal RTTs, no Vegas flow with delayed ACKs shares a full "
         "queue with a loss-based flow without delayed ACKs",
+        "vegas-acts-in-time": "beside loss-based flows, Vegas can react before the buffer "
+        "overflows: for each flow there is room for 4 packets in the buffer",
         "windows-above-three": "windows are larger than 3 packets, so a loss brings three "
         "duplicate ACKs",
         "windows-fill-the-link": "loss-based windows fill the link most of the time; `rate-delay` "
