@@ -279,7 +279,8 @@ def test_a_solution_with_phase_effects_says_so() -> None:
     assert found.solutions
     assert all("phase-effects" in each.broken for each in found.solutions)
     assert any("phase-effects" in note for note in found.notes)
-    plain = vm.design(vm.Scenario.from_toml(MIXED), "link.buffer", "share:vegas=0.3", verify=())
+    newreno = vm.Scenario.from_toml(MIXED.replace('"reno"', '"newreno"'))
+    plain = vm.design(newreno, "link.buffer", "share:vegas=0.3", verify=())
     assert plain.solutions
     assert not any("phase-effects" in each.broken for each in plain.solutions)
 

@@ -40,7 +40,7 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     - A flow crosses a drop-tail queue that can overflow. (The queues of a Rate-Delay router are
       drop-tail, too.)
     - No short flows arrive at random.
-    - There are at least two loss-based flows, or one loss-based flow and flows with other RTTs.
+    - There are at least two flows, and one of them is loss-based.
     - In a run of ``found`` a packet has found a buffer full. Otherwise no loss depends on the order
       in which packets reach a queue. If ``found`` is None, this condition is left out.
 
@@ -55,10 +55,9 @@ def possible(scenario: Scenario, found: Prediction | None = None) -> bool:
     by_chance = any(link.loss > 0.0 for link in scenario.crossed)
     if losers == 0 and not by_chance and found is not None and found.loss_rate is not None:
         losers = int(np.count_nonzero(np.nan_to_num(found.loss_rate)))
-    rtts = {member.rtt for member in scenario.members}
-    mixed = losers > 0 and len(scenario.members) > 1 and (losers > 1 or len(rtts) > 1)
+    several = losers > 0 and len(scenario.members) > 1
     full = found is None or found.extra.get("overflowed", True)
-    return spills and lasting and mixed and full
+    return spills and lasting and several and full
 
 
 def _waiting(scenario: Scenario, run: Run, *, usual: bool) -> Scenario:
