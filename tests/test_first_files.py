@@ -90,6 +90,27 @@ def test_a_file_from_a_trace_holds_its_flows_and_its_network(
     assert [pair["by"] for pair in compared.pairing] == ["match", "match"]
 
 
+def test_a_syn_in_a_trace_of_ns2_tells_its_defaults_and_the_size_without_headers() -> None:
+    """``ns2_two_flows.tcl`` gives a Vegas and a Reno flow 1000 B, and leaves stock ns-2's defaults.
+
+    So Reno sends a SYN of 40 B, and then packets of 1040 B. The link has 1.5 Mbit/s.
+    """
+    trace = vm.packets.read(EVENTS)
+    assert trace.data["syn"].values.tolist() == [0.0, 1.0]
+    text, _, guesses = newfile.from_trace(trace, "late")
+    s = vm.Scenario.from_toml(text)
+    assert s.run.ns2_defaults == "2.35"
+    assert [s.size_of(flow) for flow in s.flows] == [1000.0, 1000.0]
+    assert [flow.law for flow in s.flows] == ["vegas", "reno"]
+    assert 'law = "vegas"  # a guess: it sends no SYN, but other flows do' in text
+    assert "ns2_defaults" not in guesses
+    assert all(said.name != "packet-size" for said in pair(trace, s).assumptions())
+    alone = dataclasses.replace(trace, data=trace.data.drop_vars("syn"))
+    text, _, guesses = newfile.from_trace(alone, "unknown")
+    assert "ns2_defaults" in guesses
+    assert vm.Scenario.from_toml(text).run.ns2_defaults == "papers"
+
+
 def test_what_a_trace_cannot_tell_is_a_guess_that_says_so() -> None:
     rates = {"throughput": [[10.0], [10.0]]}
     trace = make("linux", [1.0, 2.0], ["one"], rates, controls={"one": "vegas"})

@@ -29,7 +29,7 @@ from vegasmodel.packets.send_times import sent_at_once
 from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import Scenario
-from vegasmodel.stacks import STACKS
+from vegasmodel.stacks import STACKS, find
 
 __all__ = ["from_trace", "laws_guessed", "plain"]
 
@@ -39,6 +39,7 @@ __all__ = ["from_trace", "laws_guessed", "plain"]
 # number of the table among those of its kind, counted from 0, and the name that the line sets.
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
+LATE = find("ns2", "2.35")  # ns-2's TCP with the defaults of its release 2.35
 CAPACITY, RTT = "10 Mbit/s", 0.05  # guesses; the RTT in s
 LONGEST = 1000.0  # s: greatest RTT that is tried as a guess
 
@@ -55,10 +56,15 @@ LAWS_FIRST = """\
 # Correct the laws first: the trace does not tell the congestion control of every flow. A wrong law
 # may change every prediction.
 """
+NO_SYN = "a guess: it sends no SYN, but other flows do, and of ns-2's agents only Vegas sends none"
 UNTOLD = {  # keys whose defaults are guesses
     "variant": """\
 # - variant, under each [[flow]]: the TCP implementation. The default is the TCP that the papers on
 #   Vegas describe. For Linux hosts write variant = "linux", for ns-2 variant = "ns2".
+""",
+    "ns2_defaults": """\
+# - ns2_defaults, under [run]: the defaults of ns-2's TCP. Without this key they are those of 1999
+#   to 2001. If your script leaves the defaults of ns-2 2.35, write ns2_defaults = "2.35".
 """,
     "queue": """\
 # - queue, under [[link]]: the queue discipline. The default is drop-tail. If your link has RED,
@@ -133,22 +139,29 @@ def from_trace(
     flows = _flows(trace, size.get("packet_size"))
     table: dict[str, Any] = {"name": name, "estimated_from": source, **size}
     table |= {"link": [{}], "flow": [flows[i] for i in busy]}
+    late = bool(_syns(trace))
+    if late:
+        table["run"] = {"ns2_defaults": "2.35"}
     scenario, filled, notes = _completed(table, trace)
     part_of_rtt = TOO_SHORT in notes.values()  # RTTs that do not show the queueing delay
     if "captured-at-the-sender" in trace.doubts:
         notes = {k: TOO_SHORT + AT_RECEIVER if v == TOO_SHORT else v for k, v in notes.items()}
     notes |= _put(table, filled, scenario, part_of_rtt=part_of_rtt)
+    if late:
+        said = "estimate: a flow begins with a SYN, which ns-2's older defaults do not send"
+        notes["", 0, "ns2_defaults"] = said
     notes |= _flow_notes(table["flow"], trace, delays, at_once)
     notes["", 0, "estimated_from"] = "without this line the values count as known"
     known = {  # whether the trace tells the key for all flows
         "variant": all("variant" in flow for flow in table["flow"]),
+        "ns2_defaults": late or trace.engine != "ns2",
         "delayed_ack": delays,
         "send_jitter": all(flow["match"] in at_once for flow in table["flow"]),
     }
     unknown = [key for key in UNTOLD if not known.get(key)]
     guesses = (*_guessed(notes), *unknown)
     table["guesses"] = list(guesses)
-    notes["", 0, "guesses"] = "delete an entry when you have corrected the value"
+    notes["", 0, "guesses"] = "edit this list, too, when you have corrected a value"
     text = _commented(toml_file.write(table), notes | _size_note(trace))
     head = HEAD + "".join(UNTOLD[key] for key in unknown)
     head = LAWS_FIRST + head if laws_guessed(guesses) else head
@@ -179,7 +192,7 @@ def _put(
             elif key == "buffer" and table[kind][i][key] == "inf":
                 table[kind][i][key], notes[place] = _unseen(entry, scenario, notes[place])
     if run:
-        table["run"] = run
+        table["run"] = run | table.get("run", {})
     return notes
 
 
@@ -197,7 +210,9 @@ def _flow_notes(
     notes = Notes()
     for i, flow in enumerate(flows):
         ran = trace.controls.get(flow["match"])
-        if ran is None:
+        if ran is None and flow["match"] in _without_syn(trace):
+            notes["flow", i, "law"] = NO_SYN
+        elif ran is None:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
         elif ran not in laws.names():
             ran = printable(ran)[:20]
@@ -323,8 +338,31 @@ def _size(trace: Trace, flows: list[int]) -> dict[str, str]:
 
 
 def _sizes(trace: Trace) -> list[str | None]:
-    """Each flow's packet size, such as ``1500 B``; ``None`` if the trace does not show it."""
-    return [f"{size:.6g} B" if np.isfinite(size) else None for size in packet_sizes(trace)]
+    """Each flow's packet size, such as ``1500 B``; ``None`` if the trace does not show it.
+
+    If a flow begins with a SYN, ns-2's agent adds headers to the packet size that a script gives
+    it.  Then the result is this packet size, without the headers.
+    """
+    sizes, syns = packet_sizes(trace), _syns(trace)
+    sizes -= [LATE.header if name in syns else 0.0 for name in trace.flows]
+    return [f"{size:.6g} B" if size > 0 else None for size in sizes]
+
+
+def _syns(trace: Trace) -> list[str]:
+    """The flows of an ns-2 trace that begin with a SYN without data.
+
+    With ns-2's defaults since 2001 (``LATE``), all agents but Vegas send one.
+    """
+    syn = trace.known("syn")
+    return [] if syn is None else [trace.flows[i] for i in np.flatnonzero(syn == 1)]
+
+
+def _without_syn(trace: Trace) -> list[str]:
+    """The flows of an ns-2 trace that send data at once, although other flows begin with a SYN."""
+    syn = trace.known("syn")
+    if syn is None or not _syns(trace):
+        return []
+    return [trace.flows[i] for i in np.flatnonzero(syn == 0)]
 
 
 def _size_note(trace: Trace) -> Notes:
@@ -332,6 +370,8 @@ def _size_note(trace: Trace) -> Notes:
     note = trace.provenance.get("packet_size", "")
     if trace.known("packet_size") is None:
         note = f"the trace's payload and {HEADERS} B of headers"
+    if _syns(trace):
+        note = f"without the {LATE.header:g} B of headers that ns-2 2.35 adds for loss-based flows"
     return {("", 0, "packet_size"): note} if note else {}
 
 
@@ -345,17 +385,21 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     ports, which are hard to read. Each flow is then named after its congestion control and its
     number in the trace, such as ``cubic-2``. The trace may not tell a flow's congestion control, or
     tell one that this package does not have. The table then says ``reno``, which the user may
-    change, and the flow gets a name such as ``flow-2``.
+    change, and the flow gets a name such as ``flow-2``. But a flow of an ns-2 trace that sends no
+    SYN, although other flows do, is taken to run Vegas.
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)
     sizes, at_once = _sizes(trace), sent_at_once(trace)
+    unlike = _without_syn(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]{,99}", name) for name in trace.flows)
     flows = []
     for i, flow in enumerate(trace.flows):
         law = trace.controls.get(flow)
         law = law if law in laws.names() else None
+        if flow in unlike and flow not in trace.controls:
+            law = LATE.own_packets[0]
         name = flow if named else f"{law or 'flow'}-{i + 1}"
         entry: dict[str, Any] = {"name": name, "law": law or "reno"}
         if stack in STACKS and STACKS[stack].laws is None:  # a stack that has every law

@@ -48,6 +48,7 @@ from vegasmodel.packets.run_times import as_long_as
 from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Scenario
+from vegasmodel.scenario.placement import work
 from vegasmodel.stacks import STACKS
 
 __all__ = ["DEFAULT", "EstimateError", "complete"]
@@ -253,13 +254,14 @@ def _mean_size(trace: Trace, order: Sequence[int], draft: Scenario) -> float | N
 def _delivered(trace: Trace, order: Sequence[int], draft: Scenario) -> tuple[Floats, Floats]:
     """Each flow's delivered packets, and their size divided by ``packet_size``: two arrays [flow].
 
-    The numbers of packets are 0 where the trace does not tell them. For each flow of the scenario,
-    ``order`` has its index in the trace.
+    The sizes contain the headers that ns-2 adds (``placement.header``).  The numbers of packets are
+    0 where the trace does not tell them. For each flow of the scenario, ``order`` has its index in
+    the trace.
     """
-    sizes = np.array([draft.size_of(member.flow) for member in draft.members], dtype=float)
+    sizes = np.array([work(draft, member.flow) for member in draft.members], dtype=float)
     packets = packets_in_all(trace)
     known = np.zeros(len(sizes)) if packets is None else np.nan_to_num(packets[list(order)])
-    return known, sizes / draft.packet_size
+    return known, sizes
 
 
 def _tables(table: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:

@@ -60,13 +60,13 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     for member, i in zip(scenario.members, pairing.order, strict=True):
         wanted = scenario.size_of(member.flow)
         stated = known is not None and not np.isnan(known[i])
+        with_headers = wanted + header(scenario, member.flow)
         text = f"{member.name} has {sizes[i]:g} B, not {wanted:g} B"
         if np.isnan(sizes[i]) or abs(sizes[i] - wanted) <= min(SAME, LEAST * wanted):
-            with_headers = wanted + header(scenario, member.flow)
             if stated and min(abs(sizes[i] - b) for b in (wanted, with_headers)) > SLIGHT * wanted:
                 kept.append(text)
             continue
-        factors[i] = sizes[i] / wanted
+        factors[i] = sizes[i] / with_headers
         sure &= stated
         converted.append(text)
     if not converted and not kept:
