@@ -45,6 +45,19 @@ def test_an_alpha_of_a_backlog_that_varies_is_doubtful():
     assert "doubtful" not in found["rests"].how
 
 
+@pytest.mark.parametrize("when", [10, 300])
+@pytest.mark.parametrize("counted", ["loss", "retransmits"])
+def test_an_alpha_of_a_flow_that_loses_packets_in_its_second_half_is_doubtful(counted, when):
+    times = np.arange(1.0, 401.0)
+    lost = np.zeros((400, 1))
+    lost[when] = 1.0
+    figures = {"window": np.full((400, 1), 25.0), "rtt": np.full((400, 1), 0.025), counted: lost}
+    figures["rtt"][0] = 0.02
+    found = estimate(make("ns2", times, ["v"], figures)).alpha["v"]
+    assert found.value == pytest.approx(5.0)
+    assert ("doubtful, because the flow lost packets" in found.how) is (when == 300)
+
+
 def test_a_capacity_is_estimated_from_the_time_in_which_all_throughputs_are_known():
     rates = np.tile([600.0, 400.0], (40, 1))
     found = estimate(gappy(rates, slice(None, None, 2))).capacity

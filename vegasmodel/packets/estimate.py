@@ -280,6 +280,9 @@ def _alphas(
     (``engines/fluid/late_decisions.py``).  If the lower and the upper quartile of the backlog
     differ by more than ``MOST_VARIED``, the source may not be Vegas, and the text ``how`` says so.
     But it may still be Vegas, if loss-based flows fill the queue and empty it again.
+
+    After a loss, or in a timeout, the window of a Vegas source may be too small for a backlog of
+    alpha.  So ``how`` also says if the flow lost packets in the second half of its life.
     """
     window, rtt, own = trace.known("window"), trace.known("rtt"), trace.known("base_rtt")
     if window is None or rtt is None:
@@ -307,6 +310,14 @@ def _alphas(
             how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
             how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
             how += "another law, or other flows fill and empty the queue"
+        lost = sum(
+            float(np.nansum(counts[times >= times[known][0], i]))
+            for counts in (trace.known("loss"), trace.known("retransmits"))
+            if counts is not None
+        )
+        if lost > 0:
+            how += "; doubtful, because the flow lost packets then, and each loss or timeout makes "
+            how += "its window smaller than alpha and beta would"
         if "minrtt" in trace.provenance.get("base_rtt", ""):  # not Vegas's own baseRTT
             how += "; up to a packet too high if minrtt is the RTT of the SYN, which is small"
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
