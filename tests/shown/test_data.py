@@ -43,6 +43,19 @@ def test_a_flow_without_throughput_has_no_share_but_the_others_have() -> None:
     assert nobody.shares == {"vegas": None, "<b>": None}
 
 
+def test_a_prediction_has_the_standard_errors_of_its_shares() -> None:
+    """Without run 1 the shares are 3/4 and 1/4, and without run 2 1/4 and 3/4.
+
+    By the jackknife, se^2 = (2 - 1)/2 * 2 * (1/4)^2.
+    """
+    pair = vm.Scenario(S.links, [vm.Flow("vegas", "80 ms"), vm.Flow("reno", "80 ms")])
+    runs = np.array([[1.0, 3.0], [3.0, 1.0]])
+    known = vm.Prediction("rounds", pair, runs.mean(axis=0), extra={"throughput_runs": runs})
+    assert known.shares_se == pytest.approx({"vegas": 0.25, "reno": 0.25})
+    assert dataclasses.replace(known, extra={}).shares_se == {}
+    assert vm.Prediction.not_applicable("x", pair, "no").shares_se == {}
+
+
 def test_a_sweep_gives_shares_where_a_flow_is_never_active() -> None:
     short = S.replace({"flow.<b>.stop": "5 s", "run.duration": "60 s", "run.warmup": "20 s"})
     data = vm.sweep(short, {"link.buffer": [10, 20]}, "rounds")

@@ -20,6 +20,7 @@ from vegasmodel.metrics import (
     standard_error,
 )
 from vegasmodel.results.assumption import Assumption
+from vegasmodel.results.share_errors import share_errors
 from vegasmodel.scenario import Scenario
 from vegasmodel.scenario.active_time import active_part
 from vegasmodel.support.json_numbers import finite
@@ -187,6 +188,26 @@ class Result:
         total = sum(self.group_bps.values())
         return ByName(
             (name, bps / total if total > 0 else None) for name, bps in self.group_bps.items()
+        )
+
+    @cached_property
+    def shares_se(self) -> dict[str, float]:
+        """The standard error of each group's share, by the group's name.
+
+        A group is one ``Flow`` of the scenario, which may stand for several equal flows.  The error
+        is computed from the throughputs in each run, ``extra["throughput_runs"]``, by the jackknife
+        (``share_errors``).  It is empty if there are fewer than two runs.
+        """
+        groups = np.array([member.group for member in self.scenario.members])
+        names = [group.name for group in self.scenario.flows]
+        errors = np.broadcast_to(
+            share_errors(self.extra.get("throughput_runs", ()), self.delivered_bps, groups),
+            len(names),
+        )
+        return ByName(
+            (name, float(error))
+            for name, error in zip(names, errors, strict=True)
+            if math.isfinite(error)
         )
 
     @cached_property

@@ -18,6 +18,7 @@ from vegasmodel.fields.errors import FieldError
 from vegasmodel.metrics import Floats, delivered, jains, known_mean, relative_uncertainty
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.scatter import sometimes
+from vegasmodel.results.share_errors import share_errors, shares_of
 from vegasmodel.scenario import Scenario
 from vegasmodel.study import not_held
 from vegasmodel.study.fields import Field, put
@@ -178,7 +179,8 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         groups = np.array([member.group for member in answer.scenario.members])
         scenario, rates = answer.scenario, np.asarray(answer.throughput)
         bits = rates * packet_bits(scenario)
-        share = _shares(np.asarray(answer.delivered_bps))
+        delivered_bits = np.asarray(answer.delivered_bps)
+        runs, share = answer.extra.get("throughput_runs", ()), shares_of(delivered_bits)
         values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
         for name, value in {**values, "throughput_bps": bits}.items():
             if value is not None:
@@ -188,8 +190,10 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         table["group_bps"][i] = [answer.group_bps[group.name] for group in answer.scenario.flows]
         table["group_share"][i] = np.bincount(groups, share)
         table["share"][i] = table["group_share"][i] if points.by_group else share
-        table["group_share_se"][i] = _share_error(answer, groups)
-        table["share_se"][i] = _share_error(answer, groups if points.by_group else None)
+        table["group_share_se"][i] = share_errors(runs, delivered_bits, groups)
+        table["share_se"][i] = share_errors(
+            runs, delivered_bits, groups if points.by_group else None
+        )
         for name in ("queue_mean", "utilization"):
             value = getattr(answer, name)
             if value is not None:
@@ -216,36 +220,6 @@ def _means(values: Floats, groups: NDArray[Any], rates: Floats) -> Floats:
     return mean
 
 
-def _share_error(found: Prediction, groups: NDArray[Any] | None) -> Floats | float:
-    """The standard error of each flow's share of all bytes delivered, by the jackknife, [flow].
-
-    The shares are computed ``n`` times, each time without one of the ``n`` runs.  With ``T_k`` for
-    a share without run ``k``, its standard error is (Efron, 1982, equation 3.5)
-
-        se^2 = (n - 1)/n * sum_k (T_k - mean(T))^2
-
-    This error takes into account that one flow gets what the others lose.  The standard errors of
-    the throughputs do not show that.  ``groups`` [flow] are the groups of the flows.  If they are
-    given, the result is the standard error of the groups' shares, [group].  It is NaN without the
-    throughputs of at least two runs.  A flow without a throughput in a run delivers nothing in it.
-    """
-    rates = np.nan_to_num(np.asarray(found.extra.get("throughput_runs", ())))
-    n = len(rates)
-    if n < 2:
-        return math.nan
-    mean = rates.mean(axis=0)
-    # A flow's bits per packet, times the fraction of the time in which it is active: with this
-    # factor, throughputs become proportional to the bytes delivered.
-    bits = np.asarray(found.delivered_bps)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        weight = np.where(mean > 0, bits / mean, 0.0)
-    without = _shares((rates.sum(axis=0) - rates) / (n - 1) * weight)  # T_k, [run, flow]
-    if groups is not None:
-        without = np.array([np.bincount(groups, each) for each in without])
-    error: Floats = np.sqrt((n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
-    return error
-
-
 def _uncertainty(found: Prediction) -> float:
     """The largest relative uncertainty of a throughput; NaN if a standard error is unknown.
 
@@ -263,14 +237,6 @@ def _uncertainty(found: Prediction) -> float:
 def packet_bits(scenario: Scenario) -> Floats:
     """The size of one data packet of each flow, in bits, [n_flows]."""
     return np.array([8.0 * scenario.size_of(member.flow) for member in scenario.members])
-
-
-def _shares(bits: Floats) -> Floats:
-    """Each flow's share of all data delivered; ``bits`` [..., flow] are the flows' bit/s."""
-    bits = delivered(bits)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share: Floats = bits / bits.sum(axis=-1, keepdims=True)
-    return share
 
 
 def of_arrays(
@@ -300,7 +266,7 @@ def of_arrays(
     rates = table["throughput"]
     table["throughput_bps"] = rates * bits
     bps = delivered(table["throughput_bps"] * active)
-    table["share"] = _shares(bps)
+    table["share"] = shares_of(bps)
     table["queueing_delay"] = table["queue_mean"] / capacity[:, None]
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):
