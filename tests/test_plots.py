@@ -437,6 +437,27 @@ def test_a_sweep_of_two_fields_is_a_map_of_the_first_group() -> None:
         plots.sweep(data.isel({"flow.reno.law": 0}), "reno")
 
 
+def test_the_map_of_a_sweep_may_show_several_groups_or_those_of_a_law() -> None:
+    """The groups are named as in targets of ``design``: ``a+b`` and ``law:LAW``."""
+    flows = [
+        vm.Flow("vegas", "80 ms", "one"),
+        vm.Flow("vegas", "80 ms", "two", start="10 s"),
+        vm.Flow("vegas", "80 ms", "three", start="20 s"),
+    ]
+    over = {"link.buffer": [90, 120], "link.capacity": ["4 Mbit/s", "8 Mbit/s"]}
+    data = vm.sweep(vm.Scenario(SWEPT.links, flows), over, "arrivals")
+    for group, left_out in (("one+two", ["three"]), ("law:vegas", [])):
+        shown = plots.sweep(data, group).axes[0].collections[0].get_array()
+        others = data["share"].sel(flow=left_out).sum("flow").values.T
+        np.testing.assert_allclose(np.ma.filled(shown, np.nan), 1.0 - others, rtol=1e-12)
+    for wrong in ("law:reno", "one+four", "+", ""):
+        with pytest.raises(FieldError, match=r"several of them \(a\+b\), or all with one law"):
+            plots.sweep(data, wrong)
+    laws = data.rename({"link.buffer": "flow.one.law"})
+    with pytest.raises(FieldError, match="law:vegas"):
+        plots.sweep(laws, "law:vegas")
+
+
 def test_a_sweep_with_error_bars_and_one_group() -> None:
     """A bar is two standard errors of the share; flows of one group have no share to map."""
     data = vm.sweep(SWEPT, {"link.buffer": [10, 20]}, "minicycle")

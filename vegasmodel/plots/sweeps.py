@@ -41,6 +41,8 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
       share that all flows of the group get together.  Error bars show two standard errors of this
       share if these are known.
     - If two fields vary, a map shows the share of ``group``.  The default is the first group.
+      ``group`` may also be several groups, such as ``"a+b"``, or ``"law:vegas"`` for all groups
+      with this law.
 
     If there is only one group, its share is always 1.  The plot then shows the utilization of the
     first link instead.
@@ -58,13 +60,13 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     if not bool((data["status"] == 0).any()):
         raise FieldError("data", data.attrs["scenario"], "a sweep with an answer at some point")
     names = [GROUP.sub("", str(name)) for name in data["flow"].values]
-    chosen = isinstance(group, str) and group in names and len(fields) == 2
-    if group is not None and not chosen:
-        groups = list(dict.fromkeys(names))
-        allowed = f"for a sweep of two fields, one of {', '.join(groups)}{nearest(group, groups)}"
-        raise FieldError("group", group, allowed)
     shared = names[0] if group is None else group
-    its = [i for i, name in enumerate(names) if name == shared]
+    its = _flows_of(shared, data, names) if group is None or len(fields) == 2 else []
+    if not its:
+        groups = list(dict.fromkeys(names))
+        allowed = f"for a sweep of two fields, one of {', '.join(groups)}, several of them (a+b), "
+        allowed += f"or all with one law (law:LAW){nearest(group, groups)}"
+        raise FieldError("group", group, allowed)
     alone = len(its) == len(names)
     title = f"{data.attrs['scenario']}, by {data.attrs['model']}"
     if len(fields) == 1:
@@ -76,6 +78,26 @@ def sweep(data: xr.Dataset, group: str | None = None) -> Figure:
     text = "part of the first link's capacity that is used" if alone else f"share of {shared}"
     panel = shown.transpose(fields[1], fields[0])
     return heat([panel], [""], [across], title=title, shown=text, up=up)
+
+
+def _flows_of(group: object, data: xr.Dataset, names: list[str]) -> list[int]:
+    """The indices of the flows of a group ``a``, of groups ``a+b``, or of groups ``law:LAW``.
+
+    ``names`` has the name of each flow's group.  The result is empty if one of the groups, or the
+    law, does not occur in the sweep.  It is also empty for a law if the sweep varies laws.
+    """
+    if not isinstance(group, str):
+        return []
+    table = tomllib.loads(str(data.attrs["scenario_toml"]))
+    varied = any(str(field).endswith(".law") for field in data["status"].dims)
+    laws: dict[str, set[str]] = {}
+    for flow in [] if varied else table["flow"]:
+        laws.setdefault(f"law:{flow['law']}", set()).add(flow.get("name", flow["law"]))
+    parts = [group] if group in names else group.split("+")  # a name may hold a +
+    wanted = [{part} if part in names else laws.get(part, set()) for part in parts]
+    if not all(wanted):
+        return []
+    return [i for i, name in enumerate(names) if any(name in some for some in wanted)]
 
 
 def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure:
