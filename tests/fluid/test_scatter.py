@@ -37,6 +37,8 @@ def test_a_starving_flow_scatters_as_in_ns2() -> None:
     assert 0.0 < found.throughput[-1] < 0.6 + 2.0 * 0.8
     assert found.throughput_se[-1] > 0.1 * found.throughput[-1]
     assert _held(found)["insensitive-to-starts"] is False
+    (said,) = (a.detail for a in found.assumptions if a.name == "insensitive-to-starts")
+    assert "`vegasmodel basins` counts the outcomes" in said
 
 
 def test_a_pair_whose_runs_agree_in_ns2_is_insensitive_to_starts() -> None:

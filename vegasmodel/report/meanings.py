@@ -45,7 +45,8 @@ ASSUMPTIONS = MappingProxyType(
         "insensitive-to-starts": "the predicted throughputs hardly depend on start times and "
         "random waits: no flow's throughput has a standard deviation above 10 % of its mean over "
         "the runs. Not known after a single run; also not known if the runs agree, but all have "
-        "the same start times (`start_jitter`)",
+        "the same start times (`start_jitter`). The command `basins` counts which outcomes many "
+        "starts lead to",
         "large-bandwidth-delay": "the bandwidth-delay product exceeds the buffer",
         "long-lived-flows": "every flow has data to send until the end of the run",
         "losses-are-random-only": "the buffer never overflows",

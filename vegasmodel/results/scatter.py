@@ -126,6 +126,8 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
         f"over {n} runs the standard deviation of {scenario.members[most].name}'s throughput is "
         f"{percent(float(spreads[most]))} of its mean"
     )
+    if spreads[most] > SENSITIVE:
+        detail += "; the command `vegasmodel basins` counts the outcomes of many starts"
     moved = scenario.run.start_jitter > 0.0 or scenario.random_arrivals
     if not moved:
         detail += "; random waits or losses alone made these differences, since all runs start at "
