@@ -23,8 +23,9 @@ class Predictions(Shown, list[Prediction]):
     An index may also be the name of a model, as in ``predictions["rounds"]``.
 
     ``table`` gives a text with a line for each model.  A line has the groups' throughputs, and the
-    names of the model's assumptions that do not hold.  A line for a model without a prediction says
-    why there is none.  Models with the same reason share a line.
+    names of the model's assumptions that do not hold.  The attribute ``broken`` of a prediction has
+    these assumptions with the reasons.  A line for a model without a prediction says why there is
+    none.  Models with the same reason share a line.
     """
 
     @overload
