@@ -326,7 +326,7 @@ def _finish(net: Net, f: Sender, holes: Floats, end: float) -> None:
             break
         _plan_next(net, f, holes, f.time if f.event == DATA else f.left_at)
     if not f.closed:
-        close(f, until)
+        close(f, min(until, f.stop))
     f.delivered, f.ahead = delivered_by(f, until), 0.0
 
 
