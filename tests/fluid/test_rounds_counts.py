@@ -120,6 +120,7 @@ def test_a_flow_that_stops_has_the_throughput_of_ns2() -> None:
         ("reno", 0.4, {"max_window": 50.0}, Run(30.03, 10.01)),
         ("reno", 0.4, {"max_window": 50.0, "stop": 25.07}, Run(30.0, 10.01)),
         ("reno", 0.4, {"max_window": 50.0, "stop": 29.93}, Run(30.0, 10.01)),  # just before the end
+        ("reno", 0.4, {}, Run(30.0, 29.95)),  # less than a packet takes to the queue
         ("vegas", 0.25, {}, Run(12.0, 0.0)),
         ("newreno", 0.25, {"size": 700.0}, Run(30.0, 1.0)),
         ("reno", 0.25, {"stop": 7.5}, Run(12.0, 3.0)),  # the queue grows until the flow stops

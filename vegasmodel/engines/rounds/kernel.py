@@ -19,7 +19,12 @@ import numpy as np
 from vegasmodel.engines.rounds.laws import cwnd_packets, in_slow_start, window
 from vegasmodel.engines.rounds.onward import comes_first, schedule
 from vegasmodel.engines.rounds.queue import advance, intervals
-from vegasmodel.engines.rounds.samples import close, delivered_by, take_due_samples
+from vegasmodel.engines.rounds.samples import (
+    close,
+    delivered_by,
+    end_warmup_of,
+    take_due_samples,
+)
 from vegasmodel.engines.rounds.sender import plan
 from vegasmodel.engines.rounds.start import count_active, start_or_restart
 from vegasmodel.engines.rounds.state import (
@@ -311,20 +316,32 @@ def _stop_queue(net: Net, k: int, now: float) -> None:
 
 
 @rare
-def _finish(net: Net, f: Sender, holes: Floats, end: float) -> None:
-    """Store the flow's totals at the end of the run, the time ``end`` by the clock of the sender.
+def _last_acks(net: Net, f: Sender, holes: Floats, until: float) -> None:
+    """Process the ACKs that reach the sender up to the time ``until``, after the run's last event.
 
-    By the clock of the flow's first queue this is ``Sender.way`` seconds later. The ACKs that
-    arrive in these seconds are processed here. The packets that they allow are not sent, because
-    they would reach the queue after the run.
+    The time is by the clock of the flow's first queue. The packets that these ACKs allow are not
+    sent, because they would reach the queue after the run.
     """
-    until = end + f.way
     while not f.closed and f.time < until and f.awaits_parcels == 0:
         if f.event == DATA:
             f.high = max(f.high, f.first + f.spread + f.burst)
         elif f.event != REST:
             break
         _plan_next(net, f, holes, f.time if f.event == DATA else f.left_at)
+
+
+@rare
+def _finish(net: Net, f: Sender, holes: Floats, warmup: float, end: float) -> None:
+    """Store the flow's totals at the end of the run, the time ``end`` by the clock of the sender.
+
+    By the clock of the flow's first queue this is ``Sender.way`` seconds later. If the warm-up ends
+    within these seconds, the totals at its end, the time ``warmup``, are also stored here.
+    """
+    if not f.warm:
+        _last_acks(net, f, holes, warmup + f.way)
+        end_warmup_of(f, warmup + f.way)
+    until = end + f.way
+    _last_acks(net, f, holes, until)
     if not f.closed:
         close(f, min(until, f.stop))
     f.delivered, f.ahead = delivered_by(f, until), 0.0
@@ -410,5 +427,5 @@ def march(
     for k in range(net.links.shape[0]):
         _stop_queue(net, k, end)
     for i in range(net.flows.shape[0]):
-        _finish(net, net.flows[i], holes[i], end)
+        _finish(net, net.flows[i], holes[i], warmup, end)
     return DONE, events, end

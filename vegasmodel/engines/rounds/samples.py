@@ -7,8 +7,9 @@ do not include the warm-up.
 The clock of each queue is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says
 why). A queue is sampled when its own clock reaches the instant of the sample. The flows whose path
 begins at this queue are sampled at the same time. By the clock of a flow's sender this is earlier,
-by the time from the sender to the queue (``Sender.way``). The totals are stored by the clock of the
-sender: a packet counts when its ACK reaches the sender, as in ns-2.
+by the time from the sender to the queue (``Sender.way``). What ACKs change is counted by the clock
+of the sender: a packet counts when its ACK reaches the sender, as in ns-2. Packets count as sent,
+retransmitted or lost by the clock of the queue, which they reach ``Sender.way`` seconds later.
 
 Samples do not change the run. The simulator computes the state of a queue at the times of events,
 but the instant of a sample usually lies between two events. So a copy of the queue's record
@@ -88,7 +89,7 @@ def _end_warmup(net: Net, k: int) -> None:
 
 
 @rare
-def _end_warmup_of(f: Sender, now: float) -> None:
+def end_warmup_of(f: Sender, now: float) -> None:
     """At the end of warm-up, the time ``now``, store the flow's totals that its ACKs have changed.
 
     At the end of the run they are subtracted. If the flow has stopped before, nothing remains.
@@ -168,8 +169,9 @@ def take_due_samples(
     is ``link.shift`` seconds behind the simulation's clock (``travel.py`` says why). A queue is
     sampled when its own clock reaches one of the instants ``times``. ``_take_sample`` says what is
     stored in ``out_flow`` and ``out_queue``. When a queue's clock reaches ``warmup``, the function
-    stores the totals of the queue. It stores what ACKs have changed (``_end_warmup_of``)
-    ``Sender.way`` seconds later: at the end of warm-up by the clock of the sender.
+    stores the totals of the queue. It stores what ACKs have changed (``end_warmup_of``)
+    ``Sender.way`` seconds later: at the end of warm-up by the clock of the sender. If this is after
+    the time ``end``, ``kernel.march`` stores it.
     """
     due = NEVER
     for k in range(net.links.shape[0]):
@@ -186,9 +188,9 @@ def take_due_samples(
             due = min(due, times[link.sampled] + link.shift)
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
-        ends = warmup + f.way + net.links[net.hops[f.hop].link].shift
-        if not f.warm and now >= ends:
-            _end_warmup_of(f, warmup + f.way)
+        shift, ends = net.links[net.hops[f.hop].link].shift, warmup + f.way
+        if not f.warm and min(now - shift, end) >= ends:
+            end_warmup_of(f, ends)
         elif not f.warm:
-            due = min(due, ends)
+            due = min(due, ends + shift)
     return due
