@@ -110,21 +110,28 @@ def test_a_low_load_at_a_solution_is_told(
     assert re.search(r"2 pkt +0.3 \S+ \S+ +0.04 ", out)
 
 
-@pytest.mark.parametrize(("far", "rejected"), [(0.6, True), (0.2, False)])
+@pytest.mark.parametrize(
+    ("bound", "found", "check", "rejected"),
+    [("<=0.31", 0.3, 0.9, True), ("<=0.31", 0.3, 0.5, False), (">=0.29", 0.3, 0.9, False)],
+)
 def test_an_end_at_which_a_check_disagrees_by_more_than_the_target_is_no_solution(
-    far: float, rejected: bool, monkeypatch: pytest.MonkeyPatch
+    bound: str, found: float, check: float, rejected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By ``fluid`` the share is 0.3 with 1 and 4 to 6 packets; with 1 the check differs by far."""
-    found = {1: 0.3, 2: 0.1, 3: 0.1, 4: 0.3, 5: 0.3, 6: 0.3, 7: 0.1, 8: 0.1}
-    check = {1: 0.3 + far, 4: 0.35, 6: 0.3}
-    given = {"fluid": scattering(found), "rounds": scattering(check)}
+    """By ``fluid`` the share is 0.3 with 1 and 4 to 6 packets; with 1 the check differs by far.
+
+    If the check meets the bound, too, the value is a solution.
+    """
+    other = 0.1 if bound.startswith(">") else 0.5
+    shares = dict.fromkeys(range(1, 9), other) | dict.fromkeys((1, 4, 5, 6), found)
+    checks = {1: check, 4: 0.35, 6: 0.3}
+    given = {"fluid": scattering(shares), "rounds": scattering(checks)}
 
     def answered(asked: points.Points, model: str, *more: object) -> object:
         return given[model](asked, model, *more)
 
     monkeypatch.setattr(tried, "answered", answered)
     monkeypatch.setattr(study, "answered", answered)
-    asked = "link.buffer", "share:vegas>=0.29", "fluid"
+    asked = "link.buffer", f"share:vegas{bound}", "fluid"
     base = mixed().replace({"flow.variant": "ns2"})
     made = vm.design(base, *asked, between=(1, 8), verify="rounds")
     assert [each.value for each in made.rejected] == ([1.0] if rejected else [])

@@ -69,7 +69,7 @@ def design(
 
     A model's predictions decide which values meet the target.  The simulator called rounds then
     checks each solution, unless rounds is the model itself.  A value at which the check disagrees
-    by more than the whole target is no solution.
+    by more than the whole target is no solution, unless the check meets a bound, too.
 
     Example: vegasmodel design mixed.toml --solve link.buffer --for share:vegas=0.3 --verify ns2
     """

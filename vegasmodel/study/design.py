@@ -73,7 +73,8 @@ def design(
     than 10 % of the target (or ``within``, if that is more), its ``note`` says so. If one of them
     differs by more than the whole target, the value is no solution: ``rejected`` of the result has
     it. (If the results scatter, this holds only if the 95 % confidence intervals do not explain the
-    difference.) An interval is left out if both of its ends are rejected. If the scenario
+    difference. And a value at which the other model meets the bound, too, is a solution.) An
+    interval is left out if both of its ends are rejected. If the scenario
     has random elements and gives no number of runs, ns-2 and ns-3 make at least 3 runs to verify a
     solution.
 
@@ -194,7 +195,8 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     - A standard error is so large that the solution is doubtful.
 
     The solution's ``rejected_by`` names the models whose quantity differs by more than the target,
-    and by more than the 95 % confidence intervals explain.
+    and by more than the 95 % confidence intervals explain. A model by which the bound of the target
+    is met, too, is not among them.
     """
     figures: dict[str, float | None] = {}
     errors: dict[str, float | None] = {}
@@ -227,7 +229,8 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
             error = errors[name]
             half = half_interval(error, len(run_rates(made))) if error else 0.0
             half += tried.halves.get(solution.value, 0.0)
-            if abs(figure - solution.achieved) - half > tried.aim.value:
+            far = abs(figure - solution.achieved) - half > tried.aim.value
+            if far and not tried.aim.within_bound(figure):
                 against.append(name)
     note = "; ".join(notes + doubts)
     return dataclasses.replace(

@@ -72,6 +72,12 @@ class Target:
         """A value of the target's quantity, such as a delay, as text with its unit."""
         return f"{value:.{digits}g} {self.unit}".strip()
 
+    def within_bound(self, value: float) -> bool:
+        """Whether a value of the quantity meets the bound; False if the target is no bound."""
+        if self.sense == "=":
+            return False
+        return value >= self.value if self.sense == ">=" else value <= self.value
+
     @property
     def everyone(self) -> tuple[str, ...]:
         """The names of all groups (``[[flow]]`` tables) whose flows the quantity is about."""
