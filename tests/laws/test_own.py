@@ -188,6 +188,10 @@ def test_what_the_fluid_has_not_is_said():
         ({"decrease": 0.9}, True),
         ({"decrease": 1, "recovery": "slow start"}, True),
         ({"decrease": 1, "delay_based": True}, True),  # the queueing delay may end its growth
+        ({"cut": lambda f: f.memory * f.window, "remember": lambda _: 0.5}, True),
+        ({"cut": lambda f: f.k * f.window, "state": {"k": 1}, "remember": lambda _: 0.5}, True),
+        ({"cut": lambda f: f.k * f.window, "state": {"k": 0.5}, "update": lambda _: 1.0}, False),
+        ({"cut": lambda f: 150.0 - f.window}, True),  # it fails at windows that the run never has
     ],
 )
 def test_a_law_that_losses_do_not_cut_is_told(changes, holds):

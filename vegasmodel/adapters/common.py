@@ -19,7 +19,7 @@ import numpy as np
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import TESTED, Source, find
-from vegasmodel.laws.law import ask
+from vegasmodel.laws.law import Law, ask, ask_all
 from vegasmodel.metrics import Floats, percent
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
@@ -274,16 +274,36 @@ def endless(scenario: Scenario) -> str:
 def _kept_at_losses(scenario: Scenario, group: Flow) -> bool:
     """Whether a flow that repairs a loss by fast retransmit keeps its window as it was, or more.
 
-    A user's function ``cut`` is called with the two senders with which ``register_law`` tests it.
-    An ECN mark halves the window of every law that is not described by its ``drift``.
+    A user's function ``cut`` is called for the two senders with which ``register_law`` tests it. If
+    it fails, the result is False, because the run may never meet such a sender. An ECN mark halves
+    the window of every law that is not described by its ``drift``.
     """
     law = find(group.law)
     if law.recovery == "slow start":
         return False
     if law.cut is not None:
-        return all(ask(law, "cut", law.source(each)) >= each.window for each in TESTED)
+        try:
+            return all(_after_loss(law, each) >= each.window for each in TESTED)
+        except FieldError:
+            return False
     marks = any(isinstance(link.queue, Red) and link.queue.ecn for link in scenario.path(group))
     return group.decrease == 1.0 and not (marks and law.per_ack != "drift")
+
+
+def _after_loss(law: Law, sender: Source) -> float:
+    """The window that the law's function ``cut`` returns, after a round trip and an earlier loss.
+
+    ``update`` and ``remember`` are called first, as in the simulators, so that ``cut`` reads what
+    they return and not the first values. Raises ``FieldError`` if a function fails.
+    """
+    numbers = law.first if law.update is None else ask_all(law, "update", law.source(sender))
+    if law.remember is not None:
+        found = ask_all(law, "remember", law.source(sender, numbers))
+        if law.state:
+            numbers = found
+        else:
+            sender = sender._replace(memory=found[0])
+    return ask(law, "cut", law.source(sender, numbers))
 
 
 def whole_thresholds(scenario: Scenario) -> Assumption:
