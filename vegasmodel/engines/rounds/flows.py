@@ -39,17 +39,18 @@ _LARGEST = 2.0**53  # packets; the largest size of a flow, as Pareto sizes have 
 _RECOVERIES: tuple[str, ...] = get_args(Recovery)
 # kinds of recovery, in the order in which ``_place`` sorts the laws other than Vegas
 _IN_LINE = ("one hole", "hole by hole", "scoreboard", "slow start")
-# Totals in a flow's record: counts of packets, expiries of timers, and counts when warm-up ended.
-# They are added up over the short flows of a group.
+# Totals in a flow's record: counts of packets, expiries of timers, and what some totals were when
+# warm-up ended (``mark_...``), and when the flow stopped or the run ended (``last_...``). They are
+# added up over the short flows of a group.
 _COUNTS = ("sent", "lost", "retransmits", "acks", "arrived", "delivered", "acks_lost")
 _EXPIRIES = ("timeouts", "early_timers")
 _MEASURED = ("delivered", "sent", "lost", "retransmits", "acks", "rtt_area", "rtt_samples")
-_MARKS = tuple(f"{when}_{what}" for when in ("mark", "last") for what in _MEASURED)
+_AT_ENDS = tuple(f"{when}_{what}" for when in ("mark", "last") for what in _MEASURED)
 _NOT_YET = (  # times that have not come yet, and minima without a sample
     "rtt_min", "min_rtt", "epoch_start", "delay_min", "train_rtt", "deadline", "wait_ends",
     "delack_expires",
 )  # fmt: skip
-SUMS = (*_COUNTS, *_EXPIRIES, *_MARKS, "mark_beyond", "rtt_area", "rtt_samples")
+SUMS = (*_COUNTS, *_EXPIRIES, *_AT_ENDS, "mark_beyond", "rtt_area", "rtt_samples")
 
 
 def mechanisms(law: Law, stack: Stack, record: Any) -> None:

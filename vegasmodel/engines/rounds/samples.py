@@ -64,7 +64,10 @@ def delivered_by(f: Sender, now: float) -> float:
 
 @rare
 def close(f: Sender, now: float) -> None:
-    """Store the flow's totals at the time ``now``, at which the flow stops or the run ends."""
+    """Store the flow's totals at the time ``now``, at which the flow stops or the run ends.
+
+    They are the fields ``last_...`` of the record. ``end_warmup_of`` also uses them for a moment.
+    """
     acks = _acks_after(f, now)
     f.last_delivered, f.last_acks = delivered_by(f, now), f.acks - acks
     f.last_sent, f.last_lost, f.last_retransmits = f.sent, f.lost, f.retransmits

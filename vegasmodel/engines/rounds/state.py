@@ -255,8 +255,8 @@ class Sender(Mechanisms):
     mark_rtt_area: float
     mark_rtt_samples: float
     mark_beyond: float  # packets that had arrived then behind a missing one (``received_beyond``)
-    closed: int  # 1: the flow has stopped, and the next seven fields are its totals at that time
-    last_delivered: float  # ``delivered`` when the flow stopped, or at the run's end
+    closed: int  # 1: the flow has stopped, or the run has ended; the next seven fields are final
+    last_delivered: float  # ``delivered`` at that time; the next six likewise
     last_sent: float
     last_lost: float
     last_retransmits: float
