@@ -234,9 +234,10 @@ def forward(net: Net, e: int, back: float, group: Group) -> bool:
     f = net.flows[h.flow]
     late = 0.0  # seconds by which a random delay moves the arrival
     if (h.last and f.queue_wait > 0.0) or (e == f.hop and f.noise > 0.0):
-        late = (
-            _noise(net, f, h, back, group.sent_at) if group.packets > 0.0 else _silence(f, h, back)
-        )
+        if group.packets > 0.0:
+            late = _noise(net, f, h, back, group.sent_at)
+        else:
+            late = _silence(f, h, back)
         back += late
     if h.last:
         home = net.hops[f.hop]

@@ -189,17 +189,17 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     ring = net.rings[store.ring : store.ring + store.places]
     p = ring[store.head]
     wait, share = now - p.back, packets / p.count if p.count > 0.0 else 1.0
-    spent, ends = p.rtt_sum * share, p.count - packets < NOTHING
+    rtt_sum, ends = p.rtt_sum * share, p.count - packets < NOTHING
     lost, fits = p.lost if ends else 0.0, True
     if p.hop >= 0:
-        mean = spent / packets + wait if packets > 0.0 else 0.0
-        group = Group(p.first, packets, lost, mean, p.rtt_min + wait, p.marked, p.sent_at)
+        spent = rtt_sum / packets + wait if packets > 0.0 else 0.0
+        group = Group(p.first, packets, lost, spent, p.rtt_min + wait, p.marked, p.sent_at)
         fits = forward_apart(net, p.hop, now + net.hops[p.hop].to_next, group)
         if p.silent > 0.0:
             mark_silent(net, p.hop, p.silent)
     p.first += packets
     p.count -= packets
-    p.rtt_sum -= spent
+    p.rtt_sum -= rtt_sum
     if ends:
         store.head = around(store.head + 1, ring)
         store.count -= 1
