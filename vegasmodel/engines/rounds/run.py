@@ -208,11 +208,13 @@ def _empty(
     flows["hops"] = np.diff(np.append(way.first, len(way.hops)))
     pipe, held = held_packets(scenario)
     at_once = _PER_PACKET * held if near > coarse else pipe
-    # At a single queue long intervals keep the number of groups small, whatever the window. But if
-    # packets have random delays of their own, each is a group (``sender.plan``).
+    # At a single queue (``way.longest`` is infinite) long intervals keep the number of groups
+    # small, whatever the window. But if packets have random delays of their own, each is a group
+    # (``sender.plan``). Then there is room for up to ``_RING`` groups.
     alone = (flows["noise"] > 0.0) | (flows["queue_wait"] > 0.0) | flows["waits_long"]
-    most = math.inf if math.isfinite(way.longest) else _RING / _PER_PACKET if alone.any() else 0.0
-    window = min(unlimited_window(scenario), most)
+    window = unlimited_window(scenario)
+    if math.isinf(way.longest):
+        window = min(window, _RING / _PER_PACKET if alone.any() else 0.0)
     rings = _rings(way, flows["size"], coarse, at_once, max(held, window))
     tree = np.zeros(2 * len(way.hops), np.int64)
     tree[len(way.hops) :] = np.arange(len(way.hops))
