@@ -398,6 +398,7 @@ def test_a_run_that_fails_gives_no_throughput(monkeypatch):
     monkeypatch.setattr(simulator, "MOST_EVENTS", 50)
     found = answer(case, runs=2)
     assert np.isnan(found.throughput).all()
+    assert np.isnan(found.extra["throughput_runs"]).all()
     assert found.extra["status"] == Status.TOO_MANY_EVENTS.reason
     assert found.extra["runs"] == 1  # no further run is made
 

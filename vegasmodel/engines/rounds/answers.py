@@ -147,14 +147,16 @@ def _random_ticks_count(scenario: Scenario, totals: Totals) -> bool:
 def throughput(totals: Totals) -> Floats:
     """Each flow's throughput in packets/s, over the time after warm-up in which it is active.
 
-    The result is NaN for a flow that is not active after warm-up.
+    The result is NaN for a flow that is not active after warm-up. If the run has failed, it is NaN
+    for all flows.
     """
     members, warmup = totals.scenario.members, totals.scenario.run.warmup
     begin = np.maximum(totals.starts, warmup)
     end = np.minimum([m.stop for m in members], finished(totals))
     delivered = totals.flows["last_delivered"] - totals.flows["mark_delivered"]
+    known = (end > begin) & (totals.status == Status.DONE)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rates: Floats = np.where(end > begin, delivered / (end - begin), np.nan)
+        rates: Floats = np.where(known, delivered / (end - begin), np.nan)
     return rates
 
 
