@@ -68,14 +68,14 @@ class _Mark(NamedTuple):
 class Moving(NamedTuple):
     """The state of one scenario, which each step (``one_pass``) advances.
 
-    ``t`` is the time and ``s`` the queueing delay, both in seconds. The fields from ``on`` to
-    ``recovery_until`` have one entry per flow; ``on`` says whether the flow is active, and
+    ``t`` is the time and ``s`` the queueing delay, both in seconds. The fields from ``active`` to
+    ``recovery_until`` have one entry per flow; ``active`` says whether the flow sends, and
     ``records.State`` explains the others.  The other fields up to ``slowly`` are single values.
     """
 
     t: Array
     s: Array
-    on: Array
+    active: Array
     window: Array
     over_estimate: Array
     in_slow_start: Array
@@ -160,7 +160,7 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
     on_high = above & (high >= jnp.maximum(down, p.min_window))  # it reaches the upper threshold
     falls = above & ~on_high & (down > p.min_window)  # it shrinks throughout the step
     floored = above & ~on_high & ~falls  # it reaches ``min_window``
-    free = y.on & (y.t >= y.recovery_until)  # the flow is active and not in fast recovery
+    free = y.active & (y.t >= y.recovery_until)  # the flow is active and not in fast recovery
 
     def choose(
         up: Array, low: Array, cap: Array, high: Array, down: Array, floor: Array, rest: Array
@@ -265,10 +265,10 @@ def _admit(p: Flows, y: Moving) -> Moving:
     If a flow starts or stops, the sum of the windows jumps, and the flag ``jumped`` is set.  The
     next call of ``one_pass`` then computes the queueing delay for the new windows.
     """
-    active = (p.start <= y.t) & (y.t < p.stop)
-    fresh, gone = active & ~y.on, y.on & ~active
+    sends = (p.start <= y.t) & (y.t < p.stop)
+    fresh, gone = sends & ~y.active, y.active & ~sends
     return y._replace(
-        on=active,
+        active=sends,
         window=jnp.where(fresh, p.initial_window, jnp.where(gone, 0.0, y.window)),
         over_estimate=jnp.where(
             fresh,
@@ -295,7 +295,7 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: Moving, grows: Ar
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
     spilt = y.full & (y.level > 0)
-    hit = hit & y.on & spilt
+    hit = hit & y.active & spilt
     cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.min_window), y.window)
     lost = y._replace(
         stuck=y.stuck | (spilt & ~jnp.any(cut < y.window)),
@@ -323,7 +323,7 @@ def _skip(warmup: Array, due: Array, y: Moving, spilt: Array) -> Moving:
     """
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
-    near = ~y.on | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)
+    near = ~y.active | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)
     same = spilt & jnp.all(near) & ((then.t < warmup) == (now.t < warmup))
     period = now.t - then.t
     cycles = jnp.where(same, jnp.floor((due - now.t) / jnp.where(same, period, 1.0)), 0.0)
@@ -342,7 +342,7 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
 
     Without JAX, ``slow_start.double`` does this, and its module explains it.
     """
-    due = y.on & y.in_slow_start & (moved.window >= y.doubled)
+    due = y.active & y.in_slow_start & (moved.window >= y.doubled)
     W, before = jnp.where(due, y.doubled, 1.0), jnp.where(due, y.window, 0.5)
     part = jnp.log(W / before) / jnp.log(jnp.where(due, moved.window, 2.0) / before)
     s, r = y.s + (moved.s - y.s) * part, y.doubling_from
@@ -355,7 +355,7 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
         part = others / trip % 1.0
         come = jnp.minimum(1.0, (1.0 - part) * trip * c / (LENGTH * W[i]))
         gap = moved.window / others / c * jnp.maximum(part - 1.0 + come, 0.0)
-        missing = jnp.sum(jnp.where(y.on & (jnp.arange(gap.size) != i), gap, 0.0))
+        missing = jnp.sum(jnp.where(y.active & (jnp.arange(gap.size) != i), gap, 0.0))
         return left.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)
 
     _, least = jax.lax.while_loop(lambda a: jnp.any(a[0]), one_more, (due, moved.s))
@@ -368,7 +368,7 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
         in_slow_start=moved.in_slow_start & ~ends,
         doubled=jnp.where(due, 2.0 * W, y.doubled),
         doubling_from=jnp.where(due, s, r),
-        over_estimate=jnp.where(p.measures_base & y.on, low, moved.over_estimate),
+        over_estimate=jnp.where(p.measures_base & y.active, low, moved.over_estimate),
         jumped=moved.jumped | jnp.any(ends),
         slowly=jnp.where(jnp.any(ends), 0.0, moved.slowly),
     )
@@ -384,14 +384,14 @@ def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> Array:
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
-    drift = jnp.sum(speed * per) / jnp.sum(jnp.where(y.on, (y.window * per - slope) * per, 0.0))
+    drift = jnp.sum(speed * per) / jnp.sum(jnp.where(y.active, (y.window * per - slope) * per, 0.0))
     drift = jnp.where(y.s > 0, drift, 0.0)
     scale = jnp.where(motion.slides, GAP * (y.s - y.over_estimate), TRIP * (p.rtt + y.s))
-    longest = fraction * jnp.min(jnp.where(y.on, scale, jnp.inf)) / jnp.abs(drift)
+    longest = fraction * jnp.min(jnp.where(y.active, scale, jnp.inf)) / jnp.abs(drift)
     meets = (motion.goal - y.window) / (speed - motion.goal_by_s * drift)
-    meets = jnp.where(y.on & ~motion.slides & (meets > 0), meets, jnp.inf)
+    meets = jnp.where(y.active & ~motion.slides & (meets > 0), meets, jnp.inf)
     longest = jnp.fmin(jnp.where(drift == 0, jnp.inf, longest), jnp.min(meets))
-    return jnp.where(jnp.any(y.on & y.in_slow_start), 0.0, longest)
+    return jnp.where(jnp.any(y.active & y.in_slow_start), 0.0, longest)
 
 
 def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
@@ -416,7 +416,7 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     due = next_of(p.start, p.stop, case.warmup, case.duration)
     until = jnp.minimum(due, next_of(y.recovery_until))
     shortest = jnp.min(
-        jnp.where(y.on, (p.rtt + y.s) * jnp.where(y.in_slow_start, 0.25, 1.0), jnp.inf)
+        jnp.where(y.active, (p.rtt + y.s) * jnp.where(y.in_slow_start, 0.25, 1.0), jnp.inf)
     )
     left = until - y.t
     longest = jnp.maximum(fraction * shortest, y.slowly)
@@ -427,7 +427,7 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     new, _, _, motion = _ahead(p, y, s1, length)
     t = jnp.where(~y.jumped & (length == left), until, y.t + length)
     warm = jnp.where(y.t >= case.warmup, 1.0, 0.0)
-    counts = jnp.where(y.on, 0.5 * length * warm, 0.0)
+    counts = jnp.where(y.active, 0.5 * length * warm, 0.0)
     rate = y.window / (p.rtt + y.s) + new / (p.rtt + s1)
     totals = _Totals(
         delivered=y.totals.delivered + counts * rate,
@@ -443,7 +443,7 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
         window=new,
         in_slow_start=y.in_slow_start & (motion.moves > 0),
         over_estimate=jnp.where(
-            p.measures_base & y.on,
+            p.measures_base & y.active,
             jnp.minimum(y.over_estimate, jnp.maximum(s1 - p.less_found, 0.0)),
             y.over_estimate,
         ),
