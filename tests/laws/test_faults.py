@@ -226,6 +226,32 @@ def test_a_law_that_returns_its_new_window_is_asked_about_it(model, recovery):
     assert said["fast"].holds is True
 
 
+@pytest.mark.parametrize("model", ["fluid", "rounds"])
+@pytest.mark.parametrize(
+    ("drift", "kept", "holds"),
+    [
+        (
+            lambda f: 1.0 if f.memory == 0.5 else 2.0 * f.window,
+            {"remember": lambda _: 0.5},
+            True,
+        ),
+        # its first value would let the window grow to 1e6 packets at once
+        (lambda f: max(1.0, (f.goal - f.window) / 4.0), {"state": {"goal": 1e6}}, True),
+        # after the first loss it returns its window
+        (lambda f: f.window if f.goal < 1e6 else 1.0, {"state": {"goal": 1e6}}, False),
+    ],
+)
+def test_the_question_about_the_new_window_is_asked_of_what_a_law_keeps(model, drift, kept, holds):
+    if "state" in kept:
+        kept = {**kept, "remember": lambda f: f.window}
+    vm.register_law("keeps", drift, recovery="scoreboard", **kept)
+    flow = vm.Flow("keeps", 0.06, variant="ns2")
+    case = vm.Scenario((vm.Link(1000.0, buffer=40),), (flow,), run=vm.Run(60.0, 20.0))
+    found = vm.predict(case, model)
+    (said,) = [a for a in found.assumptions if a.name == "own-law-returns-change"]
+    assert said.holds is holds
+
+
 @pytest.mark.parametrize(("recovery", "advised"), [("one hole", True), ("scoreboard", False)])
 def test_sack_is_not_advised_to_a_law_that_has_it(recovery, advised):
     vm.register_law("keeps", lambda f: 8.0, recovery=recovery)

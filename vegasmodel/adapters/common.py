@@ -369,7 +369,8 @@ def own_growth(
     baseRTT, one second after a loss at this window. The arrays have one entry per flow; if there is
     no baseRTT, or it is NaN, the flow's RTT with empty queues takes its place. ``kept`` [flow,
     number] are the numbers that the flows' laws keep; without it a law has those of its start.
-    Raises ``FieldError`` if ``drift`` fails.
+    ``memory`` is what the law's ``remember`` returns for this sender. Raises ``FieldError`` if a
+    function fails.
     """
     member = scenario.members[i]
     flow, rtt = member.flow, float(rtt_mean[i])
@@ -379,6 +380,8 @@ def own_growth(
     backlog = window * max(1.0 - base / rtt, 0.0)
     at = Source(window, rtt, base, backlog, 1.0, window, flow.alpha, flow.beta, 1.0 / rtt)
     law = find(flow.law)
+    if law.remember is not None and not law.state:
+        at = at._replace(memory=ask(law, "remember", at))
     numbers = None if kept is None else kept[i, : len(law.state)]
     return ask(law, "drift", law.source(at, numbers)), window
 

@@ -59,7 +59,9 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
         return Prediction.not_applicable(NAME, scenario, NOBODY_SENDS)
     own = (
         *own_laws_repair(scenario, found.loss_rate),
-        *own_laws_change(scenario, found.throughput, found.rtt_mean, found.base_rtt),
+        *own_laws_change(
+            scenario, found.throughput, found.rtt_mean, found.base_rtt, found.extra["kept"]
+        ),
     )
     ended = sends_after_warm_up(scenario, found.throughput)
     notes = (

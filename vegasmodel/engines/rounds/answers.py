@@ -232,7 +232,8 @@ def answer(
     In the result, ``extra["durations"]`` has the length of each run, in seconds.
     ``extra["overflowed"]`` is True if a packet has found a buffer full in one of the runs, even if
     this was during warm-up. ``extra["behind_holes"]`` is how many packets of each flow arrived in
-    the warm-up but were delivered after it (``_behind_holes``).
+    the warm-up but were delivered after it (``_behind_holes``). ``extra["kept"]`` has the numbers
+    that the flows' laws keep at the end of the first run, [flow, number].
 
     ``enough`` can end the runs earlier, if neither ``runs`` nor the scenario gives their number. It
     is a function of a list with one prediction for each run so far. It is called after the second
@@ -303,6 +304,7 @@ def _prediction(scenario: Scenario, outcomes: list[Totals], seconds: float = 0.0
             "overflowed": any(bool(one.routes.links["overflowed"].any()) for one in outcomes),
             "queue_runs": _queues(scenario, outcomes),
             "behind_holes": _behind_holes(scenario, outcomes),
+            "kept": outcomes[0].flows["kept"].copy(),
         },
         **_means(scenario, outcomes),
     )
