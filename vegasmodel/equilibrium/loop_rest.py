@@ -269,7 +269,8 @@ def _steep(curve: Curve, queue: float, p: float) -> float:
     """The derivative of RED's drop probability p with respect to its average queue.
 
     It is 0 if p is 0. Otherwise it is the slope of the base probability p_b, times the derivative
-    of p with respect to p_b. From p = 2 p_b/(3 - p_b), the latter is 6/(3 - p_b)^2 = (2 + p)^2/6.
+    of p with respect to p_b. The latter depends on ``curve.spacing`` (``red.effective``). With
+    ``wait``, p = 2 p_b/(3 - p_b), so it is 6/(3 - p_b)^2 = (2 + p)^2/6.
     """
     if p == 0.0:
         return 0.0
