@@ -47,7 +47,8 @@ class Prediction(Result, Shown):
     - ``loss_rate``: packets lost over packets sent.
     - ``acks``: number of packets newly acknowledged; if measured from a trace, number of ACKs.
     - ``retransmits``: number of packets that were sent again.
-    - ``delivered``: packets delivered from the end of the warm-up to the end of the run.
+    - ``delivered``: packets delivered from the end of the warm-up to the end of the run.  In ns-2
+      and in the simulators, packets that are acknowledged after the flow's ``stop`` do not count.
     - ``delivered_time``: for how many seconds ``delivered`` was counted.  ``None`` means from the
       end of the warm-up to the end of the run.
     - ``queue_mean``: [n_links] mean number of packets that wait.
