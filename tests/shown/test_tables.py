@@ -292,6 +292,10 @@ def test_a_link_that_idles_although_nothing_limits_a_flow_is_told(
     assert "link is idle for most of the time by rounds (load 0.045): " in said
     assert "The buffer, 2 pkt, is small beside the bandwidth-delay product, 50 pkt" in said
     assert not notes.idle(case, results[1:])
+    for loss, small in ((0.0, False), (0.01, True)):
+        known = dataclasses.replace(results[0], loss_rate=np.full(2, loss))
+        (text,) = notes.idle(case, [known])
+        assert ("so it overflows" in text) == small
     limits = {"max_window": "3 pkt", "size": "30 pkt", "access": "900 pkt/s", "stop": 9.0}
     for key, value in limits.items():
         limited = case.replace({f"flow.reno.{key}": value})

@@ -153,7 +153,8 @@ def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
 
     The sentence names the models and measurements by which the link's load is below ``LOW_LOAD``.
     It also says how small the buffer is, if the link is a drop-tail one with less than a
-    bandwidth-delay product of buffer: then overflows keep the windows small.
+    bandwidth-delay product of buffer: then overflows keep the windows small. It does not say so if
+    no packet is lost by these models and measurements.
 
     The list is empty if something else than its congestion control limits a flow: its amount of
     data, the time in which it sends, its ``max_window``, or its own access link. It is also empty
@@ -169,13 +170,12 @@ def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     )
     if limited or active_part(scenario).min() < 1.0:
         return []
-    low = [
-        f"{result.model} (load {max(result.utilization):.2g})"
+    loads = {
+        result.model: max(result.utilization)
         for result in results
-        if result.applicable
-        and result.utilization is not None
-        and max(result.utilization) < LOW_LOAD
-    ]
+        if result.applicable and result.utilization is not None
+    }
+    low = [f"{name} (load {load:.2g})" for name, load in loads.items() if load < LOW_LOAD]
     if not low:
         return []
     text = f"The {'busiest ' * (len(scenario.links) > 1)}link is idle for most of the time by "
@@ -186,7 +186,10 @@ def idle(scenario: Scenario, results: Sequence[Prediction]) -> list[str]:
     link = scenario.links[0]
     rtts = [member.rtt for member in scenario.members]
     product = link.capacity * sum(rtts) / len(rtts)
-    if len(scenario.links) == 1 and link.loses_only_when_full and link.buffer < product:
+    losses = [result.loss_rate for result in results if loads.get(result.model, 1.0) < LOW_LOAD]
+    overflows = any(loss is None or np.nanmax(loss, initial=0.0) > 0.0 for loss in losses)
+    small = link.loses_only_when_full and link.buffer < product
+    if len(scenario.links) == 1 and small and overflows:
         text += f" The buffer, {link.buffer:g} pkt, is small beside the bandwidth-delay product, "
         text += f"{product:.3g} pkt, so it overflows while the windows are small."
     return [text]
