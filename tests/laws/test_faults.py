@@ -252,6 +252,14 @@ def test_the_question_about_the_new_window_is_asked_of_what_a_law_keeps(model, d
     assert said.holds is holds
 
 
+def test_a_scenario_that_rounds_cannot_simulate_asks_a_law_nothing():
+    """The answer then has no numbers that the law keeps."""
+    vm.register_law("keeps", lambda f: 1.0)
+    short = vm.Flow("reno", 0.06, size=10, arrivals={"poisson": "10000000 1/s"})
+    found = vm.predict(vm.Scenario((vm.Link(1000.0, buffer=20),), (vm.Flow("keeps", 0.06), short)))
+    assert "short flows; the most is" in found.reason
+
+
 @pytest.mark.parametrize(("recovery", "advised"), [("one hole", True), ("scoreboard", False)])
 def test_sack_is_not_advised_to_a_law_that_has_it(recovery, advised):
     vm.register_law("keeps", lambda f: 8.0, recovery=recovery)

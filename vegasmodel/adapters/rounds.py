@@ -60,7 +60,7 @@ def figures(scenario: Scenario, enough: answers.Enough | None = None) -> Predict
     own = (
         *own_laws_repair(scenario, found.loss_rate),
         *own_laws_change(
-            scenario, found.throughput, found.rtt_mean, found.base_rtt, found.extra["kept"]
+            scenario, found.throughput, found.rtt_mean, found.base_rtt, found.extra.get("kept")
         ),
     )
     ended = sends_after_warm_up(scenario, found.throughput)
