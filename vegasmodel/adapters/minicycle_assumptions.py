@@ -48,7 +48,7 @@ def assumptions(
         _single(n_vegas, n_reno),
         _known_base(scenario, bool(cycle.queue_empties)),
         _recovery(scenario),
-        _enough_cycles(scenario, float(cycle.period)),
+        _long_enough(scenario, float(cycle.period)),
         plain_queue(link),
         buffered(scenario),
         waits.short_trips(scenario),
@@ -67,7 +67,7 @@ def holding(
     n_vegas, n_reno = counts(scenario)
     shape = np.shape(at["buffer"])
     decreases, index = np.unique(at["decrease"], return_inverse=True)
-    forgotten = np.array(
+    first_cycles = np.array(
         [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
     )
     fixed = (
@@ -81,8 +81,8 @@ def holding(
         **{each.name: np.full(shape, each.holds is not False) for each in fixed},
         **held(cycle, _setting(scenario, at)),
         "base-rtt-is-the-rtt": _knows_base(scenario, cycle.queue_empties),
-        "settles-in-time": _has_enough_cycles(
-            scenario, cycle.period, forgotten[index].reshape(shape)
+        "settles-in-time": _lasts_long_enough(
+            scenario, cycle.period, first_cycles[index].reshape(shape)
         ),
         "buffer-holds-bursts": at["buffer"] >= LEAST_BUFFER,
         waits.NAME: np.all(
@@ -176,34 +176,38 @@ def _recovery(scenario: Scenario) -> Assumption:
     return one_recovery(scenario, "a loss halves the window, as Reno's", ["reno"])
 
 
-def _enough_cycles(scenario: Scenario, period: float) -> Assumption:
+def _long_enough(scenario: Scenario, period: float) -> Assumption:
     """The assumption that the run is much longer than a cycle from one loss to the next.
 
     The prediction is the average over whole cycles that are all alike. In a run the first cycles
-    differ from the later ones, and the end of the run cuts the last cycle short. The assumption
-    holds if the first cycles end within the warm-up (``minicycle.forgotten_after``), and ``CYCLES``
-    cycles fit into the rest of the run. ``period`` is the duration of the predicted cycle, in s.
+    depend on the windows at the start, and the end of the run cuts the last cycle short. The
+    assumption holds if these first cycles end within the warm-up, and ``CYCLES`` cycles fit into
+    the rest of the run. ``period`` is the duration of the predicted cycle, in s.
     """
-    forgotten = minicycle.forgotten_after(float(vegas_group(scenario).decrease), *counts(scenario))
-    settle = forgotten * period
-    holds = bool(_has_enough_cycles(scenario, np.array(period), np.array(forgotten)))
+    first_cycles = minicycle.forgotten_after(
+        float(vegas_group(scenario).decrease), *counts(scenario)
+    )
+    settle = first_cycles * period
+    holds = bool(_lasts_long_enough(scenario, np.array(period), np.array(first_cycles)))
     detail = (
-        f"losses come every {period:.4g} s, and the first {settle:.4g} s after the last start "
-        f"depend on it; the warm-up should last longer than that, and the rest of the run at least "
-        f"{CYCLES * period:.4g} s ({CYCLES} losses)"
+        f"losses come every {period:.4g} s, and for {settle:.4g} s after the last start the "
+        "windows depend on how the flows started; the warm-up should end later than that, and the "
+        f"rest of the run should last at least {CYCLES * period:.4g} s ({CYCLES} losses)"
     )
     return Assumption("settles-in-time", holds, "" if holds else detail)
 
 
-def _has_enough_cycles(scenario: Scenario, period: Floats, forgotten: Floats) -> NDArray[np.bool_]:
-    """Whether the run contains enough cycles; a cycle lasts ``period`` seconds, from loss to loss.
+def _lasts_long_enough(
+    scenario: Scenario, period: Floats, first_cycles: Floats
+) -> NDArray[np.bool_]:
+    """The test of ``_long_enough``, for arrays with one value per case.
 
-    ``forgotten`` is the number of cycles after which Vegas's first window no longer matters
-    (``minicycle.forgotten_after``). These cycles must end within the warm-up, and ``CYCLES`` more
-    cycles must fit into the rest of the run.
+    A cycle lasts ``period`` seconds, from one loss to the next. ``first_cycles`` is the number of
+    cycles that depend on the windows at the start (``minicycle.forgotten_after``). These cycles
+    must end within the warm-up, and ``CYCLES`` cycles must fit into the rest of the run.
     """
     run, last = scenario.run, max(m.start for m in scenario.members)
-    settled = last + forgotten * period <= run.warmup
+    settled = last + first_cycles * period <= run.warmup
     return np.asarray(settled & (CYCLES * period <= run.duration - run.warmup))
 
 
