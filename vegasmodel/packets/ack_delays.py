@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from vegasmodel.fields import kinds
-from vegasmodel.packets.gaps import lives, packets_in_all
+from vegasmodel.packets.gaps import first_and_last_packets, packets_in_all
 from vegasmodel.packets.readers.segments import ACK_DELAY
 from vegasmodel.packets.trace import Trace
 
@@ -52,7 +52,7 @@ def ack_delays(trace: Trace) -> dict[str, AckDelay]:
     per_ack = trace.known("packets_per_ack")
     if per_ack is None:
         return {}
-    life = np.diff(lives(trace), axis=1)[:, 0]
+    life = np.diff(first_and_last_packets(trace), axis=1)[:, 0]
     packets = packets_in_all(trace)
     packets = np.full(len(life), np.nan) if packets is None else packets
     return {

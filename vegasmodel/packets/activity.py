@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.metrics import Floats
-from vegasmodel.packets.gaps import lives, packets_in_all
+from vegasmodel.packets.gaps import first_and_last_packets, packets_in_all
 from vegasmodel.packets.trace import Trace
 
 __all__ = ["ends_early", "idle_flows", "windows_a_round_trip"]
@@ -102,7 +102,7 @@ def windows_a_round_trip(trace: Trace, *, to_end: bool = False) -> Floats:
     packets, rtt, window = packets_in_all(trace), trace.known("rtt"), trace.known("window")
     if packets is None or rtt is None or window is None:
         return np.full(len(trace.flows), np.nan)
-    first, last = lives(trace).T
+    first, last = first_and_last_packets(trace).T
     last = np.full(packets.size, float(trace.edges[-1])) if to_end else last
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         known = (rtt > 0) & (window > 0)

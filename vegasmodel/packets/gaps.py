@@ -1,4 +1,4 @@
-"""Computes means and sums of a trace's values, of which some are unknown (NaN).
+"""Computes means and sums of a trace's values if some of them are unknown (NaN).
 
 An unknown value counts as the mean of the known ones.
 """
@@ -15,20 +15,20 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.trace import Trace
 
 __all__ = [
+    "first_and_last_packets",
     "known_part",
     "last_deliveries",
-    "lives",
     "mean_over_time",
     "packets_in_all",
+    "scaled_up",
     "seconds_in",
     "unknown_throughputs",
-    "with_unknown",
 ]
 
 MOST = 0.1  # part of the time for which a throughput may be unknown without a warning
 
 
-def lives(trace: Trace) -> Floats:
+def first_and_last_packets(trace: Trace) -> Floats:
     """The times of each flow's first and last packet, s: [flow, 2].
 
     If the trace does not tell a first packet, the start of the trace takes its place. If it does
@@ -77,7 +77,7 @@ def known_part(values: Floats, seconds: Floats) -> Floats:
     return np.where(known.all(axis=0), 1.0, part)
 
 
-def with_unknown(counts: Floats, parts: Floats) -> Floats:
+def scaled_up(counts: Floats, parts: Floats) -> Floats:
     """Estimate the number of packets in a time span of which only a part was observed.
 
     ``counts`` are the packets in this part. ``parts`` is the part as a fraction of the span, from 0
@@ -111,7 +111,9 @@ def packets_in_all(trace: Trace) -> Floats | None:
     if delivered is None:
         return None
     counted = np.nansum(delivered * np.diff(trace.edges)[:, None], axis=0)
-    return with_unknown(counted, known_part(delivered, seconds_in(trace, lives(trace))))
+    return scaled_up(
+        counted, known_part(delivered, seconds_in(trace, first_and_last_packets(trace)))
+    )
 
 
 def unknown_throughputs(names: Sequence[str], delivered: Floats, seconds: Floats) -> str:

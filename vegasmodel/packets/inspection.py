@@ -14,7 +14,12 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.estimated import Estimate
-from vegasmodel.packets.gaps import lives, packets_in_all, seconds_in, unknown_throughputs
+from vegasmodel.packets.gaps import (
+    first_and_last_packets,
+    packets_in_all,
+    seconds_in,
+    unknown_throughputs,
+)
 from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
@@ -97,7 +102,7 @@ def doubts(trace: Trace) -> dict[str, str]:
         found["one-queue"] = others
     delivered = trace.known("throughput")
     if delivered is not None:
-        seconds = seconds_in(trace, lives(trace))
+        seconds = seconds_in(trace, first_and_last_packets(trace))
         unknown = unknown_throughputs(trace.flows, delivered, seconds)
         found |= {"known-throughput": unknown} if unknown else {}
     return found

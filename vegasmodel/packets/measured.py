@@ -18,8 +18,8 @@ from vegasmodel.packets.gaps import (
     known_part,
     last_deliveries,
     mean_over_time,
+    scaled_up,
     seconds_in,
-    with_unknown,
 )
 from vegasmodel.packets.pairing import pair
 from vegasmodel.packets.send_times import sent_at_once
@@ -205,7 +205,7 @@ def _total(
     if values is None:
         return None
     chosen = values[:, order]
-    return with_unknown(np.nansum(chosen * weights, axis=0), known_part(chosen, seconds))
+    return scaled_up(np.nansum(chosen * weights, axis=0), known_part(chosen, seconds))
 
 
 def _mean(

@@ -81,7 +81,11 @@ def at_once(points: Points, model: str, threads: int | None) -> Figures | None:
     if model != "fluid" or points.by_group:
         return None
     scenarios = points.scenarios()
-    return together.by_fluid(points, scenarios, threads) if together.continuous(scenarios) else None
+    return (
+        together.by_fluid(points, scenarios, threads)
+        if together.fits_one_batch(scenarios)
+        else None
+    )
 
 
 def predictions(

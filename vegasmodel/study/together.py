@@ -32,7 +32,7 @@ from vegasmodel.study.points import (
     packet_bits,
 )
 
-__all__ = ["by_fluid", "by_minicycle", "columns", "continuous"]
+__all__ = ["by_fluid", "by_minicycle", "columns", "fits_one_batch"]
 
 
 def columns(points: Points) -> dict[str, NDArray[Any]] | None:
@@ -170,7 +170,7 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
     return good
 
 
-def continuous(scenarios: Sequence[Scenario | str]) -> bool:
+def fits_one_batch(scenarios: Sequence[Scenario | str]) -> bool:
     """Whether ``fluid`` can compute all scenarios in one batch.
 
     A study evaluates ``fluid`` for copies of a scenario in which some fields have other values.  If
@@ -192,7 +192,7 @@ def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int |
     """The results of ``fluid`` at all points of a study, whose scenarios are ``scenarios``.
 
     An entry of ``scenarios`` may be a text instead, if the values at the point are not valid: the
-    reason why (``Points.scenarios``).  The function ``continuous`` must return True for
+    reason why (``Points.scenarios``).  The function ``fits_one_batch`` must return True for
     ``scenarios``.  ``threads`` is the number of threads; ``None`` stands for one per core.
     """
     from vegasmodel.engines.fluid import batch
