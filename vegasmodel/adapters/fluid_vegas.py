@@ -24,14 +24,15 @@ NEAR_LIMIT = 0.9  # of ``max_window``; above it, the limit may hold a window dow
 
 
 def narrow_band(scenario: Scenario) -> Assumption:
-    """The assumption that Vegas flows that share a link keep nearly equal backlogs.
+    """The assumption that Vegas flows keep nearly equal backlogs.
 
-    It is tested if all flows are Vegas flows. Vegas keeps its window at any backlog from alpha to
-    beta. ns-2's Vegas rounds its backlog to whole packets, so this range is wider: with alpha =
-    beta = 1 it goes from 0.5 to 1.5 packets, and the greatest backlog is 3 times the least. In the
-    equations a backlog stays where it first reaches the range. In a real network the packets of a
-    flow follow one another closely, as a train. So the queue varies, and the backlog that a flow
-    measures may move on within the range.
+    They do if the range of backlogs at which a window rests is narrow. The assumption is tested if
+    all flows are Vegas flows. Vegas keeps its window at any backlog from alpha to beta. ns-2's
+    Vegas rounds its backlog to whole packets, so this range is wider: with alpha = beta = 1 it goes
+    from 0.5 to 1.5 packets, and the greatest backlog is 3 times the least. In the equations a
+    backlog stays where it first reaches the range. In a real network the packets of a flow follow
+    one another closely, as a train. So the queue varies, and the backlog that a flow measures may
+    move on within the range.
 
     The wider the range, the larger is the error of the equations. The assumption fails if the
     greatest backlog is at least twice the least (``WIDEST_BAND``). In most random networks of such
@@ -47,12 +48,14 @@ def narrow_band(scenario: Scenario) -> Assumption:
       starts are random, another assumption, ``insensitive-to-starts``, tests whether they matter.
       So for equal RTTs this assumption can fail only if starts are not random.
     - All flows run the Vegas of the papers (variant ``paper``) at a drop-tail link without random
-      loss. This Vegas does not round its backlog, but decides late. So its windows stay at
-      rest only in a part of the range from alpha to beta, which ``late_decisions.py`` computes.
-      (Only windows with alpha = beta make this part smaller, because they never rest.) The
-      assumption is tested for this part, and only if some flows start at the same time: the order
-      of their first packets then decides where in this part they rest. If flows start one after
-      another, ``fluid`` and ``rounds`` agree well.
+      loss. This Vegas does not round its backlog. Its window follows the queue with a delay of two
+      RTTs (``late_decisions.py``). So a window with alpha = beta never rests. It rises and falls
+      about a mean, and the backlogs of all flows vary with it. A window with alpha < beta then
+      rests only in a part of the range from alpha to beta: its mean backlog must be so far from
+      both that the varying backlog passes neither (``resting_range``). The assumption is tested for
+      this part of the range, and only if some flows start at the same time: the order of their
+      first packets then decides where in this part they rest. If flows start one after another,
+      ``fluid`` and ``rounds`` agree well.
     """
     flows = scenario.flows
     alike = len({m.rtt for m in scenario.members}) == 1

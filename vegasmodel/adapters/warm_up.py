@@ -35,10 +35,10 @@ def settles(scenario: Scenario) -> Assumption:
     - all flows keep the same backlog, as Vegas does, and n < W - s, where s is the window that slow
       start can reach (``_slow_start_reaches``): from s on, a window grows by a packet per round
       trip, or
-    - the time for n round trips is shorter than ``_first_repair``: NewReno cannot repair the losses
-      of its slow start in time, or
-    - the time for n round trips is shorter than ``_time_after_loss``: a window that a loss has cut
-      cannot grow back in time.
+    - NewReno cannot repair the losses of its slow start by the end of the warm-up: the time that
+      this takes is at least ``_first_repair``, or
+    - a window that a loss has cut cannot grow back by the end of the warm-up: this takes
+      ``_time_after_loss``.
 
     It also fails if short flows bring more packets than a link can send (``_overloaded``).
 
@@ -206,39 +206,47 @@ def _slow_start_reaches(scenario: Scenario, member: Member, narrow: Link) -> flo
 
 
 def _first_repair(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:
-    """The time in seconds in which a NewReno flow that is alone repairs the losses of slow start.
+    """The time in seconds in which NewReno, alone on its path, repairs the losses of slow start.
 
-    Let n be the number of packets that the flow's path holds, and b the number that the buffer of
-    its slowest link ``narrow`` holds. ``share`` is this link's capacity, in packets of the flow's
-    size per second. In slow start each ACK releases two packets. From the first loss until the
-    sender learns of it, n + b ACKs arrive, and for each of them one packet is lost. A sender that
-    repairs one lost packet per round trip (RFC 6582) needs n + b round trips, in which the queue is
-    empty.
+    In the cases below this time is not known. The result is then 0, so ``settles`` never calls the
+    warm-up too short because of it.
+
+    Let n be the number of packets that the flow's path holds without a queue, and b the number that
+    can wait at its slowest link ``narrow``. ``share`` is this link's capacity, in packets of the
+    flow's size per second. In slow start each ACK releases two packets. From the first loss until
+    the sender learns of it, n + b ACKs arrive, and for each of them one packet is lost. The sender
+    repairs one lost packet per round trip (RFC 6582), so it needs n + b round trips. The queue is
+    empty in them, so each lasts T.
 
     The window has then been halved from 2 (n + b) to n + b packets. The last ACK of the recovery
     releases all of them at once (RFC 6582, section 3.2, step 3). The buffer holds b of them, the
     others are lost, and their repair takes n further round trips.
 
-    The result is 0 in these cases:
+    The time is not known in these cases:
 
-    - The flow is not alone, recovers in another way, or may end slow start without a loss.
-    - Packets may be lost elsewhere.
+    - There are other flows.
+    - The flow may end slow start without a loss.
+    - The sender does not repair one lost packet per round trip, for example because it uses SACK.
+    - A link of the path loses packets also while its buffer is not full (RED, random loss).
     - b < n: slow start may then overflow the buffer before the window fills the path, so fewer
       packets are lost.
-    - ACKs are delayed, so fewer packets are lost.
-    - The sender is that of ns-2 with the defaults of release 2.35 (``partial_deflates``). It sends
-      new packets during the recovery.
-    - The sender is that of the papers. It only cuts the window.
+    - The receiver delays ACKs, so fewer packets are lost.
+    - The sender is NewReno of ns-2 2.35 (``partial_deflates``). At a partial ACK its window keeps
+      most of the packets that duplicate ACKs have added to it. So during the recovery it also sends
+      new packets.
+    - The flow has the variant ``paper``. In the simulator ``fluid`` a loss then cuts the window,
+      and there is no recovery.
     """
     group, path, T = member.flow, scenario.path(member.flow), member.rtt
     runs = stack(scenario, group)
-    slow = runs.recovery_of(find(group.law).recovery) == "hole by hole"
-    slow = slow and not (runs.partial_deflates or group.delayed_ack)
-    slow = slow and not STACKS[group.variant].real_numbers
+    one_per_trip = runs.recovery_of(find(group.law).recovery) == "hole by hole"
+    one_per_trip = one_per_trip and not (runs.partial_deflates or group.delayed_ack)
+    one_per_trip = one_per_trip and not STACKS[group.variant].real_numbers  # variant ``paper``
     alone = len(scenario.members) == 1 and group.grows_until_loss
     plain = all(link.loses_only_when_full for link in path)
     n, b = share * T, share * room(scenario, narrow, group.direction) / narrow.capacity
-    return (2.0 * n + b) * T if alone and slow and plain and n <= b < math.inf else 0.0
+    known = alone and one_per_trip and plain and n <= b < math.inf
+    return (2.0 * n + b) * T if known else 0.0
 
 
 def _time_after_loss(scenario: Scenario, member: Member, narrow: Link, share: float) -> float:

@@ -168,15 +168,24 @@ def _print_equilibrium(
 def _ranges(alpha: Floats, x: Floats, c: float, rtt: Floats | None, variant: str) -> dict[str, Any]:
     """The ranges of rates and queueing delay over all equilibria; empty if there is only one.
 
-    The ranges are ``None`` if every flow may keep its window with no packet in the queue, because
-    then nothing determines the least queue. ``alpha`` is in packets, the over-estimates ``x`` and
-    the ``rtt`` in s, ``c`` in pkt/s.
+    The command takes one threshold per flow, alpha = beta. In the variant ``paper`` there is then
+    only one equilibrium. In the others Vegas counts its backlog in whole packets. So a window rests
+    at any backlog in a certain range, and each choice of backlogs in these ranges is an
+    equilibrium.
+
+    The ranges are ``None`` if every flow's window may rest at a backlog of 0. Windows may then rest
+    although they do not fill the link, so no equation determines the least queueing delay and the
+    least rates.
+
+    ``alpha`` is in packets, ``c`` in pkt/s. The flow's propagation delay ``rtt`` and its
+    over-estimate ``x`` of this delay are in s.
     """
     from vegasmodel.equilibrium import bands
 
     if stacks.find(variant).real_numbers:
         return {}
-    if not stacks.dead_zone(alpha, alpha, variant)[0].any():
+    least, _ = stacks.dead_zone(alpha, alpha, variant)  # backlogs at which windows rest
+    if not least.any():
         return {"queueing_delay_range_s": None, "rates_range_pps": None}
     found = bands.equilibria(alpha, alpha, x, c, rtt=rtt, variant=variant)
     return {

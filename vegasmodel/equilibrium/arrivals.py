@@ -173,6 +173,7 @@ def _one_by_one(
         if x is None:
             x_all[..., i] = delay
         so_far = slice(0, i + 1)  # the flows that have arrived
+        # earlier windows shrink until the backlog is ``upper``; the new one grows until ``lower``
         edge = np.concatenate([upper[..., :i], lower[..., i : i + 1]], axis=-1)
         # the earlier flows that may keep their windows: with alpha = beta there is only one edge
         loose = (upper > lower)[..., so_far] & (np.arange(i + 1) < i)

@@ -309,16 +309,17 @@ def _slope_and_climb(sources: Sources, W: Floats, s: float, p: float) -> tuple[F
     ``W`` are the windows in equilibrium, ``s`` is the queueing delay in s, ``p`` the loss
     probability.
 
-    ``slope`` is positive only for a window that the backlog threshold limits. It says how strongly
-    the window falls as the queueing delay grows, and has no unit. ``climb`` is positive only for a
-    window that losses limit. It is the growth of the window in packets per round trip.
+    ``slope`` is positive only for a window that the backlog threshold limits. It says how much this
+    window W falls as s grows: it is -(dW/ds) divided by the rate W/(T + s), and has no unit. From
+    W = e (T + s)/(s - x) follows (T + x)/(s - x). In Linux W is e (T + x)/(s - x), and the slope is
+    (T + s)/(s - x). ``climb`` is positive only for a window that losses limit. It is the growth of
+    the window in packets per round trip.
 
     A window at its least or greatest value has 0 in both arrays.
     """
-    edge, by_loss = _limits(sources, s, p)
+    by_backlog, by_loss = _limits(sources, s, p)
     free = (sources.least < W) & (sources.most > W)
-    at_threshold = free & (edge <= by_loss)
-    # ``Loop`` gives the slope: (T + x)/(s - x), or (T + s)/(s - x) in Linux
+    at_threshold = free & (by_backlog <= by_loss)
     above = np.where(sources.linux, sources.rtt + s, sources.rtt + sources.over_estimate)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(at_threshold, above / (s - sources.over_estimate), 0.0)
