@@ -47,7 +47,8 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
     def onward(group: np.ndarray) -> Any:
         """Advance the scenarios with the indices ``group``; returns their states.
 
-        If there are fewer than ``size``, some are repeated, so that all calls have the same shape.
+        If there are fewer than ``size``, some are repeated, so that all calls have the same shape:
+        JAX compiles a function again for each new shape.
         """
         lanes = np.resize(group, size)
 
@@ -60,7 +61,7 @@ def average(cases: Batch, losers: int, step: float, chunk: int | None) -> tuple[
             y = advance(part(flat), step, y, PASSES if on_cpu else FOREVER)
             return jax.tree.map(lambda a: np.array(a)[..., : group.size], y)
 
-    left = np.arange(n)
+    left = np.arange(n)  # indices of the scenarios whose runs have not ended
     with ThreadPoolExecutor(max_workers=os.cpu_count() if on_cpu else 1) as pool:
         while left.size:
             parts = list(pool.map(onward, np.split(left, range(size, left.size, size))))

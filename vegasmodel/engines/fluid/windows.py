@@ -199,7 +199,8 @@ def time_to(
 
     The step begins with the queueing delay ``s``. When the delay is ``s_max``, the flows' rates
     still add up to the capacity c. So the time is a root of ``excess``, the sum of the rates minus
-    c, as a function of the step's length.
+    c, as a function of the step's length. Newton's method finds it. The root is known to be between
+    ``low`` and ``high``; if a Newton step leaves this interval, a bisection replaces the step.
     """
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):

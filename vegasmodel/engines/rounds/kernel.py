@@ -185,22 +185,28 @@ def _share_loss(flows: Table[Sender], who: int, before: float) -> None:
 
 @jit
 def _send_interval(net: Net, f: Sender, who: int, now: float, synchronised: bool) -> bool:
-    """End the flow's interval of sending and send its burst; returns False if the run fails.
+    """End the flow's interval of sending and send its burst.
 
-    An interval of sending is a time over which the simulator lets a flow send evenly, in one event.
-    If another flow has an event before the whole burst is sent, ``send_burst`` stops and sets
-    ``f.event`` to ``REST``. This function is then called again to send the rest. ``who`` is the
-    flow's number. If ``synchronised`` is True, a packet that this flow loses makes all other
-    flows lose one (``_share_loss``).
+    Over an interval of sending the simulator lets a flow send packets evenly, and processes them in
+    one event at the interval's end. There the flow may also send a retransmission, and after it a
+    burst: packets back to back, ``f.gap`` seconds apart.
+
+    The event ``DATA`` is the end of an interval. If another flow has an event before the whole
+    burst is sent, ``send_burst`` stops and sets ``f.event`` to ``REST``. This function is then
+    called again to send the rest. ``who`` is the flow's number. If ``synchronised`` is True, a
+    packet that this flow loses makes all other flows lose one (``_share_loss``).
+
+    Returns False if the ring buffers have no room for the packets in flight; the run then fails.
     """
-    before = f.lost
+    lost_before = f.lost
     if f.event == DATA:
         if not finish_interval(net, f):
             return False
-        now += f.gap if f.retransmit >= 0.0 else 0.0
+        if f.retransmit >= 0.0:  # it has just been sent; the burst follows behind it
+            now += f.gap
     fits = send_burst(net, f, now)
     if synchronised:
-        _share_loss(net.flows, who, before)
+        _share_loss(net.flows, who, lost_before)
     return fits
 
 

@@ -253,8 +253,8 @@ def _factor(f: Sender) -> float:
 def _decreased(f: Sender, factor: float) -> float:
     """The window after a cut: the window before it, at most ``max_window``, times ``factor``.
 
-    Both windows are rounded down to whole packets, unless the sender's TCP implementation keeps
-    fractions of packets after a cut (``fractional_cut``).
+    The window before the cut and the result are rounded down to whole packets, unless the sender's
+    TCP implementation keeps fractions of packets after a cut (``fractional_cut``).
     """
     if f.fractional_cut:
         return factor * min(f.cwnd, f.max_window)

@@ -253,13 +253,13 @@ def loser(
 
     - Suppose that there are two different RTTs, and that the packets are well mixed (``mixing``).
       Packets with the longer and with the shorter RTT then depart from the queue in a nearly
-      regular order. Let d be the difference of the RTTs, and K the number of packets with the
-      longer RTT that depart in a time d. The length of the queue varies only with K. In a regular
-      order K is at most one above or below its mean. So the queue takes three lengths, which are
-      assumed to be equally frequent. If the queue has the longest of them, ``grew`` loses its
-      second packet. Otherwise this packet finds room, and the queue is longer by one packet from
-      then on. The buffer overflows later: when the queue is longest, and packets that two ACKs have
-      released meet.
+      regular order. Let d be the difference of the RTTs in transmission times of a packet, and K
+      the number of packets with the longer RTT among d departures. The length of the queue varies
+      only with K. In a regular order K is at most one above or below its mean. So the queue takes
+      three lengths, which are assumed to be equally frequent. If the queue has the longest of them,
+      ``grew`` loses its second packet. Otherwise this packet finds room, and the queue is longer by
+      one packet from then on. The buffer overflows later: when the queue is longest, and packets
+      that two ACKs have released meet.
     - Otherwise the queue takes many lengths. Let g be the number of packets per second by which the
       windows grow, and m the number of meetings of two flows' packets per second. Then one ACK
       released both packets with the probability g/(g + m), and two ACKs did with m/(g + m).
