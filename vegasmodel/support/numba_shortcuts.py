@@ -163,8 +163,8 @@ def with_short_indexing() -> Iterator[None]:
 def without_lifetimes() -> Iterator[None]:
     """Let Numba skip its search for the last use of each variable.
 
-    Numba releases an array after the last use of its variable.  So the search can be skipped for
-    functions that create no arrays.
+    Numba frees an array after the last use of its variable.  Functions that create no arrays have
+    nothing to free, so the search can be skipped for them.
     """
     plain = PostProcessor.run
 
