@@ -1,9 +1,15 @@
-"""Reference runs: ``python -m paper_checks.record [--again]`` and ``... record KEY ITEM ...``.
+"""Simulates scenarios of the papers, and stores the results for the paper checks to compare with.
 
-Without arguments it runs ns-2 for every record and every finding, and stores the results.  Runs
-that are stored already are kept, unless ``--again`` is given.  Runs that nothing uses any more are
-dropped.  With a paper's key and items it simulates the scenarios of those items again, stores
-nothing, and prints the measurements and verdicts.
+A record compares one item of a paper, such as a cell of "table 1", with our result.  A finding is a
+conclusion of a paper that we tested (``paper_checks.findings``).  Both read stored runs of ns-2 or
+ns-3.
+
+``python -m paper_checks.record`` makes the runs that records and findings need and that are not
+stored yet.  With ``--again`` it makes all of them anew.  Stored runs that nothing needs any more
+are dropped.
+
+``python -m paper_checks.record KEY ITEM ...`` simulates the scenarios of these items of the paper
+KEY again.  It prints the measurements and whether each item agrees with them, and stores nothing.
 """
 
 from __future__ import annotations

@@ -383,11 +383,13 @@ def _grows_with(influence: Floats) -> Found:
 
 
 def _close(influence: Floats, late: Floats) -> Found:
-    """Whether equation (7) gives a large value for a source whose over-estimate is near Delta.
+    """Whether a source's rate depends strongly on its over-estimate if this is nearly Delta.
 
-    Two sources are tested: one whose over-estimate grows alone, and the last of 20 that arrived one
-    by one.  ``influence`` has the value of equation (7) for each of these 20, in 1/s, and ``late``
-    their over-estimates in s.
+    Delta is the queueing delay.  Equation (7) is the relative change of the source's rate per
+    second of its over-estimate (``sensitivity``); the statement holds if it is large.  Two sources
+    are tested: one whose over-estimate grows alone, and the last of 20 that arrived one by one.
+    ``influence`` has the value of equation (7) for each of these 20, in 1/s, and ``late`` their
+    over-estimates in s.
     """
     values, distances = [], []  # for the source whose over-estimate grows alone
     for over_estimate in (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):

@@ -50,9 +50,13 @@ class Scenario(Checked):
     ack_size: OrText[float] = field(Quantity("bytes", low=1.0, high=65535.0), 40.0)
     run: Run = field(Table(Run), Run())
     estimated_from: str | None = field(Text(), None)  # the trace that gave the values of the file
-    guesses: tuple[str, ...] | None = field(Texts(empty=True), None)  # keys with guesses
+    guesses: tuple[str, ...] | None = field(
+        Texts(empty=True), None
+    )  # keys whose values are guesses
 
-    # links and flows as the user gave them, before text became numbers and defaults were filled in
+    # The links and flows as the user gave them, before text became numbers and defaults were filled
+    # in. Each scenario sets its own. It is a ``ClassVar`` only so that it is no field of the
+    # dataclass: it is neither an argument nor compared.
     _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
 
     def __post_init__(self) -> None:
@@ -61,6 +65,7 @@ class Scenario(Checked):
         links, flows = settle(self.links, self.flows, self.packet_size, self.ack_size, self.run)
         object.__setattr__(self, "links", links)
         object.__setattr__(self, "flows", flows)
+        # ``repr`` of a link or a flow shows text such as "1 BDP" as the user wrote it
         for settled, given in zip((links, flows), self._given, strict=True):
             for part, before in zip(settled, given, strict=True):
                 checked.keep_texts(part, before)

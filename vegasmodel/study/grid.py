@@ -137,9 +137,10 @@ def make(
 ) -> Grid:
     """Make the grid of a sweep from the values of its fields.
 
-    ``over`` is a list of texts ``FIELD=VALUES``, or a mapping from field to values.  If ``draw`` is
-    given, it is the number of points, and they are drawn at random with ``seed``.  Every field then
-    needs a range ``LOW..HIGH`` as its values.  Without ``draw``, no field may have such a range.
+    ``over`` is a list of texts ``FIELD=VALUES``, or a mapping from field to values.  Without
+    ``draw``, the points are all combinations of the fields' values, and no value may be a range
+    ``LOW..HIGH``.  If ``draw`` is given, it is the number of points, and they are drawn at random
+    with ``seed``.  Every field then needs a range ``LOW..HIGH`` as its values.
 
     Raises ``FieldError`` for an unknown field, a field given twice, bad values, or more points than
     ``MAX_POINTS``.
@@ -158,10 +159,11 @@ def make(
     fields.expect_apart([axis.field for axis in axes])
     for axis in axes:
         if axis.drawn != bool(draw):
-            asked = "a range LOW..HIGH, because draw asks for random points"
-            missing = "values, such as a,b,c; or give draw, the number of random points"
+            with_draw = "a range LOW..HIGH, because draw asks for random points"
+            without = "values, such as a,b,c; or give draw, the number of random points"
             wrong = "has a range LOW..HIGH" if axis.drawn else "has values"
-            raise FieldError("over", axis.field.name, asked if draw else missing, wrong=wrong)
+            raise FieldError("over", axis.field.name, with_draw if draw else without, wrong=wrong)
+    # A value such as "1 BDP" must not change with another field that varies.
     for ((_, values), axis), other in itertools.product(zip(pairs, axes, strict=True), axes):
         if other is not axis:
             _expect_fixed(axis, values, scenario, other)

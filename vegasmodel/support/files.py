@@ -12,7 +12,9 @@ from pathlib import Path
 
 __all__ = ["FULL", "PART", "atomic_write", "forget_parts", "is_special", "named"]
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # no space for a write; these errors name no file
+# a write fails because the disk or a quota is full, or the file is too large; Python's exception
+# then does not say which file it was
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PART = ".part-"  # temporary files have this prefix
 _numbers = itertools.count()  # gives each temporary file of this process a name of its own
 _parts: set[Path] = set()  # temporary files that are being written
