@@ -46,9 +46,10 @@ def _readings(law: str, X: float) -> dict[str, Scenario]:
 
 
 def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
-    """A function that finds the ratio of table 3 with the first of the four readings.
+    """A function that finds a ratio of table 3 with the first of the four readings (``_readings``).
 
-    The note has the ratios with the other readings, and says whether the choice decides.
+    A reading says when the sources start and from when on packets count.  The note has the
+    ratios with the other readings, and says whether the choice decides.
     """
 
     def compute(runs: Runs) -> Found:

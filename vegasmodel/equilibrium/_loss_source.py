@@ -32,7 +32,7 @@ class Recovery:
     fine_timer: bool = False  # fewer than three duplicate ACKs may be enough
     round_per_hole: bool = False  # each further lost packet takes a round trip
     idle_rounds: float = 0.0  # round trips without growth after a recovery
-    slow_rounds: int = 1  # round trips for which slow start keeps a window
+    slow_rounds: int = 1  # slow start enlarges a window only after this many round trips
     backs_off: bool = False  # a fast retransmit doubles the coarse timer, too
     ack_lag: float = 0.5  # the window grows from w to w + 1 packets after w + ack_lag ACKs
 

@@ -233,8 +233,11 @@ class Band:
         """
         least, greatest = self._extremes
         with np.errstate(divide="ignore", invalid="ignore"):
-            at_1 = np.diagonal(greatest)[:, None] / greatest  # [i, j]
-            at_2 = least.T / np.diagonal(least)[None, :]  # [i, j]: rates of row j
+            # r_i/r_j [i, j] at Delta_1 and at Delta_2. At Delta_1 flow i has its greatest rate: the
+            # rates are row i of ``greatest``. At Delta_2 flow j has its least rate: the rates are
+            # row j of ``least``.
+            at_1 = np.diagonal(greatest)[:, None] / greatest
+            at_2 = least.T / np.diagonal(least)[None, :]
         best = np.maximum(at_1, at_2)
         if find(self.variant).backlog_over_base:
             self._turns(best)

@@ -339,5 +339,6 @@ def resting(
     past.lost[:2], past.early[:2] = p * came, p * came
     past.growing[:2] = ~flows.keeps_backlog
     y.window[:], y.over_estimate[:], y.seen[:], y.share[:] = W, x, s, share
-    y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W  # N = A - W, and A(0) is 0
+    # W packets are in flight, so N = A - W; and A(0) = 0
+    y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W
     return y, past

@@ -354,7 +354,7 @@ def average_many(
         code, out = DONE, zero_tally(n)
         for until in (warmup[k], duration[k]):
             if code == DONE:
-                out = zero_tally(n)
+                out = zero_tally(n)  # the sums begin anew after the warm-up
                 code = PAUSED
                 while code == PAUSED and not left[0]:
                     code = march(

@@ -140,7 +140,8 @@ def add_hole(
 def move_to_front(f: Sender | Receiver, holes: Floats) -> int:
     """Move the holes to the first rows of ``holes``; returns by how many rows they have moved.
 
-    A hole is a range of packets that the receiver misses. The move makes room for further holes.
+    A hole is a range of packets that the receiver misses. The rows before the first hole are free,
+    because their holes have been filled. The move makes room for further holes at the end.
     """
     free = f.first_hole
     for k in range(free, f.holes):
@@ -159,7 +160,7 @@ def split_hole(f: Sender | Receiver, holes: Floats, k: int, at: float) -> int:
     """
     if at <= holes[k, FIRST] or at >= holes[k, AFTER]:
         return k
-    if f.holes == holes.shape[0]:
+    if f.holes == holes.shape[0]:  # the last row is in use, but the first rows may be free
         k -= move_to_front(f, holes)
     if f.holes == holes.shape[0]:
         return k

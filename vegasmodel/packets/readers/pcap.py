@@ -128,7 +128,7 @@ def _tcp(
         return None
     first, length, ident, fragment, protocol, source_, destination = _IPV4(frame, ip)
     if first >> 4 == 4:
-        if protocol != 6 or fragment & 0x3FFF:
+        if protocol != 6 or fragment & 0x3FFF:  # not TCP, or a fragment (MF or an offset)
             return None
         # a length of 0 means that the network card will split the packet
         end = ip + (length or orig_len - ip)
