@@ -34,10 +34,10 @@ __all__ = [
 
 SEEDS = 5  # runs of a case, each with other start times
 LIMIT = 0.1  # largest tolerance, as a part of the printed value
-MOST = "ns-2 2.35; the majority of 5 seeds, whose starts move by up to one packet's time."
+MAJORITY_NOTE = "ns-2 2.35; the majority of 5 seeds, whose starts move by up to one packet's time."
 SOURCE = (
-    f"{MOST} Computed: their median. Tolerance: rounding of the print and two standard deviations "
-    "over the seeds, but at most 10 %."
+    f"{MAJORITY_NOTE} Computed: their median. Tolerance: rounding of the print and two standard "
+    "deviations over the seeds, but at most 10 %."
 )
 SOURCE_WORD = SOURCE.replace(
     "rounding of the print", "the print is a word, read as a ratio that rounds to 1.0,"

@@ -20,7 +20,7 @@ from paper_checks.evaluation.tables import CAPACITY, ratio
 from paper_checks.runs import Runs
 from paper_checks.spread import (
     LIMIT,
-    MOST,
+    MAJORITY_NOTE,
     SOURCE_WORD,
     by_seed,
     jittered,
@@ -54,7 +54,7 @@ def competition() -> list[Record]:
                 by_start(
                     holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas")
                 ),
-                note=f"{MOST} {STARTS} {NO_PICTURE}",
+                note=f"{MAJORITY_NOTE} {STARTS} {NO_PICTURE}",
             )
             for letter, law in (("b", "reno"), ("c", "sack"))
         ),
@@ -65,8 +65,8 @@ def competition() -> list[Record]:
                 printed,
                 by_start(_crossing(law, printed), printed),
                 note="The buffer at which the throughputs of both are equal, interpolated linearly "
-                f"between the chart's buffers. {MOST} Computed: their median. Tolerance: 10 %, "
-                f"since the print says 'about'. {STARTS}",
+                f"between the chart's buffers. {MAJORITY_NOTE} Computed: their median. "
+                f"Tolerance: 10 %, since the print says 'about'. {STARTS}",
             )
             for law, printed in (("reno", 8), ("sack", 10))
         ),
@@ -84,7 +84,7 @@ def competition() -> list[Record]:
                 _grows(law, red),
                 note="Read as: more at a buffer of 50 than at one of 4, but not necessarily at "
                 "each step, as in the records of section 3.2.3. "
-                f"{MOST} {STARTS}" + f" {SETTINGS}" * red,
+                f"{MAJORITY_NOTE} {STARTS}" + f" {SETTINGS}" * red,
             )
             for law in LOSS_BASED
             for section, red in (("4, DropTail", False), ("3.3.2.2, RED", True))
@@ -148,7 +148,7 @@ def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
         "claim",
         True,
         by_start(by_red(compute) if red else compute),
-        note=f"{MOST} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
+        note=f"{MAJORITY_NOTE} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
     )
 
 
@@ -229,8 +229,8 @@ def _figure_7() -> list[Record]:
                     f"{law}, Vegas",
                 )
             ),
-            note=f"Buffer 15; read as: {law} gets at most 10 % more than Vegas. {where} {MOST} "
-            f"{STARTS}",
+            note=f"Buffer 15; read as: {law} gets at most 10 % more than Vegas. {where} "
+            f"{MAJORITY_NOTE} {STARTS}",
         )
         for law, (item, where) in claims.items()
     ]
@@ -277,7 +277,7 @@ def _alike(rates: Floats) -> bool:
 def _figure_8() -> list[Record]:
     """The records of figure 8: Reno, SACK and Vegas share the link."""
     names = "Reno, SACK, Vegas"
-    note = f"{MOST} {STARTS} {NO_PICTURE}"
+    note = f"{MAJORITY_NOTE} {STARTS} {NO_PICTURE}"
     claims: tuple[tuple[float, str, Callable[[Floats], bool]], ...] = (
         (15.0, "more", lambda r: bool(r[2] > max(r[0], r[1]))),
         (30.0, "less", lambda r: bool(r[2] < min(r[0], r[1]))),

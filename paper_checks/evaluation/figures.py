@@ -28,7 +28,7 @@ from paper_checks.evaluation.tables import CAPACITY, TABLE_2, ratio
 from paper_checks.runs import Runs
 from paper_checks.spread import (
     LIMIT,
-    MOST,
+    MAJORITY_NOTE,
     SOURCE,
     SOURCE_WORD,
     by_seed,
@@ -228,7 +228,7 @@ def figures_2_to_4() -> list[Record]:
             reno_leaves_more,
             note="'Large oscillation of the total bandwidth'. We tested whether two Renos leave "
             "more than 1 % of the link unused, and more than two Vegas (figure 3b). "
-            f"{MOST} {NO_PICTURE}",
+            f"{MAJORITY_NOTE} {NO_PICTURE}",
         ),
         Record(
             "figure 3b, vegas, X = 22 ms, the lesser of the two bandwidths",
@@ -243,7 +243,8 @@ def figures_2_to_4() -> list[Record]:
             "figure",
             True,
             holds(alike("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
-            note=f"'Very noticeable', read as a ratio above 1.5. {AS_STATED} {MOST} {NO_PICTURE}",
+            note=f"'Very noticeable', read as a ratio above 1.5. {AS_STATED} {MAJORITY_NOTE} "
+            f"{NO_PICTURE}",
         ),
     ]
 
@@ -324,7 +325,7 @@ def figure_5() -> Record:
         True,
         compute,
         note="A chart of table 3. Read as: the ratio rises at every step of X. "
-        f"{MOST} {NO_PICTURE}",
+        f"{MAJORITY_NOTE} {NO_PICTURE}",
     )
 
 
@@ -399,7 +400,7 @@ def buffers_and_delay() -> list[Record]:
                     _falls(law, red),
                     note="Read as: the ratio is smaller at a buffer of 50 than at one of 10, but "
                     "need not fall at each step. "
-                    f"{AS_TABLE_3} {MOST}" + f" {SETTINGS}" * red,
+                    f"{AS_TABLE_3} {MAJORITY_NOTE}" + f" {SETTINGS}" * red,
                 )
             )
         found.append(
@@ -418,7 +419,7 @@ def buffers_and_delay() -> list[Record]:
             True,
             by_red(_fairer_with_red),
             note="Read as: at every buffer of the chart the ratio is smaller with RED. "
-            f"{MOST} {AS_TABLE_3} {SETTINGS}",
+            f"{MAJORITY_NOTE} {AS_TABLE_3} {SETTINGS}",
         )
     )
     return found

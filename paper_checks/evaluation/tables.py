@@ -18,7 +18,7 @@ from paper_checks.evaluation.scenes import pair, single, stored
 from paper_checks.evaluation.table_3 import table_3, table_3_claims
 from paper_checks.runs import Runs
 from paper_checks.spread import (
-    MOST,
+    MAJORITY_NOTE,
     SOURCE,
     SOURCE_MEAN,
     by_seed,
@@ -147,7 +147,7 @@ TABLE_2 = {
     "table2-5-sack-vegas": ((13427, 6446), (272, 0), (2.03, 0.0)),
     "table2-6-vegas-sack": ((6443, 13430), (0, 266), (0.0, 1.98)),
 }
-INTERVAL = (
+INTERVAL_NOTE = (
     "Counts from 14 to 120 s: we inferred this interval from the sum of the counts, which is 106 s "
     "of a full link. The paper does not state the buffer. We chose 10 packets, because the counts "
     "then come out; it is the same for all 24 counts. 'Transmit' is read as acknowledged: only so "
@@ -182,7 +182,11 @@ INFERRED = (
 
 
 def table_2() -> list[Record]:
-    """The records of table 2: counts from ns-2, and printed ratios beside the printed counts."""
+    """The records of table 2: for each source of the six pairs, two counts and a ratio of them.
+
+    The counts of packets transmitted and retransmitted are compared with ns-2. The printed
+    retransmit ratio is compared with the ratio of the two printed counts.
+    """
     found = []
     for name, (packets, retransmitted, ratios) in TABLE_2.items():
         scenario = stored(name)
@@ -195,19 +199,20 @@ def table_2() -> list[Record]:
                     "table",
                     packets[i],
                     partial(_transmitted, scenario, i, packets[i]),
-                    note=f"{INTERVAL} {MOST} Tolerance 0.2 %: each end of the interval is known to "
-                    "0.1 s.",
+                    note=f"{INTERVAL_NOTE} {MAJORITY_NOTE} Tolerance 0.2 %: we know each end of "
+                    "the interval to 0.1 s, and 0.2 s are 0.2 % of 106 s.",
                 ),
                 Record(
                     f"{where}, retransmitted",
                     "table",
                     retransmitted[i],
                     partial(_retransmitted, scenario, i, retransmitted[i]),
-                    note=f"{INTERVAL} {MOST} "
+                    note=f"{INTERVAL_NOTE} {MAJORITY_NOTE} "
                     + (
-                        "Tolerance: 2 packets, one for each end of the interval. The sums of the "
-                        "counts do not tell the ends exactly; an end that moves by 0.2 s changes "
-                        "the count by at most one."
+                        "Tolerance: 2 packets, one for each end of the interval. The sum of a "
+                        "pair's counts tells how long the interval is, but not exactly when it "
+                        "begins and ends. In ns-2 this count changes by at most one if an end "
+                        "moves by 0.1 s, and even if it moves by 0.2 s."
                         if retransmitted[i]
                         else "No tolerance: the count is 0."
                     ),

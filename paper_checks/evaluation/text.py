@@ -24,7 +24,7 @@ from paper_checks.evaluation.red import SETTINGS, by_red
 from paper_checks.evaluation.scenes import pair, single
 from paper_checks.evaluation.tables import CAPACITY, COUNTED, TABLE_2, TABLE_4, red
 from paper_checks.runs import Runs
-from paper_checks.spread import MOST, by_seed, jittered, majority, separate
+from paper_checks.spread import MAJORITY_NOTE, by_seed, jittered, majority, separate
 from vegasmodel.metrics import Floats
 
 # Parts of figure 6, and the laws that they compare
@@ -268,7 +268,7 @@ def section_3() -> list[Record]:
                 _fairer_with_red(law),
                 note="'A relative fair share'. We tested whether Vegas gets a larger share with "
                 "RED than with DropTail at the same buffer, in all four rows of table 4; RED's "
-                f"thresholds are 3 packets and the buffer. {MOST} {SETTINGS}",
+                f"thresholds are 3 packets and the buffer. {MAJORITY_NOTE} {SETTINGS}",
             )
             for law in LOSS_BASED
         ),
