@@ -31,13 +31,13 @@ Mask = NDArray[np.bool_]  # which flows, [n]
 
 
 class Rest(NamedTuple):
-    """The steady state of those flows of a scenario that have started by a certain time.
+    """The steady state that the flows would reach if no flow started after a certain time.
 
-    The flows that start later have window 0.
+    Both arrays have one entry for each flow of the scenario.
     """
 
-    windows: Floats  # packets
-    delays: Floats  # queueing delay of each flow's path, s; also of flows that have not started
+    windows: Floats  # [n] packets; 0 for flows that start after this time
+    delays: Floats  # [n] queueing delay of the flow's path, s, whether it has started or not
 
 
 # (which flows have started, over-estimates of all) -> rates of these flows, delays of all paths

@@ -93,7 +93,7 @@ def read(source: Source) -> Trace:
         lambda key: "{}:{}>{}:{}".format(*key[0], *key[1]),  # type: ignore[misc]  # pairs
         {"format": "ns-3 ascii"},
         ("sent", "retransmits", "loss", "acks"),
-        links=list(queues.index),
+        links=list(queues.number),
     )
 
 
@@ -136,30 +136,34 @@ class _Queues:
 
     def __init__(self, source: Source, bins: Bins) -> None:
         self.source, self.bins = source, bins
-        self.index: dict[str, int] = {}  # by device: its number, which is also its index in Bins
+        self.number: dict[str, int] = {}  # by device: its number, the second index of Bins.link
         self.waiting: list[int] = []  # by number: packets in the queue
         self.since: list[float] = []  # by number: time of the last event at the queue, s
 
     def event(self, name: str, kind: str, time: float, where: str) -> None:
         """Count a packet that joins or leaves the queue of the device ``name`` at ``time``, s.
 
-        ``kind`` is ``+`` or ``-``. The queue before the event is added up over the time since the
-        last event. ``where`` names the line in the error that there are too many devices.
+        ``kind`` is ``+`` or ``-``. Since the last event at this queue its length was constant. The
+        integral of the length over this time is added to the bins, and each bin's longest queue is
+        updated. ``Bins`` counts the queue of a device as that of a link.
+
+        If there are too many devices, a ``TraceError`` names the line of the trace by the text
+        ``where``, such as "line 7".
         """
-        bins, e = self.bins, self.index.get(name)
+        bins, e = self.bins, self.number.get(name)
         if e is None:
-            if len(self.index) == MAX_LINKS:
+            if len(self.number) == MAX_LINKS:
                 self.source.fail(where, name, f"at most {MAX_LINKS} devices")
-            if len(self.index) == bins.link.shape[1]:
+            if len(self.number) == bins.link.shape[1]:
                 bins.grow_links()
-            e = self.index[name] = len(self.index)
+            e = self.number[name] = len(self.number)
             self.waiting.append(0)
             self.since.append(time)
         waiting, since = self.waiting[e], self.since[e]
         if waiting and time > since:
             for k in range(bins.index(since), bins.index(time) + 1):
-                low = bins.begin + k * bins.width
-                part = min(time, low + bins.width) - max(since, low)
+                low = bins.begin + k * bins.width  # the time at which bin k begins, s
+                part = min(time, low + bins.width) - max(since, low)  # s of the time in bin k
                 if part > 0:
                     bins.link[WAITED, e, k] += waiting * part
                     bins.link[QUEUE_MAX, e, k] = max(bins.link[QUEUE_MAX, e, k], waiting)
