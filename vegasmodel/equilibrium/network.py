@@ -186,11 +186,13 @@ def _checked(
 
 
 def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
-    """Approximate queueing delays of the links, s, from the solver Clarabel for convex problems.
+    """Approximate queueing delays of the links, s, from which ``_polish`` starts Newton's method.
 
-    Clarabel minimises -sum_i (alpha_i t_i + x_i r_i), where t_i <= ln r_i and no link is
-    overloaded. Flow i has the rate r_i, the threshold alpha_i and the over-estimate x_i of baseRTT.
-    At the minimum t_i = ln r_i. The queueing delays are the Lagrange multipliers of the links.
+    Clarabel, a solver for convex problems, minimises -sum_i (alpha_i t_i + x_i r_i), where t_i <=
+    ln r_i and no link is overloaded. Flow i has the rate r_i, the threshold alpha_i (``a``) and the
+    over-estimate x_i of baseRTT. At the minimum t_i = ln r_i. The queueing delays are the Lagrange
+    multipliers of the links. ``A`` [link, flow] says how often a flow crosses a link, and ``c`` has
+    the capacities.
 
     Rates are divided by the flow's fair share and loads by the link's capacity, because Clarabel
     sometimes fails otherwise. If it fails all the same, the result is only a rough estimate.
@@ -222,10 +224,12 @@ def _interior_point(A: Floats, c: Floats, a: Floats, x: Floats) -> Floats:
         settings,
     )
     found = np.asarray(solver.solve().z[:links], dtype=np.float64) / c
+    # Newton's method needs rates alpha_i/(q_i - x_i) > 0, so each path's delay q_i must exceed x_i
     if np.all(np.isfinite(found) & (found > 0)) and np.all(found @ A > x):
         return found
-    # Clarabel failed. Start Newton's method, which then is slow, as if each link were the only one:
-    # from the largest over-estimate of its flows plus the delay of all their backlogs.
+    # Clarabel failed. If a link's flows crossed no other link, its queueing delay would be at most
+    # their largest over-estimate plus the time in which it sends all their backlogs. Take this sum
+    # for each link; Newton's method is slow from there.
     largest_x = np.where(A > 0, x / np.where(A > 0, A, 1.0), 0.0).max(axis=1)
     return np.asarray(largest_x + (A > 0) @ a / c)
 

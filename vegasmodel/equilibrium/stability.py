@@ -253,22 +253,25 @@ def _classes(loop: Loop) -> list[tuple[float, float, _Reacts]]:
 def _reaction(loop: Loop, reacts: _Reacts, z: Complex, lag: Complex) -> tuple[Any, Any]:
     """How the window of a flow reacts to the queueing delay: the function g(z), and dg/dz.
 
-    If the delay that the ACKs report changes by sigma e^zt, the window changes by lambda g sigma
-    e^zt, where lambda is the flow's rate.
+    If the queueing delay that the ACKs report changes by sigma e^zt, the window W changes by
+    w e^zt, where w = lambda g sigma and lambda is the flow's rate.
 
-    A Vegas window at a threshold has g = -gamma. A constant window has g = 0. A window that losses
-    limit also has g = 0 if the loss does not depend on the queue. If the loss does depend on the
-    queue, a window that losses limit has
+    - A constant window has g = 0.
+    - A Vegas window at a threshold has g = -gamma (``Loop.slope``).
+    - If losses limit the window, g depends on RED. Without RED the loss probability p does not
+      depend on the queue, and g = 0. With RED
 
         g = -(m/W) (p'/p) c / ((1 + z/K) (z + 2 m lambda/W^2)).
 
-    Here p' is dp/dv with RED's average queue v, and c is the capacity. The other symbols are those
-    of ``Loop``. ``lag`` is 1 + z/K.
+    Here m is the window's growth in packets per round trip (``Loop.climb``), c the capacity, p' the
+    derivative of p by RED's average queue (``Loop.steep``), and K the speed, in 1/s, at which this
+    average follows the queue (``Loop.pole``). In the code m/W is ``growth``, m lambda/W^2 is
+    ``decay``, and 1 + z/K is ``lag``.
 
-    The last formula follows in three steps. First, while n packets are acknowledged, the window W
-    changes by (m/W - p kappa W) n, because a loss takes the fraction kappa of the window. Second,
-    in equilibrium this is 0, so p kappa W = m/W. If W changes by w and p by p' v, then W grows at
-    the speed
+    The formula follows in three steps. First, a loss takes the fraction kappa of the window. So
+    while n packets are acknowledged, W changes by (m/W - p kappa W) n. Second, in equilibrium this
+    is 0, so p kappa W = m/W. Let RED's average queue change by v e^zt, so p changes by p' v e^zt.
+    To first order the change of W then satisfies
 
         z w = -lambda (2 m/W^2) w - lambda (m/W) (p'/p) v.
 
@@ -277,6 +280,7 @@ def _reaction(loop: Loop, reacts: _Reacts, z: Complex, lag: Complex) -> tuple[An
     gamma, growth, decay = reacts
     if growth == 0.0 or loop.steep == 0.0 or loop.loss == 0.0:
         return -gamma, 0.0
+    # the capacity: the link is full, and carries all packets that RED does not drop
     c = float(loop.rate.sum()) * (1.0 if loop.marks else 1.0 - loop.loss)
     own = z + 2.0 * decay
     g = -growth * loop.steep / loop.loss * c / (lag * own)

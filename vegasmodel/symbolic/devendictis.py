@@ -131,13 +131,18 @@ def duration() -> Derivation:
 
 
 def phase_2() -> tuple[Derivation, ...]:
-    """Phase 2 between two losses: the windows of Vegas and Reno grow, and the queue fills.
+    """Phase 2 of a cycle, from the full link until Vegas reaches its equilibrium window.
 
-    Returns the sum of the windows, the phase's duration Delta_b, and the number B_V of packets that
-    Vegas sends in it.
+    In mini-cycle (round trip) a the windows of Vegas and Reno fill the link: they add up to the
+    bandwidth-delay product M = mu T. In the mini-cycles a + 1 to b, which are phase 2, each window
+    grows by one packet per mini-cycle, and the queue fills.
+
+    For three numbers the result has our formula beside the one that the paper prints. These numbers
+    are the sum of the windows in mini-cycle i, the phase's duration Delta_b, and the packets B_V
+    that Vegas sends in the phase.
     """
     vegas, reno = W_Va + (i - a), W_Ra + (i - a)  # the windows in mini-cycle i
-    full = sp.Eq(W_Va + W_Ra, M)
+    full = sp.Eq(W_Va + W_Ra, M)  # the windows in mini-cycle a fill the link
     both = sp.expand(vegas + reno).subs(W_Ra, M - W_Va)
     time = sp.summation(sp.expand(duration().derived.subs({W_V: vegas, W_R: reno})), (i, a + 1, b))
     packets = sp.summation(vegas, (i, a + 1, b))
