@@ -50,6 +50,15 @@ class ContinuousRun:
 
     The averages cover the time after warmup. A flow's averages leave out the time before its start
     and after its stop.
+
+    If there were several runs, the curves (``time`` to ``delivered_so_far``) and ``kept`` are those
+    of the first run. ``timeouts`` is a sum over all runs. ``throughput_runs`` and ``queue_runs``
+    have one row per run. All other numbers are means over the runs. ``continuous.run`` leaves
+    ``loss_rate``, ``timeouts`` and ``kept`` at None.
+
+    A flow may lose several packets and react only once: ``lost`` counts the packets, ``losses`` the
+    reactions. The equations of ``continuous.run`` do not say how many packets a flow loses when the
+    buffer overflows. There ``lost`` grows by 1 for each flow that loses packets at an overflow.
     """
 
     time: Floats  # [t] s
@@ -57,7 +66,7 @@ class ContinuousRun:
     rate: Floats  # [t, flow] window / rtt, pkt/s
     rtt: Floats  # [t, flow] s
     queue: Floats  # [t, link] packets that wait
-    lost: Floats  # [t, flow] packets lost so far; ``continuous.run``: one per flow and overflow
+    lost: Floats  # [t, flow] packets lost so far
     delivered_so_far: Floats  # [t, flow] packets that the link has delivered so far
     throughput: Floats  # [flow] pkt/s
     base_rtt: Floats  # [flow] s; NaN if loss-based
@@ -68,10 +77,10 @@ class ContinuousRun:
     status: str  # "done", or why it ended early (then its averages are NaN)
     throughput_runs: Floats | None = None  # [run, flow] pkt/s, if runs can differ by chance
     queue_runs: Floats | None = None  # [run, link] packets, if runs can differ by chance
-    loss_rate: Floats | None = None  # [flow] fraction of packets lost; None from ``continuous.run``
+    loss_rate: Floats | None = None  # [flow] fraction of packets lost
     by_chance: bool = False  # whether runs differ by chance
-    timeouts: Floats | None = None  # [flow] timeouts after more than one loss, sum over all runs
-    kept: Floats | None = None  # [flow, number] what the flows' laws keep, at the first run's end
+    timeouts: Floats | None = None  # [flow] timeouts when more than one packet was lost
+    kept: Floats | None = None  # [flow, number] numbers that the laws keep, at the end of the run
 
 
 @kinds.checked

@@ -152,30 +152,35 @@ class _State(NamedTuple):
 def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
     """Find the steady state of a scenario that is simulated in time steps (package ``sampled``).
 
-    The search begins when all flows have started, and when the flows whose stop time comes before
-    the end of the run have stopped. If the motion is periodic, the averages are those of one cycle.
-    If no window moves, they are taken over one round trip, and otherwise over a long time. If the
-    windows only grow, the averages are NaN, and ``status`` says why.
+    A flow whose stop time comes before the end of the run is not a part of the steady state. So the
+    search begins when all flows have started, and such flows have stopped. There are four results:
 
-    ``longest`` is a number of round trips: the length of the search for a cycle, and the greatest
-    length of an average. The defaults are ``SEARCH`` and ``LONGEST``. Raises ``ValueError`` if the
-    model cannot simulate the scenario, or if a function of a user's law returns an unusable number.
+    - The motion is periodic: the averages are those of one cycle.
+    - No window moves: the averages are those of one round trip.
+    - The windows only grow: the averages are NaN, and ``status`` says why.
+    - Otherwise the averages are over ``FIRST`` round trips. If the standard error of a throughput
+      is more than ``SURE`` of it, they are replaced by averages over the next 2 ``FIRST`` round
+      trips, then over the next 4 ``FIRST`` and so on, up to ``LONGEST``.
+
+    ``longest``, if given, replaces two numbers of round trips: ``SEARCH``, after which the search
+    for a cycle ends, and ``LONGEST``. Raises ``ValueError`` if the model cannot simulate the
+    scenario, or if a function of a user's law returns an unusable number.
     """
     reason = unsupported(scenario)
     if reason is not None:
         raise ValueError(reason)
     motion, search = _Motion(scenario), SEARCH if longest is None else longest
-    longest = LONGEST if longest is None else longest
+    longest_average = LONGEST if longest is None else longest
     motion.integrate(motion.started, empty_tally(motion.n))
     found = _repeats(motion, motion.time + search * motion.trip)
-    trips = min(FIRST, longest)
+    trips = min(FIRST, longest_average)
     while found is None:
         found = _average(motion, trips * motion.trip)
         busy = found.throughput > 0
         sure = bool(np.all(found.spread[busy] <= SURE * found.throughput[busy]))
-        if not sure and 2.0 * trips <= longest:
+        if not sure and 2.0 * trips <= longest_average:
             trips, found = 2.0 * trips, None
-    sound(scenario)
+    sound(scenario)  # raises an error if a user's law has returned an unusable number
     return found
 
 

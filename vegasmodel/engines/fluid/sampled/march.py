@@ -257,14 +257,16 @@ def march(
     numbers, and the law changes them at every instant.
 
     Returns ``DONE`` at the time ``end``, or ``FELL`` if it has stopped because a window jumped
-    down. Returns ``TOO_MANY`` if a flow has too many packets to drop (``drops.overflow``). After
-    ``pause`` steps of all flows together it returns ``PAUSED``; the next call goes on as if there
-    had been no pause (``pauses.py``). A lost packet counts as a step, because it may take as long
-    to compute.
+    down. Returns ``TOO_MANY`` if a flow has too many packets to drop (``drops.overflow``).
+
+    To let Ctrl-C stop a long simulation (``pauses.py``), the function also returns after about
+    ``pause``/n time steps, where n is the number of flows. It then returns ``PAUSED``, and the next
+    call goes on as if there had been no pause. Each time a flow loses packets counts as one more
+    time step, because it may take as long to compute.
 
     ``out`` receives the time integrals. The rows of ``record`` receive samples at the times
     ``grid``: the windows, the queueing delay, the packets lost so far, and the packets delivered
-    that ``out`` counts.
+    since ``out`` was empty.
     """
     now, fell, c, n = state[0], False, link.capacity, len(flows)
     k, due = now.sampled, now.due
