@@ -278,7 +278,11 @@ def _count(
 
 
 def table_4() -> list[Record]:
-    """The records of table 4: counts from ns-2, ratios of printed counts, and a count too large."""
+    """The records of table 4: for each row, the ACKs of both sources and the ratio of the two.
+
+    The printed counts of ACKs are compared with ns-2, except one that is larger than the link
+    allows (``_too_large``). The printed ratio is compared with that of the two printed counts.
+    """
     found = []
     for law, rows in TABLE_4.items():
         table = "table 4a" if law == "reno" else "table 4b"
