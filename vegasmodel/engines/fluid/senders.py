@@ -111,7 +111,9 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
     first = group.initial_window or (runs.least_window if probed else runs.first_window)
     # whether delayed ACKs matter: the papers' Vegas counts round trips, not ACKs
     late = group.delayed_ack and not (vegas and runs.real_numbers)
-    if late and not runs.decides_late:  # an ACK of two leaves a packet less to be seen outstanding
+    # If an ACK acknowledges two packets, ns-2's Vegas counts one packet less as outstanding when it
+    # decides. So the backlog that it computes is one packet below the true one.
+    if late and not runs.decides_late:
         lower, upper = lower + 1.0, upper + 1.0
     timers = runs.for_cubic() if rules.is_cubic else runs
     row: dict[str, Any] = {

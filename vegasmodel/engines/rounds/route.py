@@ -185,13 +185,16 @@ def wires_between(scenario: Scenario, member: Member, live: list[bool]) -> list[
     data = work(scenario, group)
     ack = scenario.ack_size / scenario.packet_size
     access, leg = scenario.access_rate(group), access_leg(scenario, member)
+    # access wires: ``first`` for data at the sender, ``out`` for data at the receiver, and ``back``
+    # for ACKs at either of them
     out, back = data / access + leg, ack / access + leg
-    noisy = group.delay_noise > 0.0  # the first access wire has the delay of all four
-    first, out, back = (out + 3.0 * leg, out - leg, back - leg) if noisy else (out, out, back)
+    first = out
+    if group.delay_noise > 0.0:  # the first wire then has the propagation delays of all four
+        first, out, back = out + 3.0 * leg, out - leg, back - leg
     queued = queues_at_sender(scenario, group)
     wires = [[first]] if queued else []
     wires += [[data / link.capacity + link.delay] for link in path]
-    wires += [[]] if is_slow(scenario, group) else []
+    wires += [[]] if is_slow(scenario, group) else []  # a slow receiver has a queue
     wires[-1] += [out, back]
     for link, stops in zip(reversed(path), live, strict=True):
         if stops:

@@ -313,7 +313,8 @@ def one_by_one(
     for k in range(int(arrive)):
         now.red_waiting = queue
         if dropped(now, link, queue):
-            lose(flows[whose(flows, now)], now, link, 1.0, now.step * (1.0 - k / arrive))
+            ago = now.step * (1.0 - k / arrive)  # s from this arrival to the end of the step
+            lose(flows[whose(flows, now)], now, link, 1.0, ago)
         else:
             queue += 1.0
         queue = after_service(now, link, queue - each)

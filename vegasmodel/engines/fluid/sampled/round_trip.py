@@ -153,7 +153,8 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     sample (docs/ns2.md), so the first samples come from the packets of the second round trip.
 
     ``smooth`` says whether windows change at every instant, as in the papers. ``c`` is the
-    capacity.
+    capacity. If the sender's law has already decided in this step (``flow.decided``), it does not
+    decide again here.
     """
     s, before = flow.acked_delay, flow.cwnd
     flow.heard = flow.heard or flow.in_flight > flow.undetected
