@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parent / "reference"
 
 
 def _store(seed: int) -> Path:
+    """The file that holds the runs of the cases drawn with ``seed``."""
     return FOLDER / ("accuracy.json" if seed == SEED else f"accuracy-{seed}.json")
 
 

@@ -168,8 +168,9 @@ class _Summary:
     - ``counts``: the number of points by status; ``answered`` is that of points with throughputs,
       and ``points`` that of all.
     - ``dims``: the number of values of each field.
-    - ``unsure``: at how many points too few runs were averaged.
+    - ``unsure``: at how many points too few runs were averaged (``ENOUGH_PRECISION``).
     - ``broken``: for each assumption, at how many points it does not hold.
+    - ``notes``: if ns-2 or ns-3 made one run at each point, a sentence that says so.
     """
 
     def __init__(

@@ -127,10 +127,12 @@ def rate_utilization() -> Derivation:
     R is a class of a Rate-Delay router, with n AIMD flows of the same RTT. W is the sum of their
     windows. It grows by n packets per round trip up to W_max. Then a loss multiplies it by b.
 
-    T is the round-trip time without a queue, and M = S T. If W < M, the class uses only a part of
-    S, and a round trip lasts T. If W > M, there is a queue, and a round trip lasts W/S. The result
-    is a function of b and y, where y = W_max/M = 1 + B_R/M with the buffer B_R. It holds for
-    b y <= 1. If b y > 1, the queue never empties, and the fraction is 1.
+    T is the round-trip time without a queue, and M = S T (``BDP``). If W < M, the class uses only a
+    part of S, and a round trip lasts T. If W > M, there is a queue, and a round trip lasts W/S. The
+    time between two losses is the sum of the times with W < M (``idle``) and with W > M (``busy``).
+
+    The result is a function of b and y, where y = W_max/M = 1 + B_R/M with the buffer B_R. It holds
+    for b y <= 1. If b y > 1, the queue never empties, and the fraction is 1.
     """
     n = sp.Symbol("n", positive=True)
     idle = sp.integrate(T / n, (W, b * W_max, BDP))  # dt/dW
