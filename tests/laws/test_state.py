@@ -233,6 +233,8 @@ def test_a_window_that_rests_while_a_law_counts_is_no_fixed_point(model):
     ("given", "said"),
     [
         ({"state": 3}, r"state: 3 is not allowed; a dictionary of names and first values"),
+        ({"state": (0.0, 1.0)}, r"state: .*0.0, 1.0.* is not allowed; a dictionary of names"),
+        ({"state": "ab"}, r"state: 'ab' is not allowed; a dictionary of names"),
         ({"state": {"a b": 0.0}}, r"state: 'a b' is not allowed; a name of letters"),
         ({"state": {"_a": 0.0}}, r"state: '_a' is not allowed; a name of letters"),
         ({"state": {"class": 0.0}}, r"state: 'class' is not allowed; a name of letters"),
@@ -303,6 +305,22 @@ def test_a_number_that_becomes_unusable_in_a_run_is_named_with_what_its_function
     said = "law doubles: update: 1073741824.0 is not allowed; it must return a number (big)"
     assert found.reason.startswith(said)
     assert "big 5.36871e+08" in found.reason
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_functions_of_a_law_with_state_may_have_defaults(model):
+    """A default holds a parameter, such as the growth, as in laws without state."""
+    found = []
+    for growth in (1.0, 8.0):
+        vm.register_law(
+            "defaults",
+            lambda f, growth=growth: growth + f.k,
+            state={"k": 0.0},
+            update=lambda f, k=0.0: k,
+        )
+        found.append(vm.predict(scenario("defaults", "reno", "ns2"), model))
+    assert [each.reason for each in found] == [None, None]
+    assert found[1].throughput[0] > 1.2 * found[0].throughput[0]
 
 
 def test_a_branch_that_returns_another_count_of_numbers_is_refused_when_compiled():

@@ -130,7 +130,7 @@ def _note(where: int, shape: tuple[int, int], source: Source) -> None:
 
     The record is a table of the given ``shape`` at the address ``where``, with a row for each
     thread. A row keeps the arguments of the first such call in a run. Numba compiles this function
-    once for all rules.
+    once for all laws that keep numbers of the same names, and once for those that keep none.
     """
     for row in numba.carray(_pointer(where), shape):
         if row[0] == _thread():
@@ -209,12 +209,9 @@ def _as_c_function(plain: Any, inner: Any, names: tuple[str, ...], stores: bool)
     if it ``stores`` them.
     """
     with without_garbage_collection(), without_lock_events():
-        if names:
-            inner.compile((seen_type(names),))
-            _check(inner, names if stores else ())
-        made = numba.cfunc(_PLAIN, error_model="numpy")(plain)
-    _check(inner, names if stores else ())
-    return made
+        inner.get_call_template((seen_type(names),), {})  # compiles it; fills in defaults
+        _check(inner, names if stores else ())
+        return numba.cfunc(_PLAIN, error_model="numpy")(plain)
 
 
 def _check(inner: Any, names: tuple[str, ...]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Iterable, Mapping
 from keyword import iskeyword
 from numbers import Real
 from typing import Any, NamedTuple
@@ -93,12 +92,13 @@ def checked_state(where: str, given: Any) -> State:
     ``where``, for a name that Python does not allow or that ``Source`` has, for a value that is no
     number from -1e9 to 1e9, and for more than ``MOST_NUMBERS`` numbers.
     """
-    if not isinstance(given, Mapping | tuple):
+    try:
+        pairs = dict(given)
+    except (TypeError, ValueError):
         said = 'a dictionary of names and first values, such as {"max_rtt": 0.0}'
-        raise FieldError(f"{where}: state", given, said)
-    pairs: Iterable[tuple[Any, Any]] = given.items() if isinstance(given, Mapping) else given
-    found = []
-    for name, value in pairs:
+        raise FieldError(f"{where}: state", given, said) from None
+    found: list[tuple[str, float]] = []
+    for name, value in pairs.items():
         usual = isinstance(name, str) and name.isidentifier() and not iskeyword(name)
         if not usual or name.startswith("_"):
             said = "a name of letters, digits and underscores, such as max_rtt"
