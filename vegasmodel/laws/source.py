@@ -29,7 +29,8 @@ class Source(NamedTuple):
     - ``rtt``, ``base_rtt``: round-trip time as the source measures it, and the least so far, s.
     - ``backlog``: its own packets in the queue, as its TCP implementation computes them.
     - ``elapsed``: seconds since its last loss, or since its start if there was none.
-    - ``memory``: what ``remember`` returned at the last loss; 0 before the first loss.
+    - ``memory``: what ``remember`` returned at the last loss, or the window at that loss if the law
+      has no ``remember`` or has ``state``; 0 before the first loss.
     - ``alpha``, ``beta``: the flow's thresholds, packets.
     - ``round_trips``: number of round trips since its last loss, or since its start if there was
       none; a real number.
@@ -43,7 +44,7 @@ class Source(NamedTuple):
     base_rtt: float  # least round-trip time that it has measured, or what the scenario gives
     backlog: float  # its own packets in the queue, as its TCP implementation computes them
     elapsed: float  # seconds since its last loss (since its start, if there was none)
-    memory: float  # what ``remember`` returned at the last loss; 0 before any loss
+    memory: float  # what ``remember`` returned at the last loss, or the window then; 0 before any
     alpha: float  # threshold, packets; in ``fluid`` Vegas gets ``stacks.dead_zone`` instead
     beta: float  # threshold, packets; as for ``alpha``
     round_trips: float = 0.0  # since its last loss (since its start, if there was none)
