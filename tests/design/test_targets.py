@@ -42,6 +42,8 @@ beta = 3
         ("link.buffer", "delay=20", "a unit is needed"),
         ("link.buffer", "throughput:vega=1Mbit/s", "throughput:GROUP=VALUE.*did you mean 'vegas'"),
         ("link.buffer", "share:vegas>=5Mbit/s", "a share .* write throughput:vegas>=5Mbit/s$"),
+        ("link.buffer", "throughput=1Mbit/s", "allowed; throughput:GROUP=VALUE with one"),
+        ("link.buffer", "share=0.3", "allowed; share:GROUP=VALUE with one of the groups"),
         ("link.buffer", "throughput:vegas=1", "a unit is needed: a rate such as"),
         ("link.buffer", "throughput:vegas", "lacks =VALUE; write throughput:GROUP=5Mbit/s"),
         ("link.buffer", "jain", "'jain' lacks =VALUE; write jain=0.95"),

@@ -228,7 +228,7 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
     ``text`` is the whole target, such as ``share:a+b=0.3``, for the error message.
     """
     names = [group.name for group in scenario.flows]
-    kind = text.partition(":")[0]
+    kind = next(each for each in KINDS if text.startswith(each))
     if part in names:
         return [part]
     if not part.startswith(OF_A_LAW):
