@@ -107,6 +107,10 @@ def judge(
 ) -> Outcome:
     """The model's error on one case; NaN if the model has no answer.
 
+    In the families ``RATIO`` it is the relative error of the throughput ratio of Vegas to the other
+    flows.  In the others it is the root mean square error of the flows' throughputs, divided by
+    their mean.  The standard error of the measurement (``Outcome.se``) is in the same units.
+
     ``known`` is the stored measurement.  Of ``options``, ``change`` is a function that changes the
     scenario for the model, and with ``same_draws`` the model gets the start times of ns-2's runs.
     The others switch off mechanisms of ``rounds``.

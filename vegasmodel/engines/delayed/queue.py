@@ -155,5 +155,6 @@ def drop(
         flow = came[i] - past.came[last, i]
         if (every or mine[i]) and flow > 0.0:
             lost[i] += excess * flow / total
+            # the loss shows in the ACK of a packet that has waited behind the full queue
             if y.loss_heard[i] == np.inf and t >= y.same_loss_until[i]:
                 y.loss_heard[i] = t + s_max + p.rtt[i] - y.forward_delay[i]
