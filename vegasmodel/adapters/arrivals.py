@@ -111,7 +111,7 @@ def _by_moment(
     scenario: Scenario,
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
     path: list[tuple[Floats, Floats, float]],
-) -> list[rest.Rest]:
+) -> list[rest.SteadyState]:
     """The steady state after each starting time of the scenario.
 
     ``path`` has the steady state after each arrival of a flow. If several flows start at the same
@@ -124,7 +124,7 @@ def _by_moment(
     for last in np.flatnonzero(np.append(np.diff(when) > 0, True)):
         windows = np.zeros(order.size)
         windows[order[: last + 1]] = path[last][1]
-        rests.append(rest.Rest(windows, np.full(order.size, path[last][2])))
+        rests.append(rest.SteadyState(windows, np.full(order.size, path[last][2])))
     return rests
 
 

@@ -110,7 +110,9 @@ def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
     return np.array([rows[key] for key in used]), used
 
 
-def _rests(scenario: Scenario, routing: Floats, capacity: Floats) -> tuple[Floats, list[rest.Rest]]:
+def _rests(
+    scenario: Scenario, routing: Floats, capacity: Floats
+) -> tuple[Floats, list[rest.SteadyState]]:
     """Each flow's over-estimate of its baseRTT, s, and the steady state after each starting time.
 
     If a flow measures its baseRTT, its over-estimate is the queueing delay that it finds when it
@@ -188,7 +190,7 @@ def _before(scenario: Scenario, crosses: Floats, one: Link, other: Link) -> bool
 def _fits(
     scenario: Scenario,
     x: Floats,
-    rests: list[rest.Rest],
+    rests: list[rest.SteadyState],
     used: list[tuple[int, bool]],
     queues: Floats,
 ) -> Assumption:

@@ -35,7 +35,9 @@ def failure(status: int) -> str:
     return f"the solver of the steady state has no answer: {Status(int(status)).reason}"
 
 
-def over_estimates(scenario: Scenario, alpha: Floats) -> tuple[Floats, list[rest.Rest] | None]:
+def over_estimates(
+    scenario: Scenario, alpha: Floats
+) -> tuple[Floats, list[rest.SteadyState] | None]:
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
     ``alpha`` [n] is the number of packets that each flow keeps queued. If there are more than
@@ -64,7 +66,9 @@ def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
     return solve
 
 
-def settled(scenario: Scenario, rests: list[rest.Rest] | None, backlog: Floats) -> Assumption:
+def settled(
+    scenario: Scenario, rests: list[rest.SteadyState] | None, backlog: Floats
+) -> Assumption:
     """The assumption that the windows reach a steady state in time (``rest.settled``).
 
     They must do so before the next flow starts, and before the averages begin. ``rests`` holds the
@@ -179,7 +183,9 @@ def reason_against(scenario: Scenario) -> str | None:
     return reason
 
 
-def fits(scenario: Scenario, x: Floats, rests: list[rest.Rest] | None, queue: float) -> Assumption:
+def fits(
+    scenario: Scenario, x: Floats, rests: list[rest.SteadyState] | None, queue: float
+) -> Assumption:
     """The assumption that the buffer does not overflow (``rest.fits``).
 
     A flow's backlog is at most the larger of two numbers. One is the upper end of the dead zone, in

@@ -30,7 +30,7 @@ NOTABLE = 0.1  # of the mean rate: smaller changes of a rate do not count
 Mask = NDArray[np.bool_]  # which flows, [n]
 
 
-class Rest(NamedTuple):
+class SteadyState(NamedTuple):
     """The steady state that the flows would reach if no flow started after a certain time.
 
     Both arrays have one entry for each flow of the scenario.
@@ -140,7 +140,7 @@ def _crowded(scenario: Scenario, newcomers: list[Member]) -> str:
 
 def follow(
     scenario: Scenario, solve: Solve, less: Floats | float = 0.0
-) -> tuple[Floats, list[Rest]]:
+) -> tuple[Floats, list[SteadyState]]:
     """The over-estimates of all flows' baseRTTs, and the steady state after each starting time.
 
     If a flow measures its baseRTT, its over-estimate is the queueing delay just before it starts,
@@ -152,10 +152,10 @@ def follow(
     over-estimate, but the difference is at least 0. With 1/capacity, for example, each flow finds
     one packet less in the queue.
 
-    Returns the over-estimates [n] in s, and one ``Rest`` per starting time.
+    Returns the over-estimates [n] in s, and one ``SteadyState`` per starting time.
     """
     x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
-    rests: list[Rest] = []
+    rests: list[SteadyState] = []
     for moment in np.unique(when):
         if rests:
             found = unknown & (when == moment)
@@ -164,7 +164,7 @@ def follow(
         rates, delays = solve(there, x)
         windows = np.zeros(x.size)
         windows[there] = rates * (rtt + delays)[there]
-        rests.append(Rest(windows, delays))
+        rests.append(SteadyState(windows, delays))
     return x, rests
 
 
@@ -232,7 +232,7 @@ def many_packets(
     return Assumption("many-packets-queued", holds, "" if holds else detail)
 
 
-def settled(scenario: Scenario, rests: list[Rest], backlog: Floats, c: Floats) -> Assumption:
+def settled(scenario: Scenario, rests: list[SteadyState], backlog: Floats, c: Floats) -> Assumption:
     """The assumption that each steady state is reached in time.
 
     When a flow that measures its baseRTT starts, the earlier flows must have reached a steady
@@ -311,7 +311,7 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
 
 
 def fits(
-    scenario: Scenario, x: Floats, rests: list[Rest] | None, backlog: Floats, queue: float
+    scenario: Scenario, x: Floats, rests: list[SteadyState] | None, backlog: Floats, queue: float
 ) -> Assumption:
     """The assumption that the buffer never overflows, neither in a steady state nor before it.
 
