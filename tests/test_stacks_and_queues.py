@@ -186,7 +186,7 @@ def rests_in_rounds(s: vm.Scenario, backlog: float) -> bool:
     group = s.flows[0]
     record = np.zeros(1, FLOW)
     mechanisms(find(group.law), STACKS[group.variant], record)
-    flow = SimpleNamespace(**{name: record[0][name].item() for name in FLOW.names})
+    flow = SimpleNamespace(**{name: record[0][name].tolist() for name in FLOW.names})
     flow.alpha, flow.beta, flow.gamma, flow.known_base = group.alpha, group.beta, 1.0, math.nan
     flow.cwnd, flow.ssthresh, flow.growth, flow.base, flow.rtt_count = 20.0, 2.0, 0.0, 0.1, 9.0
     if flow.backlog_over_base:  # W (RTT - base)/base
