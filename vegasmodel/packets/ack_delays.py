@@ -52,7 +52,8 @@ def ack_delays(trace: Trace) -> dict[str, AckDelay]:
     per_ack = trace.known("packets_per_ack")
     if per_ack is None:
         return {}
-    life = np.diff(first_and_last_packets(trace), axis=1)[:, 0]
+    with np.errstate(over="ignore"):  # a trace may hold absurd times
+        life = np.diff(first_and_last_packets(trace), axis=1)[:, 0]
     packets = packets_in_all(trace)
     packets = np.full(len(life), np.nan) if packets is None else packets
     return {

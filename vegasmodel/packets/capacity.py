@@ -36,6 +36,8 @@ __all__ = ["bottleneck", "capacity_of", "of_flows", "while_queued"]
 PERIODS = 10  # times ``RUN`` packets: with fewer packets, one stall of a host matters too much
 NEARLY = 0.9  # the part of the intervals that counts as nearly all of them
 LATE = 0.01  # rates that differ by a smaller part count as equal: busy periods may have idle ends
+MOST_PACKETS = 1e15  # of a flow: a larger number is not believed
+POSSIBLE_SIZES = 1.0, 1e6  # B: least and greatest size of a packet that is believed
 # parts of the texts ``how`` of estimates
 LARGER = "the capacity may be larger"
 OTHERS = "if the link carries other traffic, which the trace does not hold"
@@ -131,16 +133,31 @@ def _of_mean_size(trace: Trace, link: int, rate: Floats) -> tuple[Floats, bool]:
     flows deliver.  Returns the rate and whether it is converted.  It stays as it is if the trace
     does not tell the sizes, or if other packets pass the link, too.
     """
-    served, sizes = trace.known("served_size"), trace.known("packet_size")
-    packets = packets_in_all(trace)
+    served, known = trace.known("served_size"), _sizes(trace)
     counts = float(np.nansum(rate * np.diff(trace.edges)))
-    if served is None or sizes is None or packets is None or not _only_these_flows(trace, counts):
+    if served is None or known is None or not _only_these_flows(trace, counts):
         return rate, False
-    some = np.isfinite(sizes) & (np.nan_to_num(packets) > 0)
-    if not some.any():
-        return rate, False
-    mean = float(sizes[some] @ packets[some] / packets[some].sum())
-    return rate * np.nan_to_num(served[:, link], nan=mean) / mean, True
+    sizes, packets = known
+    mean = float(sizes @ packets / packets.sum())
+    sent = served[:, link]
+    with np.errstate(invalid="ignore"):
+        possible = (sent >= sizes.min()) & (sent <= sizes.max())
+    return rate * np.where(possible, sent, mean) / mean, True
+
+
+def _sizes(trace: Trace) -> tuple[Floats, Floats] | None:
+    """The sizes and the numbers of packets of those flows of which the trace tells both.
+
+    A trace may hold absurd numbers. So sizes outside ``POSSIBLE_SIZES``, and more packets than
+    ``MOST_PACKETS``, count as unknown. Returns ``None`` if both are known of no flow.
+    """
+    sizes, packets = trace.known("packet_size"), packets_in_all(trace)
+    if sizes is None or packets is None:
+        return None
+    low, high = POSSIBLE_SIZES
+    with np.errstate(invalid="ignore"):
+        some = (sizes >= low) & (sizes <= high) & (packets > 0) & (packets <= MOST_PACKETS)
+    return (sizes[some], packets[some]) if some.any() else None
 
 
 def _smallest(trace: Trace) -> float:
@@ -150,13 +167,11 @@ def _smallest(trace: Trace) -> float:
     usual. A rate of such packets, multiplied by the result, is a rate of packets of the mean size.
     The result is 1 if the trace does not tell the packets' sizes.
     """
-    sizes, packets = trace.known("packet_size"), packets_in_all(trace)
-    if sizes is None or packets is None:
+    known = _sizes(trace)
+    if known is None:
         return 1.0
-    some = np.isfinite(sizes) & (np.nan_to_num(packets) > 0)
-    if not some.any():
-        return 1.0
-    return float(sizes[some].min() * packets[some].sum() / (sizes[some] @ packets[some]))
+    sizes, packets = known
+    return float(sizes.min() * packets.sum() / (sizes @ packets))
 
 
 def _starts(trace: Trace) -> Floats:

@@ -60,7 +60,8 @@ def seconds_in(trace: Trace, spans: Floats) -> Floats:
     ``spans`` has the begin and end of each span, s: [span, 2].  The result is [time, span].
     """
     low, high = trace.edges[:-1, None], trace.edges[1:, None]
-    overlap: Floats = np.minimum(high, spans[:, 1]) - np.maximum(low, spans[:, 0])
+    with np.errstate(over="ignore"):  # a trace may hold absurd times; -inf is no overlap, either
+        overlap: Floats = np.minimum(high, spans[:, 1]) - np.maximum(low, spans[:, 0])
     return np.clip(overlap, 0.0, None)
 
 
