@@ -203,7 +203,11 @@ def _excepts(f) -> float:
             "it cannot catch this exception; compiled code raises none for a division by zero, so "
             "test the divisor first",
         ),
-        (_stores, "Use of unsupported opcode (STORE_GLOBAL) found"),
+        (
+            _stores,
+            "it cannot store a global variable; a law keeps numbers by `state` and `update` of "
+            "register_law",
+        ),
         (_opens, "The 'with (context manager) as (variable):' construct is not supported"),
     ],
 )

@@ -244,6 +244,11 @@ def _reason(error: Exception) -> str:
             "it cannot catch this exception; compiled code raises none for a division by zero, "
             "so test the divisor first"
         )
+    if "STORE_GLOBAL" in str(error):
+        return (
+            "it cannot store a global variable; a law keeps numbers by `state` and `update` of "
+            "register_law"
+        )
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith("Failed in nopython")]
     said = (telling or lines or [type(error).__name__])[0]
