@@ -15,7 +15,7 @@ import pytest
 import vegasmodel as vm
 from tests.laws.scenes import scenario
 from vegasmodel import laws
-from vegasmodel.adapters.common import own_laws_repair
+from vegasmodel.adapters.own_laws import own_laws_repair
 from vegasmodel.engines.fluid import batch as fluid_batch
 from vegasmodel.engines.fluid import pauses
 from vegasmodel.engines.outside import address, sound

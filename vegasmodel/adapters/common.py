@@ -9,7 +9,6 @@ the reason.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Iterable
@@ -20,7 +19,7 @@ from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.lists import few
 from vegasmodel.laws import TESTED, Source, find
 from vegasmodel.laws.law import Law, ask, ask_all
-from vegasmodel.metrics import Floats, percent
+from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Scenario
@@ -43,9 +42,6 @@ RECOVERIES = {  # what recovery from a loss costs beside the cut of the window
 LEAST_BUFFER = 12.0
 CYCLES = 10  # with fewer cycles from loss to loss, an unfinished one changes the mean too much
 LEAST_WINDOW = 1.1  # packets: a window with a smaller mean hardly ever exceeds one packet
-SUSPICIOUS = 0.75  # part of a window: after slow start usual laws grow by far less in a round trip
-ALWAYS_USUAL = 3.0  # packets: so much growth in a round trip is usual at small windows, too
-MOST_LOST = 0.1  # of a flow's packets: if more are lost, its sender hardly repairs its losses
 MIDDLE = (  # of the assumption ``single-threshold``, if it fails
     "Vegas keeps its window at any backlog in a range; the answer is for the middle of the range"
 )
@@ -353,95 +349,3 @@ def services_isolated(scenario: Scenario) -> bool:
     short delay.
     """
     return any(isinstance(link.queue, RateDelay) for link in scenario.links)
-
-
-def own_growth(
-    scenario: Scenario,
-    i: int,
-    throughput: Floats,
-    rtt_mean: Floats,
-    base_rtt: Floats | None,
-    kept: Floats | None = None,
-) -> tuple[float, float]:
-    """By how many packets a user-defined law changes its window in a round trip, and the window.
-
-    The law is that of flow ``i``. Its ``drift`` is called for the flow's mean window, mean RTT and
-    baseRTT, one second after a loss at this window. The arrays have one entry per flow; if there is
-    no baseRTT, or it is NaN, the flow's RTT with empty queues takes its place. ``kept`` [flow,
-    number] are the numbers that the flows' laws keep; without it a law has those of its start.
-    ``memory`` is what the law's ``remember`` returns for this sender. Raises ``FieldError`` if a
-    function fails.
-    """
-    member = scenario.members[i]
-    flow, rtt = member.flow, float(rtt_mean[i])
-    window = float(throughput[i]) * rtt
-    least = math.nan if base_rtt is None else float(base_rtt[i])
-    base = least if least > 0.0 else member.rtt
-    backlog = window * max(1.0 - base / rtt, 0.0)
-    at = Source(window, rtt, base, backlog, 1.0, window, flow.alpha, flow.beta, 1.0 / rtt)
-    law = find(flow.law)
-    if law.remember is not None and not law.state:
-        at = at._replace(memory=ask(law, "remember", at))
-    numbers = None if kept is None else kept[i, : len(law.state)]
-    return ask(law, "drift", law.source(at, numbers)), window
-
-
-def own_laws_change(
-    scenario: Scenario,
-    throughput: Floats | None,
-    rtt_mean: Floats | None,
-    base_rtt: Floats | None,
-    kept: Floats | None = None,
-) -> list[Assumption]:
-    """The assumption that a user-defined law grows by less than its window in a round trip.
-
-    It fails if ``drift`` exceeds both ``ALWAYS_USUAL`` packets and the fraction ``SUSPICIOUS`` of
-    the window. So large a result is seldom meant: the function may return the new window in place
-    of the change. The arrays are as in ``own_growth``. Flows without a throughput are not
-    tested. The list is empty if no flow has a user-defined law.
-    """
-    own = {law.name for law in scenario.own_laws}
-    if not own or throughput is None or rtt_mean is None:
-        return []
-    fast = []
-    for i, member in enumerate(scenario.members):
-        if member.flow.law not in own or not throughput[i] * rtt_mean[i] > 0.0:
-            continue
-        with contextlib.suppress(FieldError):  # the run may never meet its mean state
-            growth, window = own_growth(scenario, i, throughput, rtt_mean, base_rtt, kept)
-            if growth > max(ALWAYS_USUAL, SUSPICIOUS * window):
-                fast.append(f"that of {member.name} is {growth:.3g} at a window of {window:.3g}")
-    detail = (
-        f"drift returns the change in a round trip; {few(fast, clauses=True)}: did the function "
-    )
-    detail += "return the new window instead of its change?"
-    return [Assumption("own-law-returns-change", not fast, detail if fast else "")]
-
-
-def own_laws_repair(scenario: Scenario, loss: Floats | None) -> list[Assumption]:
-    """The assumption that flows with user-defined laws repair their losses.
-
-    ``loss`` [n_flows] is the fraction of each flow's packets that is lost. The assumption fails if
-    this fraction exceeds ``MOST_LOST`` for a flow with such a law. Flows over links with random
-    loss are not tested. The list is empty if no flow has a user-defined law, or if ``loss`` is
-    ``None``.
-    """
-    own = {law.name: law for law in scenario.own_laws}
-    if not own or loss is None:
-        return []
-    lossy = [
-        (member, rate, own[member.flow.law].recovery)
-        for member, rate in zip(scenario.members, loss, strict=True)
-        if member.flow.law in own
-        and rate > MOST_LOST
-        and not any(link.loss > 0.0 for link in scenario.path(member.flow))
-    ]
-    bad = [
-        f"{member.name} loses {percent(rate)} of its packets (recovery: {recovery!r})"
-        for member, rate, recovery in lossy
-    ]
-    detail = f"{few(bad, clauses=True)}: after a cut the window may still be larger than the link "
-    detail += "and its buffer hold"
-    if any(recovery != "scoreboard" for *_, recovery in lossy):
-        detail += ', or recovery="scoreboard" may suit the law better'
-    return [Assumption("own-law-repairs", not bad, detail if bad else "")]

@@ -14,11 +14,9 @@ from vegasmodel.adapters.common import (
     left_out,
     losses_end_growth,
     one_recovery,
-    own_growth,
-    own_laws_change,
-    own_laws_repair,
     whole_thresholds,
 )
+from vegasmodel.adapters.own_laws import own_growth, own_laws_change, own_laws_repair
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.fluid.continuous import ContinuousRun
 from vegasmodel.engines.fluid.methods import papers_only

@@ -13,11 +13,10 @@ from vegasmodel.adapters.common import (
     NOBODY_SENDS,
     endless,
     losses_end_growth,
-    own_laws_change,
-    own_laws_repair,
     whole_thresholds,
     with_growth,
 )
+from vegasmodel.adapters.own_laws import own_laws_change, own_laws_repair
 from vegasmodel.adapters.warm_up import settles
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.results.assumption import sends_after_warm_up
