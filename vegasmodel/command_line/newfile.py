@@ -15,6 +15,14 @@ from typing import Any
 import numpy as np
 
 from vegasmodel import laws
+from vegasmodel.command_line.trace_sizes import (
+    LATE,
+    begin_with_syn,
+    size_note,
+    sizes_of,
+    usual_size,
+    without_syn,
+)
 from vegasmodel.fields import toml_file
 from vegasmodel.fields.errors import FieldError, printable
 from vegasmodel.fields.units import write
@@ -26,10 +34,9 @@ from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.inspection import doubts
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.send_times import sent_at_once
-from vegasmodel.packets.sizes import HEADERS, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import Scenario
-from vegasmodel.stacks import STACKS, find
+from vegasmodel.stacks import STACKS
 
 __all__ = ["from_trace", "laws_guessed", "plain"]
 
@@ -39,7 +46,6 @@ __all__ = ["from_trace", "laws_guessed", "plain"]
 # number of the table among those of its kind, counted from 0, and the name that the line sets.
 Notes = dict[tuple[str, int, str], str]
 MAX_FLOWS = 300  # tables of a file
-LATE = find("ns2", "2.35")  # ns-2's TCP with the defaults of its release 2.35
 CAPACITY, RTT = "10 Mbit/s", 0.05  # guesses; the RTT in s
 LONGEST = 1000.0  # s: greatest RTT that is tried as a guess
 
@@ -135,11 +141,11 @@ def from_trace(
     if not 0 < len(busy) <= MAX_FLOWS:
         allowed = f"a trace of 1 to {MAX_FLOWS} flows"
         raise FieldError("--from-trace", f"{len(busy)} flows", allowed)
-    size = _size(trace, busy)
+    size = usual_size(trace, busy)
     flows = _flows(trace, size.get("packet_size"))
     table: dict[str, Any] = {"name": name, "estimated_from": source, **size}
     table |= {"link": [{}], "flow": [flows[i] for i in busy]}
-    late = bool(_syns(trace))
+    late = bool(begin_with_syn(trace))
     if late:
         table["run"] = {"ns2_defaults": "2.35"}
     scenario, filled, notes = _completed(table, trace)
@@ -162,7 +168,9 @@ def from_trace(
     guesses = (*_guessed(notes), *unknown)
     table["guesses"] = list(guesses)
     notes["", 0, "guesses"] = "edit this list, too, when you have corrected a value"
-    text = _commented(toml_file.write(table), notes | _size_note(trace))
+    if note := size_note(trace):
+        notes["", 0, "packet_size"] = note
+    text = _commented(toml_file.write(table), notes)
     head = HEAD + "".join(UNTOLD[key] for key in unknown)
     head = LAWS_FIRST + head if laws_guessed(guesses) else head
     text = head + _doubts(trace) + text + _left_out(trace, flows, idle)
@@ -210,7 +218,7 @@ def _flow_notes(
     notes = Notes()
     for i, flow in enumerate(flows):
         ran = trace.controls.get(flow["match"])
-        if ran is None and flow["match"] in _without_syn(trace):
+        if ran is None and flow["match"] in without_syn(trace):
             notes["flow", i, "law"] = NO_SYN
         elif ran is None:
             notes["flow", i, "law"] = "a guess: the trace does not name its congestion control"
@@ -327,54 +335,6 @@ def _left_out(trace: Trace, flows: list[dict[str, Any]], idle: Mapping[str, str]
     return text
 
 
-def _size(trace: Trace, flows: list[int]) -> dict[str, str]:
-    """The most frequent packet size of some flows, such as ``{"packet_size": "1500 B"}``.
-
-    ``flows`` are their indices.  The dictionary is empty if the trace shows no packet sizes.
-    """
-    known = _sizes(trace)
-    sizes = [size for i in flows if (size := known[i]) is not None]
-    return {"packet_size": max(sizes, key=sizes.count)} if sizes else {}
-
-
-def _sizes(trace: Trace) -> list[str | None]:
-    """Each flow's packet size, such as ``1500 B``; ``None`` if the trace does not show it.
-
-    If a flow begins with a SYN, ns-2's agent adds headers to the packet size that a script gives
-    it.  Then the result is this packet size, without the headers.
-    """
-    sizes, syns = packet_sizes(trace), _syns(trace)
-    sizes -= [LATE.header if name in syns else 0.0 for name in trace.flows]
-    return [f"{size:.6g} B" if size > 0 else None for size in sizes]
-
-
-def _syns(trace: Trace) -> list[str]:
-    """The flows of an ns-2 trace that begin with a SYN without data.
-
-    With ns-2's defaults since 2001 (``LATE``), all agents but Vegas send one.
-    """
-    syn = trace.known("syn")
-    return [] if syn is None else [trace.flows[i] for i in np.flatnonzero(syn == 1)]
-
-
-def _without_syn(trace: Trace) -> list[str]:
-    """The flows of an ns-2 trace that send data at once, although other flows begin with a SYN."""
-    syn = trace.known("syn")
-    if syn is None or not _syns(trace):
-        return []
-    return [trace.flows[i] for i in np.flatnonzero(syn == 0)]
-
-
-def _size_note(trace: Trace) -> Notes:
-    """The comment on ``packet_size``: how the trace tells it; empty if the trace does not say."""
-    note = trace.provenance.get("packet_size", "")
-    if trace.known("packet_size") is None:
-        note = f"the trace's payload and {HEADERS} B of headers"
-    if _syns(trace):
-        note = f"without the {LATE.header:g} B of headers that ns-2 2.35 adds for loss-based flows"
-    return {("", 0, "packet_size"): note} if note else {}
-
-
 def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     """Tables ``[[flow]]`` of the scenario file, one for each flow of the trace.
 
@@ -390,8 +350,8 @@ def _flows(trace: Trace, packet_size: str | None) -> list[dict[str, Any]]:
     """
     firsts, end = trace.known("first"), float(trace.edges[-1])
     windows, delays, stops = first_windows(trace), ack_delays(trace), ends_early(trace)
-    sizes, at_once = _sizes(trace), sent_at_once(trace)
-    unlike = _without_syn(trace)
+    sizes, at_once = sizes_of(trace), sent_at_once(trace)
+    unlike = without_syn(trace)
     stack = trace.provenance.get("variant", trace.engine)  # a simulated trace names its stack
     named = all(re.fullmatch(r"[A-Za-z][\w-]{,99}", name) for name in trace.flows)
     flows = []
