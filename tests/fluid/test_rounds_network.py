@@ -120,6 +120,25 @@ def test_a_timer_that_runs_out_while_acks_are_on_their_way_fires_in_time() -> No
     assert np.all(out.routes.links["lateness"] <= 1e-9)
 
 
+def test_a_sender_whose_data_are_all_acknowledged_sends_nothing_more() -> None:
+    """Its retransmission timer does not run any more (RFC 6298, 5.2).
+
+    A long flow fills an infinite buffer, so the RTT of a flow of five packets becomes longer than
+    its timer. It probes once, and the ACK of the probe comes when all data are acknowledged.
+    """
+    flows = (
+        exact("sack", 0.276, variant="linux"),
+        exact("reno", 0.18, variant="linux", size=5.0, access=1000.0, start=6.0),
+    )
+    out = run(Scenario((Link(2000.0),), flows, run=Run(40.0, 0.0)))
+    short = out.flows[1]
+    assert short["finished"] < 30.0
+    assert short["early_timers"] == 1
+    assert short["timeouts"] == 0
+    assert short["sent"] == 6
+    assert np.all(out.routes.links["lateness"] <= 1e-9)
+
+
 def pair(ack_size: float, rtts: tuple[float, float], noise: tuple[float, float]) -> Scenario:
     flows = (
         Flow(law, rtt, variant="ns2", delay_noise=each)

@@ -288,9 +288,9 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
 def _armed(f: Sender) -> bool:
     """Whether the retransmission timer runs.
 
-    It runs if packets are unacknowledged. It also runs if data are left to send, but the window is
-    below one packet. The sender can then send again when the timer expires, because the window
-    becomes one or two packets.
+    It runs if packets are unacknowledged (RFC 6298, 5.2). It also runs if data are left to send,
+    but the window is below one packet. The sender can then send again when the timer expires,
+    because the window becomes one or two packets.
     """
     return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
 
@@ -431,10 +431,11 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     bare = now + for_each(p.back - now, p.count)
     first = max(bare, now)
     whole = max(bare + sack_seconds(f, holes), now)  # SACK blocks make the ACK longer
-    if _next_wait_end(f) < min(whole, f.deadline):
+    due = f.deadline if _armed(f) else NEVER
+    if _next_wait_end(f) < min(whole, due):
         _end_first_wait(f, holes, now)
-    elif f.deadline < whole:
-        f.event, f.time = TIMER, max(now, f.deadline)
+    elif due < whole:
+        f.event, f.time = TIMER, max(now, due)
     else:
         alone = f.duplicate_held
         _packets_arrive(f, p, holes, first, now, step)
