@@ -18,6 +18,7 @@ from vegasmodel.predictor import MODELS
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Link, Scenario
 from vegasmodel.scenario.active_time import silent
+from vegasmodel.scenario.placement import access_ratio
 
 __all__ = ["check", "check_rates", "counting"]
 
@@ -30,7 +31,7 @@ def counting(prediction: Prediction) -> Floats:
     """By what fraction the packets counted may exceed those that a link can send, [n_links].
 
     Packets are counted during a time T, which begins at the end of the warm-up. The link has the
-    capacity c, so it sends at most ``c T`` packets in T. For three reasons more may be counted:
+    capacity c, so it sends at most ``c T`` packets in T. For four reasons more may be counted:
 
     - Parts of packets. One packet may already be in transmission when T begins. The count of each
       of n flows may begin or end in the middle of a packet. This makes n + 1 packets, or more if
@@ -39,14 +40,16 @@ def counting(prediction: Prediction) -> Floats:
     - Late counts. ``rounds``, ns-2, ns-3 and measurements count a packet when its ACK is back. So
       packets that the link sent before T may count in T. On one link with data in one direction,
       these are at most ``c (max RTT - min RTT)`` packets (``_lag`` has the other cases).
+    - Delayed ACKs. When T begins, a receiver with ``delayed_ack`` may hold back the ACK of one
+      packet (RFC 5681, 4.2).
     - Order. ``rounds``, ns-2, ns-3 and measurements count packets in order. So packets behind a
       lost packet count only after its retransmission. ``rounds`` knows how many these are
       (``_behind_a_hole``). Otherwise each flow may have a whole window of them: if the
       retransmission is lost, too, duplicate ACKs enlarge the window and release new packets until
       the retransmission timer expires (RFC 5681 3.2).
 
-    The packets of the last two kinds were sent by the link before T began, in the warm-up. So they
-    are at most ``c warmup`` packets. The result is the sum over all three kinds, divided by
+    The packets of the last three kinds were sent by the link before T began, in the warm-up. So
+    they are at most ``c warmup`` packets. The result is the sum over all four kinds, divided by
     ``c T``.
     """
     scenario, links = prediction.scenario, prediction.scenario.links
@@ -57,7 +60,7 @@ def counting(prediction: Prediction) -> Floats:
     earlier = np.zeros(len(links))  # packets that had passed the link before T began
     if prediction.model == "rounds" or prediction.model not in MODELS:
         earlier += capacity * np.array([_lag(scenario, link) for link in links])
-        earlier += [_behind_a_hole(prediction, link) for link in links]
+        earlier += [_behind_a_hole(prediction, link) + _held_back(scenario, link) for link in links]
     packets += np.minimum(earlier, capacity * scenario.run.warmup)
     return packets / (capacity * span)
 
@@ -69,16 +72,50 @@ def _lag(scenario: Scenario, link: Link) -> float:
     because only then the packet is counted. With one link and data in one direction, these delays
     differ by at most the difference of the RTTs. Otherwise packets and ACKs also wait in other
     queues. The result is then the longest RTT plus the times that these queues, if full, need to
-    empty.
+    empty. In both cases packets may wait at a slow access link of the receiver, too
+    (``_at_receivers``).
     """
     rtts = [m.rtt for m in scenario.members if link in scenario.path(m.flow)]
     one_way = len({group.direction for group in scenario.flows}) == 1
     if not rtts:
         return 0.0
     if one_way and len(scenario.links) == 1:
-        return max(rtts) - min(rtts)
+        return max(rtts) - min(rtts) + _at_receivers(scenario, link)
     others = [other for other in scenario.links if other != link or not one_way]
-    return max(rtts) + sum(other.buffer / other.capacity for other in others)
+    waits = sum(other.buffer / other.capacity for other in others)
+    return max(rtts) + waits + _at_receivers(scenario, link)
+
+
+def _at_receivers(scenario: Scenario, link: Link) -> float:
+    """The longest wait, in seconds, of a packet that has crossed ``link`` at an access link behind.
+
+    A flow's packets come from its sender's access link at most at the rate of this access link. But
+    the queues on the path can let them out closer together: in a time t they let out at most the
+    packets that came in a time t + w, where w is the longest wait in these queues. So at the
+    receiver's access link, which has the same rate, a packet waits for at most w. If the access
+    link is faster than the slowest link of the path, no packet waits there.
+    """
+    slow = [
+        scenario.path(group)
+        for group in scenario.flows
+        if link in scenario.path(group) and access_ratio(scenario, group) < 1.0
+    ]
+    largest = max(scenario.size_of(group) for group in scenario.flows) / scenario.packet_size
+    waits = (sum((one.buffer + 1.0) * largest / one.capacity for one in path) for path in slow)
+    return max(waits, default=0.0)
+
+
+def _held_back(scenario: Scenario, link: Link) -> float:
+    """The most packets that had crossed the link when T began, and whose ACKs were being delayed.
+
+    A receiver that delays ACKs holds back at most one. The result is in packets of the scenario's
+    packet size.
+    """
+    return sum(
+        scenario.size_of(member.flow) / scenario.packet_size
+        for member in scenario.members
+        if member.flow.delayed_ack and link in scenario.path(member.flow)
+    )
 
 
 def _behind_a_hole(prediction: Prediction, link: Link) -> float:
