@@ -139,3 +139,15 @@ def test_as_many_packets_are_counted_as_in_ns2(
     ours, theirs = answer(scenario), ns2.run(scenario, processes=1)
     np.testing.assert_allclose(ours.acks, theirs.acks, atol=1e-6)
     np.testing.assert_allclose(ours.throughput, theirs.throughput, rtol=1e-6)
+
+
+@pytest.mark.ns2
+@pytest.mark.parametrize("law", ["sack", "tahoe"])
+def test_a_packet_that_arrives_twice_is_acknowledged_once(law: str) -> None:
+    """In slow start SACK and Tahoe lose many packets, and some arrive again after a timeout."""
+    link, flow = Link(397.3, buffer=30.0), exact(law, 0.25, variant="ns2")
+    scenario = Scenario((link,), (flow,), run=Run(30.0, 0.0))
+    ours, theirs = answer(scenario), ns2.run(scenario, processes=1)
+    np.testing.assert_array_equal(ours.retransmits, theirs.retransmits)
+    np.testing.assert_allclose(ours.acks, theirs.acks, atol=1e-6)
+    np.testing.assert_allclose(ours.delivered, theirs.acks, atol=1e-6)

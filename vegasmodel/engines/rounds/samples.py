@@ -69,7 +69,7 @@ def close(f: Sender, now: float) -> None:
     They are the fields ``last_...`` of the record. ``end_warmup_of`` also uses them for a moment.
     """
     acks = _acks_after(f, now)
-    f.last_delivered, f.last_acks = delivered_by(f, now), f.acks - acks
+    f.last_delivered = delivered_by(f, now)
     f.last_sent, f.last_lost, f.last_retransmits = f.sent, f.lost, f.retransmits
     f.last_rtt_area, f.last_rtt_samples = f.rtt_area - acks * f.rtt_last, f.rtt_samples - acks
     f.closed = 1
@@ -102,7 +102,7 @@ def end_warmup_of(f: Sender, now: float) -> None:
     f.mark_beyond = received_beyond(f) + max(beyond, 0.0)
     if not f.closed:
         close(f, now)
-    f.mark_delivered, f.mark_acks = f.last_delivered, f.last_acks
+    f.mark_delivered = f.last_delivered
     f.mark_rtt_area, f.mark_rtt_samples = f.last_rtt_area, f.last_rtt_samples
     if closed:
         f.mark_sent, f.mark_lost = f.last_sent, f.last_lost

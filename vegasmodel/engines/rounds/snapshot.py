@@ -143,9 +143,9 @@ LEFT_OUT = {
         "start stop size finished without boot_time hop hops longest_stretch member short_flow "
         "ecn_capable head acked sent lost retransmits acks timeouts early_timers arrived "
         "delivered ahead ahead_since ahead_until ahead_acks acks_lost rtt_area rtt_samples "
-        "mark_delivered mark_sent mark_lost mark_retransmits mark_acks mark_rtt_area "
+        "mark_delivered mark_sent mark_lost mark_retransmits mark_rtt_area "
         "mark_rtt_samples mark_beyond way warm closed last_delivered last_sent last_lost "
-        "last_retransmits last_acks last_rtt_area last_rtt_samples first_hole holes missing "
+        "last_retransmits last_rtt_area last_rtt_samples first_hole holes missing "
         "trips trips_at"  # both follow from ``since``
     ),
     "hop": _words(

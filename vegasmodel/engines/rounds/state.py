@@ -247,20 +247,18 @@ class Sender(Mechanisms):
     ahead_until: float  # seconds
     ahead_acks: float  # packets in ``acks`` whose ACKs arrive only between these two times
     warm: int  # 1: warm-up is over
-    mark_delivered: float  # ``delivered`` when warm-up ended; the next six likewise
+    mark_delivered: float  # ``delivered`` when warm-up ended; the next five likewise
     mark_sent: float
     mark_lost: float
     mark_retransmits: float
-    mark_acks: float
     mark_rtt_area: float
     mark_rtt_samples: float
     mark_beyond: float  # packets that had arrived then behind a missing one (``received_beyond``)
-    closed: int  # 1: the flow has stopped, or the run has ended; the next seven fields are final
-    last_delivered: float  # ``delivered`` at that time; the next six likewise
+    closed: int  # 1: the flow has stopped, or the run has ended; the next six fields are final
+    last_delivered: float  # ``delivered`` at that time; the next five likewise
     last_sent: float
     last_lost: float
     last_retransmits: float
-    last_acks: float
     last_rtt_area: float
     last_rtt_samples: float
     kept: Kept  # the numbers that its law keeps (``Law.state``), and zeros
