@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -182,6 +184,31 @@ def test_red_may_take_the_base_rtt_of_ns2s_vegas() -> None:
     assert not _held(predict(Scenario((link,), flows, run=RANDOM), "fluid"))[
         "base-rtt-above-propagation"
     ]
+
+
+@pytest.mark.parametrize("delayed_ack", [False, True])
+def test_vegas_keeps_its_base_rtt_where_no_two_successive_packets_are_lost(
+    delayed_ack: bool,
+) -> None:
+    """ns-2's Vegas loses its baseRTT if a queue drops successive packets before a timeout.
+
+    A drop-tail queue does not if ACKs come one a departure and all RTTs are equal. ``rounds``
+    copies the rule of ns-2's code by which Vegas measures a too small baseRTT, and finds none.
+    """
+
+    def said(rtt: float, model: str) -> bool | None:
+        flows = (
+            Flow("vegas", 0.0451, count=6, alpha=3, beta=3, variant="ns2", send_jitter=0),
+            Flow("sack", rtt, variant="ns2", send_jitter=0),
+        )
+        flows = tuple(dataclasses.replace(f, delayed_ack=delayed_ack) for f in flows)
+        case = Scenario((Link(252.0, buffer=20.0),), flows, run=RANDOM)
+        return _held(predict(case, model)).get("base-rtt-above-propagation", True)
+
+    assert said(0.0451, "fluid") is not delayed_ack
+    assert said(0.06, "fluid") is False  # Vegas has timeouts
+    if not delayed_ack:
+        assert said(0.0451, "rounds")
 
 
 @jit

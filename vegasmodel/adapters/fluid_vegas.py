@@ -191,15 +191,27 @@ def acts_in_time(scenario: Scenario, run: ContinuousRun) -> Assumption:
 def base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:
     """The assumption that no Vegas flow's baseRTT falls below the RTT of the empty path.
 
-    Only ns-2's Vegas can measure so small a baseRTT, after a timeout (``docs/ns2.md``). The
-    assumption fails if a flow with this Vegas lost several packets and then had a timeout. If there
-    was none, but such a flow lost packets at a RED queue, the result is ``None`` (not known).
+    Only ns-2's Vegas can measure so small a baseRTT. It does so after a timeout, if the queue has
+    dropped successive packets of the flow (``short_round.py`` says why). A drop-tail queue hardly
+    ever does, if all RTTs are equal and each packet is acknowledged. Each departure makes room for
+    one packet, and, one RTT later, lets one sender send: one packet, or two if its window grows. So
+    when the buffer is full, these packets find room for one. The flow loses at most the second, and
+    its next packets come only after the next departure. If RTTs differ, packets of another flow may
+    have taken the room.
+
+    So the assumption fails if such a Vegas flow lost several packets and then had a timeout, unless
+    the queue is drop-tail without random losses, all RTTs are equal, and no receiver delays ACKs.
+    If there was no such timeout, but a Vegas flow lost packets at a RED queue, the result is
+    ``None`` (not known).
     """
-    flows = [member.flow for member in scenario.members]
+    members, link = scenario.members, scenario.links[0]
+    flows = [member.flow for member in members]
     vegas = np.array([f.keeps_backlog and stack(scenario, f).resets_base for f in flows])
     timeouts = np.zeros(vegas.size) if run.timeouts is None else run.timeouts
-    waited = vegas & (timeouts > 0.0)
-    unsure = vegas & (run.losses > 0.0) & isinstance(scenario.links[0].queue, Red)
+    one_rtt = len({member.rtt for member in members}) == 1
+    spaced = one_rtt and link.loses_only_when_full and not any(f.delayed_ack for f in flows)
+    waited = vegas & (timeouts > 0.0) & (not spaced)
+    unsure = vegas & (run.losses > 0.0) & isinstance(link.queue, Red)
     named = [m.name for m, which in zip(scenario.members, waited | unsure, strict=True) if which]
     if not named:
         return Assumption("base-rtt-above-propagation", True)
