@@ -14,8 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from vegasmodel.laws.law import Source
-from vegasmodel.laws.source import MOST_NUMBERS, with_numbers
+from vegasmodel.laws.source import MOST_NUMBERS, Source, with_numbers
 from vegasmodel.metrics import Floats
 
 __all__ = ["KEPT", "Kept", "as_floats", "kept_at", "seen_type", "store", "whole_source"]

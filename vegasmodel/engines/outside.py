@@ -2,7 +2,7 @@
 
 A simulator is compiled once, for all laws, so it does not contain the functions of a user's law.
 This module compiles each of these functions separately, as a C function, together with the Python
-functions that it calls. The user's function takes a ``laws.law.Source``, which describes the
+functions that it calls. The user's function takes a ``laws.source.Source``, which describes the
 sender. The C function takes the fields of ``Source`` as floats.
 
 A law may keep numbers of its own (``Law.state``). They are in the field ``kept`` of the sender's
@@ -30,17 +30,8 @@ from vegasmodel.engines.kept_numbers import as_floats, seen_type, store, whole_s
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.laws import reads
 from vegasmodel.laws.faults import LawFault, Record
-from vegasmodel.laws.law import (
-    FUNCTIONS,
-    LARGEST_ANSWER,
-    Law,
-    Source,
-    ask,
-    least_answer,
-    must_return,
-    place,
-)
-from vegasmodel.laws.source import with_numbers
+from vegasmodel.laws.law import FUNCTIONS, Law, ask, least_answer, must_return, place
+from vegasmodel.laws.source import LARGEST_ANSWER, Source, with_numbers
 from vegasmodel.support.numba_shortcuts import without_garbage_collection, without_lock_events
 
 

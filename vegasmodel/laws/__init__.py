@@ -27,11 +27,11 @@ from vegasmodel.laws.law import (
     Recovery,
     Rule,
     SlowStart,
-    Source,
     ask,
     ask_all,
     place,
 )
+from vegasmodel.laws.source import Source
 
 __all__ = [
     "BUILT_IN", "Law", "Source", "add", "files", "find", "foreign", "known", "names",

@@ -8,8 +8,9 @@ import functools
 
 import numpy as np
 
-from vegasmodel.laws.law import Law, Rule, Source
+from vegasmodel.laws.law import Law, Rule
 from vegasmodel.laws.packets import SLACK
+from vegasmodel.laws.source import Source
 
 C = 0.4  # packets per second cubed
 BETA = 0.7  # factor on the window at a loss

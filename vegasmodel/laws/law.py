@@ -32,9 +32,15 @@ import numpy as np
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import nearest
 from vegasmodel.laws.packets import PacketRules
-from vegasmodel.laws.source import LARGEST_ANSWER as LARGEST_ANSWER
-from vegasmodel.laws.source import Source as Source
-from vegasmodel.laws.source import State, StoreError, checked_state, tested, with_numbers
+from vegasmodel.laws.source import (
+    LARGEST_ANSWER,
+    Source,
+    State,
+    StoreError,
+    checked_state,
+    tested,
+    with_numbers,
+)
 
 FUNCTIONS = ("drift", "cut", "remember", "update")
 """The functions of a law that the simulators call by their addresses (``engines/outside.py``)."""

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from vegasmodel.laws.law import Law, Source
+from vegasmodel.laws.law import Law
 from vegasmodel.laws.packets import SLACK, PacketRules, Round, Window, cwnd_packets
+from vegasmodel.laws.source import Source
 
 DIVISIONS = 8.0  # greatest number of ACKs that are added one by one; for more, a formula is faster
 

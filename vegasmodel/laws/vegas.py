@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from vegasmodel.laws.law import Law, Source
+from vegasmodel.laws.law import Law
 from vegasmodel.laws.packets import (
     NEVER,
     SLACK,
@@ -14,6 +14,7 @@ from vegasmodel.laws.packets import (
     cwnd_packets,
     keeps_up,
 )
+from vegasmodel.laws.source import Source
 
 LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
 LEAST = 2.0  # packets, the least window after a reduction

@@ -34,8 +34,8 @@ from vegasmodel.engines.rounds.state import (
 )
 from vegasmodel.engines.rounds.timer import arm, back_off, reordering_window, stop_timing
 from vegasmodel.laws import packets
-from vegasmodel.laws.law import Source
 from vegasmodel.laws.packets import NEVER, SLACK, Round
+from vegasmodel.laws.source import Source
 
 CALLS_PER_WINDOW = 8.0  # calls of a user's law per window of ACKs, at least
 cwnd_packets = rule(packets.cwnd_packets)

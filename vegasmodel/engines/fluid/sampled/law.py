@@ -16,7 +16,7 @@ from vegasmodel.engines.kept_numbers import kept_at
 from vegasmodel.engines.outside import call
 from vegasmodel.engines.tables import jit, rare
 from vegasmodel.laws import BUILT_IN, foreign
-from vegasmodel.laws.law import Source
+from vegasmodel.laws.source import Source
 from vegasmodel.support.machine_code import part
 
 FEW_SAMPLES = 2.0  # Linux's Vegas ignores the backlog if a round trip had at most 2 RTT samples
