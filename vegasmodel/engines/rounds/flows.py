@@ -99,60 +99,87 @@ def _record(scenario: Scenario, member: Member, record: Any) -> None:
     law, runs = find(group.law), stack(scenario, group)
     for name in _NOT_YET:
         record[name] = NEVER
-    own = group.law in runs.own_packets  # ns-2's Vegas: it sends no SYN and cannot use ECN
     mechanisms(law, runs, record)
-    record["rtt"] = empty_rtt(scenario, member)
+    record["rtt"] = record["rtt_last"] = record["receiver_rtt"] = empty_rtt(scenario, member)
     for key in ("alpha", "beta", "gamma", "decrease", "max_window"):
         record[key] = getattr(group, key)
     if runs.bictcp and law.is_cubic:
         record["decrease"] = round(1024 * group.decrease) / 1024
-    measured = group.measures_base
-    record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
     ring = runs.stale_ring and law.overdue_checks
     record["places"] = np.floor(group.max_window) if ring else math.inf
+    own = group.law in runs.own_packets  # ns-2's Vegas: it sends no SYN and cannot use ECN
     record["ecn_capable"] = not own
     if runs.handshake and not own and not _syn_in_window(law, runs):
         size = scenario.ack_size if runs.syn_is_ack else runs.header
         record["syn"] = size / scenario.packet_size
-    record["first_window"], record["rto"] = runs.first_window, record["first_rto"]
-    record["ssthresh"], record["grow_next"] = 1e9, 1
+    record["syn_in_window"] = _syn_in_window(law, runs)
+    record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
+    if own or _syn_in_window(law, runs):  # ns-2 acknowledges packet 0 at once (SYN_immediate_ack_)
+        record["quick_acks_left"] = max(runs.quick_acks, 1.0)
+    _set_base_rtt(member, runs, record)
+    _set_first_window(member, law, runs, own, record)
+    _set_delays(scenario, member, law, runs, record)
+    record["rto"], record["backoff"] = record["first_rto"], 1.0
+    record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0  # none yet
+    record["overdue_factor"], record["grow_next"] = 1.0, 1
+    record["event"], record["finished"] = START, NEVER
+    record["short_flow"] = group.arrivals != "once"
+
+
+def _set_base_rtt(member: Member, runs: Stack, record: Any) -> None:
+    """Write the baseRTT that a flow has at its start into its record.
+
+    ``known_base`` is the baseRTT that the scenario gives, or NaN if the flow measures it. ``base``
+    is the baseRTT that the flow uses now. If the scenario gives it, Linux's Vegas
+    (``whole_window``) uses it at once. Vegas with the variant ``ns2`` or ``paper`` uses it only
+    when a round trip ends (``laws.vegas``).
+    """
+    group, measured = member.flow, member.flow.measures_base
+    record["known_base"] = math.nan if measured else member.rtt + float(group.over_estimate)
+    from_start = runs.whole_window and not measured
+    record["base"] = record["known_base"] if from_start else NEVER
+
+
+def _set_first_window(member: Member, law: Law, runs: Stack, own: bool, record: Any) -> None:
+    """Write the window and the ssthresh with which a flow starts into its record.
+
+    ``runs`` describes the flow's TCP implementation. ``own`` is True for ns-2's Vegas. If the
+    scenario gives its baseRTT, it first measures this baseRTT by probes in the empty network. So
+    it then starts with 2 packets, without slow start.
+    """
+    group, measured = member.flow, member.flow.measures_base
+    record["first_window"], record["ssthresh"] = runs.first_window, 1e9
     if runs.receiver_ssthresh:
         record["ssthresh"] = math.floor(min(group.max_window, 1e9))
-    if own and runs.probes_base and not measured:  # it starts with 2 packets, without slow start
+    if own and runs.probes_base and not measured:
         record["first_window"], record["ssthresh"] = 2.0, 2.0
         record["rtt_sum"], record["rtt_count"] = member.rtt, 1.0
     if law.per_ack == "drift" and law.slow_start == "none":
         record["ssthresh"] = 0.0
     if group.initial_window is not None:
         record["first_window"] = group.initial_window
-    late = runs.second_packet_first and own and measured
+    late = runs.second_packet_first and own and measured  # 1 until packet 1 is acknowledged
     record["cwnd"] = 1.0 if late else record["first_window"]
     if own and runs.untimed_first and measured:
         record["untimed"] = record["cwnd"]
+
+
+def _set_delays(scenario: Scenario, member: Member, law: Law, runs: Stack, record: Any) -> None:
+    """Write the delays of a flow on its access links, and its random delays, into its record.
+
+    ``runs`` describes the flow's TCP implementation: it decides whether the random wait
+    ``send_jitter`` comes before a packet's timestamp (``jitter``) or after it (``queue_wait``).
+    """
+    group = member.flow
     if not is_slow(scenario, group):  # otherwise the queue at the access link makes the gaps
         record["gap"] = work(scenario, group) / scenario.access_rate(group)
     if law.recovery == "scoreboard":
         rates = scenario.path(group)[0].capacity, scenario.access_rate(group)
         record["block"] = sum(_BLOCK / scenario.packet_size / rate for rate in rates)
-    record["recover"], record["retransmit"], record["timed_at"] = -1.0, -1.0, -1.0
-    record["overdue_factor"] = 1.0
-    # If the scenario gives a flow's baseRTT, Linux's Vegas (``whole_window``) uses it at once.
-    # Vegas with the variant ns2 or paper uses it only when a round trip ends (``laws.vegas``).
-    from_start = runs.whole_window and not measured
-    record["base"] = record["known_base"] if from_start else NEVER
-    record["rtt_last"] = record["rtt"]
-    record["backoff"] = 1.0
     wait, long = scenario.jitter(group), scenario.jitter(group) > scenario.usual_jitter(group)
     record["queue_wait" if runs.waits_in_queue else "jitter"], record["waits_long"] = wait, long
-    record["delayed_ack"], record["quick_acks_left"] = group.delayed_ack, runs.quick_acks
-    if own or _syn_in_window(law, runs):  # ns-2 acknowledges packet 0 at once (SYN_immediate_ack_)
-        record["quick_acks_left"] = max(runs.quick_acks, 1.0)
-    record["syn_in_window"] = _syn_in_window(law, runs)
-    record["receiver_rtt"] = record["rtt"]
     # all of the random delay is on one access wire, which has the delay of all four
     record["noise"], record["slack"] = group.delay_noise, 4.0 * access_leg(scenario, member)
-    record["event"], record["finished"] = START, NEVER
-    record["short_flow"] = group.arrivals != "once"
     way = record["way"] = _to_first_queue(scenario, member)
     record["start"], record["boot_time"] = way, -way  # when it starts at 0
 
