@@ -63,10 +63,11 @@ BURST_PARTS = 256.0  # parts of a burst that are simulated one by one, at most
 def _foresee(links: Table[Queue], k: int, time: float) -> None:
     """Record in ``foreseen`` that a packet of a burst arrives at queue ``k`` at time ``time``.
 
-    A burst is simulated in one event, although its packets arrive one after another. So the queue
-    may be simulated beyond the time of the event. ``foreseen`` is the latest time recorded here.
-    ``travel._note_lateness`` needs it to tell which packets come too late. The two queues of a
-    Rate-Delay link have the same ``foreseen``.
+    A burst is simulated in one event, although its packets arrive one after another. After this
+    event the queue has been simulated up to the arrival of the burst's last packet, ``foreseen``.
+    Packets of other flows that arrive before ``foreseen`` are therefore handled a little late. The
+    check for late packets, ``travel._note_lateness``, must not count them, so it needs
+    ``foreseen``. The two queues of a Rate-Delay link have the same ``foreseen``.
     """
     link = links[k]
     link.foreseen = max(link.foreseen, time)
@@ -79,6 +80,7 @@ def _send_retransmission(net: Net, f: Sender) -> bool:
     """Send the flow's retransmitted packet into its first queue; returns False if the run fails."""
     f.retransmits += 1.0
     f.sent += 1.0
+    # one packet; its travel time counts all wires of the round trip, and queues add their delays
     now, rtt = f.time, f.rtt
     return arrive_at_once(net, f.hop, now, Group(f.retransmit, 1.0, 0.0, rtt, rtt, 0, now))
 
@@ -99,6 +101,7 @@ def finish_interval(net: Net, f: Sender) -> bool:
         f.rate = 0.0
     fits = True
     e, now, rtt = f.hop, f.time, f.rtt
+    # of the packets of this interval, those below ``high`` are sent again
     f.retransmits += min(max(f.high - f.first, 0.0), f.spread + f.burst)
     f.high = max(f.high, f.first + f.spread + f.burst)
     if f.spread > 0.0:
@@ -106,12 +109,13 @@ def finish_interval(net: Net, f: Sender) -> bool:
         found = f.since_queue
         group = Group(f.first, f.spread, 0.0, rtt, rtt, 0, now)
         fits = arrive_evenly(net, e, now, found, group)
-    elif f.retransmit < 0.0 and f.burst == 0.0:
+    elif f.retransmit < 0.0 and f.burst == 0.0:  # the flow has sent nothing
         fits = pass_no_packets(net, e, now, f.first, 0.0, now)
     if f.retransmit >= 0.0:
         fits = _send_retransmission(net, f) and fits
     f.first += f.spread
     f.sent += f.burst
+    # ``send_burst`` sends ``burst_part`` packets at a time: one, unless the burst is very long
     f.left_at, f.burst_part = now, max(1.0, np.ceil(f.burst / BURST_PARTS))
     return fits
 
@@ -160,7 +164,9 @@ def send_burst(net: Net, f: Sender, at: float) -> bool:
         f.first += packets
         f.burst -= packets
         at += packets * f.gap
-        if f.queue_wait > 0.0:  # TCP sent the burst ``late`` s before; no packet overtakes
+        # Linux: TCP sent the whole burst ``late`` seconds before its first packet left the host.
+        # Each packet leaves a random time after TCP sent it, but not before the previous packet.
+        if f.queue_wait > 0.0:
             at = max(at, f.left_at - f.late + f.queue_wait * np.random.random())
     return fits
 
@@ -220,8 +226,9 @@ def _plan_next(net: Net, f: Sender, holes: Floats, now: float) -> None:
     (``queue.intervals``). The window then hardly changes within the interval. ``holes`` is the
     table of the packets that the flow's receiver misses (``acks.add_hole``).
 
-    A flow stops being active when all its data are delivered, or at its stop time. A short flow
-    whose data are delivered has no next interval.
+    A flow stops being active when all its data are delivered, or at its stop time. Its totals are
+    then final (``close``), and it no longer counts among the flows of a Rate-Delay class
+    (``count_active``). A short flow whose data are delivered has no next interval.
     """
     h = net.hops[f.hop]
     parts = float(net.parts)  # intervals of sending per round trip
@@ -254,22 +261,24 @@ def _flow_event(
     link = net.links[h.link]
     advance(net.links, h.link, now)
     if f.event == DATA and f.spread == 0.0 and f.burst == 0.0 and f.retransmit < 0.0:
-        now = f.time = max(now, link.now)  # the sender was idle until now
+        now = f.time = max(now, link.now)  # the flow has sent nothing in this interval
     f.awaits_parcels = 0
     if f.event == DATA or f.event == REST:
         if not _send_interval(net, f, who, now, synchronised):
             return False
-        if f.event == REST:
+        if f.event == REST:  # another event comes first; then the rest of the burst is sent
             return True
         now = f.left_at
         _plan_next(net, f, holes, now)
     else:
         start_or_restart(net, f, holes, now)
+    # The next interval, from ``now`` to ``f.time``, is planned. Its packets arrive at the queue
+    # evenly from now on, if they are several and the interval is not longer than allowed. (In a
+    # longer interval only one ACK arrives, and the packets that it allows leave at the end.)
     f.since_queue = link.queue
-    # only one ACK arrives in such a long interval, and the packets that it allows leave at once
     slow = f.time - now > 1.5001 * f.longest_stretch
     f.rate = 0.0 if slow else begin_arrivals(link, f.spread, h.work, now, f.time)
-    if f.rate == 0.0:
+    if f.rate == 0.0:  # all packets leave at the end
         f.burst += f.spread
         f.spread = 0.0
     schedule(net, f.hop, f.time)
@@ -297,11 +306,13 @@ def _set_rounding(net: Net, row: Floats) -> None:
 
     ns-2 rounds times, and its rounding errors grow as the simulated time grows
     (``rounding.roundings``). ``row`` contains the values for the present time: one row of the table
-    ``grid``, an argument of ``march``.
+    ``grid``, an argument of ``march``. Its numbers are the capacity of each queue, the number of
+    packets that counts as one instant at each queue, the size of a packet at each hop, and the
+    delay from each hop to the next. (A hop is one queue on one flow's path.)
     """
-    n = net.links.shape[0]
-    m = (row.shape[0] - 2 * n) // 2
-    stores = net.hops.shape[0] - m  # the first hops, which belong to no flow
+    n = net.links.shape[0]  # queues
+    m = (row.shape[0] - 2 * n) // 2  # hops of flows
+    stores = net.hops.shape[0] - m  # hops before them, of Rate-Delay classes, without numbers here
     for k in range(n):
         net.links[k].capacity, net.links[k].instant = row[k], row[n + k]
     for e in range(net.hops.shape[0]):
@@ -343,7 +354,7 @@ def _finish(net: Net, f: Sender, holes: Floats, warmup: float, end: float) -> No
     By the clock of the flow's first queue this is ``Sender.way`` seconds later. If the warm-up ends
     within these seconds, the totals at its end, the time ``warmup``, are also stored here.
     """
-    if not f.warm:
+    if not f.warm:  # the warm-up ends within these seconds
         _last_acks(net, f, holes, warmup + f.way)
         end_warmup_of(f, warmup + f.way)
     until = end + f.way
@@ -378,26 +389,28 @@ def march(
     Returns the status (``Status``), the number of events, and the simulated time in seconds.
 
     From the time ``falls`` on, the run also stops at each event that reduces the number of whole
-    packets in a flow's window. The status is then ``FALL``. All queues are simulated up to this
-    event, and the next call continues the run.
+    packets in a flow's window, because the search for a steady state compares the states at these
+    events (``cycle.py``). The status is then ``FALL``. All queues are simulated up to this event,
+    and the next call continues the run.
 
-    After ``most`` events the run stops, too, with the status ``PAUSED``. The next call continues it
-    as if it had not stopped. ``kept`` has three numbers that one call hands on to the next: the
-    time at which samples are due, the number of rows of ``grid`` that have been used, and the seed
-    of the random numbers. Before the first call the first two are 0. The first call replaces the
-    seed by -1.
+    After ``most`` events the run stops, too, with the status ``PAUSED``, so that Python can react
+    to Ctrl-C. The next call continues it as if it had not stopped. ``kept`` has three numbers that
+    one call hands on to the next: the time at which samples are due, the number of rows of ``grid``
+    that have been used, and the seed of the random numbers. Before the first call the first two are
+    0. The first call replaces the seed by -1.
 
-    ``grid`` contains capacities and delays with rounding errors like those of ns-2
-    (``rounding.roundings``).
+    ``grid`` contains capacities and delays with rounding errors like those of ns-2. Each row is for
+    a period that ends at a power of 2 seconds (``rounding.roundings``).
     """
     events, fits = 0, True
     if kept[2] >= 0.0:
         _start_flows(net, int(kept[2]))
         kept[2] = -1.0
     sample_due, used = kept[0], int(kept[1])
+    # end of the period of the present row of ``grid``, seconds
     limit = 2.0 ** (used - 1 + FIRST_BINADE) if used > 0 else 0.0
     while net.keys[net.tree[1]] < NEVER:
-        e = net.tree[1]
+        e = net.tree[1]  # the hop (a queue on one flow's path) at which the next event happens
         h = net.hops[e]
         who = h.flow
         f = net.flows[who]
@@ -415,7 +428,7 @@ def march(
             used += 1
             kept[1] = used
         before = cwnd_packets(f) if now >= falls else 0.0
-        if e == f.hop:
+        if e == f.hop:  # the first queue of the flow's path
             fits = _flow_event(net, f, who, holes[who], now, synchronised)
         else:
             fits = at_store(net, e) if h.stores else hop(net, e)

@@ -230,7 +230,7 @@ class Sender(Mechanisms):
     first_hole: int  # row of the first hole, a range of missing packets
     holes: int  # row after that of the last hole; 0: there is none
     missing: float  # number of packets in all holes
-    owed_loss: float  # a loss taken over from another flow (synchronised losses)
+    owed_loss: float  # synchronised losses: 1 if it must lose a packet because another flow did
     # totals since the start of the run
     sent: float  # data packets, retransmitted ones included
     lost: float  # of these, those that queues have dropped
@@ -431,7 +431,7 @@ class Queue:
     foreseen: float  # arrival of the last packet of a burst that was simulated in one event
     sampled: int  # number of samples taken
     warm: int  # 1: warm-up is over
-    instant: float  # packets: two moments count as one instant if it serves fewer between them
+    instant: float  # two moments count as one instant if it serves fewer packets between them
     now: float  # time of its clock
     queue: float  # work at the link, that of the packet in transmission included, packets
     handshake_excess: float  # room that a handshake's packet takes in the buffer beyond its work
@@ -473,8 +473,10 @@ class Net(NamedTuple):
     keys: Floats  # [hop] time of the hop's next event, by the simulation's clock
     tree: NDArray[np.int64]  # tournament tree of the hops by their keys; ``tree[1]`` comes next
     shares: Floats  # [change, (queue of class D, time, share of class R)] set by ns-2's script
-    parts: int  # approximate greatest number of intervals per flow, queue and round trip
-    calm: int  # the same at a flow's first queue while no loss is near
+    # A flow's packets arrive at a queue in intervals, each of which is one event. About so many
+    # intervals make up a round trip:
+    parts: int  # at most
+    calm: int  # at a flow's first queue while no loss is near
 
 
 @jit
