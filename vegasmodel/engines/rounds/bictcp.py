@@ -151,7 +151,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
     window = np.floor(f.cwnd)
     ticks = _ticks_at(f, now) - _ticks_at(f, f.counted)  # since ``cnt`` was last computed
     f.reno_acks += acks
-    if f.last_cwnd == window and ticks * f.cubic_tick <= SAME_WINDOW:
+    if f.last_cwnd == window and ticks * f.cubic_tick <= SAME_WINDOW:  # ``cnt`` is still valid
         return
     if f.epoch_start == NEVER or ticks > 0.0 or not f.cnt_once_a_tick:
         f.last_cwnd, f.counted = window, now
@@ -163,14 +163,14 @@ def _update(f: Sender, acks: float, now: float) -> None:
         f.cnt = WINDOWS_AT_TARGET * window
         if target > window:
             f.cnt = np.floor(window / (target - window))
-        if f.last_max == 0.0:
+        if f.last_max == 0.0:  # no loss is known
             f.cnt = f.cnt_before_loss or min(f.cnt, CNT_BEFORE_LOSS)
     acks_per_reno_packet = np.floor(f.reno_windows * window)
     if f.reno_acks > acks_per_reno_packet:
         more = np.ceil(f.reno_acks / acks_per_reno_packet) - 1.0
         f.reno_acks -= more * acks_per_reno_packet
         f.reno_cwnd += more
-    if f.reno_cwnd > window:
+    if f.reno_cwnd > window:  # reach Reno's window within a round trip
         f.cnt = min(f.cnt, np.floor(window / (f.reno_cwnd - window)))
     f.cnt = max(np.floor(f.cnt / f.packets_per_ack), f.least_cnt)
 
@@ -185,7 +185,7 @@ def cong_avoid(f: Sender, acks: float, now: float) -> None:
         f.cwnd += 1.0  # ``acks_to_packet`` lets only one ACK come here at a time
         return
     _update(f, acks, now)
-    if f.acks_before_growth:
+    if f.acks_before_growth:  # Linux 2.6: the ACK after the ``cnt``-th one adds the packet
         grows = f.cwnd_cnt + acks > f.cnt
         f.cwnd += 1.0 if grows else 0.0
         f.cwnd_cnt = 0.0 if grows else f.cwnd_cnt + acks
@@ -217,7 +217,7 @@ def acks_to_packet(f: Sender) -> float:
 
     The window grows by a packet for every ``cnt`` ACKs. Some of them may have arrived already.
     """
-    if f.passes_ssthresh and f.cwnd <= f.ssthresh:
+    if f.passes_ssthresh and f.cwnd <= f.ssthresh:  # slow start adds one more packet
         return 1.0
     left = f.cnt - f.cwnd_cnt
     return max(left, 0.0) + 1.0 if f.acks_before_growth else max(left, 1.0)

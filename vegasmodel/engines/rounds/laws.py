@@ -100,6 +100,8 @@ def _source(f: Sender, rtt: float) -> Source:
 
     These functions are those of ``laws.law.FUNCTIONS``. ``rtt`` is the RTT in seconds that they
     read. At the end of a round trip it is the mean RTT of that round trip, otherwise the last RTT.
+    The backlog follows from it: (RTT - baseRTT) W/RTT, but in Linux (RTT - baseRTT) W/baseRTT
+    (``backlog_over_base``). ``f.memory`` and ``f.since`` are from the last loss.
     """
     base = min(f.min_rtt, rtt) if math.isnan(f.known_base) else f.known_base
     backlog = cwnd_packets(f) * (rtt - base) / (base if f.backlog_over_base else rtt)
@@ -319,8 +321,8 @@ def cut(f: Sender) -> bool:
         f.cwnd, f.next = 1.0, f.acked
         return False  # slow start sends the missing packet
     f.phase = RECOVERY
-    f.inflated = 0.0 if f.scoreboard else 3.0
-    f.pipe = f.high - f.acked - f.dupacks
+    f.inflated = 0.0 if f.scoreboard else 3.0  # one packet for each of the three duplicate ACKs
+    f.pipe = f.high - f.acked - f.dupacks  # each duplicate ACK reports a packet that has arrived
     f.probed = 0.0
     f.recover_in_flight, f.prr_delivered, f.prr_out = before, 1.0, 1.0
     f.flight_limit = before
@@ -342,10 +344,10 @@ def cut_overdue(f: Sender, sent_at: float, now: float) -> bool:
     """
     if f.timed_out and f.acked <= f.recover:
         return False
-    again = f.acked < f.resent or f.stale <= f.acked < f.stale_end
+    again = f.acked < f.resent or f.stale <= f.acked < f.stale_end  # counts as sent twice
     f.recover, f.timed_out = f.high, 0
-    f.rechecks = min(2.0, f.next - f.acked + 1.0)
-    f.overdue_factor *= 2.0 if again else 1.125
+    f.rechecks = min(2.0, f.next - f.acked + 1.0)  # at the next two new ACKs it looks for more
+    f.overdue_factor *= 2.0 if again else 1.125  # on the time after which a packet is overdue
     if f.changed < sent_at:
         win = window(f)
         if f.real_numbers:
@@ -409,7 +411,12 @@ def prr_allowance(f: Sender, acks: float, advanced: float) -> float:
 
 @rare
 def enter_cwr(f: Sender) -> None:
-    """Cut the window because of an ECN mark, but only once per window of data."""
+    """Cut the window because of an ECN mark, but only once per window of data.
+
+    The window is not cut while a packet that was sent before the last cut is unacknowledged, unless
+    that cut was at a timeout. CUBIC and users' laws cut the window as at a loss. All other laws
+    halve it.
+    """
     if f.acked >= f.recover or f.timed_out:
         before = min(cwnd_packets(f), np.floor(f.max_window))
         f.cwnd = max(_decreased(f, 0.5) if f.rules != BY_ADDRESS else _window_after_loss(f), 1.0)

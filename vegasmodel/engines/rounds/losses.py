@@ -101,7 +101,7 @@ def _receive(f: Sender, holes: Floats, first: float, packets: float, sent_at: fl
     """
     if f.clears_scoreboard and f.phase == RECOVERY:
         recall(f, holes, first, packets)
-    beyond = first + packets > f.received
+    beyond = first + packets > f.received  # a higher number than any that arrived before
     new = fill_holes(f, holes, first, packets, sent_at)
     if f.finds_lost_again and f.phase == RECOVERY:
         find_lost_again(f, holes, packets, beyond)
@@ -141,6 +141,7 @@ def _count_places(f: Sender, holes: Floats, now: float, end: float) -> None:
     SACK blocks of this ACK report (``scoreboard.forget``).
     """
     if f.phase == OPEN and f.holes > 0 and known_lost(f, holes, f.first_hole) > f.acked and cut(f):
+        # ``cut`` has begun a recovery
         forget_retransmissions(f, holes)
         if received_beyond(f) > f.dup_thresh:
             forget(f, holes)
@@ -222,6 +223,11 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     cause these ACKs. This function processes the ACKs that arrive within about ``step`` seconds
     from ``now`` on, or fewer (``_acks_alike``). If a timer of the sender expires before the last of
     them arrives, none of them is processed, and the result is the time at which the timer expires.
+
+    What an ACK does depends on the sender. ns-2's CUBIC (``counts_places``) and the Vegas of ns-2
+    and of the papers (``overdue_checks``) have functions of their own. For all others, an ACK
+    in recovery releases packets, or enlarges the window without SACK. Outside a recovery the third
+    duplicate ACK (``enough``; in Linux sometimes an earlier one) signals a loss.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
     bare = now + (p.back - now) * acks / p.count  # when the last would arrive without SACK blocks
@@ -247,13 +253,13 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     if f.overdue_checks:
         check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
-        if f.scoreboard:
+        if f.scoreboard:  # SACK: these packets are no longer in the network
             f.pipe -= acks
             send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 0.0), acks, end)
             return end
         f.inflated += acks
     elif f.dupacks == enough:  # the last of these ACKs signals a loss
-        if cut(f):
+        if cut(f):  # a recovery begins
             retransmit_first(f, holes)
             fast_retransmit(f, end)
             if not f.scoreboard:
@@ -264,7 +270,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
             arm(f, end)
             stop_timing(f)
             return end
-    elif f.dupacks > enough and f.inflated > 0.0:
+    elif f.dupacks > enough and f.inflated > 0.0:  # ``cut`` has added three packets without a cut
         f.inflated += acks
     if f.dupacks >= enough:
         _send_new_data(f, now, acks)
@@ -354,6 +360,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     acks = min(portion(p, now, step), holes[f.first_hole, AFTER] - f.acked)
     if f.phase == OPEN:
         acks = min(acks, acks_to_change(f))
+    # at each of these ACKs the sender may retransmit a packet, or the receiver delays the ACK
     if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)) or delays:
         acks = 1.0
     bare = now + (p.back - now) * acks / p.count
@@ -418,7 +425,7 @@ def _leave_recovery(
         if f.restarts_rounds:
             f.round_end, f.round_start = f.next, end  # Vegas begins a new round trip after the loss
             f.rtt_count, f.rtt_min = 0.0, NEVER
-        if f.sack_exit_rests:
+        if f.sack_exit_rests:  # with -1 the next loss may cut the window at once
             f.recover, grows = -1.0, f.timed_out == 1
         if f.clears_scoreboard:
             f.pipe, f.timed_out = in_flight(f), 0
@@ -427,7 +434,7 @@ def _leave_recovery(
     if lost_more:
         reenter_recovery(f, holes, acks)
         return
-    swell = in_slow_start(f)
+    swell = in_slow_start(f)  # each ACK may then release more packets than it acknowledges
     if grows:
         grow(f, acks, end)
     if alone:
@@ -450,8 +457,9 @@ def _partial(
 
     NewReno of ns-2 2.35 follows RFC 2582. Only the first partial ACK of a recovery restarts the
     retransmission timer (``newreno_changes1_``). If a partial ACK acknowledges n packets, the
-    window shrinks by n-1 packets (``partial_window_deflation_``). Here the window includes the
-    packets that duplicate ACKs have added to it.
+    window shrinks by n-1 packets (``partial_window_deflation_``). Here the window is ``cwnd`` plus
+    ``inflated``, the packets that duplicate ACKs have added. ``inflated`` shrinks first, and stays
+    at least 1; what is missing is taken from ``cwnd``.
     """
     deflates = f.partial_deflates  # as in RFC 2582
     if not (deflates and f.partial):

@@ -108,6 +108,7 @@ def count_flight(f: Sender, holes: Floats) -> None:
         return
     f.pipe, below = in_flight(f), _lost_below(f, holes)
     for k in range(f.first_hole, f.holes):
+        # the packets behind this hole that have arrived, up to the next hole; then the lost ones
         end = holes[k + 1, FIRST] if k + 1 < f.holes else max(f.received, holes[k, AFTER])
         f.pipe -= end - (holes[k, FORGOTTEN] if forgotten(f, holes, k) else holes[k, AFTER])
         f.pipe -= max(min(holes[k, AFTER], below) - max(holes[k, FIRST], holes[k, NOT_RESENT]), 0.0)
@@ -134,5 +135,6 @@ def known_lost(f: Sender, holes: Floats, k: int) -> float:
     """
     if f.counts_places:
         return min(holes[k, AFTER], max(_lost_below(f, holes), holes[k, FIRST]))
+    # Linux has marked the hole; for others it is lost if a packet behind it has arrived
     known = holes[k, KNOWN_LOST] > 0.0 if f.rack else holes[k, AFTER] < f.received
     return holes[k, AFTER] if known else holes[k, FIRST]

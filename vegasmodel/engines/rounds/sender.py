@@ -130,8 +130,8 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
     because its packet was sent only once. If ``once`` is False, no ACK of a packet with a number
     below ``untimed`` gives a sample.
     """
-    alike = acks_to_change(f)
-    if each > 1.0 and f.counts_packets:
+    alike = acks_to_change(f)  # ACKs until the window is at its next whole number
+    if each > 1.0 and f.counts_packets:  # Linux: an ACK of two packets counts like two ACKs
         alike /= each
     acks = min(acks, max(np.floor(alike), 1.0))
     if in_cwr(f):
@@ -169,11 +169,13 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     f.marked, p.marked = max(f.marked, p.marked), 0
     _before_new_data(f)
     acks = ready if each == 1.0 else np.floor((f.delack_packets + ready) / each)
+    # whether the first ACK ends a round trip, so that the congestion control decides
     decides = f.rounds and f.acked + each - 1.0 >= f.round_end
     if acks != 1.0:
         acks = 1.0 if decides or f.duplicate_held else _acks_at_once(f, acks, each, untimed, once)
     # with ``decides_late`` (Linux) the RTT sample of this ACK still belongs to the old round trip
     if decides and not f.decides_late:
+        # seconds until this ACK arrives: the one of the last packet that it acknowledges
         until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
     alone = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
@@ -196,10 +198,11 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     """
     if f.holes > 0 and holes[f.first_hole, FIRST] == f.acked:
         return fill(f, holes, 1.0, 1.0, f.latest, at, at)
+    # whether the ACK gives an RTT sample: for ns-2's Vegas only if its packet counts as sent once
     once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
     once = once and not f.stale <= f.acked < f.stale_end
     _before_new_data(f)
-    decides = f.rounds and f.acked >= f.round_end
+    decides = f.rounds and f.acked >= f.round_end  # the ACK ends a round trip
     if decides and not f.decides_late:
         end_round(f, at, in_flight(f), 1.0)
     if once:
@@ -265,7 +268,7 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
 
     This saves time, because the ACKs of a group are processed together. Groups stay separate if the
     sender must process their ACKs separately, for example if a packet between them is lost or
-    marked.
+    marked, or if the first ACK of the second group ends a round trip.
     """
     while f.count > 1:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
@@ -308,7 +311,7 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
     At the end of its wait the sender sends packets. At the end of an ACK's delay the ACK arrives at
     the sender.
     """
-    if f.duplicate_held and f.delack_expires <= f.wait_ends:
+    if f.duplicate_held and f.delack_expires <= f.wait_ends:  # the ACK is a duplicate ACK
         f.duplicate_held, f.time = False, max(now, f.delack_expires)
         f.dupacks += 0.0 if f.scoreboard else 1.0
     elif delack_expiry(f) <= f.wait_ends:
@@ -327,7 +330,7 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
     retransmission timer. If it has nothing to wait for, no event is planned (``f.time`` is
     ``NEVER``).
     """
-    due = f.deadline if _armed(f) else NEVER
+    due = f.deadline if _armed(f) else NEVER  # when the retransmission timer expires
     soon = _next_wait_end(f)
     if soon < due and (f.transit == 0 or soon <= now):
         _end_first_wait(f, holes, now)
@@ -353,6 +356,10 @@ def plan(f: Sender, ring: Table[Parcel], holes: Floats, now: float, parts: float
     These packets leave in an interval that ends at ``f.time``. If a timer expires before the next
     ACK arrives, the expiry is planned instead. ``parts`` is the number of intervals into which the
     simulator divides a round trip.
+
+    ``f.ahead`` and ``f.ahead_acks`` record how many packets these ACKs deliver, and how many ACKs
+    there are. A sample of the totals within the interval needs both numbers, because some of the
+    ACKs arrive only after the sample (``samples.py``).
     """
     step = min(f.rtt_last / parts, f.longest_stretch)
     # process each ACK by itself: packets have delays of their own, or ACKs may arrive in a wait
@@ -387,11 +394,15 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
 
     ``plan`` calls this function. ACKs that arrive within about ``step`` seconds are processed
     together. Packets that were lost ahead of the next ACKs become holes: the receiver misses them.
+
+    The ring buffer has the groups of packets (``Parcel``) whose ACKs come next. A group may have no
+    packets left: because all of them were lost, or because it stands for a pause in which no ACK
+    arrives, until the time ``Parcel.back``.
     """
     while f.count > 0:
         _merge(f, ring, now, step)
         p = ring[f.head]
-        if p.count > 0.0:
+        if p.count > 0.0:  # its ACKs come next
             break
         if p.lost > 0.0:
             if f.phase == RECOVERY and f.finds_lost_again:
@@ -403,6 +414,7 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
         if p.back <= now:
             _pop(f, ring)
             continue
+        # a pause: what happens before its end? Otherwise its end is what happens next
         due = f.deadline if _armed(f) else NEVER
         if _next_wait_end(f) < min(p.back, due):
             _end_first_wait(f, holes, now)
@@ -428,7 +440,7 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     ACKs expires, or the retransmission timer expires. If one of them does, the function handles
     only this event, and no ACK.
     """
-    bare = now + for_each(p.back - now, p.count)
+    bare = now + for_each(p.back - now, p.count)  # when the first ACK would come without blocks
     first = max(bare, now)
     whole = max(bare + sack_seconds(f, holes), now)  # SACK blocks make the ACK longer
     due = f.deadline if _armed(f) else NEVER
@@ -437,9 +449,9 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     elif due < whole:
         f.event, f.time = TIMER, max(now, due)
     else:
-        alone = f.duplicate_held
+        held = f.duplicate_held  # the receiver still delays the ACK of a duplicate
         _packets_arrive(f, p, holes, first, now, step)
-        if alone:
+        if held:  # the arriving packet has ended this delay: one ACK answers both
             f.duplicate_held = False
 
 

@@ -100,8 +100,8 @@ def arm(f: Sender, now: float) -> None:
     f.deadline = expiry(f, now, pause)
     if not f.tail_probe or f.phase != OPEN or f.holes > 0 or f.mean_rtt == 0.0:
         return
-    due = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)
-    lost = f.timed_out and f.acked < f.recover
+    due = 2.0 * f.mean_rtt + (MIN_RTO if f.cwnd < 2.0 else TIMEOUT_MIN)  # seconds to the probe
+    lost = f.timed_out and f.acked < f.recover  # it repairs the losses of a timeout: no probe
     if due < pause and f.acked >= f.probed and not lost:
         f.deadline, f.timer_kind = expiry(f, now, due), TAIL_PROBE
 
@@ -222,6 +222,8 @@ def update_ticks(f: Sender, now: float) -> None:
     """Update BSD's smoothed RTT, its mean deviation, and the RTO with the timed packet's RTT.
 
     The RTT is the number of clock ticks from the sending of the packet to ``now``, but at least 1.
+    As in BSD, the smoothed RTT ``srtt`` is a whole number of eighths of a tick, and the deviation
+    ``rttvar`` one of quarters of a tick.
     """
     # the part of a tick that was over when the packet was sent counts, too
     sample = max(int((now - f.timed_at + (f.timed_at + f.boot_time) % f.tick) / f.tick), 1)
@@ -277,7 +279,7 @@ def update_mean(f: Sender, rtt: float, samples: float) -> None:
     f.rtt_deviation += (1.0 - _power(0.75, DEVIATION_KEPT, samples)) * (
         abs(error) - f.rtt_deviation
     )
-    f.overdue_factor = 1.0
+    f.overdue_factor = 1.0  # retransmissions had lengthened Vegas's fine timeout (``overdue``)
     if f.timestamps:  # tcp_ack_update_rtt, by the timestamp of every ACK
         f.rto, f.backoff = rto_of(f.mean_rtt, f.rtt_deviation), 1.0
 
