@@ -83,18 +83,19 @@ def _serve(link: Queue, now: float, capacity: float) -> None:
         area = before * before / (-2.0 * slope) if slope < 0.0 else 0.0
     else:
         area = 0.5 * (before + after) * span
+    # Now ``area`` becomes a number of packets times seconds, instead of work times seconds. And
+    # ``full`` is the work at the link if the buffer is just full.
     if link.mixed:
         area = _serve_sizes(link, before + link.rate * span - after, span, busy, capacity)
         count(link, after)
-    else:
-        area *= link.packets_per_work
-    if link.mixed:  # what does not fit is taken from the packets that have just arrived
+        # what does not fit is taken from the packets that have just arrived
         come, over = link.rate * span, 0.0  # work that has arrived, and the part that does not fit
         if come > 0.0:
-            more = after * link.packets_per_work - link.buffer - 1.0
+            more = after * link.packets_per_work - link.buffer - 1.0  # packets too many
             over = more * link.rate / max(link.packet_rate, EMPTY)
         full = after - max(min(over, come), 0.0)
     else:
+        area *= link.packets_per_work
         full = _full(link)
     if after > full:
         link.excess += after - full
@@ -128,12 +129,13 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
     seconds). Each packet counts as one, whatever its size. Of the packet in transmission only the
     unsent part counts.
     """
-    come = 0.0
+    come = 0.0  # packets that arrive
     if link.packet_rate > 0.0 and link.rate > EMPTY:
+        # arriving packets per work: between those of the largest and of the smallest packets
         ratio = min(max(link.packet_rate / link.rate, link.largest), link.smallest)
         append(link, link.rate * span, 1.0 / ratio, 0)
         come = link.rate * span * ratio
-    here = fluid(link) - 0.5 * come
+    here = fluid(link) - 0.5 * come  # mean number of packets if none were sent
     return here * busy - transmit(link, work) / capacity
 
 
@@ -194,7 +196,9 @@ def share_capacity(rate: Queue, delay: Queue, part: float) -> None:
     """Divide the capacity of a Rate-Delay link between its two classes of flows.
 
     The high-rate class gets the fraction ``part``, and the low-delay class the rest. ``rate`` and
-    ``delay`` are the queues of these classes.
+    ``delay`` are the queues of these classes. The scheduler of Podlesny and Williamson counts what
+    each class has sent (``volume``); at new shares it counts from 0 again. ``shares_sum`` is
+    computed in the same steps as in ns-2, so that it has the same rounding errors.
     """
     rate.shares_sum += part - rate.share
     rate.shares_sum += (1.0 - part) - delay.share
@@ -308,10 +312,10 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     link.overflowed = 1
     lost = min(np.ceil(total * link.packets_per_work - TOLERANCE), packets)
     gone = lost * work  # work of the dropped packets
-    if gone > link.queue + link.excess:  # large packets dropped for small ones
+    if gone > link.queue + link.excess:  # more than there is: large packets dropped for small ones
         link.served -= gone - (link.queue + link.excess)
         total = gone - full
-    left = full + min(total - gone, 0.0)
+    left = full + min(total - gone, 0.0)  # work that stays; below ``full`` if too much was dropped
     if link.mixed:
         remove_last(link, link.queue - left)
         append(link, left - link.queue, work, 0)
@@ -319,7 +323,7 @@ def overflow(link: Queue, packets: float, work: float) -> float:
     link.queue = left
     link.excess = max(total - gone, 0.0)
     link.lost += gone
-    link.passed = 0.0
+    link.passed = 0.0  # RED counts from the last drop of any kind
     return lost
 
 

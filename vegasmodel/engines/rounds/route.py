@@ -221,6 +221,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     The simulator handles the packets that arrive in an interval as one event; ``step`` is the
     desired length of such an interval, in seconds.
     """
+    # the record of each queue
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
@@ -233,6 +234,8 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
         if key[2]:
             twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
             links[k]["partner"] = queues[twin]
+    # The rows of the table of hops, with the columns ``names``. Flows of one group with equal RTTs
+    # take the same path, unless they cross the queues of their own access links.
     ways: dict[tuple[int, float, str], list[Hop]] = {}
     rows: list[tuple[float, ...]] = []
     first = []
@@ -249,6 +252,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     names = ("flow", "link", "data", "last", "precedes", "work", "wire", "to_next")
     for name, column in zip(names, zip(*rows, strict=True), strict=True):
         hops[name] = column
+    # which of several events at one instant comes first
     links["instant"] = INSTANT
     if link_stack(scenario).scheduled_ties:
         hops["lead"] = _leads(hops["link"], hops["wire"])
@@ -257,6 +261,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     _sizes(links, hops)
     span, shift = clocks(links, hops, starts, step)
     links["shift"] = shift
+    # the classes of Rate-Delay links have hops, too, which stand before those of flows
     stores = class_stores(links, hops)
     hops = np.concatenate([stores, hops])
     hops["idle"], hops["ends_parcel"], hops["blocks"] = 1, -1, -1.0
@@ -320,11 +325,11 @@ def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[fl
 def _leads(links: NDArray[np.int64], wires: Floats) -> Floats:
     """For each hop a number from 0 to 1 that orders packets that reach a queue at the same instant.
 
-    A hop is one queue on one flow's path. The packet of the hop with the greatest number comes
-    first. In ns-2 the event that was scheduled first comes first, and ns-2 schedules an arrival
-    when the packet enters the last wire before the link. So the packet from the longest wire comes
-    first. ``links`` has the index of each hop's queue, and ``wires`` the seconds that a packet
-    takes on the last wire before this queue.
+    A hop is one queue on one flow's path. If packets of several flows arrive at once, that of the
+    hop with the greatest number comes first. In ns-2 the event that was scheduled first comes
+    first, and ns-2 schedules an arrival when the packet enters the last wire before the link. So
+    the packet from the longest wire comes first. ``links`` has the index of each hop's queue, and
+    ``wires`` the seconds that a packet takes on the last wire before this queue.
     """
     leads = np.zeros(len(wires))
     for k in set(links):

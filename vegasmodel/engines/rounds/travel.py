@@ -82,9 +82,10 @@ def arrive_evenly(net: Net, e: int, time: float, found: float, group: Group) -> 
     lost += overflow(link, joining - lost, h.work)
     lost = _count_lost(f, h, lost)
     kept = group.packets - lost
+    # seconds that a packet waits here at the beginning of the interval, and at its end
     before = waiting(net.links, h.link, found, h.work)
     after = waiting(net.links, h.link, link.queue, h.work)
-    back = time + h.to_next + after
+    back = time + h.to_next + after  # when the last of the packets reaches the next queue
     spent, least = group.spent + 0.5 * (before + after), group.least + min(before, after)
     mark, lost = max(group.marked, int(marks > 0.0)), lost + group.lost
     return forward(net, e, back, Group(group.first, kept, lost, spent, least, mark, group.sent_at))
@@ -160,8 +161,8 @@ def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     if packets > 1.0 or lost > 0.0:
         more = kept - one
         enqueue(link, max(stay - 1.0, 0.0), h.work)
-        gap = min(more, 1.0) * h.work / link.capacity
-        last = waiting(net.links, h.link, link.queue, h.work)
+        gap = min(more, 1.0) * h.work / link.capacity  # from the first packet to the second
+        last = waiting(net.links, h.link, link.queue, h.work)  # seconds that the last one waits
         mean = 0.5 * ((spent + wait + gap) + (spent + last))
         back, rtt = time + (h.to_next + last), least + wait + gap
         there = Group(first + one, more, lost + behind, mean, rtt, mark, sent_at)
@@ -229,7 +230,7 @@ def _silent(net: Net, e: int, p: Parcel, packets: float) -> float:
     computed from what the receiver knows. At all later queues, ``p.silent`` is this number.
     """
     h = net.hops[e]
-    if not net.hops[e - 1].data:
+    if not net.hops[e - 1].data:  # an earlier queue on the way of the ACKs has computed it
         return min(p.silent, packets)
     f, r = net.flows[h.flow], net.receivers[h.flow]
     return silent_packets(f, r, p.first, packets, h.time) if r.delayed_ack else 0.0
@@ -273,7 +274,7 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     """
     h = net.hops[e]
     ring = net.rings[h.ring : h.ring + h.places]
-    if h.count == 0:
+    if h.count == 0:  # nothing is on its way; ``onward.forward`` ends the idle time
         h.idle, h.time = 1, now
         schedule(net, e, NEVER)
         return
@@ -341,7 +342,7 @@ def _ask_receiver(net: Net, e: int) -> bool:
     decides which of them comes first.
     """
     h = net.hops[e]
-    if h.blocks >= 0.0 or h.ends_parcel < 0:
+    if h.blocks >= 0.0 or h.ends_parcel < 0:  # known already, or no ACK is coming
         return False
     h.blocks = _report(net, e)
     if h.blocks == 0.0 or h.burst == 0.0 or h.spread > 0.0:
@@ -368,7 +369,7 @@ def hop(net: Net, e: int) -> bool:
     if h.rate > 0.0:
         end_arrivals(link, h.rate, h.work)
         h.rate = 0.0
-    if h.ends_parcel >= 0:
+    if h.ends_parcel >= 0:  # something was to arrive in the interval
         if h.spread > 0.0:
             group = Group(h.first, h.spread, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
             fits = arrive_evenly(net, e, now, h.since_queue, group)

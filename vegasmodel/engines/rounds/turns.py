@@ -98,7 +98,7 @@ def at_store(net: Net, e: int) -> bool:
     """
     h = net.hops[e]
     link = net.links[h.link]
-    if link.partner > h.link:
+    if link.partner > h.link:  # class R, whose record comes before that of class D
         return _send_next(net, e)
     share_capacity(net.links[link.partner], link, net.shares[link.change, 2])
     link.change += 1
@@ -188,6 +188,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     """
     ring = net.rings[store.ring : store.ring + store.places]
     p = ring[store.head]
+    # ``share``: what part of the group goes on; ``ends``: nothing of the group is left then
     wait, share = now - p.back, packets / p.count if p.count > 0.0 else 1.0
     rtt_sum, ends = p.rtt_sum * share, p.count - packets < NOTHING
     lost, fits = p.lost if ends else 0.0, True
@@ -277,8 +278,9 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
         if found or short != 1:
             break
         short = 2
+    # if no class is found that may send, the first one with a packet sends all the same
     chosen = link if max(found, first * (found == 0)) == 1 else other
-    again = False
+    again = False  # whether the class keeps its turn, because it has bytes left
     if found:
         work = _first_work(net, chosen)
         if chosen.credit > 0.0:
@@ -344,10 +346,11 @@ def _note_use(link: Queue, rate: Queue, work: float, now: float) -> None:
     # by how much the class sends later than a class that sends just its share
     idle = (end - link.last_end) - exact / link.share
     link.mean_idle = min(link.mean_idle + (idle - link.mean_idle) / MEMORY, link.idle_limit)
-    if link.mean_idle <= 0.0:
+    if link.mean_idle <= 0.0:  # it has lately sent more than its share
         link.over_until = end + time * (1.0 / link.share - 1.0)
         link.over_until += (1.0 - MEMORY) * link.mean_idle
     link.last_end = end
+    # the same for both classes together, whose share is the whole capacity
     idle = (end - rate.all_end) - exact
     rate.all_idle = min(rate.all_idle + (idle - rate.all_idle) / MEMORY, rate.all_limit)
     if rate.all_idle <= 0.0:
