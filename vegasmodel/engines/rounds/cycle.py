@@ -196,10 +196,20 @@ def _periodic(
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = more("rtt_area") / more("rtt_samples")
     return LimitCycle(
-        "periodic", 0.5 * span, falls, more("delivered") / span, np.zeros(n),
-        simulation.per_flow[first:last, :, 0].mean(axis=0), rtt, totals.base,
-        _waiting(totals, links, span), 0.5 * more("lost"), np.empty(0), residual, "done",
-    )  # fmt: skip
+        kind="periodic",
+        period=0.5 * span,
+        overflows=falls,
+        throughput=more("delivered") / span,
+        spread=np.zeros(n),
+        window=simulation.per_flow[first:last, :, 0].mean(axis=0),
+        rtt_mean=rtt,
+        base_rtt=totals.base,
+        queue_mean=_waiting(totals, links, span),
+        losses=0.5 * more("lost"),
+        multipliers=np.empty(0),
+        residual=residual,
+        status="done",
+    )
 
 
 def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
@@ -225,6 +235,9 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])
     spread = np.zeros_like(rates)
+    # The time is divided into n blocks, and the standard error follows from the blocks' means. If
+    # the means of successive blocks correlate, the error comes out too small; longer blocks
+    # correlate less. So the largest of the errors for several n counts.
     for n in BLOCKS if kind == "neither found" else ():
         if last - first < n:
             spread[:] = math.nan
@@ -240,6 +253,17 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
     losses = np.full_like(rates, math.nan if kind == "neither found" else 0.0)
     return LimitCycle(
-        kind, period, 0, rates, spread, window.mean(axis=0), rtt, totals.base, queue,
-        losses, np.empty(0), residual, "done",
-    )  # fmt: skip
+        kind=kind,
+        period=period,
+        overflows=0,
+        throughput=rates,
+        spread=spread,
+        window=window.mean(axis=0),
+        rtt_mean=rtt,
+        base_rtt=totals.base,
+        queue_mean=queue,
+        losses=losses,
+        multipliers=np.empty(0),
+        residual=residual,
+        status="done",
+    )

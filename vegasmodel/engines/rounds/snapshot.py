@@ -191,7 +191,8 @@ class Observer:
     def __init__(self, net: Net, holes: Floats, capacity: float) -> None:
         self._net, self._holes, self._capacity = net, holes, capacity
         self._flows, self._links = array(net.flows), array(net.links)
-        self._coarse = ~self._flows["timestamps"]
+        self._coarse = ~self._flows["timestamps"]  # senders with ns-2's coarse timers
+        # In a state these are the indices after the first numbers, and after the coarse timers.
         self._rough = ROUGH * len(self._flows)
         self._timers = self._rough + int(self._coarse.sum()) * len(_TIMER)
         self._row = np.empty(1024)
@@ -249,6 +250,7 @@ class Observer:
         if not self._coarse.any():
             return worst
         old, new = before[self._coarse], after[self._coarse]
+        # whether a timer runs that has not been restarted between the two states
         waits = (new["high"] > new["acked"]) & (new["deadline"] <= old["deadline"])
         if np.any(waits | (old["timeouts"] != new["timeouts"])):
             tick = np.abs(_ticks(old, one.time) - _ticks(new, two.time))  # shift of the ticks
