@@ -43,6 +43,40 @@ FALL = 1.0 - 1e-9  # packets: the least decrease of a window that counts as a fa
 
 
 @rare
+def begin_flow(flow: Sender, now: LinkState, link: Bottleneck) -> None:
+    """Put a flow that starts now into its first state, and let its first window arrive."""
+    # its window, and what it knows of the queueing delay
+    flow.cwnd = flow.in_flight = flow.initial_window
+    flow.in_slow_start = flow.starts_slowly
+    flow.ssthresh, flow.doubles = np.inf, 1
+    flow.untimed = flow.untimed_first
+    if flow.measures_base:
+        flow.over_estimate = np.inf if flow.untimed else now.delay
+    # its first round trip
+    flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
+    flow.round_lasts = round_trip_of_train(flow, now, link.capacity)
+    flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
+    flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
+    flow.acks_left, flow.spare_acks, flow.rest = 0.0, 0.0, 0.0
+    flow.held_back, flow.lacks = 0.0, 0.0
+    flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
+    flow.heard = False
+    # no loss, no recovery and no timeout
+    flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
+    flow.hears_in = flow.burst_lost = 0.0
+    flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
+    flow.resends, flow.timer, flow.ignores_duplicates = 0.0, 1.0, False
+    flow.lost_of_pairs, flow.resends_left, flow.resend_lost = False, 0.0, False
+    flow.last_loss, flow.trips, flow.memory = now.time, 0.0, 0.0
+    flow.bunch, flow.bunch_left = 0.0, 0.0
+    flow.sent_since = flow.new_in_flight = flow.new_beyond = 0.0
+    now.ordered_until = 0.0  # the blocks at RED do not contain this flow
+    begin_train(flow, now, link.capacity)
+    if flow.first_rto > 0.0:  # without a handshake its first packets may find a full buffer
+        first_window_arrives(flow, now, link)
+
+
+@rare
 def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
     """Start and stop the flows whose time has come; returns the time of the next start or stop."""
     t, due = now.time, np.inf
@@ -50,32 +84,7 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
         flow = flows[i]
         active = flow.start <= t < flow.stop
         if active and not flow.active:
-            flow.cwnd = flow.in_flight = flow.initial_window
-            flow.in_slow_start = flow.starts_slowly
-            flow.ssthresh, flow.doubles = np.inf, 1
-            flow.untimed = flow.untimed_first
-            if flow.measures_base:
-                flow.over_estimate = np.inf if flow.untimed else now.delay
-            flow.acked_delay, flow.round_part, flow.round_drift = now.delay, 0.0, 0.0
-            flow.round_lasts = round_trip_of_train(flow, now, link.capacity)
-            flow.burst, flow.next_burst, flow.round_delay = 0.0, 0.0, now.delay
-            flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
-            flow.undetected, flow.detection_in, flow.later_delay = 0.0, 0.0, 0.0
-            flow.hears_in = flow.burst_lost = 0.0
-            flow.recovery_left, flow.timeout_ends, flow.backoff = 0.0, 0.0, 1.0
-            flow.resends, flow.timer, flow.ignores_duplicates = 0.0, 1.0, False
-            flow.spare_acks, flow.rest = 0.0, 0.0
-            flow.held_back, flow.lacks = 0.0, 0.0
-            flow.place, flow.silence, flow.rests_for = 0.0, 0.0, 0.0
-            flow.lost_of_pairs, flow.resends_left = False, 0.0
-            flow.last_loss, flow.trips, flow.memory = t, 0.0, 0.0
-            flow.bunch, flow.bunch_left, flow.acks_left = 0.0, 0.0, 0.0
-            flow.heard = flow.resend_lost = False
-            flow.sent_since = flow.new_in_flight = flow.new_beyond = 0.0
-            now.ordered_until = 0.0  # the blocks at RED do not contain this flow
-            begin_train(flow, now, link.capacity)
-            if flow.first_rto > 0.0:
-                first_window_arrives(flow, now, link)
+            begin_flow(flow, now, link)
         elif flow.active and not active:
             flow.cwnd = flow.in_flight = flow.undetected = 0.0
             flow.arriving = False
@@ -284,6 +293,7 @@ def march(
             return PAUSED
         steps -= 1 + now.drops
         now.drops = 0
+        # a step of ``h`` seconds, to the time ``later``
         until = min(due, end)
         h = step_length(flows, now, link, fraction, smooth, until)
         later = until if h == until - now.time else now.time + h
@@ -292,6 +302,7 @@ def march(
             take_sample(flows, now, out, record, k)
             k += 1
         now.step = h
+        # windows grow, packets are sent and dropped, and the queueing delay follows
         arrivals = sample_delay(flows, now, h, link.capacity)
         moved = grow(flows, now, h, link.capacity, smooth)
         if moved and link.room < np.inf and not overflow(flows, now, link, smooth):
@@ -303,6 +314,7 @@ def march(
         if link.drop_at != 0:
             call(link.drop_at, (flows, now, link, arrivals, s))
             now.delay = delay(flows, now, link.capacity)
+        # the time integrals, as means of the step's two ends; then the ACKs of the step
         out.queue[0] += 0.5 * h * (min(s * c, link.room) + min(now.delay * c, link.room))
         out.queue[1] += h
         reacted = 0
