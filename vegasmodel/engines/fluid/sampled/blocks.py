@@ -47,13 +47,15 @@ def line_up_behind(
     """Let the block of the other flow begin just behind a burst of flow ``first``.
 
     There are only two flows. A block is the packets that a flow has in flight, one behind the
-    other. ``queue`` is the number of packets that wait now.
+    other. ``queue`` is the number of packets that wait now. From now on packets arrive block by
+    block, until ``now.ordered_until``. For both flows the count of blocks, and that of the losses
+    from which ns-2's Vegas may measure a wrong baseRTT (``short_round.py``), begin anew.
     """
     for i in range(len(flows)):
         flow = flows[i]
         flow.block, flow.first_block = 0.0, NEVER
         flow.run, flow.short_round, flow.lost_before, flow.lost_beyond = 0.0, 0.0, 0.0, 0.0
-        if i != first:
+        if i != first:  # the first packet of its block arrives one transmission time after now
             flow.block_began = now.time + 1.0 / c
             flow.block_next = flow.block_began + flow.rtt + queue / c
             flow.block_size = moving(flow) if flow.timeout_ends <= now.time else 0.0

@@ -127,8 +127,8 @@ def growing(flow: Sender, now: LinkState, h: float, c: float) -> float:
         g = max(step - idle, 0.0)
         if step >= idle:
             end_recovery(flow, now, g - step, c)
-    if flow.detection_in > 0.0:
-        last = flow.detection_in - flow.silence - 1.0 / max(flow.in_flight, 1.0)
+    if flow.detection_in > 0.0:  # a loss is not detected yet
+        last = flow.detection_in - flow.silence - 1.0 / max(flow.in_flight, 1.0)  # of these ACKs
         counted = max(min(g, last), 0.0)
         flow.still += (g - counted) * (flow.rtt + now.delay)
         g = counted
@@ -301,7 +301,8 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
     flow.still += after * (flow.rtt + now.delay)
     flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:
-        # part of the growth that comes after the end of the round
+        # In slow start the packets by which the window grows are the burst of the round trip. The
+        # part ``later`` of the growth comes after the end of this round trip.
         later = min(max(flow.round_part + g - 1.0, 0.0), g) / g
         if flow.round_drift > 0.0:
             later = 0.0  # ``end_round`` decides anew
@@ -325,7 +326,7 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.cwnd >= flow.max_window:
         allowed -= flow.held
-    if flow.timeout_ends > now.time + h:
+    if flow.timeout_ends > now.time + h:  # it waits for its retransmission timer
         allowed = 0.0
     elif flow.recovery_left > 0.0 and flow.recovery == HOLE_BY_HOLE and not smooth:
         allowed = min(allowed, recovering(flow) + flow.undetected)
@@ -335,6 +336,7 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
         flow.extra = allowed - n
         flow.in_flight = allowed
     elif allowed < n:
+        # a round trip brings the ACKs of as many packets as were in flight before the cut
         left = n - max(flow.drain, n) * h / (flow.rtt + now.delay)
         flow.in_flight = max(allowed, left, flow.undetected)  # no ACK comes of a lost packet
 
@@ -355,6 +357,7 @@ def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
         return
     g = h / (flow.rtt + now.delay)
     busy = flow.in_slow_start or flow.recovery_left > 0.0 or flow.timeout_ends > now.time + h
+    # no decision: the round trip does not end in this step, or the sender detects a loss in it
     if busy or flow.round_part + g < 1.0 or 0.0 < flow.detection_in <= g:
         return
     if flow.measures_base:
@@ -399,6 +402,7 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         flow.early_ago = 0.0
         if flow.delays_acks:
             hold_back(flow, now, h, c)
+        # the law may have left the range of windows; a timeout may have put W below ``min_window``
         flow.cwnd = min(max(flow.cwnd, min(flow.min_window, W)), flow.max_window)
         flow.growth_before = flow.growth
         flow.growth = (flow.cwnd - W) / h if h > 0.0 else 0.0
@@ -406,6 +410,8 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
             flow.growth = flow.round_drift / (flow.rtt + now.delay)
         before = flow.in_flight
         send(flow, now, h, smooth)
+        # ``arrives``: packets of the flow that reach the queue in this step, one for each ACK and
+        # those by which the window has grown
         flow.arrives = flow.train_sent
         if flow.train_sent == 0.0 and not comes_in_trains(flow):
             acking = max(before - flow.held_back - flow.burst_lost, 0.0)

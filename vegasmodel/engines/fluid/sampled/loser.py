@@ -49,15 +49,17 @@ def next_train(
 ) -> int:
     """Find the flow whose train is at the queue when ``passed`` more packets have arrived.
 
-    The packets are counted from two packets that one ACK to flow ``grew`` has released. These two
-    arrive ``ago`` seconds before the end of this step. ``total`` is the number of packets in flight
-    of all flows.
+    A train is the packets in flight of one flow, which follow one another. The packets are counted
+    from two packets that one ACK to flow ``grew`` has released. These two arrive ``ago`` seconds
+    before the end of this step. ``total`` is the number of packets in flight of all flows: after so
+    many packets a flow's train begins again.
     """
     since = since_begin(flows[grew], now, ago)
     which, least = grew, np.inf
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and i != grew and flow.in_flight > 0.0:
+            # how much of the flow's round trip is over since its train began
             begun = flow.place + since if flows[grew].in_line else flow.round_part
             place = (begun * total + passed) % total - flow.in_flight  # < 0: in its train
             if place < least:

@@ -188,12 +188,15 @@ def hold_back_from_train(flow: Sender, now: LinkState, delays: bool, h: float, c
     and which the receiver then holds back. So in this case, too, the model assumes that a packet is
     held back all the time between two trains.
 
+    ``held_back`` is the number of packets held back, 0 or 1. If it is 1 and the next train comes in
+    time, the train of ACKs is one ACK shorter than the train of packets (``lacks``).
+
     ``delays`` says whether the receiver delays its ACKs now. ``h`` is the length of the step in
     seconds.
     """
     trip = flow.rtt + now.delay
     began = (flow.round_part - 1.0) * trip + h  # seconds ago, at the end of this step
-    if began < 0.0:
+    if began < 0.0:  # no round trip starts in this step
         return
     flow.early_ago = began + WINDOW_ERROR if flow.held_back > 0.0 else 0.0
     flow.held_back = flow.in_flight % 2.0 if delays and flow.in_flight % 1.0 == 0.0 else 0.0

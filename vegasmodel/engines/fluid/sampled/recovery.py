@@ -214,13 +214,15 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     retransmission timer. It waits if its recovery cannot repair the losses (``times_out``), or if
     its first retransmission is lost (``resend_lost``).
     """
+    # ``left`` is 0 or negative: the sender detects the loss -``left`` round trips before the end of
+    # the step. ``W`` is the window before the cut, and ``new`` the one after it.
     lost, W, left = flow.undetected, allowed_in_flight(flow, smooth), flow.detection_in
     begins = flow.in_slow_start
     flow.detection_in, flow.in_slow_start, flow.rounds_at_rest = 0.0, False, 0.0
     flow.round_drift, flow.held_back, flow.lacks = 0.0, 0.0, 0.0
     pairs, flow.lost_of_pairs = flow.lost_of_pairs, False
     timer, flow.resend_lost = times_out(flow, now, c) or flow.resend_lost, False
-    fast = W - lost >= needed(flow, now, c)
+    fast = W - lost >= needed(flow, now, c)  # enough duplicate ACKs come for a fast retransmit
     before = flow.in_flight
     flow.in_flight = max(before - lost, 0.0)
     flow.undetected = flow.burst_lost = 0.0
@@ -250,6 +252,8 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         # 1/`before` round trips ago.
         await_timer(flow, now, lost, 0.0 if fast else 1.0 / max(before, 1.0))
         return
+    # A recovery begins. It takes ``holes`` round trips from the detection on: one for Reno and
+    # Linux. Tahoe begins slow start instead, with a window that has grown since the detection.
     flow.cwnd, flow.ssthresh = new, max(new, 2.0)
     flow.recovery_left = 1.0 + left
     if flow.recovery == SLOW_START:
@@ -261,7 +265,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         flow.flight_later = max(new - lost, 0.0) + 1.0  # f, packets in flight in the first one
         flow.holes = max(np.ceil(np.log2(lost / flow.flight_later + 1.0)), 1.0)
         flow.recovery_left = flow.holes + left
-    elif flow.recovery == HOLE_BY_HOLE:
+    elif flow.recovery == HOLE_BY_HOLE:  # NewReno: a round trip for each lost packet
         flow.recovery_left = lost + left
         flow.holes = lost
         flow.new_at_end = 0.0  # for Vegas these packets are not simulated

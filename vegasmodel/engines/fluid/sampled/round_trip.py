@@ -156,15 +156,15 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     capacity. If the sender's law has already decided in this step (``flow.decided``), it does not
     decide again here.
     """
-    s, before = flow.acked_delay, flow.cwnd
+    s, before = flow.acked_delay, flow.cwnd  # ``s``: delay that the ACKs of this round trip report
     flow.heard = flow.heard or flow.in_flight > flow.undetected
     if flow.measures_base and flow.heard and not flow.untimed:
         flow.over_estimate = min(flow.over_estimate, s)
-    busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time
+    busy = flow.recovery_left > 0.0 or flow.timeout_ends > now.time  # it repairs losses
     decides = not (busy or flow.in_slow_start)
     if not (busy or flow.decided):
         update(flow, now, smooth)
-    if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:
+    if not busy and flow.detection_in <= 0.0 and flow.resends <= 0.0:  # ACKs end the backoff
         flow.timer = flow.backoff = 1.0
     if not busy and flow.in_slow_start and flow.decides_slow_start:
         _decide_in_slow_start(flow, now, smooth)
@@ -177,6 +177,7 @@ def end_round(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     if not flow.decided:
         still = decides and flow.cwnd == before and flow.round_drift == 0.0
         flow.rounds_at_rest = flow.rounds_at_rest + 1.0 if still else 0.0
+    # what the ACKs of the next round trip will report; of a burst, half waits ahead of a packet
     if flow.round_sent > 0.0:
         mean = flow.delay_sum / flow.round_sent + 0.5 * burst(flow, now, c) / c
         measured = flow.least_delay if flow.least_of_round else mean
@@ -234,7 +235,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         if left <= 0.0 < flow.recovery_left and too_few(flow, now, c):
             flow.detection_in = flow.recovery_left + 1.0  # later packets cause the duplicate ACKs
             flow.hears_in = flow.detection_in * (flow.rtt + now.delay)
-        if left <= 0.0 and flow.timeout_ends > now.time:
+        if left <= 0.0 and flow.timeout_ends > now.time:  # the timeout repairs these losses, too
             forget_losses(flow)
         elif smooth or (left <= 0.0 and (flow.recovery_left <= 0.0 or silent(flow))):
             flow.detection_in, before = left, flow.in_flight
@@ -249,7 +250,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
                 flow.burst, flow.next_burst = 0.0, 0.0
                 flow.delay_sum, flow.round_sent, flow.least_delay = 0.0, 0.0, np.inf
     flow.trips += g
-    flow.rests_for = max(flow.rests_for - now.step, 0.0)
+    flow.rests_for = max(flow.rests_for - now.step, 0.0)  # CUBIC, until it may compare again
     if compares_in <= g and not (flow.in_slow_start or hears_nothing(flow, now)):
         compare(flow, now, g - compares_in, c)
     flow.round_part += round_passed(flow, now, g)
@@ -260,6 +261,7 @@ def on_acks(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> i
         if flow.samples_train:  # in this step, too, it has sent packets of the round that has begun
             flow.round_sent = min(flow.round_part, train_part(flow, now, c)) * flow.in_flight
             flow.delay_sum = flow.round_sent * now.delay
+        # the new round trip has begun within this step, and its change of the window, too
         if flow.round_drift != 0.0 and flow.recovery_left <= 0.0 and flow.timeout_ends <= now.time:
             part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
             grown = flow.round_drift * min(flow.round_part / part, 1.0)  # of the new round

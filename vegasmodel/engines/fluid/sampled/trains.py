@@ -46,6 +46,7 @@ def meetings_matter(flows: np.ndarray, room: float, capacity: float) -> bool:
       evenly.
     """
     longest = flows["rtt"].max()
+    # only Vegas decides once per round trip whether its slow start ends
     differ, grows = flows["rtt"].min() < longest, not np.all(flows["decides_slow_start"])
     return bool(differ and grows and room < capacity * longest and flows.size <= MOST)
 
@@ -201,6 +202,7 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     if now.recount:
         count_trains(flows, now, c)
     while now.trains_due <= stop:
+        # the next event: at the time ``first`` the train of flow ``which`` begins or ends
         first, which = np.inf, -1
         for i in range(len(flows)):
             flow = flows[i]
@@ -211,6 +213,7 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
         now.trains_due = first
         if first > stop:
             break
+        # the queue at this event; ``passed`` seconds after it was computed last
         t = max(first, now.trains_time)
         passed = t - now.trains_time
         q = c * now.delay if fills else now.trains_queue + (now.trains_rate - c) * passed
