@@ -154,7 +154,7 @@ def flows_of(
     scenario.
     """
     groups = [_group(group, packets, trains) for group in scenario.flows]
-    rows = [(m.rtt, *groups[m.group], m.start, m.stop) for m in scenario.members]
+    rows = [(m.rtt, *groups[m.group].values(), m.start, m.stop) for m in scenario.members]
     flows = Flows(*np.array(rows, dtype=np.float64).T.copy())
     if starts is not None:
         flows = flows._replace(start=starts)
@@ -166,36 +166,38 @@ def flows_of(
     return flows._replace(**{name: getattr(flows, name) != 0.0 for name in BOOLEAN})
 
 
-def _group(flow: Flow, packets: bool, trains: bool) -> tuple[float, ...]:
-    """The properties common to all flows of a group, in the order of the fields of ``Flows``.
+def _group(flow: Flow, packets: bool, trains: bool) -> dict[str, float]:
+    """The properties common to all flows of a group: fields of ``Flows``, in their order.
 
     A group is an entry of ``scenario.flows``, which may stand for several flows.  The flows of a
     group differ only in ``rtt``, ``start`` and ``stop``, so these three fields are left out.
     """
     stack = STACKS[flow.variant]
     vegas = flow.keeps_backlog
-    late = flow.delayed_ack and not vegas
+    late = flow.delayed_ack and not vegas  # an ACK for two packets: windows grow half as fast
     # Vegas doubles every other round trip (devendictis 2), in Linux every one
     rounds = float(stack.doubling) if vegas else 1.0
     fixed = 0.0 if flow.measures_base else float(flow.over_estimate)
     first = stack.least_window if flow.initial_window is None else flow.initial_window
-    return (
-        vegas,
-        vegas and stack.backlog_over_base,
-        *thresholds(flow),
-        flow.gamma if vegas else math.inf,
-        trains and vegas and not stack.least_of_round,
-        math.log(1.5 if late else 2.0) / rounds,
-        0.5 if late else 1.0,
-        flow.decrease,
-        stack.least_window,
-        flow.max_window,
-        min(first, flow.max_window),
-        1.0 if packets and not vegas else 0.0,
-        vegas and flow.measures_base,
-        fixed if vegas else 0.0,
-        0.0,
-    )
+    lower, upper = thresholds(flow)
+    return {
+        "keeps_backlog": vegas,
+        "backlog_over_base": vegas and stack.backlog_over_base,
+        "lower": lower,
+        "upper": upper,
+        "gamma": flow.gamma if vegas else math.inf,
+        "in_trains": trains and vegas and not stack.least_of_round,
+        "slow_start_growth": math.log(1.5 if late else 2.0) / rounds,
+        "growth": 0.5 if late else 1.0,
+        "decrease": flow.decrease,
+        "min_window": stack.least_window,
+        "max_window": flow.max_window,
+        "initial_window": min(first, flow.max_window),
+        "recovery": 1.0 if packets and not vegas else 0.0,
+        "measures_base": vegas and flow.measures_base,
+        "over_estimate": fixed if vegas else 0.0,
+        "less_found": 0.0,
+    }
 
 
 def fresh(flows: Flows) -> tuple[State, Tally]:
@@ -330,6 +332,7 @@ def run(
                     False, True, tally, samples, arrays,
                 )  # fmt: skip
     window, delay, lost, delivered = np.split(record, (n, n + 1, 2 * n + 1))
+    # after the warm-up the counts begin anew; the curves count from the start of the run
     measured = time.searchsorted(warmup)
     lost[:, measured:] += before.losses[:, None]
     delivered[:, measured:] += before.delivered[:, None]

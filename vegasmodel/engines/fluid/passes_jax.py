@@ -294,7 +294,7 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: Moving, grows: Ar
     the warm-up or of the run.
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
-    spilt = y.full & (y.level > 0)
+    spilt = y.full & (y.level > 0)  # the step has ended in an overflow
     hit = hit & y.active & spilt
     cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.min_window), y.window)
     lost = y._replace(
@@ -381,6 +381,8 @@ def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> Array:
     The result is at most the time after which a window is expected to reach a threshold of Vegas's
     backlog.  It is 0 if a flow is in slow start; the step then has its usual length.
     """
+    # ``drift`` is the time derivative of the queueing delay (``events.drift`` derives it),
+    # ``speed`` that of each window which grows or shrinks, in pkt/s
     per = 1.0 / (p.rtt + y.s)
     speed = jnp.where(motion.moves > 0, p.growth, motion.moves) * per
     slope = jnp.where(motion.slides, motion.goal_by_s, 0.0)
@@ -388,6 +390,7 @@ def _slowly(p: Flows, y: Moving, fraction: Array, motion: _Motion) -> Array:
     drift = jnp.where(y.s > 0, drift, 0.0)
     scale = jnp.where(motion.slides, GAP * (y.s - y.over_estimate), TRIP * (p.rtt + y.s))
     longest = fraction * jnp.min(jnp.where(y.active, scale, jnp.inf)) / jnp.abs(drift)
+    # seconds after which each window meets the window at which its backlog is at the threshold
     meets = (motion.goal - y.window) / (speed - motion.goal_by_s * drift)
     meets = jnp.where(y.active & ~motion.slides & (meets > 0), meets, jnp.inf)
     longest = jnp.fmin(jnp.where(drift == 0, jnp.inf, longest), jnp.min(meets))
@@ -413,6 +416,7 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
         later = [jnp.min(jnp.where(a > y.t, a, jnp.inf)) for a in times]
         return functools.reduce(jnp.minimum, later)
 
+    # a step of at most ``h`` seconds: it takes ``length``, and the queueing delay is then ``s1``
     due = next_of(p.start, p.stop, case.warmup, case.duration)
     until = jnp.minimum(due, next_of(y.recovery_until))
     shortest = jnp.min(
@@ -422,8 +426,9 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     longest = jnp.maximum(fraction * shortest, y.slowly)
     h = jnp.where(y.jumped, 0.0, jnp.minimum(longest, left))
     s1, length = _solve(p, case, y, h)
-    begins = (y.s == 0) & (s1 > 0) & ~y.begun
-    cut = ~y.full & ~y.jumped & ((s1 > case.s_max) | begins)
+    begins = (y.s == 0) & (s1 > 0) & ~y.begun  # a queue forms within the step
+    cut = ~y.full & ~y.jumped & ((s1 > case.s_max) | begins)  # the step is discarded
+    # the time integrals, and the state at the end of the step
     new, _, _, motion = _ahead(p, y, s1, length)
     t = jnp.where(~y.jumped & (length == left), until, y.t + length)
     warm = jnp.where(y.t >= case.warmup, 1.0, 0.0)
@@ -456,6 +461,7 @@ def one_pass(losers: int, case: Batch, fraction: Array, y: Moving) -> Moving:
     grows, doubled = motion.moves > 0, _double(p, c, y, moved)
     grows &= ~(moved.in_slow_start & ~doubled.in_slow_start)  # such a window was just reduced
     moved = _admit(p, _lose(losers, p, case.warmup, due, doubled, grows))
+    # the three results of a pass: after a jump, for a discarded step, and for a step that is made
     settled = y._replace(s=s1, jumped=jnp.zeros_like(y.jumped), stuck=y.stuck | (s1 >= case.s_max))
     again = y._replace(full=cut, level=jnp.where(begins, 0.0, case.s_max))
     after: Moving = jax.tree.map(
@@ -470,14 +476,29 @@ def begin(case: Batch) -> Moving:
     none, no = jnp.zeros_like(p.rtt), jnp.zeros(p.rtt.shape, bool)
     zero, false = jnp.zeros_like(case.capacity), jnp.zeros((), bool)
     totals = _Totals(none, none, none, none, zero, zero)
-    mark = _Mark(zero - 1.0, none, none, totals)
+    mark = _Mark(zero - 1.0, none, none, totals)  # no overflow yet: the time -1
     return _admit(
         p,
         Moving(
-            zero, zero, no, none, jnp.full_like(none, jnp.inf), no, jnp.full_like(none, jnp.inf),
-            none, none, false, zero, false, false, false, zero, totals, mark,
+            t=zero,
+            s=zero,
+            active=no,
+            window=none,
+            over_estimate=jnp.full_like(none, jnp.inf),
+            in_slow_start=no,
+            doubled=jnp.full_like(none, jnp.inf),
+            doubling_from=none,
+            recovery_until=none,
+            full=false,
+            level=zero,
+            begun=false,
+            jumped=false,
+            stuck=false,
+            slowly=zero,
+            totals=totals,
+            mark=mark,
         ),
-    )  # fmt: skip
+    )
 
 
 def runs(case: Batch, y: Moving) -> Array:
