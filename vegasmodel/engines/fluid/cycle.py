@@ -299,6 +299,7 @@ def _periodic(
     simulates up to the next overflow, and returns a code that says how the simulation has ended.
     """
     image, on = _map(motion, state, k, to_next_overflow), state.window > 0
+    # without the last eigenvalue, which is 0 (see the top of this file)
     eigenvalues = _eigenvalues(_jacobian(image, state.window, on))[:-1]
     residual = float(np.abs(image(state.window) - state.window).max())
     tally, moved = empty_tally(motion.n), motion.copy(state)
@@ -323,6 +324,7 @@ def _newton(
         state.window > 0,
         state.window.copy(),
     )
+    # F(w) = w, where F is ``image``: the step solves (1 - F') dw = F(w) - w
     identity = np.eye(int(on.sum()))
     for _ in range(12):
         moved = image(window)

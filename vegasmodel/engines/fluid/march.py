@@ -50,7 +50,10 @@ class Workspace(NamedTuple):
     mark: State  # the state just after the last overflow
     before: Tally  # the time integrals up to the last overflow
     trail: Floats  # [instant, (time, windows, queueing delay)] since the last overflow
-    kept: Floats  # [9] what ``march`` needs after a pause; ``kept[0]`` is 0 if there was none
+    # [9] what ``march`` needs to go on after a pause: whether there was a pause (0: no), the time
+    # of the next start or stop, the number of instants in ``trail``, and for its local variables
+    # of these names: ``stalls``, ``jumped``, ``trend`` (two numbers), ``mean`` and ``length``
+    kept: Floats
 
 
 @jit
@@ -273,6 +276,7 @@ def march(
     while y.clock[0] < end and steps > 0:
         steps -= 1
         t = y.clock[0]
+        # make a step, of the length ``wanted`` unless an event or a full buffer ends it early
         usual, longest, until = horizon(p, y, active, last, fraction, min(due, end))
         left = until - t
         wanted = min(PROBE * usual if jumped else longest, left)
@@ -284,7 +288,8 @@ def march(
         bend = 2.0 * (mean - before_mean) / (h + length) if h > STALL * usual else 0.0
         trend, length = (mean + 0.5 * bend * h, bend), h
         full = h < wanted or s1 >= s_max
-        later = until if h == left else t + h
+        later = until if h == left else t + h  # the time at the end of the step
+        # record the step, and accept the state at its end
         if sampled:
             call(samples.record_at, (p, y, new, s1, h, later, out, samples))
         tally_step(p, y, active, new, s1, h, c, out)
@@ -292,6 +297,7 @@ def march(
         m = record_instant(trail, m, later, new, s1)
         for i in range(last.size):
             last[i] = moves[i]
+        # what happens at its end: an overflow, or flows start or stop
         if full:
             if not cut_windows(p, y, active, moves, losers, out.losses):
                 return STUCK

@@ -63,12 +63,13 @@ def replay(
     function uses the array ``so_far`` [flow] for the packets delivered since a cycle began.
     """
     times, values, k = samples.times, samples.values, samples.following[0]
+    # the sample's cycle began at ``begun``, and the sample lies between entries j and j + 1
     j, begun, n = 0, trail[0, 0], rtt.size
     all_cycles = nearest((until - begun) / period)  # the simulated one and those skipped
     gone = 0.0  # whole cycles since its beginning
     so_far[:] = 0.0
     while k < times.size and times[k] < until:
-        if times[k] - begun >= period:
+        if times[k] - begun >= period:  # the sample is in a later cycle than the one before it
             cycles = np.floor((times[k] - begun) / period)
             j, begun = 0, begun + cycles * period
             gone = nearest((begun - trail[0, 0]) / period)

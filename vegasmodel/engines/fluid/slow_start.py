@@ -139,6 +139,7 @@ def double(
     is ``s`` at the end of the step.
     """
     ended, least = False, s
+    # two loops, as the second one changes windows from which the first one computes ``least``
     for i in range(active.size):
         if active[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
             at = _delay_at_doubling(y, i, new, s)
