@@ -24,7 +24,11 @@ KEPT = {"Kept": ("f8", (MOST_NUMBERS,))}
 """The NumPy type of the annotation ``Kept`` of a sender's record, for ``tables.layout``."""
 
 
+# Numba's ``intrinsic`` defines a function of compiled code by LLVM instructions. It takes a Python
+# function that returns two things: the types of the result and of the arguments, and a second
+# Python function (``code`` below), which writes the instructions.
 def _typed_place(_: Any, record: Any) -> Any:
+    """The types and the instructions of ``kept_at``."""
     offset = record.offset("kept")
 
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
@@ -67,6 +71,7 @@ def whole_source(names: tuple[str, ...]) -> Any:
 
 
 def _typed_floats(_: Any, found: Any) -> Any:
+    """The types and the instructions of ``as_floats``."""
     several = isinstance(found, types.BaseTuple)
     kinds = tuple(found.types) if several else (found,)
     result = types.UniTuple(types.float64, len(kinds))
@@ -86,6 +91,8 @@ as_floats = intrinsic(_typed_floats)  # a number or a tuple of numbers -> a tupl
 
 
 def _typed_store(_: Any, numbers: Any, address: Any) -> Any:
+    """The types and the instructions of ``store``."""
+
     def code(_: Any, builder: Any, __: Any, args: Any) -> Any:
         for k, place in enumerate(_places(builder, args[1], numbers.count)):
             builder.store(builder.extract_value(args[0], k), place)

@@ -83,8 +83,10 @@ class _Compiled(NamedTuple):
 def _jitted(function: Any, made: dict[FunctionType, Any]) -> Any:
     """Compile a function of a user's law with Numba, and also the Python functions that it calls.
 
-    A copy of the function is compiled. In the copy, the functions that it calls are replaced by
-    their compiled forms. ``made`` has the compiled forms of all functions compiled so far.
+    A copy of the function is compiled, so that the user's own function stays as it is. In the copy,
+    the functions that it calls are replaced by their compiled forms. They are global variables of
+    its module, or variables of a function around it (``cells``). ``made`` has the compiled forms of
+    all functions compiled so far.
     """
     if not isinstance(function, FunctionType):
         return numba.njit(error_model="numpy")(function)
@@ -135,11 +137,12 @@ def _note(where: int, shape: tuple[int, int], source: Source) -> None:
 def _compiled_with(
     rule: Any, least: float, names: tuple[str, ...], stores: bool, _: tuple[Any, ...]
 ) -> _Compiled:
-    """Compile a rule; the last argument says what it reads from outside, for the cache alone.
+    """Compile a rule, that is a function of a user's law, as a C function with a record of faults.
 
-    If that has changed, the cache of this function has no entry for it, and the rule is compiled
-    again. A result below ``least`` is unusable. ``names`` are the numbers that the law keeps.
-    ``stores`` says whether the rule returns them.
+    The last argument, which is not used, holds what the rule reads from outside, such as a global
+    variable. If that has changed, the cache of this function has no entry for it, so the rule is
+    compiled again. A result below ``least`` is unusable. ``names`` are the numbers that the law
+    keeps. ``stores`` says whether the rule returns them.
     """
     inner, note = _jitted(rule, {}), _note
     record = Record(len(Source._fields) + len(names))

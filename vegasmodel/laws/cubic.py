@@ -108,6 +108,7 @@ def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False
         return _growth(f, BETA * _at_loss(f) + rounds / reno_windows)
 
     def whole(f: Source) -> float:
+        """The function ``drift`` of Linux's CUBIC, in which windows are whole numbers."""
         if f.memory == 0.0:  # slow start has ended without a loss
             return 1.0
         begin = np.floor(BETA * _at_loss(f) + SLACK)

@@ -49,7 +49,7 @@ class Record:
         with self._lock:
             owners = self.table[:, 0]
             mine = owners == threading.get_ident()
-            if not mine.any():
+            if not mine.any():  # take a free row, or that of a thread that has ended
                 alive = [thread.ident for thread in threading.enumerate()]
                 mine = ~np.isin(owners, np.array(alive, np.float64))
             self.table[mine.argmax(), 1:] = math.nan

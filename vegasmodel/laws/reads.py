@@ -76,6 +76,7 @@ def _all_read_by(function: Any, seen: set[FunctionType]) -> Iterator[Any]:
 
 
 def _hashed(value: Any) -> Hashable:
+    """What stands for a value in ``state``: it can be hashed, and is equal for equal values."""
     if isinstance(value, np.ndarray):
         numbers = hashlib.sha256(np.ascontiguousarray(value).tobytes()).digest()
         return value.dtype.str, value.shape, numbers
@@ -103,6 +104,7 @@ def _outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
 
 
 def _content(cell: CellType) -> Any:
+    """The value of a variable of an enclosing function, which Python keeps in a cell."""
     try:
         return cell.cell_contents
     except ValueError:  # the enclosing function has not assigned the variable

@@ -90,13 +90,15 @@ def upon_round(f: Window, over: Round) -> None:
         return
     if over.rtt <= 0.0:
         return
-    if math.isnan(f.known_base):
+    if math.isnan(f.known_base):  # the flow measures its baseRTT
         if not f.resets_base:  # the least RTT; a round trip without samples does not count
             f.base = min(f.base, over.rtt) if f.rtt_count > 0.0 else f.base
-        elif over.rtt < f.base or over.length <= 1.0:
+        elif over.rtt < f.base or over.length <= 1.0:  # ns-2
             f.base = over.rtt
     else:
         f.base = f.known_base
+    # The backlog is (expected - actual) baseRTT, as in tcp-vegas.cc. The expected rate is the
+    # number of packets in flight over baseRTT, the actual one that of packets sent over the RTT.
     diff = over.outstanding - over.length * f.base / over.rtt
     decide(f, diff, diff if over.exact else np.trunc(diff + 0.5))
 
