@@ -279,6 +279,7 @@ class _Run:
         samples = np.full((self.grid.size, y.size), np.nan)
         next_sample = int(np.searchsorted(self.grid, t))
         memory.pass_now(t, y)
+        # ``h`` is the length of the step that is tried next, or 0 if it is to be chosen anew
         h, last_error, status, events_in_row = 0.0, 1.0, "done", 0
         while t < self.end:
             if len(times) > max_steps:
@@ -293,6 +294,7 @@ class _Run:
                 break
             piece, new, error, passing, h = made
             last_error = max(error, 1e-4)
+            # the first event in the step ends the step
             happened = self._first_events(piece)
             stop = happened[0][0] if happened else piece.end
             piece = piece._replace(end=stop)
@@ -303,6 +305,7 @@ class _Run:
             events_in_row = events_in_row + 1 if happened and stop - t <= 1e-9 * (stop - t0) else 0
             t, y = stop, (piece(stop) if happened else new)
             self.fired = {index for _, index in happened}
+            # the break at the end of the step: of an event, or of a delayed time that passes one
             if happened:
                 found += [Occurrence(t, index, y.copy()) for _, index in happened]
                 y, jumped = self._act(t, y)

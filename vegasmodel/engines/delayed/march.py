@@ -85,6 +85,8 @@ def march(
             before_that = t - past.time[last - 1]
             if before_that > TINY * longest:
                 mean += 0.5 * wanted * (mean - past.mean[last - 1]) / before_that
+        # the queue: a step of ``h`` seconds to the delay ``s1``, in which ``excess`` packets
+        # overflow; it becomes entry ``new`` of the history
         loss = dropped(chance, mean)
         h, s1, excess = queue_step(y, past, last, wanted, c, s_max, loss, came)
         now = min(due, end) if h == left else t + h
@@ -105,6 +107,7 @@ def march(
             before[5 * i + 3] = y.acked[i] - y.missed[i]
         if excess > 0.0:
             drop(p, y, past, last, excess, s_max, losers, came, past.lost[new])
+        # the senders: reports of ACKs and losses, the packets that they send, and the totals
         for i in range(n):
             W, acked = y.window[i], y.acked[i]
             missed = loss_report(p, y, past, new, i, now)
