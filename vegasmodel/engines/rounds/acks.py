@@ -114,7 +114,7 @@ def add_hole(
     - ``LOST_AGAIN``: 0, or at least 1 if its retransmission is lost, too, but the sender does not
       know this yet (``repair.retransmission_lost``).
     """
-    if first < f.received:
+    if first < f.received:  # recorded already
         return
     f.received = first + count
     f.missing += count
@@ -124,7 +124,7 @@ def add_hole(
         joins = joins and holes[f.holes - 1, KNOWN_LOST] == 0.0
         if not joins and f.holes == holes.shape[0]:
             move_to_front(f, holes)
-        if joins or f.holes == holes.shape[0]:
+        if joins or f.holes == holes.shape[0]:  # extend the last hole
             f.missing += first - holes[f.holes - 1, AFTER]
             holes[f.holes - 1, AFTER] = first + each
         else:
@@ -245,7 +245,11 @@ def received_beyond(f: Sender | Receiver) -> float:
 
 @jit
 def blocks(f: Sender | Receiver, holes: Floats) -> int:
-    """The number of SACK blocks in the next ACK, at most ``SACK_BLOCKS``."""
+    """The number of SACK blocks in the next ACK, at most ``SACK_BLOCKS``.
+
+    A block reports a range of packets that have arrived. There is one such range behind each hole,
+    that is behind each range of missing packets.
+    """
     beyond = f.holes - f.first_hole
     if f.holes > 0 and holes[f.holes - 1, AFTER] >= f.received:
         beyond -= 1  # nothing was received beyond the last hole

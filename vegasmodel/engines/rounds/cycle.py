@@ -80,6 +80,7 @@ def steady(scenario: Scenario, longest: float | None = None) -> LimitCycle:
         trips = min(trips, longest or trips)
         span = trips * max(rtts)
         end = started + span
+        # the same scenario with an end at ``end``; flows that do not stop before its own end go on
         flows = tuple(
             replace(group, stop=group.stop if (group.stop or end) < duration else None)
             for group in scenario.flows

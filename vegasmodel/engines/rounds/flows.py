@@ -207,7 +207,7 @@ def _sizes(group: Flow, n: int, rng: np.random.Generator) -> Floats:
     """The sizes of ``n`` flows of a group, in packets: random (``Pareto``) or all equal."""
     if isinstance(group.size, Pareto):
         shape = group.size.shape
-        least = group.size.mean * (shape - 1.0) / shape
+        least = group.size.mean * (shape - 1.0) / shape  # the smallest size of this distribution
         drawn: Floats = np.minimum(np.ceil(least * (1.0 + rng.pareto(shape, n))), _LARGEST)
         return drawn
     return np.full(n, np.ceil(group.size))  # the last packet may be a part of one
@@ -227,7 +227,7 @@ def _arrivals(group: Flow, begin: float, stop: float, rng: np.random.Generator) 
         n = int(arrivals.rate * (stop - time)) + 16
         if isinstance(arrivals, Poisson):
             gaps = rng.exponential(1.0 / arrivals.rate, n)
-        else:  # mean 1/rate
+        else:  # Pareto gaps of mean 1/rate, of which ``least`` is the shortest
             least = (arrivals.shape - 1.0) / arrivals.shape / arrivals.rate
             gaps = least * (1.0 + rng.pareto(arrivals.shape, n))
         times.append(time + np.cumsum(gaps))

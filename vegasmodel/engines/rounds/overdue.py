@@ -70,11 +70,13 @@ def check_at_filled(f: Sender, holes: Floats, end: float, again: float) -> None:
     exceptions: this packet's number is below ``again``, so that it may have been sent twice, or the
     packet wrongly counts as sent twice (``leave_stale``).
 
-    At the first and the second ACK of new data after a retransmission, the sender checks the next
-    missing packet. If the packet is overdue (older than Vegas's fine timeout), it is retransmitted.
-    If no packet is in flight, this packet was never sent; Vegas takes it for overdue all the same.
-    If no packet is overdue at the first ACK, there is no check at the second. After the check the
-    sender sends what the window allows.
+    At the first and the second ACK of new data after a retransmission, the sender checks the first
+    packet that is not acknowledged. If this packet is overdue (older than Vegas's fine timeout), it
+    is retransmitted. If it is not overdue at the first ACK, there is no check at the second. After
+    the check the sender sends what the window allows.
+
+    If no packet is in flight, the packet that is checked was never sent. As ns-2 has no sending
+    time for it, Vegas takes it for overdue, and sends it as a retransmission.
     """
     deflate(f)
     restart_timer(f, end)
