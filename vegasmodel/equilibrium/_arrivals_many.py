@@ -73,6 +73,7 @@ def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
 
 
 def _jit(function: Any) -> Any:
+    """Compile a function of this module with Numba when it is first called."""
     return compiled(function, whole_program=True, error_model="numpy", nogil=True)
 
 
@@ -229,6 +230,43 @@ def _sums(
 
 
 @_jit
+def _range_of_series(found: Floats, i: int, ref: float) -> tuple[float, int]:
+    """Which flows the next power series contains, and for which queueing delays it is meant.
+
+    The series (``_series``) has the sum of the rates of the first flows, as a function of the
+    queueing delay. It is made when flow i arrives, at the queueing delay ``ref``. ``found[j]`` is
+    the queueing delay after the arrival of flow j, and the pole of the rate of flow j + 1.
+
+    The series is meant for delays that exceed ``ref`` by up to 1.5 times the growth of the delay
+    in the last block of arrivals. Returns R, which is ``REACH`` times this excess, and the number
+    of the first flows whose poles lie more than R below ``ref``.
+    """
+    back = max(i - BLOCK, 0)
+    radius = REACH * 1.5 * (ref - (found[back - 1] if back else 0.0))
+    if ref > radius:
+        return radius, min(int(np.searchsorted(found[:i], ref - radius)) + 1, i)
+    return radius, 0
+
+
+@_jit
+def _plus_series(
+    series: Floats, d: float, radius: float, total: float, slope: float
+) -> tuple[float, float]:
+    """Add the power series of ``_series`` at the queueing delay ref + d to a sum of rates.
+
+    ``total`` is the sum of the rates that the series leaves out, and ``slope`` the derivative of
+    this sum times -1. The results are the same for all rates. ``radius`` is R.
+    """
+    power = 1.0
+    for m in range(TERMS):
+        total += series[m] * power
+        if m + 1 < TERMS:
+            slope += series[m + 1] * (m + 1) * power / radius
+        power *= -d / radius
+    return total, slope
+
+
+@_jit
 def _march(
     alpha: Floats, c: float, i: int, gap: float, found: Floats, residual: Floats, clusters: Floats
 ) -> tuple[int, float]:
@@ -238,15 +276,19 @@ def _march(
     ``alpha`` are the backlogs in packets that the flows keep. The queueing delays go into
     ``found``, and the relative errors of the sums of the rates into ``residual``. The unknown is
     the gap: the queueing delay less the arriving flow's over-estimate of baseRTT. Newton's method
-    begins with the value ``gap``. ``clusters`` is the table that ``_gather`` fills.
+    begins with the value ``gap``.
+
+    To save time, the rates of the first ``n_far`` flows are not added one by one: a power series
+    gives their sum (``_series``). ``clusters`` is the table from which it is computed. A new series
+    is made after each block of arrivals, and when the delay is too far from ``ref``, the delay at
+    which the series was made.
 
     The search stops at an arrival if Newton's method does not converge there, because too many
     digits cancel. Returns the index of this arrival, or the number of flows if there is none. The
     second result is the last gap.
     """
     n = alpha.size
-    leaves = n // BLOCK
-    # The power series of ``_series`` has the rates of the first ``n_far`` flows.
+    leaves = n // BLOCK  # whole blocks of flows
     series, n_far, ref, radius = np.zeros(TERMS), 0, 0.0, 0.0
     no_series = True
     while i < n:
@@ -256,29 +298,17 @@ def _march(
         too_far = n_far > 0 and REACH * (now + gap - ref) > radius
         if i and (no_series or i % BLOCK == 0 or too_far):
             ref, no_series = now, False
-            # R is REACH times the change of the delay for which the series is meant: 1.5 times the
-            # change during the last block of arrivals.
-            back = max(i - BLOCK, 0)
-            radius = REACH * 1.5 * (ref - (found[back - 1] if back else 0.0))
-            # pole j is found[j - 1]; poles below ref - R are far
-            n_far = 0
-            if ref > radius:
-                n_far = min(int(np.searchsorted(found[:i], ref - radius)) + 1, i)
+            radius, n_far = _range_of_series(found, i, ref)
             _series(alpha, found, n_far, ref, radius, leaves, clusters, series)
         first, step = n_far, np.inf  # the rates of the flows from ``first`` on are added one by one
         total = np.nan
         for _ in range(STEPS):
             d = now + gap - ref
-            if first and REACH * d > radius:  # too far for the series
+            if first and REACH * d > radius:  # too far for the series: add all rates one by one
                 first = 0
             total, slope = _sums(alpha, found, first, i, now, gap)
             if first:
-                power = 1.0
-                for m in range(TERMS):
-                    total += series[m] * power
-                    if m + 1 < TERMS:
-                        slope += series[m + 1] * (m + 1) * power / radius
-                    power *= -d / radius
+                total, slope = _plus_series(series, d, radius, total, slope)
             # Newton's method for 1/total = 1/c, because 1/total is almost linear in the gap
             step = (total - c) * total / (c * slope)
             gap = max(gap + step, 0.5 * gap)
