@@ -77,10 +77,11 @@ class Chain:
         # Slow start begins at 1 packet, and sends 3 ``counted_every`` packets until the window is
         # 4. One of them is the retransmission of the lost packet, which has been counted already.
         packets_slow = packets_slow + 3.0 * counted_every - 1
-        if law.restarts:
+        if law.restarts:  # Tahoe: slow start follows a fast retransmit, too
             to_fast, packets_fast = to_slow, packets_slow
         else:
             to_fast, packets_fast = self._start(growth, self.after_cut, 2.0)
+            # packets of the round trips without growth, and of those of the recovery
             packets_fast = packets_fast + law.idle_rounds * self.after_cut
             packets_fast = packets_fast + self._holes() * np.maximum(self.after_cut - 1, 0)
         fast = self.fast[:, None]
@@ -92,6 +93,8 @@ class Chain:
     def seconds(self, source: Source) -> float:
         """Mean time in s from one loss to the next: the recovery and the growth that follows it."""
         rtt = functools.partial(_rtt, source)
+        # by window of the grid at which it starts: seconds of linear growth, and of slow start with
+        # the growth that follows it
         growth = self.alive @ (self.sent * self._apart(source))
         slow = self.survive * growth + self.slow_rounds @ rtt(self.slow_windows)
         [slow] = self._start((slow,), self.w / 2.0, 3.0)

@@ -193,8 +193,13 @@ class _Curve:
         """Follow the curve from the point ``u`` in the direction ``tangent``.
 
         The walk ends at the first point for which ``inside`` is false, or after ``most`` points.
-        Steps are at most ``step`` long. A step is halved if the next point is not found. Returns
-        the points, the tangents there, the folds, and how the walk ended.
+        Steps are at most ``step`` long. Returns the points, the tangents there, the folds, and how
+        the walk ended.
+
+        A fold is a point at which the parameter p stops rising and begins to fall, or the other way
+        round. If p, the last component of a point, rises at one end of a step and falls at the
+        other, there is a fold in the step. A step is halved if the next point is not found, or if
+        its fold is not found.
         """
         points, tangents, folds = [u], [tangent], list[Fold]()
         length = step

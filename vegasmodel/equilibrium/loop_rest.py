@@ -139,6 +139,7 @@ def rest(
     numbers("weight", weight, high=1.0, above=True)
 
     def dropped(base: float) -> float:
+        """The fraction of the packets that RED drops at this base drop probability."""
         return 0.0 if curve is None else float(effective(base, curve.spacing))
 
     def delivered(queue: float, base: float) -> float:
@@ -152,6 +153,8 @@ def rest(
         return (
             "the flows do not fill the link, so there is no queue whose delay they could react to"
         )
+    # the curve along which the equilibrium is searched; an infinite one is cut off where the flows
+    # no longer fill the link
     corners, over = _corners(buffer, curve)
     if corners[-1, 0] == math.inf:
         long = (high for high in 2.0 ** np.arange(50) if delivered(high, 0.0) < c)
@@ -170,6 +173,7 @@ def rest(
     found = crossing(lambda first, t: delivered(*on_curve(corners, first, t)) - c, len(corners) - 1)
     if found is None or delivered(*corners[-1]) >= c:
         return over
+    # the equilibrium is at the queue ``q`` and RED's base drop probability ``base``
     first, _, t = found
     q, base = on_curve(corners, first, t)
     early = dropped(base)

@@ -176,7 +176,8 @@ def characteristic(loop: Loop, z: complex | Complex) -> tuple[Complex, Complex, 
     """The characteristic function F(z), its derivative, and the sum of the sizes of F's terms.
 
     The equilibrium's characteristic roots are the z, in 1/s, at which F is 0. Each result has the
-    shape of ``z``.
+    shape of ``z``. Newton's method needs the derivative, and the sum shows how small |F| must be at
+    a root: a tiny part of it.
 
     F follows from the equations (D1) to (D4) of ``engines/delayed/feedback.py``, linearised at the
     equilibrium. A disturbance that changes as e^zt has these amplitudes: sigma of the queueing
