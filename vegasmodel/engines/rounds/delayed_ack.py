@@ -213,7 +213,7 @@ def delay_filled(f: Sender, p: Parcel, now: float) -> float:
     which the ACK would reach the sender without the delay. The packet stays in the list of missing
     packets until the ACK is sent. Then ``losses.fill`` removes it.
     """
-    end = acknowledge(f, p, 1.0, now, 0.0)
+    end = acknowledge(f, p, 1.0, now, 0.0)  # without an RTT sample
     f.delack_packets = 1.0
     _set_delack_timer(f, end)
     return end
@@ -245,7 +245,7 @@ def hold_duplicate(f: Sender, acks: float) -> float:
     """
     if not f.delayed_ack or f.quick_acks_left > 0.0 or f.late_duplicates == 0.0:
         return 0.0
-    if f.dups_for != f.acked:
+    if f.dups_for != f.acked:  # another packet is missing now: count its duplicate ACKs anew
         f.dups_for, f.dups_sent = f.acked, 0.0
     if f.dups_sent < DUPLICATES_AT_ONCE:
         f.dups_sent += acks
@@ -257,7 +257,8 @@ def hold_duplicate(f: Sender, acks: float) -> float:
 def sample_single(f: Sender, delay: float) -> None:
     """Take the RTT sample of a delayed ACK that acknowledges only one packet.
 
-    The receiver has delayed the ACK by ``delay`` seconds. The sample includes this delay.
+    The receiver has delayed the ACK by ``delay`` seconds. The sample includes this delay. (When the
+    packet arrived, ``acknowledge`` took no sample, and ``rtt_last`` is its RTT without the delay.)
     """
     f.rtt_area += delay
     f.rtt_sum += f.rtt_last + delay

@@ -56,7 +56,8 @@ def schedule(net: Net, e: int, time: float) -> None:
     if net.flows[net.hops[e].flow].random_ties:
         key += TIE * np.random.random()
     net.keys[e] = key
-    # the tournament: at each node the winner so far meets the winner of the other half
+    # Find the hop with the earliest event by a tournament, a binary tree: its leaves are the hops,
+    # and at each node two winners meet. Only the nodes above hop ``e`` can change.
     tree, node, first = net.tree, e + net.keys.shape[0], e
     while node > 1:
         other = tree[node ^ 1]
@@ -248,7 +249,7 @@ def forward(net: Net, e: int, back: float, group: Group) -> bool:
         done = push(f, ring, back, late, group)
         if f.queue_wait > 0.0 and done > 0:
             ring[around(f.head + f.count - 1, ring)].late = late
-        if f.awaits_parcels:
+        if f.awaits_parcels:  # the sender has waited for ACKs: it goes on at once
             f.awaits_parcels, f.event, f.time = 0, DATA, f.awaits_since
             send_nothing(f)
             schedule(net, f.hop, f.time)
@@ -257,13 +258,13 @@ def forward(net: Net, e: int, back: float, group: Group) -> bool:
         if after.count == after.places:
             after.head = enlarge(net, after, after.head, after.count)
         ring = net.rings[after.ring : after.ring + after.places]
-        done = 0
+        done = 0  # as above
         plain = group.lost == 0.0 and group.marked == 0
         step = f.rtt_last / net.parts if f.noise == 0.0 else 0.0
         if not plain or not _lengthen(after, ring, back, late, group, step):
             done = push(after, ring, back, late, group)
         f.transit += max(done, 0)
-        if after.idle:
+        if after.idle:  # nothing was on its way there: its next interval begins now
             after.idle = 0
             schedule(net, e + 1, after.time)
     return done >= 0

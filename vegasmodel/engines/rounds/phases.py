@@ -183,11 +183,13 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
 
 def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str) -> Assumption:
-    """Whether the throughputs of ``asked`` differ from ``found``, the prediction for ``scenario``.
+    """The assumption that ``asked`` has the throughputs of ``found``, and whether it holds.
 
-    ``asked`` is simulated; it and ``words`` are from ``others``. It is run once if its outcome is
-    not random, and otherwise at least twice. Further runs are made only while a difference may be
-    due to chance.
+    ``found`` is the prediction for ``scenario``. ``asked`` is the same scenario with other waits of
+    the senders, and is simulated here. ``words`` is a text with a place for the throughputs with
+    the longer waits, and one for those with the shorter waits (``others`` has made both). ``asked``
+    is run once if its outcome is not random, and otherwise at least twice. Further runs are made
+    only while a difference may be due to chance.
     """
 
     def decided(single: Sequence[Prediction]) -> bool:
@@ -210,12 +212,12 @@ def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str
     flows = zip(scenario.flows, asked.flows, strict=True)
     longer = any(scenario.jitter(own) > asked.jitter(other) for own, other in flows)
     # throughputs with the longer waits, and with the shorter ones
-    random, locked = (mean, changed) if longer else (changed, mean)
-    most = int(np.nanargmax(np.abs(random - locked)))
+    slow, quick = (mean, changed) if longer else (changed, mean)
+    most = int(np.nanargmax(np.abs(slow - quick)))  # the flow that differs most
     flow = scenario.members[most]
-    detail = f"pkt/s {words.format(_written(scenario, random), _written(scenario, locked))}"
+    detail = f"pkt/s {words.format(_written(scenario, slow), _written(scenario, quick))}"
     if scenario.flows[flow.group].count > 1:  # its group's mean may hide the difference
-        detail += f"; {flow.name} differs most: {random[most]:.4g} and {locked[most]:.4g}"
+        detail += f"; {flow.name} differs most: {slow[most]:.4g} and {quick[most]:.4g}"
     if differ is None:
         detail += "; the difference may be due to chance; more runs (`runs`) would tell"
     return Assumption("phase-effects", None if differ is None else False, detail)

@@ -380,10 +380,12 @@ def enqueue_handshake(link: Queue, work: float) -> None:
     """Add a packet of a TCP handshake to the queue; ``work`` is its size in data packets.
 
     This packet is smaller than a data packet. But the buffer counts packets, whatever their sizes.
-    So the handshake packet takes as much room in the buffer as a data packet.
+    So the handshake packet takes as much room in the buffer as a data packet. If all other packets
+    at the link have one size, the simulator finds their number from their sizes. What this leaves
+    out is recorded until the handshake packet has left.
     """
     link.arrived += work
-    if link.mixed:
+    if link.mixed:  # packets of several sizes are counted one by one
         enqueue(link, 1.0, work)
         return
     link.queue += work

@@ -109,7 +109,9 @@ def random_drops(
 ) -> tuple[float, float]:
     """Decide by chance how many of ``packets`` arriving packets are dropped, and how many marked.
 
-    Returns these two numbers. Random loss drops packets; RED drops or marks them.
+    Returns these two numbers. Random loss drops packets; RED drops or marks them. If random loss
+    hits each packet with the probability p, the number of packets to the next loss is geometric. So
+    it is the first n at which -n ln(1 - p) reaches an exponential random number (``next_hazard``).
 
     ``before`` is the queue that the first arrival finds, as in ``_red``. ``data`` is 1 for data
     packets and 0 for ACKs; random loss does not affect ACKs. ``precedes`` is 1 if ns-2 handles

@@ -105,15 +105,17 @@ def send_lost_or_wait(f: Sender, holes: Floats, free: float, acks: float, end: f
 def retransmission_lost(f: Sender, holes: Floats, first: float, lost: float) -> None:
     """Record that ``lost`` retransmitted packets, from number ``first`` on, are lost again.
 
-    Only Linux and ns-2's CUBIC detect such a loss during a recovery. They do not know it yet
-    (``find_lost_again``). If no later packet arrives, they wait for the retransmission timer.
+    Only Linux and ns-2's CUBIC detect such a loss during a recovery: when packets arrive that were
+    sent later (``find_lost_again``). If none arrives, they wait for the retransmission timer. The
+    sender does not know of the loss yet. The function divides the hole with these packets, so that
+    they are a hole of their own, and marks it by ``LOST_AGAIN``.
     """
-    _count_later(f, holes, lost)
+    _count_later(f, holes, lost)  # these packets were sent later than others that are lost again
     if f.holes + 2 > holes.shape[0]:  # two divisions may follow
         move_to_front(f, holes)
     for k in range(f.first_hole, f.holes):
         if holes[k, FIRST] <= first < holes[k, AFTER]:
-            own = split_hole(f, holes, k, first)
+            own = split_hole(f, holes, k, first)  # from ``first`` on
             split_hole(f, holes, own, first + lost)
             holes[own, LOST_AGAIN] = 1.0
             return
@@ -147,6 +149,7 @@ def find_lost_again(f: Sender, holes: Floats, packets: float, beyond: bool) -> N
     for k in range(f.first_hole, f.holes):
         later = holes[k, LOST_AGAIN]  # 1 more than the number of later retransmissions; 0: not lost
         if later > 0.0 and (f.rack or beyond or later > LATER_RETRANSMISSIONS):
+            # none of the hole's packets counts as retransmitted any more
             f.pipe -= max(holes[k, NOT_RESENT] - holes[k, FIRST], 0.0)
             holes[k, NOT_RESENT], holes[k, LOST_AGAIN] = holes[k, FIRST], 0.0
 
@@ -161,6 +164,7 @@ def mark_lost(f: Sender, holes: Floats) -> float:
     """
     found = 0.0
     for k in range(f.first_hole, f.holes):
+        # a packet behind the hole has arrived, or one sent later than the hole's first packet
         later_arrived = holes[k, AFTER] < f.received or holes[k, SENT_AT] < f.latest
         if holes[k, KNOWN_LOST] == 0.0 and later_arrived:
             holes[k, KNOWN_LOST] = 1.0
@@ -220,7 +224,7 @@ def reenter_recovery(f: Sender, holes: Floats, acks: float) -> None:
     number of ACKs that are processed together; the last of them ends the old recovery. At least one
     packet is sent, as at the beginning of each recovery.
     """
-    pipe = f.pipe - acks
+    pipe = f.pipe - acks  # ``cut`` sets it for a recovery that duplicate ACKs begin
     cut(f)
     f.pipe, f.prr_delivered, f.prr_out = pipe, 0.0, 0.0
     mark_lost(f, holes)

@@ -56,6 +56,8 @@ def delivered_by(f: Sender, now: float) -> float:
     hole, a range of missing packets, also acknowledges the packets behind it. Such an ACK is the
     last of its interval.
     """
+    # ``part``: the fraction of the ACKs that come after ``now``; ``single``: packets with an ACK of
+    # their own. The other packets of ``f.ahead`` are behind a hole that the last ACK fills.
     part, single = _part_ahead(f, now), min(f.ahead, f.ahead_acks)
     if part == 0.0:
         return f.delivered
@@ -98,9 +100,11 @@ def end_warmup_of(f: Sender, now: float) -> None:
     At the end of the run they are subtracted. If the flow has stopped before, nothing remains.
     """
     closed, now = int(f.closed or now >= f.stop), min(now, f.stop)
+    # packets that wait at the receiver behind a missing one: those that wait now, and those that an
+    # ACK after ``now`` acknowledges together with the missing one
     beyond = f.delivered - delivered_by(f, now) - _acks_after(f, now)
     f.mark_beyond = received_beyond(f) + max(beyond, 0.0)
-    if not f.closed:
+    if not f.closed:  # for a moment, so that the totals at ``now`` are in the ``last_`` fields
         close(f, now)
     f.mark_delivered = f.last_delivered
     f.mark_rtt_area, f.mark_rtt_samples = f.last_rtt_area, f.last_rtt_samples

@@ -59,6 +59,8 @@ def forget(f: Sender, holes: Floats) -> None:
     scoreboard1.cc). So if the packets that have arrived lie in more than three ranges, some of them
     are sent again.
     """
+    # Behind each hole is a range of packets that have arrived; behind the last one only if a packet
+    # with a higher number has arrived.
     ranges = f.holes if holes[f.holes - 1, AFTER] < f.received else f.holes - 1
     for k in range(f.first_hole, ranges - SACK_BLOCKS):
         holes[k, FORGOTTEN] = holes[k, AFTER]
@@ -92,6 +94,7 @@ def _lost_below(f: Sender, holes: Floats) -> float:
     that were sent before the timeout count as lost (``MarkLoss``).
     """
     last = f.holes - 1
+    # the number after the highest one that SACK reports
     beyond = holes[last, FIRST] if last >= 0 and holes[last, AFTER] >= f.received else f.received
     return max(beyond - f.dup_thresh, f.recover if f.timed_out else 0.0)
 
@@ -121,7 +124,7 @@ def take_all_for_lost(f: Sender, holes: Floats) -> None:
     The sender then sends only these packets again, not those that SACK has reported as arrived
     (``enter_loss`` in tcp-linux.cc, ``MarkLoss`` in scoreboard1.cc).
     """
-    add_hole(f, holes, f.received, f.high - f.received, f.time)
+    add_hole(f, holes, f.received, f.high - f.received, f.time)  # all beyond the last arrival
     forget_retransmissions(f, holes)
     count_flight(f, holes)
 

@@ -50,7 +50,7 @@ def _rtt_of_small(net: Net, f: Sender) -> float:
     for e in range(f.hop, f.hop + f.hops):
         h = net.hops[e]
         link = net.links[h.link]
-        if h.data:
+        if h.data:  # it waits behind all packets there, and its own transmission is shorter
             rtt += waiting(net.links, h.link, link.queue, 0.0)
             rtt -= (h.work - f.syn) / link.capacity
     return rtt

@@ -374,12 +374,14 @@ class Queue:
     """The record of one queue of a link, in one direction: its parameters and its present state.
 
     A link with Rate-Delay services has two queues in each direction, one for each class of flows.
+    In the comments, work is the sum of the sizes of packets, in packets of the scenario's packet
+    size.
     """
 
     capacity: float  # work that it can serve in a second, in packets of the scenario
     buffer: float  # number of packets that can wait
     discipline: int  # ``DROPTAIL`` or ``RED``
-    loss_hazard: float  # hazard of one packet at random loss p: -ln(1 - p)
+    loss_hazard: float  # random loss with probability p: -ln(1 - p), counted for each packet
     min_threshold: float  # RED: thresholds of the average queue, packets
     max_threshold: float
     max_probability: float  # RED: drop probability at the upper threshold
@@ -444,8 +446,8 @@ class Queue:
     idle: float  # RED: seconds without a packet since the last arrival
     early: int  # 1: RED's average is above the lower threshold
     passed: float  # RED: packets since the last drop
-    hazard: float  # random loss: sum of the hazards of all packets since the last loss
-    next_hazard: float  # random loss: value of this sum at which the next packet is lost
+    hazard: float  # random loss: ``loss_hazard`` times the packets since the last loss
+    next_hazard: float  # random loss: value of this number at which the next packet is lost
     arrived: float  # total work that has come to the queue, in packets of the scenario
     lost: float  # total work that was dropped, in the same unit
     served: float  # total work that was sent, in the same unit

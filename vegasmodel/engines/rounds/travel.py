@@ -356,11 +356,13 @@ def _ask_receiver(net: Net, e: int) -> bool:
 def hop(net: Net, e: int) -> bool:
     """Handle the packets that have arrived at hop ``e`` in an interval that ends now.
 
-    A hop is one queue on the path of a flow; hop ``e`` is not the first one. The function also
-    begins the next interval. Returns False if the memory for packets in flight is full; the run
-    then fails.
+    A hop is one queue on the path of a flow; hop ``e`` is not the first one. The packets have
+    arrived evenly over the interval (``h.spread`` packets) or together at its end (``h.burst``). On
+    the way back they stand for their ACKs. Some of them have no ACK of their own, because the
+    receiver delays ACKs (``h.silent``). The function also begins the next interval. Returns False
+    if the memory for packets in flight is full; the run then fails.
     """
-    if _ask_receiver(net, e):
+    if _ask_receiver(net, e):  # the ACK comes later, because of its SACK blocks
         return True
     h = net.hops[e]
     now, fits = h.time, True
@@ -383,9 +385,9 @@ def hop(net: Net, e: int) -> bool:
                     h.work += h.blocks * net.receivers[h.flow].block
                 group = Group(h.first, h.burst, h.lost, h.rtt, h.min_rtt, h.marked, h.sent_at)
                 h.work, fits = plain, arrive_at_once(net, e, now, group) and fits
-        else:
+        else:  # a pause, or packets that were lost before
             fits = pass_no_packets(net, e, now, h.first, h.lost, h.sent_at)
-        net.flows[h.flow].transit -= h.ends_parcel
+        net.flows[h.flow].transit -= h.ends_parcel  # 1: the group of packets has left this hop
         h.ends_parcel, h.blocks = -1, -1.0  # nothing is coming
     _next_interval(net, e, now)
     return fits

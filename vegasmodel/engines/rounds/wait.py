@@ -43,16 +43,19 @@ def _free(f: Sender, now: float) -> float:
 def _may_send(f: Sender, holes: Floats, free: float) -> bool:
     """Whether the sender would send a packet at the end of a random wait.
 
-    ``free`` is the number of packets that it may send. ``holes`` are the packets that the receiver
-    misses. The result is False for Linux in a recovery, because Linux does not wait then.
+    ``free`` is the number of packets that it may send. ``holes`` has a row for each range of
+    packets that the receiver misses. The result is False for Linux in a recovery, because Linux
+    does not wait then.
     """
     mends = f.phase == RECOVERY and f.scoreboard  # a recovery with SACK sends lost packets first
     if free < 1.0 or (mends and f.paced_recovery):
         return False
     if mends:
         for k in range(f.first_hole, f.holes):
+            # a packet is known to be lost, and not sent again yet
             if max(holes[k, FIRST], holes[k, NOT_RESENT]) < known_lost(f, holes, k):
                 return True
+            # ns-2's CUBIC has forgotten that a packet has arrived, and will send it again
             if forgotten(f, holes, k) and holes[k, FORGOTTEN] < holes[k + 1, FIRST]:
                 return True
     return sendable(f, free) >= 1.0
