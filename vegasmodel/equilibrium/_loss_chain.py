@@ -169,8 +169,8 @@ class Chain:
         """
         # probability that the retransmission or one of the next two packets is lost
         p = -math.expm1(DUPLICATES * self.log_arrive)
-        # ``waits_in_a_row`` is the mean times 1 - p, which is exp(DUPLICATES log_arrive). Computed
-        # from p, 1 - p would round to 0 if almost every packet is lost.
+        # The mean is ``waits_in_a_row`` divided by 1 - p, which is exp(DUPLICATES log_arrive).
+        # (Computed from p, 1 - p would round to 0 if almost every packet is lost.)
         silence = np.full_like(
             self.w, timeout * waits_in_a_row(p) * math.exp(-DUPLICATES * self.log_arrive)
         )

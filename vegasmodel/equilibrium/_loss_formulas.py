@@ -125,7 +125,10 @@ def pftk(
     T_0 = numbers("timeout", timeout)
     W_max = numbers("max_window", max_window, above=True, infinite=True)
     numbers("decrease", d, high=1.0, below=True)
-    # Numerator and denominator times p (1 - p), so that both stay finite at p = 0 and p = 1
+    # The paper's rate is a quotient. Here both its numerator and its denominator are multiplied by
+    # p (1 - p), so that they stay finite at p = 0 and p = 1. pW is p times the mean window at a
+    # loss, pX is p times the mean number of round trips between losses, and Q is the probability
+    # that a loss leads to a timeout.
     keep = 1 - p
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         half = (b * (1 - d) + 1) / (2 * b * (1 - d**2))

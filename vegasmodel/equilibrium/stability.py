@@ -238,8 +238,9 @@ class _Reacts(NamedTuple):
 def _classes(loop: Loop) -> list[tuple[float, float, _Reacts]]:
     """The flows, grouped into classes; flows of one class contribute equal terms to F.
 
-    F is the characteristic function. Each class is returned as three values: its fraction of the
-    sum of all rates, its RTT in s, and what determines the reaction of its windows.
+    F is the characteristic function. Computing one term for each class, and not for each flow,
+    saves time. Each class is returned as three values: its fraction of the sum of all rates, its
+    RTT in s, and what determines the reaction of its windows.
     """
     classes: dict[tuple[float, _Reacts], list[float]] = {}  # the rates of the flows of each class
     total = float(loop.rate.sum())
