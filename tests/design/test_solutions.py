@@ -203,8 +203,8 @@ def test_a_number_of_flows_is_verified() -> None:
 def test_one_value_in_a_dip_is_one_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer crosses the target on both sides of it; the note names both."""
 
-    def ask(_: object, x: Floats, *, whole: bool = False) -> Floats:
-        return np.where(x == 3, -0.004, np.where(whole, 0.2, 0.21))
+    def ask(_: object, x: Floats, *, all_runs: bool = False) -> Floats:
+        return np.where(x == 3, -0.004, np.where(all_runs, 0.2, 0.21))
 
     monkeypatch.setattr(tried.Tried, "_ask", ask)
     (solution,) = vm.design(mixed(), "link.buffer", "share:vegas=0.3", "rounds").solutions

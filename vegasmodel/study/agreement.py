@@ -124,7 +124,9 @@ def _parted(rates: Floats, label: NDArray[np.intp], tolerance: float) -> NDArray
             continue
         along = rates[where, int(np.argmax(width))]
         edges = _cuts(along, SAME * tolerance * scale)
+        # the number of each start's part, from 0 on; ``np.unique`` skips parts without a start
         _, part = np.unique(np.searchsorted(edges, along, side="right"), return_inverse=True)
+        # part 0 keeps the number of the outcome; the others get the numbers n, n + 1, ...
         parted[where[part > 0]] = n + part[part > 0] - 1
         n += int(part.max())
     return parted
@@ -141,18 +143,18 @@ def _cuts(along: Floats, near: float) -> Floats:
     of a part, there is no cut for this quantile.
     """
     rates, n = np.sort(along), along.size
-    # the possible cuts, and the number of throughputs near each of them
+    # cut i lies between the throughputs i and i + 1; ``crowd``: how many throughputs are near it
     middle = 0.5 * (rates[1:] + rates[:-1])
     crowd = np.searchsorted(rates, middle + near, "right") - np.searchsorted(rates, middle - near)
-    cuts = []
-    for quantile in np.arange(1, BINS) * n / BINS:
-        places = np.arange(int(quantile - 0.5 * n / BINS), int(quantile + 0.5 * n / BINS))
+    cuts, part = [], n / BINS  # ``part``: the number of starts in a part
+    for quantile in np.arange(1, BINS) * n / BINS:  # as a number of starts
+        places = np.arange(int(quantile - 0.5 * part), int(quantile + 0.5 * part))
         if not places.size:
             continue
-        # less than 1: if two cuts have equal numbers near them, the one nearer to the quantile wins
+        # a fraction below 1: of two cuts with equal crowds, the one nearer to the quantile wins
         away = np.abs(places + 1 - quantile) / n
         best = places[np.argmin(crowd[places] + away)]
-        if crowd[best] < 0.5 * n / BINS:
+        if crowd[best] < 0.5 * part:
             cuts.append(middle[best])
     return np.array(cuts)
 
@@ -172,14 +174,15 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
     fraction 1/``BINS`` of all starts that are merged. The next merged outcome then begins. If the
     last one has too few starts for the test, it is merged with the one before.
     """
-    size = np.bincount(label[label >= 0])
-    few = size * least < EXPECTED
+    size = np.bincount(label[label >= 0])  # [outcome] number of starts
+    few = size * least < EXPECTED  # [outcome] whether it is to be merged
     if not few.any():
         return label
     while size[few].sum() * least < EXPECTED and not few.all():
         few |= size == size[~few].min()
     where = np.flatnonzero((label >= 0) & few[label])  # the starts with a rare outcome
     flow = int(np.argmax(np.ptp(rates[where], axis=0)))
+    # [outcome] mean throughput of this flow
     mean = np.bincount(label[where], rates[where, flow], size.size) / np.maximum(size, 1)
     enough = max(EXPECTED / least, size[few].sum() / BINS)
     # by outcome: the number of the merged outcome; these numbers begin after those of the others
@@ -192,6 +195,7 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
             current, filled = current + 1, 0
     if filled < EXPECTED / least:
         merged[merged == current] = max(current - 1, size.size)
+    # number the outcomes that are left from 0 on; -1 stays for a start without a result
     together = np.where(label < 0, label, merged[label])
     kept = np.unique(together[together >= 0])
     return np.where(label < 0, label, np.searchsorted(kept, together))

@@ -254,7 +254,7 @@ def basins(
     )
 
 
-_from = starts  # the name is an argument of ``basins``
+_from = starts  # the function ``starts``, under a name that is no argument of ``basins``
 
 
 def check_tolerance(tolerance: float) -> None:
@@ -317,8 +317,8 @@ def linked(features: Floats, tolerance: float, errors: Floats | None = None) -> 
         return outcome
     x, e = features[good], np.zeros_like(features) if errors is None else errors
     e = e[good]
-    # first the pairs that the largest standard error would link; of these, the pairs that their own
-    # standard errors link
+    # First find the pairs that would be linked if all errors were as large as the largest. Of these
+    # keep the pairs that are linked by their own errors.
     reach = tolerance + SURE * math.sqrt(2.0) * float(e.max())
     pairs = cKDTree(x).query_pairs(reach, p=np.inf, output_type="ndarray")
     a, b = pairs.T

@@ -149,7 +149,10 @@ def stability_boundary(
     ranges = [_range(field, over[field.name]) for field in names]
 
     def make(x: float, y: float) -> Loop | None:
-        """The equations linearised about the equilibrium at these values of the two fields."""
+        """The equations linearised about the equilibrium at the values x and y of the two fields.
+
+        The result is ``None`` if there is no equilibrium.
+        """
         try:
             moved = fields.put(scenario, dict(zip(names, (x, y), strict=True)))
         except FieldError:  # the values contradict one another

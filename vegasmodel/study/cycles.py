@@ -183,8 +183,8 @@ def _table(cycles: tuple[LimitCycle | None, ...], n: int) -> tuple[Floats, Float
     starts, the logarithm of the period (0 if there is none), and the index of the kind in
     ``KINDS``.  A start without a result has NaN everywhere.
     """
-    rates, spread = np.full((2, len(cycles), n), np.nan)
-    more = np.full((len(cycles), 2), np.nan)
+    rates, spread = np.full((2, len(cycles), n), np.nan)  # ``spread``: their standard errors
+    more = np.full((len(cycles), 2), np.nan)  # the features period and kind, which have no error
     for k, cycle in enumerate(cycles):
         if cycle is not None:
             rates[k], spread[k] = cycle.throughput, cycle.spread

@@ -198,13 +198,13 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     and by more than the 95 % confidence intervals explain. A model by which the bound of the target
     is met, too, is not among them.
     """
-    figures: dict[str, float | None] = {}
+    figures: dict[str, float | None] = {}  # the quantity by each of the other models
     errors: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []
     notes += texts.idle(tried, solution.value)
-    runs = len(run_rates(tried.made.get(solution.value)))
+    runs = len(run_rates(tried.made.get(solution.value)))  # 0 if the model makes no runs
     doubts = texts.doubts(tried, tried.model, solution.achieved_se, runs)
-    against = []
+    against = []  # the models that reject the solution
     for name in others:
         value = solution.value
         if counted(tried.scenario, tried.field, name) and not value.is_integer():
@@ -227,6 +227,7 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
             both = tried.aim.text(figure, 3), tried.aim.text(solution.achieved, 3)
             notes.append(f"{name} disagrees with {tried.model}: {both[0]}, not {both[1]}")
             error = errors[name]
+            # half the widths of both confidence intervals: what chance explains of the difference
             half = half_interval(error, len(run_rates(made))) if error else 0.0
             half += tried.halves.get(solution.value, 0.0)
             far = abs(figure - solution.achieved) - half > tried.aim.value

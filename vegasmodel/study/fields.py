@@ -218,12 +218,12 @@ def expect_units(field: Field, texts: Sequence[str], values: Sequence[Any], wher
     probably a mistake: in ``10:60ms`` the user may mean 10 ms. 0 and infinity need no unit.
     ``where`` is the argument of the caller that the error names.
     """
-    bare, other = "", ""
+    bare, other = "", ""  # the first number without a unit, and the first unit that changes a value
     for text, value in zip(texts, values, strict=True):
         number, unit = NUMBER.findall(text.strip())[0]
         if number and float(number):
-            bare = bare or number * (not unit)
-            other = other or unit * (float(number) != value)
+            bare = bare or ("" if unit else number)
+            other = other or (unit if float(number) != value else "")
     if field.number and bare and other:
         allowed = f"{bare}{field.unit}" if field.unit else "all values as fractions"
         wrong = f"has no unit beside values in {other}"
@@ -255,21 +255,27 @@ def _brief(names: list[str]) -> list[str]:
 
 
 def _all(scenario: Scenario) -> Iterator[Field]:
-    """Yield all fields of the scenario that a study can vary."""
-    thresholds = with_thresholds(scenario.flows)  # indices of the groups with a delay-based law
+    """Yield all fields of the scenario that a study can vary.
+
+    For example, the buffers of two links a and b are three fields: ``link.buffer`` sets both
+    buffers, ``link.a.buffer`` and ``link.b.buffer`` set one each.
+    """
+    with_law = with_thresholds(scenario.flows)  # indices of the groups with a delay-based law
     for part, cls in _PARTS.items():
         owners: Sequence[Any] = scenario.links if part == "link" else scenario.flows
-        everyone = tuple(range(len(owners)))
-        places = [(part, everyone)]
-        places += [(f"{part}.{owner.name}", (i,)) for i, owner in enumerate(owners)]
-        for where, indices in places:
-            for field in _fields(cls, where, part, indices, queue=False):
-                every = where == "flow" and field.key in THRESHOLDS
-                yield dataclasses.replace(field, indices=thresholds) if every else field
+        # the beginning of a field's name, and the indices of the links or groups that it sets
+        sets = [(part, tuple(range(len(owners))))]
+        sets += [(f"{part}.{owner.name}", (i,)) for i, owner in enumerate(owners)]
+        for begin, indices in sets:
+            for field in _fields(cls, begin, part, indices, queue=False):
+                # flow.alpha, flow.beta and flow.gamma set only the groups that use thresholds
+                fewer = begin == "flow" and field.key in THRESHOLDS
+                yield dataclasses.replace(field, indices=with_law) if fewer else field
             if part == "link":
-                kinds = {type(owners[i].queue) for i in indices}
-                if len(kinds) == 1:
-                    yield from _fields(kinds.pop(), f"{where}.queue", part, indices, queue=True)
+                disciplines = {type(owners[i].queue) for i in indices}
+                if len(disciplines) == 1:  # all these queues have the same keys
+                    cls_of_queue = disciplines.pop()
+                    yield from _fields(cls_of_queue, f"{begin}.queue", part, indices, queue=True)
     yield from _fields(Run, "run", "run", (), queue=False)
     yield from _fields(Scenario, "", "", (), queue=False)
 

@@ -177,18 +177,19 @@ def units_given(scenario: Scenario, over: Sequence[str]) -> dict[str, tuple[str,
     """The unit in which the user gave the values of a field, if it is not the field's own unit.
 
     ``over`` are the texts ``FIELD=VALUES`` of a sweep.  The result maps the name of a field to the
-    unit, and to how much of the field's own unit one of it is.  For example, a buffer given in ms
-    at a link of 1080 pkt/s has ("ms", 1.08), because the field's own unit is a packet.  Fields
-    whose own unit is the second are left out, and so are fields with values in several units.
+    unit, and to the value of this unit in the field's own unit.  For example, a buffer given in ms
+    at a link of 1080 pkt/s has ("ms", 1.08): the field's own unit is a packet, and the link sends
+    1.08 packets in 1 ms.  Fields whose own unit is the second are left out, and so are fields with
+    values in several units.
     """
     found = {}
     for name, text in map(_split, over):
         field = fields.find(scenario, name, "over")
         if not field.number or field.unit == "s":
             continue
-        parts = [part.strip() for part in _parts(text)]
-        written = [(part, *fields.NUMBER.findall(part)[0]) for part in parts]
-        given = [each for each in written if each[1] and float(each[1])]  # 0 needs no unit
+        # each value as text, its number and its unit; a value of 0 needs no unit
+        written = [(part, *fields.NUMBER.findall(part)[0]) for part in map(str.strip, _parts(text))]
+        given = [(part, number, unit) for part, number, unit in written if number and float(number)]
         if given and len({unit for _, _, unit in given}) == 1:
             part, number, unit = given[0]
             one = float(field.read(part, scenario)) / float(number)
@@ -210,9 +211,9 @@ def _expect_fixed(axis: Axis, given: ArrayLike | str, scenario: Scenario, other:
     """
     field, texts = axis.field, _parts(given) if isinstance(given, str) else given
     for text in np.ravel(np.asarray(texts, dtype=object)).tolist():
-        if not isinstance(text, str):
+        if not isinstance(text, str):  # a number in the field's own unit
             continue
-        for value in np.sort(other.values)[[0, -1]]:
+        for value in np.sort(other.values)[[0, -1]]:  # the least and the greatest
             try:
                 moved = fields.put(scenario, {other.field: value.item()})
                 same = field.read(text, moved) == field.read(text, scenario)
@@ -244,7 +245,7 @@ def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
     each = [value.item() if isinstance(value, np.generic) else value for value in array.tolist()]
     read = [field.read(v, scenario) if isinstance(v, str) else field.check(v) for v in each]
     if field.tail == "rtt":
-        warn_of_ms(each[-1], 6)
+        warn_of_ms(each[-1], 6)  # the user's line is 6 calls up
     return Axis(field, _checked(field, read))
 
 

@@ -168,8 +168,9 @@ def _blank(points: Points, n: int) -> dict[str, Any]:
 def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> Figures:
     """Collect the predictions at all points of a study in arrays.
 
-    ``found`` [point] is the result of ``predictions``.  If ``points.by_group``, the arrays with an
-    entry per flow have one per group instead, as ``Points.by_group`` says.
+    ``found`` [point] has the prediction at each point, or else a status and the reason why there is
+    none.  If the number of flows varies from point to point (``points.by_group``), the arrays with
+    an entry per flow have one per group of flows instead.
     """
     table, reasons = _blank(points, len(found)), [""] * len(found)
     for i, answer in enumerate(found):
@@ -250,30 +251,35 @@ def of_arrays(
 ) -> Figures:
     """Make ``Figures`` from arrays, for a study with one link and a fixed number of flows.
 
-    - ``known``: the model's results, by their names in ``Figures``.
-    - ``bits``: the size of each flow's packets, in bits.
-    - ``active``: the fraction of the measured time in which each flow is active.
+    From the model's results, the function computes what depends on them: shares, bit rates, the
+    values of groups of flows, and Jain's index.
+
+    - ``known``: the model's results as arrays, by their names in ``Figures``.  ``throughput`` and
+      ``queue_mean`` must be among them.
+    - ``bits`` [point, flow]: the size of each flow's packets, in bits.
+    - ``active`` [point, flow]: the fraction of the measured time in which each flow is active.
+      ``bits`` and ``active`` may have a single row, which then holds for all points.
     - ``capacity`` [point]: the link's capacity in pkt/s.
     - ``bad`` [point]: True at points without results.  All their entries become NaN.  Their status
-      becomes ``NO_ANSWER`` unless ``known`` gives another one than ``OK``.
+      becomes ``NO_ANSWER``, unless ``known`` has another ``status`` than ``OK`` there.
     - ``why``: the reason why these points have no results.
-
-    ``bits`` and ``active`` are arrays [point, flow].  An array with one row holds for all points.
     """
     n = len(points)
     scenario, table = points.scenario, _blank(points, n)
     table |= known
     rates = table["throughput"]
     table["throughput_bps"] = rates * bits
+    # A throughput is a mean over the time in which the flow is active, ``bps`` over all time.
     bps = delivered(table["throughput_bps"] * active)
     table["share"] = shares_of(bps)
     table["queueing_delay"] = table["queue_mean"] / capacity[:, None]
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):
-        table["group_mean"][:, g] = known_mean(rates[:, groups == g].T)
-        table["group_known"][:, g] = np.isfinite(rates[:, groups == g]).sum(axis=1)
-        table["group_bps"][:, g] = bps[:, groups == g].sum(axis=1)
-        table["group_share"][:, g] = table["share"][:, groups == g].sum(axis=1)
+        mine = groups == g  # the flows of the group
+        table["group_mean"][:, g] = known_mean(rates[:, mine].T)
+        table["group_known"][:, g] = np.isfinite(rates[:, mine]).sum(axis=1)
+        table["group_bps"][:, g] = bps[:, mine].sum(axis=1)
+        table["group_share"][:, g] = table["share"][:, mine].sum(axis=1)
     table["jain"] = jains(rates)
     table["status"][bad] = np.where(table["status"][bad] == OK, NO_ANSWER, table["status"][bad])
     for name in (*PER_FLOW, *PER_LINK, *PER_GROUP, "jain"):

@@ -17,6 +17,7 @@ import os
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ DIFFERENCES = {  # a stored sweep's attributes, and what an error message calls 
 HALF = "*.partial"  # temporary files of Zarr
 
 
+@dataclass(frozen=True)
 class Layout:
     """The names, dimensions and units of the coordinates and variables of a sweep's dataset.
 
@@ -65,16 +67,11 @@ class Layout:
     - ``attributes``: those of the whole dataset, such as the model.
     """
 
-    def __init__(
-        self,
-        dims: tuple[str, ...],
-        shape: tuple[int, ...],
-        coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]],
-        variables: Mapping[str, tuple[tuple[str, ...], dict[str, Any]]],
-        attributes: Mapping[str, Any],
-    ) -> None:
-        self.dims, self.shape, self.coordinates = dims, shape, dict(coordinates)
-        self.variables, self.attributes = dict(variables), dict(attributes)
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    coordinates: Mapping[str, tuple[str, NDArray[Any], dict[str, Any]]]
+    variables: Mapping[str, tuple[tuple[str, ...], dict[str, Any]]]
+    attributes: Mapping[str, Any]
 
     def lengths(self, more: tuple[str, ...]) -> tuple[int, ...]:
         """The shape of a variable that has the grid's dimensions, then the dimensions ``more``.

@@ -248,14 +248,18 @@ def _kind(space: Grid, model: str) -> str:
 
 
 def _chunks(space: Grid, model: str) -> tuple[int, ...]:
-    """The shape of a block of the grid for this model."""
+    """The shape of a block of the grid for this model.
+
+    A block has ``BLOCK`` points, or fewer if their results would take more than ``MEMORY`` bytes.
+    """
     return space.chunks(max(1, min(BLOCK[_kind(space, model)], MEMORY // _bytes(space))))
 
 
 def _bytes(space: Grid) -> int:
-    """The memory that the results of one point take, in bytes."""
+    """The memory that the results of one point take, in bytes: an upper bound, without texts."""
     first = space.points(tuple(slice(0, 1) for _ in space.shape))  # the first point
     groups, links = len(space.scenario.flows), len(space.scenario.links)
+    # the numbers in FIGURES per flow, per pair of groups, per group and per link, of 8 bytes each
     return 8 * (9 * len(first.flows) + groups * groups + 3 * groups + 3 * links + 1)
 
 

@@ -79,8 +79,8 @@ class Target:
         return value >= self.value if self.sense == ">=" else value <= self.value
 
     @property
-    def everyone(self) -> tuple[str, ...]:
-        """The names of all groups (``[[flow]]`` tables) whose flows the quantity is about."""
+    def all_groups(self) -> tuple[str, ...]:
+        """The names of the target's groups (``[[flow]]`` tables); of a ratio, on both its sides."""
         return (*self.groups, *self.over)
 
     def of(self, figures: Figures, scenario: Scenario) -> Floats:
@@ -114,13 +114,13 @@ class Target:
         the name of a law, such as "vegas", if other groups have this law, too.
         """
         found = []
-        for name in dict.fromkeys(self.everyone):
-            others = [g.name for g in scenario.flows if g.law == name]
-            others = [other for other in others if other not in self.everyone]
-            if not others:
+        for name in dict.fromkeys(self.all_groups):
+            with_law = [group.name for group in scenario.flows if group.law == name]
+            left_out = [group for group in with_law if group not in self.all_groups]
+            if not left_out:
                 continue
             asked = f"{self.name} takes {name!r} as the name of a group; other flows with the law "
-            asked += f"{name} are not counted: {', '.join(others)}"
+            asked += f"{name} are not counted: {', '.join(left_out)}"
             whole = f"{OF_A_LAW}{name}" if self.kind == "ratio" else f"{self.kind}:{OF_A_LAW}{name}"
             found.append(f"{asked}; {whole} has all flows of this law")
         return found
@@ -135,9 +135,10 @@ def read(text: str, scenario: Scenario) -> Target:
     """
     if not isinstance(text, str):
         raise FieldError("target", text, "text such as share:vegas=0.3")
+    # "share:vegas>=0.3" has the kind "share", is of "vegas", and has the sense ">="
     head, equals, tail = text.rpartition("=")
     sense = f"{head[-1]}=" if head.endswith((">", "<")) else "="
-    kind, colon, of_whom = head.removesuffix(sense[:-1]).partition(":")
+    kind, colon, of_whom = head.removesuffix(sense[:-1]).partition(":")  # without > or <
     if not equals and (wanted := text.partition(":")[0]) in KINDS:
         allowed = f"write {KINDS[wanted]}; for a bound write >= or <= (in quotes in a shell)"
         raise FieldError("target", text, allowed, wrong="lacks =VALUE")
@@ -156,21 +157,28 @@ def read(text: str, scenario: Scenario) -> Target:
         groups = _several(of_whom, scenario, text)
     elif colon:
         raise FieldError("target", text, KINDS[kind])
-    if kind == "delay":
-        value = parse(tail, "time", field="target", low_open=True)
-    elif kind == "throughput":
-        size = scenario.packet_size
-        rate = parse(tail, "rate", field="target", packet_size=size, low_open=True)
-        value = rate * size * 8 / 1e6
-    elif kind == "share" and needs_packet_size(tail, "rate"):  # "5 Mbit/s"
-        allowed = (
-            f"a share of all delivered bytes, such as 0.3; for a rate write throughput{text[5:]}"
-        )
-        raise FieldError("target", text, allowed)
-    else:
-        high = math.inf if kind == "ratio" else 1.0
-        value = parse(tail, "fraction", field="target", low_open=True, high=high)
+    value = _value(tail, kind, scenario, text)
     return Target(kind, groups, value, link, of_whom, over, sense)
+
+
+def _value(value: str, kind: str, scenario: Scenario, text: str) -> float:
+    """Convert the value of a target from text: a delay to s, a throughput to Mbit/s.
+
+    ``kind`` is the target's quantity, one of ``KINDS``. ``text`` is the whole target, such as
+    ``share:GROUP=0.3``, for the error message.
+    """
+    if kind == "delay":
+        return parse(value, "time", field="target", low_open=True)
+    if kind == "throughput":
+        size = scenario.packet_size
+        rate = parse(value, "rate", field="target", packet_size=size, low_open=True)
+        return rate * size * 8 / 1e6
+    if kind == "share" and needs_packet_size(value, "rate"):  # "5 Mbit/s"
+        rest = text.removeprefix("share")
+        allowed = f"a share of all delivered bytes, such as 0.3; for a rate write throughput{rest}"
+        raise FieldError("target", text, allowed)
+    high = math.inf if kind == "ratio" else 1.0
+    return parse(value, "fraction", field="target", low_open=True, high=high)
 
 
 def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:

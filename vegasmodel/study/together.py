@@ -79,6 +79,7 @@ def by_minicycle(points: Points) -> Figures | None:
     n = len(points)
     allowed = _allowed(points, values)
     kept = np.flatnonzero(allowed)
+    # to save time, only two points are tested: the first and the last, which differ the most
     if not all(_only_these_differ(points, values, i) for i in (kept[0], kept[-1])):
         return None
     # the results by name, and for each assumption of the model whether it holds, at these points
@@ -86,13 +87,13 @@ def by_minicycle(points: Points) -> Figures | None:
     is_vegas = np.array([m.flow.keeps_backlog for m in scenario.members])  # [flow]
 
     def full(values: Floats) -> Floats:
-        """The results at the allowed points as an array of all points, [point, 1]; else NaN."""
+        """An array [point, 1] with ``values`` at the allowed points, and NaN at the others."""
         whole = np.full(n, np.nan)
         whole[kept] = values
         return whole[:, None]
 
     def per_flow(vegas: str, reno: str) -> Floats:
-        """The results ``vegas`` and ``reno``, each for the flows of its law, [point, flow]."""
+        """The result ``vegas`` for each Vegas flow, and ``reno`` for each other, [point, flow]."""
         return np.where(is_vegas, full(found[vegas]), full(found[reno]))
 
     rtt = values.get("rtt", np.full(n, scenario.members[0].rtt))
@@ -205,13 +206,13 @@ def by_fluid(points: Points, scenarios: Sequence[Scenario | str], threads: int |
     status[kept] = OK
 
     def full(values: Floats) -> Floats:
-        """The results at the valid points as an array of all points; else NaN."""
+        """An array [point, ...] with ``values`` at the valid points, and NaN at the others."""
         rows = np.full((n, *values.shape[1:]), np.nan)
         rows[kept] = values
         return rows
 
     rates, queue = full(found.throughput), full(found.queue_mean[:, None])
-    ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0
+    ok = full(found.ok[:, None].astype(np.float64))[:, 0] == 1.0  # the run came to its end
     silent = ok & np.isnan(rates).all(axis=1)  # no flow is active between warm-up and end
     forward = [each.flow.direction == "forward" for each in points.scenario.members]
     capacity = full(np.array([[each.links[0].capacity] for each in valid]))

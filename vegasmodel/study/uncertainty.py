@@ -201,12 +201,12 @@ def _slopes(
     for each in inputs:
         scale = 1.0 if each.share else max(*map(abs, each.values), each.sd)
         steps = (STEP * scale, STEP / 2 * scale)
-        (wide, _), (half, why) = (_slope(scenario, model, each, step) for step in steps)
+        (wide, _), (narrow, why) = (_slope(scenario, model, each, step) for step in steps)
         reasons += [why] if why else []
-        columns.append(half)
+        columns.append(narrow)
         with np.errstate(invalid="ignore"):  # slopes are NaN where a flow gets nothing
-            apart = np.abs(wide - half) * scale
-        smooth.append(bool(np.all(apart <= SMOOTH * (1.0 + np.abs(half) * scale))))
+            apart = np.abs(wide - narrow) * scale
+        smooth.append(bool(np.all(apart <= SMOOTH * (1.0 + np.abs(narrow) * scale))))
     here = _logs(scenario, model)[1] if reasons else ""
     return np.array(columns).T, tuple(smooth), here or few(reasons, clauses=True) or None
 

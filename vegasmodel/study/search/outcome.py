@@ -118,7 +118,7 @@ def _nearest(tried: Tried, near: int, steps: list[str]) -> Solution:
     what = "no whole number meets it exactly" if tried.whole else "the result changes in steps"
     if tried.half[near] > 0 and not tried.whole:
         what = "the runs scatter"
-    note = f"{what}: {tried.aim.name} goes {' and '.join(steps)}"
+    note = f"{what}: {tried.aim.name} goes {' and '.join(steps)}"  # "goes from 0.2 at 3 pkt to ..."
     return dataclasses.replace(_at(tried, near), note=note)
 
 

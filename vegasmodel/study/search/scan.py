@@ -34,10 +34,10 @@ def scan(tried: Tried) -> None:
     The model crosses the target between two values of the field if its quantity, such as a share,
     is below the target at one of them and above it at the other.
     """
-    tried.miss(tried.range.values(SCAN.get(tried.model, SCAN_POINTS), tried.whole))
-    if tried.model not in measurement.ENGINES:
+    tried.evaluate(tried.range.values(SCAN.get(tried.model, SCAN_POINTS), tried.whole))
+    if tried.model not in measurement.ENGINES:  # where each value takes long
         for _ in range(1 if tried.model == "rounds" or any(tried.halves.values()) else TURNS):
-            tried.miss(_turns(tried))
+            tried.evaluate(_turns(tried))
     _follow(tried)
     while _settle(tried):
         _follow(tried)
@@ -54,6 +54,7 @@ def _turns(tried: Tried) -> Floats:
     x, y = tried.x, tried.y
     new: list[float] = []
     for i in range(1, x.size - 1):
+        # the distances from the target at the three values; negative on the other side of it
         a, b, c = np.sign(y[i]) * y[i - 1 : i + 2]
         if np.isfinite([a, b, c]).all() and 0 < b <= min(a, c) and b < (1 - FLAT) * max(a, c):
             for low, high in ((x[i - 1], x[i]), (x[i], x[i + 1])):
@@ -78,9 +79,9 @@ def _follow(tried: Tried) -> None:
         The result is 0 where chance may put the quantity on either side of the target
         (``by_chance``), so that the root finder stops there.
         """
-        miss = tried.miss(x)
+        differences = tried.evaluate(x)
         chance = np.isin(x, tried.x[sides.by_chance(tried)])
-        return np.where(chance, 0.0, miss)
+        return np.where(chance, 0.0, differences)
 
     a = np.array([tried.x[i] for i, _ in pairs])
     b = np.array([tried.x[j] for _, j in pairs])
@@ -95,7 +96,7 @@ def _follow(tried: Tried) -> None:
         maxiter=100,
     )
     found = np.stack([root.x, *root.bracket])
-    tried.miss(found[:, np.isfinite(root.x)].ravel())
+    tried.evaluate(found[:, np.isfinite(root.x)].ravel())  # also at the ends of the last interval
 
 
 def _follow_integers(tried: Tried) -> None:
@@ -114,11 +115,12 @@ def _follow_integers(tried: Tried) -> None:
             if guessed:
                 ask += [a + (b - a) / 3, b - (b - a) / 3]
                 continue
+            # where a straight line through the two results crosses the target, as a part of the gap
             part = tried.y[left] / (tried.y[left] - tried.y[right])
             root = a * (b / a) ** part if tried.range.log else a + (b - a) * part
             ask += [min(max(whole, a + 1), b - 1) for whole in (np.floor(root), np.ceil(root))]
         guessed = True
-        tried.miss(tried.range.rounded(np.array(ask), whole=True), whole=True)
+        tried.evaluate(tried.range.rounded(np.array(ask), whole=True), all_runs=True)
 
 
 def _settle(tried: Tried) -> bool:

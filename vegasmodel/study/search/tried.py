@@ -33,7 +33,7 @@ from vegasmodel.support.progress import Count
 __all__ = ["Tried", "counted"]
 
 COUNTED = ("buffer", "max_window", "initial_window")  # keys that simulators take as whole packets
-ERROR_PROBABILITY = 1e-2  # significance level of the test in ``_sided``
+ERROR_PROBABILITY = 1e-2  # significance level of the test in ``_shows_side``
 
 
 class Tried:
@@ -41,7 +41,7 @@ class Tried:
 
     The quantity is that of the target, such as a share.  ``x`` holds all values of the field that
     were tried, sorted.  ``y`` holds the model's value of the quantity at each of them, minus the
-    target (NaN if the model has no result).
+    target (NaN if the model has no result).  So the search looks for values at which ``y`` is 0.
 
     ``field`` is the searched field, ``range`` the searched range of its values, and ``aim`` the
     target.  A value also counts as a solution if the quantity differs from the target by at most
@@ -64,15 +64,14 @@ class Tried:
         if self.whole and math.ceil(span.low) > math.floor(span.high):
             ends = f"{span.low:g}:{span.high:g}"
             raise FieldError("between", ends, f"a range with a whole number, for {model}")
-        self.x: Floats = np.empty(0)
-        self.y: Floats = np.empty(0)  # achieved - wanted
+        self.x: Floats = np.empty(0)  # the values of the field that were tried
+        self.y: Floats = np.empty(0)  # at each of them, the model's quantity minus the target
         self.rough: set[float] = set()  # values at which only the side of the target is known
-        # by value of the field: the model's prediction, half the width of the quantity's 95 %
-        # interval, the assumptions that do not hold, and the utilization of the link ``aim.link``
+        # what the model predicts, by value of the field
         self.made: dict[float, Prediction] = {}
-        self.halves: dict[float, float] = {}
-        self.broken: dict[float, tuple[str, ...]] = {}
-        self.loads: dict[float, float] = {}
+        self.halves: dict[float, float] = {}  # half the width of the quantity's 95 % interval
+        self.broken: dict[float, tuple[str, ...]] = {}  # the assumptions that do not hold
+        self.loads: dict[float, float] = {}  # the utilization of the target's link
         self.reasons: dict[str, int] = {}  # why there is no answer, and at how many values
 
     @property
@@ -83,23 +82,23 @@ class Tried:
         """
         return np.array([self.halves.get(value, 0.0) for value in self.x.tolist()])
 
-    def miss(self, x: NDArray[Any], *, whole: bool = False) -> Floats:
+    def evaluate(self, x: NDArray[Any], *, all_runs: bool = False) -> Floats:
         """The model's quantity minus the target, at each value of the field in ``x``.
 
         The model is evaluated only at values that were not tried before; these are added to
-        ``self.x`` and ``self.y``.  With ``whole``, the simulator ``rounds`` makes all runs, even if
-        a few already show on which side of the target the quantity is.
+        ``self.x`` and ``self.y``.  With ``all_runs``, the simulator ``rounds`` makes all runs, even
+        if a few already show on which side of the target the quantity is.
         """
         flat = np.ravel(np.asarray(x, dtype=np.float64))
         new, place = np.unique(flat, return_inverse=True)
         known = dict(zip(self.x.tolist(), self.y.tolist(), strict=True))
         ask = np.array([value for value in new.tolist() if value not in known])
         if ask.size:
-            answered = self._ask(ask, whole=whole)
-            known |= dict(zip(ask.tolist(), answered.tolist(), strict=True))
+            differences = self._ask(ask, all_runs=all_runs)
+            known |= dict(zip(ask.tolist(), differences.tolist(), strict=True))
             order = np.argsort(np.concatenate([self.x, ask]), kind="stable")
             self.x = np.concatenate([self.x, ask])[order]
-            self.y = np.concatenate([self.y, answered])[order]
+            self.y = np.concatenate([self.y, differences])[order]
         y = np.array([known[value] for value in new.tolist()])[place]
         return y.reshape(np.shape(x))
 
@@ -109,28 +108,29 @@ class Tried:
         At these values ``rounds`` made only a few runs, because these already showed on which side
         of the target the mean lies.
         """
-        self.y[few] = self._ask(self.x[few], whole=True)
+        self.y[few] = self._ask(self.x[few], all_runs=True)
         self.rough -= set(self.x[few].tolist())
 
-    def _ask(self, x: Floats, *, whole: bool = False) -> Floats:
+    def _ask(self, x: Floats, *, all_runs: bool = False) -> Floats:
         """Evaluate the model at each value in ``x``; return the target's quantity minus the target.
 
         The simulator ``rounds`` may make several runs for a value, and the quantity is their mean.
         By default ``rounds`` stops once the runs show whether the mean lies above or below the
-        target. With ``whole``, it makes all runs.
+        target. With ``all_runs``, it makes all runs.
 
-        Predictions are kept in ``self.made``, and reasons for missing ones in ``self.reasons``.
+        What the model predicts at each value is also kept, for example in ``self.made``.
         """
-        enough = None if whole else self._sided
+        enough = None if all_runs else self._shows_side
         found, made = answered(self.points_at(x, self.scenario), self.model, self.count, enough)
-        self.made |= {value: one for value, one in zip(x.tolist(), made, strict=False) if one}
-        for value in (value for value, one in zip(x.tolist(), made, strict=False) if one):
-            error, runs = standard_error(self.aim, self.made[value]), self.made[value].runs
-            self.halves[value] = half_interval(error, runs) if error else 0.0
-        loads = found.utilization[:, self.aim.link].tolist()
-        self.loads |= {v: load for v, load in zip(x.tolist(), loads, strict=True) if load == load}
-        names = [tuple(each.split()) for each in found.broken]
-        self.broken |= dict(zip(x.tolist(), names, strict=True))
+        values, loads = x.tolist(), found.utilization[:, self.aim.link].tolist()
+        for value, prediction, load, broken in zip(values, made, loads, found.broken, strict=True):
+            if prediction:
+                self.made[value] = prediction
+                error = standard_error(self.aim, prediction)
+                self.halves[value] = half_interval(error, prediction.runs) if error else 0.0
+            if not math.isnan(load):
+                self.loads[value] = load
+            self.broken[value] = tuple(broken.split())
         for reason in found.reasons:
             if reason:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
@@ -145,14 +145,15 @@ class Tried:
         column = x.astype(np.int64) if integer else x
         return points.Points(scenario, (self.field,), (column,))
 
-    def _sided(self, runs: Sequence[Prediction]) -> bool:
+    def _shows_side(self, runs: Sequence[Prediction]) -> bool:
         """Whether these runs show on which side of the target the mean quantity lies.
 
-        Student's t-test decides this.
+        ``rounds`` calls this function after each run, and makes no more runs if it returns True.
+        Student's t-test decides: the mean of the runs must differ from the target significantly.
 
-        ``runs`` holds one prediction for each run, all for the same value of the field. If the runs
-        show the side, no more runs are made. The value is then added to ``self.rough``, the values
-        for which only the side of the target is known.
+        ``runs`` holds one prediction for each run, all for the same value of the field. If the
+        result is True, this value is added to ``self.rough``, the values for which only the side of
+        the target is known.
         """
         from scipy.special import stdtrit
 
