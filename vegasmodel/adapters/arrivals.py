@@ -11,7 +11,9 @@ delay. Two models compute the flows' rates:
 
 from __future__ import annotations
 
+import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +34,17 @@ from vegasmodel.scenario import Flow, Scenario
 from vegasmodel.scenario.active_time import by_start
 from vegasmodel.stacks import STACKS, dead_zone
 from vegasmodel.status import Status
+
+
+class Arrival(NamedTuple):
+    """The steady state after the arrival of a flow; arrays [flow] in the order of arrival.
+
+    The arrays have an entry for each flow that has arrived so far.
+    """
+
+    over_estimates: Floats  # of the flows' baseRTTs, s
+    windows: Floats  # packets
+    delay: float  # queueing delay, s
 
 
 def arrivals(scenario: Scenario) -> Prediction:
@@ -61,7 +74,7 @@ def arrivals(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(name, scenario, only_vegas.failure(state.status))
     back = np.argsort(order)  # from order of arrival to order of the file
     delay = float(state.delays[-1])
-    rests = _by_moment(scenario, order, path) if followed else None
+    states = _by_moment(scenario, order, path) if followed else None
     return Prediction(
         name,
         scenario,
@@ -72,10 +85,10 @@ def arrivals(scenario: Scenario) -> Prediction:
         queue_mean=np.array([c * delay]),
         assumptions=(
             _spaced(scenario),
-            only_vegas.fits(scenario, state.x[back], rests, c * delay),
+            only_vegas.fits(scenario, state.x[back], states, c * delay),
             only_vegas.many_packets(scenario, state.x[back], state.rates[back], delay),
             *only_vegas.hypotheses(scenario, state.rates[back], one_threshold=False),
-            only_vegas.settled(scenario, rests, threshold(scenario)),
+            only_vegas.settled(scenario, states, threshold(scenario)),
             quasi_static(scenario, order, path),
         ),
     )
@@ -83,18 +96,21 @@ def arrivals(scenario: Scenario) -> Prediction:
 
 def arrive(
     scenario: Scenario, followed: bool = True
-) -> tuple[arrival_order.Arrivals, list[tuple[Floats, Floats, float]]]:
+) -> tuple[arrival_order.Arrivals, list[Arrival]]:
     """The steady state after all flows have arrived, and a list of the states after each arrival.
 
-    An exact recursion computes each state from the one before. An entry of the list consists of the
-    flows' over-estimates of baseRTT, their windows, and the queueing delay. The list is empty
-    unless ``followed`` is true. The flows are in the order of arrival.
+    An exact recursion computes each state from the one before. The list is empty unless
+    ``followed`` is true. The flows are in the order of arrival.
     """
     order, unknown = by_start(scenario), rest.measures(scenario)
     alpha, beta = (
         column(scenario, value)[order] for value in (lambda f: f.alpha, lambda f: f.beta)
     )
-    path: list[tuple[Floats, Floats, float]] = []
+    path: list[Arrival] = []
+
+    def add(over_estimates: Floats, windows: Floats, delay: Floats) -> None:
+        path.append(Arrival(over_estimates, windows, float(delay)))
+
     state = arrival_order.arrive(
         alpha,
         scenario.links[0].capacity,
@@ -102,7 +118,7 @@ def arrive(
         rtt=rtts(scenario)[order],
         over_estimate=None if unknown.any() else rest.given(scenario)[order],
         variant=scenario.flows[0].variant,
-        each=(lambda *step: path.append((step[0], step[1], float(step[2])))) if followed else None,
+        each=add if followed else None,
     )
     return state, path
 
@@ -110,7 +126,7 @@ def arrive(
 def _by_moment(
     scenario: Scenario,
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
-    path: list[tuple[Floats, Floats, float]],
+    path: list[Arrival],
 ) -> list[rest.SteadyState]:
     """The steady state after each starting time of the scenario.
 
@@ -120,18 +136,18 @@ def _by_moment(
     the window 0.
     """
     when = rest.starts(scenario)[order]
-    rests = []
+    states = []
     for last in np.flatnonzero(np.append(np.diff(when) > 0, True)):
         windows = np.zeros(order.size)
-        windows[order[: last + 1]] = path[last][1]
-        rests.append(rest.SteadyState(windows, np.full(order.size, path[last][2])))
-    return rests
+        windows[order[: last + 1]] = path[last].windows
+        states.append(rest.SteadyState(windows, np.full(order.size, path[last].delay)))
+    return states
 
 
 def quasi_static(
     scenario: Scenario,
     order: np.ndarray[tuple[int], np.dtype[np.intp]],
-    path: list[tuple[Floats, Floats, float]],
+    path: list[Arrival],
 ) -> Assumption:
     """The assumption that earlier flows stay in steady state while a new flow's window grows.
 
@@ -162,15 +178,21 @@ def quasi_static(
         detail = f"slow start of a new flow ends only when it has filled the queue; {ends}"
         return Assumption(name, False, detail)
     rtt, gamma = rtts(scenario)[order], np.array([m.flow.gamma for m in members])
-    # ``worst``: the packets per round trip by which an earlier flow would have to reduce its window
+    # ``most``: the packets per round trip by which an earlier flow would have to reduce its window
     # ``past``: whether slow start may end above the lower end of the range
-    c, worst, past = scenario.links[0].capacity, 0.0, bool(np.any(gamma[loose] > lower[loose]))
-    for i, (x, _, delay) in enumerate(path):
-        before = path[i - 1] if i else (x[:0], x[:0], 0.0)
-        others = upper[:i], np.where(loose[:i], before[1], np.inf), x[:i], rtt[:i], c
-        newcomer, between = (float(x[i]), float(rtt[i]), float(gamma[i])), (before[2], delay)
+    c, most, past = scenario.links[0].capacity, 0.0, bool(np.any(gamma[loose] > lower[loose]))
+    nobody = Arrival(np.empty(0), np.empty(0), 0.0)  # the state before the first arrival
+    for i, (before, after) in enumerate(itertools.pairwise([nobody, *path])):
+        # flow i arrives; ``others`` describes the flows before it, as ``_passes_edge`` explains
+        x = after.over_estimates
+        # A flow with a single threshold reduces its window from the start. It does so in
+        # ``settling`` if the window that it may keep is infinite.
+        windows = np.where(loose[:i], before.windows, np.inf)
+        others = upper[:i], windows, x[:i], rtt[:i], c
+        newcomer = float(x[i]), float(rtt[i]), float(gamma[i])
+        between = before.delay, after.delay
         if i:
-            worst = max(worst, settling.lag(*others, newcomer, between, float(runs.doubling)))
+            most = max(most, settling.lag(*others, newcomer, between, float(runs.doubling)))
         if loose[i] and not past:
             past = _passes_edge(members[i].flow, others, newcomer, between)
     if past:
@@ -178,10 +200,10 @@ def quasi_static(
         detail += "the model takes the least"
         return Assumption(name, False, f"{detail}; {ends}")
     detail = (
-        f"while a new flow grows, an earlier flow would have to shrink its window by {worst:.3g} "
+        f"while a new flow grows, an earlier flow would have to shrink its window by {most:.3g} "
         f"packets per round trip, and Vegas shrinks it by 1; so the queue overshoots, and {ends}"
     )
-    return Assumption(name, worst <= 1.0, "" if worst <= 1.0 else detail)
+    return Assumption(name, most <= 1.0, "" if most <= 1.0 else detail)
 
 
 def _passes_edge(
@@ -208,7 +230,9 @@ def _passes_edge(
     gamma += runs.above_beta  # ns-2 rounds the backlog
     if others[0].size:
         return settling.overstep(*others, (x, rtt, gamma), between) > 1.0
-    product, queue = others[-1] * np.array([[rtt], [between[1]]])  # packets; the flow is alone
+    # the flow is alone: its bandwidth-delay product and the queue afterwards, packets
+    capacity, delay = others[-1], between[1]
+    product, queue = capacity * np.array([[rtt], [delay]])
     end = np.minimum(settling.slow_start_ends(np.array([gamma]), product), LEFT * (product + gamma))
     return bool(2.0 * end > product + queue)
 
@@ -230,7 +254,7 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
         return Prediction.not_applicable(name, scenario, reason)
     c = scenario.links[0].capacity
     order = by_start(scenario)
-    x, rates, rests = (
+    x, rates, states = (
         np.empty(alpha.size),
         np.empty(alpha.size),
         only_vegas.over_estimates(scenario, alpha)[1],
@@ -246,9 +270,9 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
             _spaced(scenario),
             _measured(scenario),
             paper_equation(scenario),
-            only_vegas.fits(scenario, x, rests, c * delay),
+            only_vegas.fits(scenario, x, states, c * delay),
             *only_vegas.hypotheses(scenario, rates),
-            only_vegas.settled(scenario, rests, alpha),
+            only_vegas.settled(scenario, states, alpha),
             _fills(scenario, float(rates.sum())),
         ),
     )

@@ -49,14 +49,16 @@ def bands(scenario: Scenario) -> Prediction:
             "least queue"
         )
         return Prediction.not_applicable("bands", scenario, reason)
-    (x_low, _), (x_high, rests) = (only_vegas.over_estimates(scenario, edge) for edge in edges)
+    # by how much each flow's baseRTT is too long, s, as it includes the queue of earlier flows:
+    # if these keep their least (``x_low``) or their greatest (``x_high``) backlogs
+    (x_low, _), (x_high, states) = (only_vegas.over_estimates(scenario, edge) for edge in edges)
     low, high = (
         threshold_bands.equilibria(alpha, beta, x, c, rtt=rtt, variant=variant)
         for x in (x_low, x_high)
     )
     if np.array_equal(x_low, x_high):
         least, greatest = low.rate_range
-    else:  # over-estimates depend on where in their bands the earlier flows rest
+    else:  # the over-estimates depend on the backlogs that the earlier flows happen to keep
         least, greatest = threshold_bands.outer_range(low, high)
     x, _ = only_vegas.over_estimates(scenario, threshold(scenario))
     middle = secular.solve(
@@ -69,12 +71,12 @@ def bands(scenario: Scenario) -> Prediction:
         throughput_range=np.stack([least, greatest], axis=-1),
         base_rtt=rtt + x,
         assumptions=(
-            only_vegas.fits(scenario, x_high, rests, c * high.delay_range[1]),
+            only_vegas.fits(scenario, x_high, states, c * high.delay_range[1]),
             *_one_equilibrium(scenario, x, middle.rates, float(middle.delay), edges),
             *_bases_of_equilibria(scenario),
             rest.together(scenario),
             *only_vegas.hypotheses(scenario, middle.rates, one_threshold=False),
-            only_vegas.settled(scenario, rests, edges[1]),
+            only_vegas.settled(scenario, states, edges[1]),
         ),
     )
 

@@ -287,10 +287,11 @@ def _kept_at_losses(scenario: Scenario, group: Flow) -> bool:
 
 
 def _after_loss(law: Law, sender: Source) -> float:
-    """The window that the law's function ``cut`` returns, after a round trip and an earlier loss.
+    """The window that the function ``cut`` of a user's law returns for this sender after a loss.
 
-    ``update`` and ``remember`` are called first, as in the simulators, so that ``cut`` reads what
-    they return and not the first values. Raises ``FieldError`` if a function fails.
+    In the simulators a law's ``update`` has changed the numbers that the law keeps, and
+    ``remember`` has stored some at an earlier loss, before ``cut`` reads them. So this function
+    calls both first. Raises ``FieldError`` if a function of the law fails.
     """
     numbers = law.first if law.update is None else ask_all(law, "update", law.source(sender))
     if law.remember is not None:

@@ -80,9 +80,14 @@ def narrow_band(scenario: Scenario) -> Assumption:
 
 
 def _narrow_rests(scenario: Scenario) -> Assumption:
-    """The assumption ``narrow-band`` if all flows run the papers' Vegas at a drop-tail link."""
+    """The assumption ``narrow-band`` if all flows run the papers' Vegas at a drop-tail link.
+
+    The window of such a flow comes to rest at some backlog of a range. The assumption fails if this
+    range is wide for some flow, and if some flows start at the same time.
+    """
     members, link = scenario.members, scenario.links[0]
     lower, upper = np.array([(m.flow.alpha, m.flow.beta) for m in members]).T
+    # [flow] each: the ends of this range, packets
     low, high = resting_range(lower, upper, rtts(scenario), link.capacity, still=True)
     together = len({m.start for m in members}) < len(members) and scenario.run.start_jitter == 0.0
     wide = np.flatnonzero(high >= WIDEST_BAND * low)

@@ -100,6 +100,7 @@ def steady(
     values. ``losers`` says which flows lose packets at an overflow (``minicycle.solve``).
     """
     cycle = _from_start(scenario, at, losers, np.asarray(1.0))
+    # the entries with many steady cycles; solve these again from Vegas's window at the start
     many = cycle.vegas_range[..., 0] < cycle.vegas_range[..., 1]
     if not np.any(many):
         return cycle

@@ -66,10 +66,12 @@ def holding(
     """
     n_vegas, n_reno = counts(scenario)
     shape = np.shape(at["buffer"])
+    # computed once for each value of ``decrease``, because this takes long
     decreases, index = np.unique(at["decrease"], return_inverse=True)
     first_cycles = np.array(
         [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
     )
+    # the assumptions that do not depend on the values ``at``
     fixed = (
         *left_out(scenario),
         *_only_growing(scenario, grows=False),  # whether they grow changes only its text

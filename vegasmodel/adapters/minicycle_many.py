@@ -33,12 +33,12 @@ def takes(scenario: Scenario, key: str, groups: Sequence[int]) -> bool:
     """
     if key not in KEYS or len(scenario.links) != 1:
         return False
-    everyone = set(range(len(scenario.flows)))
+    all_groups = set(range(len(scenario.flows)))
     vegas = {i for i, group in enumerate(scenario.flows) if group.keeps_backlog}
     if key in ("capacity", "buffer"):
         return not groups
     if key == "rtt":
-        return set(groups) == everyone
+        return set(groups) == all_groups
     return set(groups) == vegas
 
 

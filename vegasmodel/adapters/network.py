@@ -54,7 +54,7 @@ def answer(scenario: Scenario) -> Prediction:
     routing, used = _routing(scenario)
     capacity = np.array([scenario.links[i].capacity for i, _ in used])
     alpha = threshold(scenario)
-    x, rests = _rests(scenario, routing, capacity)
+    x, states = _over_estimates(scenario, routing, capacity)
     state = _solve(routing, capacity, alpha, x)
     if state.status != Status.DONE:
         return Prediction.not_applicable(
@@ -75,7 +75,7 @@ def answer(scenario: Scenario) -> Prediction:
         loss_rate=np.zeros(x.size),
         queue_mean=queue,
         assumptions=(
-            _fits(scenario, x, rests, used, queues),
+            _fits(scenario, x, states, used, queues),
             rest.many_packets(
                 scenario,
                 _solver(routing, capacity, alpha),
@@ -86,7 +86,7 @@ def answer(scenario: Scenario) -> Prediction:
             rest.together(scenario),
             *_hypotheses(scenario),
             waits.small_bursts(scenario, state.rates),
-            rest.settled(scenario, rests, alpha, narrow),
+            rest.settled(scenario, states, alpha, narrow),
         ),
         extra={"kkt_residual": state.certificate.residual},
     )
@@ -110,7 +110,7 @@ def _routing(scenario: Scenario) -> tuple[Floats, list[tuple[int, bool]]]:
     return np.array([rows[key] for key in used]), used
 
 
-def _rests(
+def _over_estimates(
     scenario: Scenario, routing: Floats, capacity: Floats
 ) -> tuple[Floats, list[rest.SteadyState]]:
     """Each flow's over-estimate of its baseRTT, s, and the steady state after each starting time.
@@ -168,14 +168,15 @@ def _prices(
     another. So they find no queue at the second one, and the whole sum is the delay of the first.
     If some flows cross the two links in the opposite order, ``prices`` are left as they are.
     """
-    found, links = prices.copy(), [scenario.links[link] for link, _ in used]
+    delays, links = prices.copy(), [scenario.links[link] for link, _ in used]
+    # the queues (indices) that the same flows cross and that have the same capacity
     alike: dict[tuple[bytes, float], list[int]] = {}
     for i, row in enumerate(routing):
         alike.setdefault((row.tobytes(), float(capacity[i])), []).append(i)
     for i, j in (pair for same in alike.values() for pair in itertools.permutations(same, 2)):
-        if found[j] > 0.0 and _before(scenario, routing[i], links[i], links[j]):
-            found[i], found[j] = found[i] + found[j], 0.0
-    return found
+        if delays[j] > 0.0 and _before(scenario, routing[i], links[i], links[j]):
+            delays[i], delays[j] = delays[i] + delays[j], 0.0
+    return delays
 
 
 def _before(scenario: Scenario, crosses: Floats, one: Link, other: Link) -> bool:
@@ -190,22 +191,27 @@ def _before(scenario: Scenario, crosses: Floats, one: Link, other: Link) -> bool
 def _fits(
     scenario: Scenario,
     x: Floats,
-    rests: list[rest.SteadyState],
+    states: list[rest.SteadyState],
     used: list[tuple[int, bool]],
     queues: Floats,
 ) -> Assumption:
     """The assumption that no buffer overflows.
 
-    ``queues`` are the lengths in packets of the queues in ``used``, the rows of ``_routing``. For
-    one link with traffic in one direction, ``rest.fits`` tests it. Otherwise only the queues in the
-    steady state are compared with the buffers. Before the steady state they may be longer. So if
-    these queues fit, but some buffer is finite, the result is ``None`` (not known).
+    ``queues`` has the lengths of all queues in the steady state, in packets. ``used`` says which
+    queue each of them is: the index of its link, and whether it is the one in forward direction.
+
+    If there is a single queue, ``rest.fits`` tests the assumption: it also looks at the time before
+    the steady state, in which the queue may be longer. For this it needs ``x``, the over-estimates
+    of baseRTT, and ``states``, the steady state after each starting time. If there are several
+    queues, only their lengths in the steady state are compared with the buffers. So if these fit,
+    but some buffer is finite, the result is ``None`` (not known).
     """
-    if len(scenario.links) == 1 and len(used) == 1:
-        edge = column(
+    if len(used) == 1 and len(scenario.links) == 1:
+        # the greatest backlog of each flow: where Vegas or its slow start stops growing
+        most = column(
             scenario, lambda f: max(float(dead_zone(f.alpha, f.beta, f.variant)[1]), f.gamma)
         )
-        return rest.fits(scenario, x, rests, edge, float(queues[0]))
+        return rest.fits(scenario, x, states, most, float(queues[0]))
     rooms = [
         room(scenario, scenario.links[link], "forward" if forward else "reverse")
         for link, forward in used

@@ -67,19 +67,19 @@ def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
 
 
 def settled(
-    scenario: Scenario, rests: list[rest.SteadyState] | None, backlog: Floats
+    scenario: Scenario, states: list[rest.SteadyState] | None, backlog: Floats
 ) -> Assumption:
     """The assumption that the windows reach a steady state in time (``rest.settled``).
 
-    They must do so before the next flow starts, and before the averages begin. ``rests`` holds the
+    They must do so before the next flow starts, and before the averages begin. ``states`` holds the
     steady state after each starting time. If it is None, the steady states were not computed, and
     the assumption is marked as unknown. ``backlog`` [n] is the number of packets that each flow
     keeps queued.
     """
-    if rests is None:
+    if states is None:
         return Assumption("settles-in-time", None, "not computed for so many arrivals")
     c = np.full(backlog.size, scenario.links[0].capacity)
-    return rest.settled(scenario, rests, backlog, c)
+    return rest.settled(scenario, states, backlog, c)
 
 
 def many_packets(
@@ -104,17 +104,19 @@ def many_packets(
     if x.size > MAX_ORDER:
         return Assumption("many-packets-queued", None, "not computed for so many arrivals")
     rtt, c = rtts(scenario), np.full(x.size, scenario.links[0].capacity)
-    base = x if STACKS[equation(scenario)].backlog_over_base else delay
-    kept = rates * (rtt + delay) * (delay - x) / (rtt + base)
-    solve = _solver(scenario, kept)
+    # backlog: window times (RTT - baseRTT), divided by RTT, or in Linux's Vegas by baseRTT
+    divisor = rtt + (x if STACKS[equation(scenario)].backlog_over_base else delay)
+    backlog = rates * (rtt + delay) * (delay - x) / divisor
+    solve = _solver(scenario, backlog)
     if not simulated:
         return rest.many_packets(scenario, solve, c, rates, waves=waves_found(scenario))
     less = rest.dips(scenario, solve, x)
-    _, found = rest.follow(scenario, solve, less)
-    rates = found[-1].windows / (rtt + found[-1].delays)
+    _, states = rest.follow(scenario, solve, less)
+    rates = states[-1].windows / (rtt + states[-1].delays)
     starts = rest.starts(scenario)
-    earlier = np.searchsorted(np.sort(starts), starts)
-    others = np.sqrt(np.maximum(earlier - 1, 0)) / c  # beside the one packet of the test
+    earlier = np.searchsorted(np.sort(starts), starts)  # k, the number of earlier flows
+    # ``rest.many_packets`` adds one packet itself: root(k - 1)^2 + 1^2 = root(k)^2
+    others = np.sqrt(np.maximum(earlier - 1, 0)) / c
     return rest.many_packets(scenario, solve, c, rates, less, others)
 
 
@@ -184,7 +186,7 @@ def reason_against(scenario: Scenario) -> str | None:
 
 
 def fits(
-    scenario: Scenario, x: Floats, rests: list[rest.SteadyState] | None, queue: float
+    scenario: Scenario, x: Floats, states: list[rest.SteadyState] | None, queue: float
 ) -> Assumption:
     """The assumption that the buffer does not overflow (``rest.fits``).
 
@@ -193,7 +195,7 @@ def fits(
     """
     edge = column(scenario, lambda f: float(dead_zone(f.alpha, f.beta, f.variant)[1]))
     return rest.fits(
-        scenario, x, rests, np.maximum(edge, column(scenario, lambda f: f.gamma)), queue
+        scenario, x, states, np.maximum(edge, column(scenario, lambda f: f.gamma)), queue
     )
 
 

@@ -68,9 +68,11 @@ def answer(scenario: Scenario) -> Prediction:
             "the simulator rounds can answer instead"
         )
         return Prediction.not_applicable(NAME, scenario, detail)
+    # three figures that tell whether the buffer may overflow (``_never_full`` explains them)
     load = loss_peaks.load(flows, link.loss, link.capacity, link.buffer)
     burst = loss_peaks.slow_start_queue(flows, link.loss, link.capacity)
     after = loss_peaks.recovery_burst(flows, link.loss, link.capacity)
+    # ``trips`` also has the sender's own waits; a measured RTT (``rtt``) has not
     rtt, trips = (np.array([x.rtt for x in each]) for each in (scenario.members, flows))
     delay = share.queueing
     if len(flows) == 1:
@@ -138,7 +140,8 @@ def _never_full(
     if regime == "buffer-limited":
         detail = "the buffer overflows too; its losses are taken as random ones"
     elif load >= 1.0:
-        alone = len(scenario.members) == 1  # then an overflow cuts the window in the equations, too
+        # the equations for a single flow include the window cut by an overflow, but not its loss
+        alone = len(scenario.members) == 1
         missing = "not in the loss rate" if alone else "not in the equations"
         detail = (
             "random losses are too rare to keep the windows small; peaks of the windows overflow "

@@ -199,6 +199,7 @@ def _late_rates(scenario: Scenario, vegas: Sequence[Member], k: float) -> tuple[
     capacity, give the rates and the queue. ``k`` is as in ``_same_start``.
     """
     capacity = scenario.links[0].capacity
+    # the start times of the flows of class R, which set the rate S of class D at each time
     others = np.array([m.start for m in scenario.members if m.flow.service == "rate"])
     start, rtt = (
         np.array(values) for values in zip(*((m.start, m.rtt) for m in vegas), strict=True)
@@ -208,18 +209,18 @@ def _late_rates(scenario: Scenario, vegas: Sequence[Member], k: float) -> tuple[
     measures = np.array([m.flow.measures_base for m in vegas])
     over, before = np.array(given), np.zeros(start.size, dtype=bool)
     variant = vegas[0].flow.variant
-    rates, queue, earlier = np.zeros(start.size), 0.0, 0.0  # ``earlier``: S before the new flow
+    rates, queue, S_before = np.zeros(start.size), 0.0, 0.0
     for moment in np.unique(start):
         now = start <= moment
         n_R = int((others <= moment).sum())
         S = float(rate_delay.service_rates(n_R, int(now.sum()), capacity, k)[1])
         new = now & ~before & measures
         if before.any():
-            drained = (S / earlier - 1.0) * float(rates[before] @ rtt[before])
+            drained = (S / S_before - 1.0) * float(rates[before] @ rtt[before])
             over[new] = max(queue - max(drained, 0.0), 0.0) / S
         state = secular.solve(alpha[now], over[now], S, rtt=rtt[now], variant=variant)
         rates[now], queue = np.asarray(state.rates), float(state.delay) * S
-        before, earlier = now, S
+        before, S_before = now, S
     S = float(rate_delay.service_rates(others.size, start.size, capacity, k)[1])
     late, known = (secular.solve(alpha, x, S, rtt=rtt, variant=variant) for x in (over, given))
     return np.asarray(late.rates), np.asarray(known.rates)

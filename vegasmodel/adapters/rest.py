@@ -149,35 +149,37 @@ def follow(
 
     The function ``solve`` computes a steady state. Its arguments are which flows have started, and
     the over-estimates. ``less`` (s, one number or [n]) is subtracted from each measured
-    over-estimate, but the difference is at least 0. With 1/capacity, for example, each flow finds
-    one packet less in the queue.
+    over-estimate, but the difference is at least 0. A test that asks what happens if each flow
+    finds one packet less in the queue, for example, sets ``less`` to 1/capacity.
 
     Returns the over-estimates [n] in s, and one ``SteadyState`` per starting time.
     """
-    x, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
-    rests: list[SteadyState] = []
+    over, when, unknown, rtt = given(scenario), starts(scenario), measures(scenario), rtts(scenario)
+    states: list[SteadyState] = []
     for moment in np.unique(when):
-        if rests:
-            found = unknown & (when == moment)
-            x[found] = np.maximum(rests[-1].delays - less, 0.0)[found]
-        there = when <= moment
-        rates, delays = solve(there, x)
-        windows = np.zeros(x.size)
-        windows[there] = rates * (rtt + delays)[there]
-        rests.append(SteadyState(windows, delays))
-    return x, rests
+        if states:  # the over-estimates of the flows that start now and measure their baseRTTs
+            new = unknown & (when == moment)
+            over[new] = np.maximum(states[-1].delays - less, 0.0)[new]
+        started = when <= moment
+        rates, delays = solve(started, over)
+        windows = np.zeros(over.size)
+        windows[started] = rates * (rtt + delays)[started]
+        states.append(SteadyState(windows, delays))
+    return over, states
 
 
 def dips(scenario: Scenario, solve: Solve, x: Floats) -> Floats:
-    """By how much the least queueing delay that each flow finds is below that at rest, s [n].
+    """By how much the queue dips when each flow measures its baseRTT, as a delay in s, [n].
 
-    The delay at rest is that of the steady state of the flows that started earlier, if these have
-    the over-estimates ``x`` [n]. The least delay that a flow finds is its own over-estimate. The
-    result is 0 for flows that do not measure their baseRTTs, and for those that find a longer
-    delay. ``solve`` computes a steady state, as for ``follow``.
+    It dips below the steady state of the flows that started earlier. ``x`` [n] are the
+    over-estimates of baseRTT that the flows measured in a simulation. A flow's over-estimate is the
+    least queueing delay that it found. This delay is compared with that of the steady state, in
+    which the earlier flows have the over-estimates in ``x``. The result is 0 for flows that do not
+    measure their baseRTTs, and for those that found a longer delay. ``solve`` computes a steady
+    state, as for ``follow``.
     """
     when, unknown, less = starts(scenario), measures(scenario), np.zeros(x.size)
-    delays: Floats = np.zeros(x.size)
+    delays: Floats = np.zeros(x.size)  # of the steady state before the flows ``new`` start
     for moment in np.unique(when):
         new = unknown & (when == moment)
         less[new] = np.maximum(delays - x, 0.0)[new]
@@ -215,24 +217,28 @@ def many_packets(
     the rates.  ``solve`` computes a steady state, as for ``follow``.
     """
     change_of_delay = np.hypot(1.0 / c, waves)
-    _, found = follow(scenario, solve, less + change_of_delay)
+    _, states = follow(scenario, solve, less + change_of_delay)
+    last = states[-1]  # after all flows have started, as for ``rates``
     with np.errstate(invalid="ignore"):
-        other = found[-1].windows / (rtts(scenario) + found[-1].delays)
-        change = np.abs(other - rates) / rates.mean()
+        changed = last.windows / (rtts(scenario) + last.delays)
+        change = np.abs(changed - rates) / rates.mean()
     if not np.isfinite(change).all():
         return Assumption("many-packets-queued", None, "these flows have no steady state")
     worst = int(np.argmax(change))
     holds = bool(change[worst] <= NOTABLE)
     most = float((change_of_delay * c).max())
     packets = f"up to {most:.2g} packets less" if np.any(waves) else "one packet less"
+    name, would_get = scenario.members[worst].name, changed[worst]
     detail = (
-        f"with {packets} in the queue that each late flow finds, "
-        f"{scenario.members[worst].name} would get {other[worst]:.4g} pkt/s, not {rates[worst]:.4g}"
+        f"with {packets} in the queue that each late flow finds, {name} would get "
+        f"{would_get:.4g} pkt/s, not {rates[worst]:.4g}"
     )
     return Assumption("many-packets-queued", holds, "" if holds else detail)
 
 
-def settled(scenario: Scenario, rests: list[SteadyState], backlog: Floats, c: Floats) -> Assumption:
+def settled(
+    scenario: Scenario, states: list[SteadyState], backlog: Floats, c: Floats
+) -> Assumption:
     """The assumption that each steady state is reached in time.
 
     When a flow that measures its baseRTT starts, the earlier flows must have reached a steady
@@ -240,26 +246,28 @@ def settled(scenario: Scenario, rests: list[SteadyState], backlog: Floats, c: Fl
     (``warmup``).
 
     ``backlog`` [n] is the number of packets that each flow keeps queued. ``c`` [n] is the capacity
-    of the slowest link on each flow's path, pkt/s. ``rests`` holds the steady state after each
+    of the slowest link on each flow's path, pkt/s. ``states`` holds the steady state after each
     starting time.
     """
     rtt, when, unknown = rtts(scenario), starts(scenario), measures(scenario)
-    # ``rest``: the time at which the windows have come to rest, s; ``before``: the windows then
-    rest, before = -np.inf, np.zeros(rtt.size)
-    for i, (moment, state) in enumerate(zip(np.unique(when), rests, strict=True)):
-        if rest > moment and np.any(unknown & (when == moment)):
-            return _late(rest, f"the next start is at {moment:.4g} s")
-        trips, there = rtt + state.delays, when <= moment
+    # the time at which the windows have come to rest, s, and the windows then
+    at_rest, before = -np.inf, np.zeros(rtt.size)
+    for i, (moment, state) in enumerate(zip(np.unique(when), states, strict=True)):
+        if at_rest > moment and np.any(unknown & (when == moment)):
+            return _late(at_rest, f"the next start is at {moment:.4g} s")
+        # ``need``: the time in which the windows come to rest after this start, s
+        trips, started = rtt + state.delays, when <= moment
+        windows = state.windows[started]
         if i:
-            need = settling.later(before[there], state.windows[there], trips[there])
-        elif there.sum() == 1:
+            need = settling.later(before[started], windows, trips[started])
+        elif started.sum() == 1:
             first = _first_windows(scenario, state.windows - backlog)
-            need = settling.alone(state.windows[there], trips[there], backlog[there], first[there])
+            need = settling.alone(windows, trips[started], backlog[started], first[started])
         else:
-            need = settling.together(state.windows[there], trips[there], c[there])
-        rest, before = max(rest, moment) + need, state.windows
-    if rest > scenario.run.warmup:
-        return _late(rest, f"the averages begin at {scenario.run.warmup:.4g} s")
+            need = settling.together(windows, trips[started], c[started])
+        at_rest, before = max(at_rest, moment) + need, state.windows
+    if at_rest > scenario.run.warmup:
+        return _late(at_rest, f"the averages begin at {scenario.run.warmup:.4g} s")
     return Assumption("settles-in-time", True)
 
 
@@ -311,15 +319,15 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
 
 
 def fits(
-    scenario: Scenario, x: Floats, rests: list[SteadyState] | None, backlog: Floats, queue: float
+    scenario: Scenario, x: Floats, states: list[SteadyState] | None, backlog: Floats, queue: float
 ) -> Assumption:
     """The assumption that the buffer never overflows, neither in a steady state nor before it.
 
-    Flows may start at different times. ``rests`` holds the steady state after each starting time,
+    Flows may start at different times. ``states`` holds the steady state after each starting time,
     and ``queue`` is the number of packets that wait in the last of these states. The assumption
     fails if the buffer cannot hold them. Before a steady state is reached, the queue may be longer,
     and only an upper bound of its length is known. If this bound exceeds the buffer, or is not
-    computed because ``rests`` is ``None``, it is not known whether the assumption holds.
+    computed because ``states`` is ``None``, it is not known whether the assumption holds.
 
     ``backlog`` [n] is the greatest backlog of each flow, in packets. ``x`` [n] holds the
     over-estimates of baseRTT, s.
@@ -331,21 +339,21 @@ def fits(
     if queue > most:
         detail = f"the equations give a queue of {queue:.4g} pkt; the buffer holds {most:g}"
         return Assumption(name, False, detail)
-    if rests is None:
+    if states is None:
         return Assumption(name, None, "not computed for so many arrivals")
-    rtt, when, c, worst = rtts(scenario), starts(scenario), link.capacity, 0.0
+    rtt, when, c, longest = rtts(scenario), starts(scenario), link.capacity, 0.0
     for i, moment in enumerate(np.unique(when)):
         new, old = when == moment, when < moment
         if i:
-            windows = rests[i - 1].windows[old]
+            windows = states[i - 1].windows[old]
             delay = settling.peak(windows, rtt[old], c, (backlog[new], x[new]))
         else:
             delay = settling.first_peak(backlog[new], rtt[new], c)
-        worst = max(worst, c * delay)
-    detail = f"before earlier flows shrink their windows the queue may reach {worst:.4g} pkt; "
-    detail += "the buffer holds "
-    late = worst > most
-    return Assumption(name, None if late else True, f"{detail}{most:g}" if late else "")
+        longest = max(longest, c * delay)  # the bound of the queue's length, packets
+    if longest <= most:
+        return Assumption(name, True)
+    detail = f"before earlier flows shrink their windows the queue may reach {longest:.4g} pkt; "
+    return Assumption(name, None, f"{detail}the buffer holds {most:g}")
 
 
 def _late(rest: float, what: str) -> Assumption:

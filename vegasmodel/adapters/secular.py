@@ -33,7 +33,7 @@ def equilibrium(scenario: Scenario) -> Prediction:
     if reason is not None:
         return Prediction.not_applicable(name, scenario, reason)
     alpha, c, rtt = threshold(scenario), scenario.links[0].capacity, rtts(scenario)
-    x, rests = only_vegas.over_estimates(scenario, alpha)
+    x, states = only_vegas.over_estimates(scenario, alpha)
     state = secular.solve(alpha, x, c, rtt=rtt, variant=only_vegas.equation(scenario))
     if state.status != Status.DONE:
         return Prediction.not_applicable(name, scenario, only_vegas.failure(state.status))
@@ -46,10 +46,10 @@ def equilibrium(scenario: Scenario) -> Prediction:
         loss_rate=np.zeros(x.size),
         queue_mean=np.array([c * float(state.delay)]),
         assumptions=(
-            only_vegas.fits(scenario, x, rests, c * float(state.delay)),
+            only_vegas.fits(scenario, x, states, c * float(state.delay)),
             only_vegas.many_packets(scenario, x, state.rates, float(state.delay)),
             rest.together(scenario),
             *only_vegas.hypotheses(scenario, state.rates),
-            only_vegas.settled(scenario, rests, alpha),
+            only_vegas.settled(scenario, states, alpha),
         ),
     )

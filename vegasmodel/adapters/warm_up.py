@@ -77,12 +77,13 @@ def _in_time(scenario: Scenario, member: Member, sharing: Counter[tuple[str, str
     ``sharing`` counts the flows that cross each link in each direction.
     """
     group, run = member.flow, scenario.run
+    # the flow's fair share of each link; the link with the smallest; this share in own packets
     shares = {
         link: link.capacity / sharing[link.name, group.direction] for link in scenario.path(group)
     }
     narrow = min(shares, key=lambda link: shares[link])
     share = shares[narrow] * scenario.packet_size / scenario.size_of(group)
-    window = min(share * member.rtt, group.max_window)
+    window = min(share * member.rtt, group.max_window)  # with which the flow gets this share
     first = first_window(scenario, group)
     late = run.warmup <= member.start  # the user wants its start to be part of the averages
     end, until = (member.stop, "its stop") if late else (run.warmup, "the end of the warm-up")
