@@ -104,10 +104,10 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
     told whether the queue was full.
     """
     largest, dropped = trace.get("queue_max"), trace.known("loss")
-    largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)
-    tops = largest.max(axis=0)
+    largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)  # [interval, link]
+    tops = largest.max(axis=0)  # the longest queue of each link
     top, bound, random, full = float(tops[link]), BOUNDS[lost], 0, False
-    drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)
+    drops = np.zeros(0) if dropped is None else np.nansum(dropped, axis=1)  # in each interval
     if lost and not drops.sum() > 0:
         bound = "packets were sent again, but the trace shows no drops: a lower bound"
     elif lost:
@@ -117,9 +117,9 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
         packets = packets if served is None else np.nan_to_num(served[:, link]) * packets
         overflowed = _overflowed(longest[:, link], drops, packets)
         full = bool(overflowed)
-        counted = tops > SMALL
+        counted = tops > SMALL  # the links that may have lost a packet at a full queue
         counted[link] = full  # also a buffer of few packets
-        short = ~np.any(longest[:, counted], axis=1)
+        short = ~np.any(longest[:, counted], axis=1)  # intervals in which no queue was full
         if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and overflowed is not None:
             random = round(float(drops[short].sum()))
         if overflowed is None:

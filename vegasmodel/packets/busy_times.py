@@ -67,12 +67,15 @@ def carried(trace: Trace, waits: Floats, capacity: float) -> Floats:
     if known is None:
         return waits
     rates, whole = known
+    # the packets delivered up to each edge of the intervals
     packets = np.concatenate([[0.0], np.cumsum(np.minimum(rates, capacity) * np.diff(trace.edges))])
+    # A packet that arrives in an interval began to wait at ``begins``, or later in the interval.
+    # Those delivered from then to the end of the interval are delivered ``during`` its wait.
     begins = trace.edges[:-1, None] - waits
-    before = packets[1:, None] - np.interp(begins, trace.edges, packets)
+    during = packets[1:, None] - np.interp(begins, trace.edges, packets)
     seconds = np.minimum(waits, trace.edges[1:, None] - trace.begin)
     with np.errstate(invalid="ignore"):
-        stalled = whole[:, None] & (before < HALF * capacity * seconds)
+        stalled = whole[:, None] & (during < HALF * capacity * seconds)
     return np.where(stalled, np.nan, waits)
 
 
@@ -98,17 +101,18 @@ def queued(trace: Trace, waits: Floats, *, surely: bool) -> NDArray[np.bool_]:
     for every t in that interval. Otherwise t is taken to be the end of that interval.
     """
     edges = trace.edges
-    # each interval with a wait makes a run of busy intervals, from ``firsts`` up to ``ends``
-    # exclusively: +1 at its begin and -1 at its end, so the cumulative sum counts the runs that
-    # cover an interval; without ``surely`` the interval of the arrival itself belongs to the run
-    ends, counts = np.arange(len(edges) - 1) + (not surely), np.zeros(len(edges))
-    longest = np.fmax.reduce(waits, axis=1)
+    longest = np.fmax.reduce(waits, axis=1)  # the longest wait in each interval; NaN: none known
     longest = np.where(np.isfinite(longest), longest, 0.0)
+    # The wait in interval i tells that the intervals firsts[i] to ends[i] - 1 were busy. Interval i
+    # itself is one of them only without ``surely``.
     firsts = np.searchsorted(edges, edges[1:] - longest)
+    ends = np.arange(len(edges) - 1) + (not surely)
     some = firsts < ends
-    np.add.at(counts, firsts[some], 1)
-    np.add.at(counts, ends[some], -1)
-    busy: NDArray[np.bool_] = np.cumsum(counts)[:-1] > 0
+    # count for each interval the waits that tell so: +1 from firsts[i] on, -1 from ends[i] on
+    steps = np.zeros(len(edges))
+    np.add.at(steps, firsts[some], 1)
+    np.add.at(steps, ends[some], -1)
+    busy: NDArray[np.bool_] = np.cumsum(steps)[:-1] > 0
     return busy
 
 
@@ -151,25 +155,27 @@ def recovering(trace: Trace, waits: Floats) -> NDArray[np.bool_]:
     if resent is None or delivered is None or arrivals:
         return found
     for i in range(len(trace.flows)):
+        # indices of the intervals in which the flow has RTTs, deliveries and retransmissions
         measured = np.flatnonzero(np.isfinite(waits[:, i]))
-        # all of these are numbers of intervals; ``end`` is the one after the last that counts
         came, again = (np.flatnonzero(values[:, i] > 0) for values in (delivered, resent))
         if not (measured.size and came.size):
             continue
         earliest = np.searchsorted(trace.edges, trace.edges[again] - PAUSE)
-        for first, least in zip(again, earliest, strict=True):
-            before = came[: np.searchsorted(came, first)]
+        for resend, least in zip(again, earliest, strict=True):
+            before = came[: np.searchsorted(came, resend)]
             begin = max(before[-1] + 1 if before.size else 0, least)
-            after = np.searchsorted(measured, first, side="right")
+            # ``end``: the interval after the last in which the flow may lack the packet
+            after = np.searchsorted(measured, resend, side="right")
             if after < measured.size:
                 end = measured[after] + 1
+                # the last delivery before the RTT sample, and the last retransmission up to it
                 last = came[: np.searchsorted(came, end - 1)][-1:]
                 latest = again[np.searchsorted(again, end - 1, side="right") - 1]
                 silent = last.size and trace.edges[end - 1] - trace.edges[last[0] + 1] > PAUSE
                 end = last[0] + 1 if silent and last[0] >= latest else end
             else:
-                end = max(came[-1], first) + 1
-            found[max(min(begin, first - 1), 0) : end] = True
+                end = max(came[-1], resend) + 1
+            found[max(min(begin, resend - 1), 0) : end] = True
     return found
 
 

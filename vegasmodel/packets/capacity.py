@@ -91,35 +91,56 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
     ``None`` if the packets do not tell the capacity.
     """
     lengths, queue, known = np.diff(trace.edges), trace.known("queue"), ~np.isnan(rate)
-    rate, alike = _of_mean_size(trace, link, rate)
+    rate, in_mean_size = _of_mean_size(trace, link, rate)
     counts, name = np.nan_to_num(rate) * lengths, trace.links[link]
     busy = known & (np.nan_to_num(queue[:, link]) >= 1 if queue is not None else lengths > 0)
-    packets, seconds = busy_periods(busy, counts, lengths)
-    most, long = 0.0, bool(known.any()) and np.median((rate * lengths)[known]) > RUN
+    packets, seconds = busy_periods(busy, counts, lengths)  # of each busy period
+    most = 0.0  # the largest rate in successive intervals, pkt/s; 0 if it cannot be used
     if _only_these_flows(trace, float(counts.sum())):
         most = most_in_any_time(counts, lengths, _starts(trace))
     # if sizes differ, all packets at this time may have been small ones
-    surely = most if alike else most * _smallest(trace)
-    if packets.size and long:
+    surely = most if in_mean_size else most * _smallest(trace)
+    how = f"most packets sent into link {name} in any time: a lower bound"
+    bound = Estimate(most, most, np.inf, "pkt/s", how) if most else None
+    if packets.size and np.median((rate * lengths)[known]) > RUN:
         # such a long interval may contain idle times, even if its mean queue is long
         rates = blocks(rate[known], lengths[known], finest=len(lengths))
-        middle, largest = float(np.median(rates)), max(float(rates.max()), surely)
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
-        how = f"most packets sent into link {name} in an interval"
-        # a link that is always busy sends as many packets in most intervals as in any other
-        if usual >= largest * (1 - LATE):
-            return Estimate(largest, middle, largest, "pkt/s", how)
-        if not most:
-            return Estimate(largest, middle, np.inf, "pkt/s", f"{how}: a lower bound")
-        packets = packets[:0]
+        return _of_long_intervals(name, rates, usual, surely, bound)
     mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
     if surely > mean * (1 + LATE):  # most intervals were partly idle
-        how = f"most packets sent into link {name} in any time: a lower bound"
-        return Estimate(most, most, np.inf, "pkt/s", how)
-    if not packets.size:
-        return None
+        return bound
+    return _of_busy_periods(name, packets, seconds) if packets.size else None
+
+
+def _of_long_intervals(
+    name: str, rates: Floats, usual: float, surely: float, bound: Estimate | None
+) -> Estimate:
+    """The capacity of a link by the largest rate at which packets were sent into it.
+
+    ``rates`` are mean rates in blocks of the trace. ``surely`` is a rate that the link has reached
+    at some time, or 0. ``usual`` is its rate in the median busy interval. All are in pkt/s. A link
+    that is always busy sends as many packets in most intervals as in any other. So if ``usual`` is
+    as large as the largest rate, this is the capacity. Otherwise it is only a lower bound, and
+    ``bound`` is returned if it is given.
+    """
+    middle, largest = float(np.median(rates)), max(float(rates.max()), surely)
+    how = f"most packets sent into link {name} in an interval"
+    if usual >= largest * (1 - LATE):
+        return Estimate(largest, middle, largest, "pkt/s", how)
+    return bound or Estimate(largest, middle, np.inf, "pkt/s", f"{how}: a lower bound")
+
+
+def _of_busy_periods(name: str, packets: Floats, seconds: Floats) -> Estimate:
+    """The capacity of a link by its mean rate in busy periods.
+
+    ``packets`` are sent into the link in each period, which lasts ``seconds``. The range goes from
+    the lower to the upper quartile of the periods' rates. It is at least as wide as an error of one
+    packet in each period would make it.
+    """
+    mean = float(packets.sum() / seconds.sum())
     low, high = np.quantile(packets / seconds, [0.25, 0.75])
-    edge = packets.size / packets.sum()  # part: an error of one packet in each busy period
+    edge = packets.size / packets.sum()  # one packet in each period, as a part of all packets
     low, high = min(low, mean * (1 - edge)), max(high, mean * (1 + edge))
     how = f"packets sent into link {name} while at least one waits"
     return Estimate(mean, float(low), float(high), "pkt/s", how)
@@ -230,17 +251,18 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
     # ``lacks``: in which intervals a flow may lack a lost packet
     lacks, how = recovering(trace, waits), "throughput of all flows together"
     if least is None or not follows_the_queue(trace):
+        # the intervals in which some flow's delay is shorter than a packet takes at the link
         empty = ~(np.fmin.reduce(waits, axis=1) * capacity.value >= 1.0)
-        if np.sum(empty) <= max((1.0 - NEARLY) * empty.size, 1.0):  # one has the least RTT
+        # there is always such an interval: the one with the smallest RTT
+        if np.sum(empty) <= max((1.0 - NEARLY) * empty.size, 1.0):
             return capacity
         how += "; RTTs do not show a queue in nearly all intervals"
         return _at_least(trace, lacks, np.zeros((0, 2)), how)
-    busy = {surely: queued(trace, waits, surely=surely) & whole for surely in (True, False)}
-    periods = {
-        surely: np.transpose(busy_periods(some & ~lacks, total * lengths, lengths))
-        for surely, some in busy.items()
-    }
-    packets, seconds = periods[True].T
+    # the intervals in which packets surely waited, and those in which they may have waited
+    busy, maybe_busy = (queued(trace, waits, surely=surely) & whole for surely in (True, False))
+    # of these, the busy periods in which no flow lacks a packet: their packets and seconds
+    packets, seconds = busy_periods(busy & ~lacks, total * lengths, lengths)
+    maybe = np.transpose(busy_periods(maybe_busy & ~lacks, total * lengths, lengths))
     enough = PERIODS * RUN
     if packets.sum() >= enough:
         low, value, high = rate_of_periods(packets, seconds)
@@ -249,13 +271,13 @@ def while_queued(trace: Trace, capacity: Estimate, bases: Mapping[str, Estimate]
             how += f" while RTTs show a queue; {LARGER} {OTHERS}"
             return Estimate(value, min(low, value / edge), max(high, value * edge), "pkt/s", how)
         how += "; it is no larger while RTTs show a queue"
-    elif busy_periods(busy[False], total * lengths, lengths)[0].sum() < enough:
+    elif busy_periods(maybe_busy, total * lengths, lengths)[0].sum() < enough:
         how += "; RTTs show a queue too seldom to tell more"
-    elif periods[False].sum(axis=0)[0] < enough:
+    elif maybe.sum(axis=0)[0] < enough:
         how += "; packets are sent again too often to tell more"
     else:
         how += "; RTTs show a queue for too short times to tell more"
-    return _at_least(trace, lacks, periods[False], how)
+    return _at_least(trace, lacks, maybe, how)
 
 
 def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str) -> Estimate:
@@ -263,11 +285,19 @@ def _at_least(trace: Trace, lacks: NDArray[np.bool_], periods: Floats, how: str)
 
     ``lacks`` says in which intervals a flow may lack a lost packet.  ``periods`` are the numbers of
     packets, and the durations, s, of times in which packets may have waited: [period, 2].
+
+    The result is the rate that a tenth of the trace's blocks exceed, or the median rate of the
+    ``periods`` if that is larger.  A throughput counts packets when they are acknowledged, so the
+    link may have sent some of a block's packets before the block.  Therefore as many packets as
+    ``_unacknowledged`` returns are subtracted from those of each block and period.
     """
     total, whole = delivered_by_all(trace) or (np.zeros(lacks.size), np.ones(lacks.size, bool))
     lengths, less = np.diff(trace.edges), _unacknowledged(trace)
+    # blocks begin at the ends of clean intervals: no flow lacks a packet, and packets are
+    # delivered in the next interval, too, so few packets wait for an ACK
     clean = whole & ~lacks & (total > 0)
-    clean = clean & np.append(clean[1:], False)  # at its end, few packets wait for an ACK
+    clean = clean & np.append(clean[1:], False)
+    # leave out pauses, but keep the times in which nothing is delivered because a packet is lost
     keep = whole.copy()
     keep[whole] = sending(total[whole], lengths[whole])
     keep |= whole & lacks

@@ -313,6 +313,8 @@ def _link(key: str, known: Estimates, draft: Scenario, trace: Trace) -> Filled:
     found = known.buffer
     if found is None or not link.loses_only_when_full:
         return Filled(place, link.buffer, 0.0, math.inf, "pkt", DEFAULT, link.buffer)
+    # ``known.loss`` is the probability of random losses, or None if there were none. The trace
+    # tells only a lower bound of the buffer if ``found.high`` is infinite.
     if lost_packets(trace) is False or (known.loss is not None and math.isinf(found.high)):
         how = f"{found.how}, so the default"
         return Filled(place, math.inf, found.low, math.inf, "pkt", how, link.buffer)

@@ -248,13 +248,14 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     # times and counters of flows at the begin (0) and at the end (1) of the measurement
     (t0, t1), (c0, c1) = output.flows.time, output.flows.value
     acks, retransmits, sent = (c1 - c0).T
-    active = np.fmin(t1, output.finished) - t0
+    active = np.fmin(t1, output.finished) - t0  # a finite flow is active until it is done
     dropped, drops_links = _drops(scenario, output)
     with np.errstate(divide="ignore", invalid="ignore"):
         throughput = np.where(active > 0, acks / active, np.nan)
         loss_rate = np.where(sent > 0, dropped / sent, np.nan)
-    # the same for links: the counters are packets times seconds in the queue, packets, and bytes
+    # the same for links; ``waited`` is in packets times seconds
     (l0, l1), (d0, d1) = output.links.time, output.links.value
+    waited, _, sent_bytes = (d1 - d0).T
     bits = np.array([8 * scenario.packet_size * link.capacity for link in scenario.links])
     base_rtt, rtt_mean = _rtts(scenario, output)
     return {
@@ -264,8 +265,8 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
         "loss_rate": loss_rate,
         "base_rtt": base_rtt,
         "rtt_mean": rtt_mean,
-        "queue_mean": (d1 - d0)[:, 0] / (l1 - l0),
-        "busy_links": 8 * (d1 - d0)[:, 2] / (l1 - l0) / bits,
+        "queue_mean": waited / (l1 - l0),
+        "busy_links": 8 * sent_bytes / (l1 - l0) / bits,
         "drops_links": drops_links,
     }
 

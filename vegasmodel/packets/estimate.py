@@ -64,8 +64,9 @@ def estimate(
     - ``base_rtt`` is the flow's smallest RTT in the trace.  A Vegas source does not know ``rtt``
       and uses its own smallest RTT instead.
     - ``alpha`` is the backlog that the flow keeps in the second half of its life, in packets.
-    - ``loss`` is the part of all packets that was lost.  It is estimated only if at most of the
-      losses the queue was not full, as RTTs (``full_queue``) or lengths of the queue show.
+    - ``loss`` is the part of all packets that was lost.  It is estimated only if RTTs
+      (``full_queue``) or lengths of the queue show that at most of the losses the queue was not
+      full, so that these losses were random.
 
     The backlog of a flow with window W is W (RTT - baseRTT) / RTT.  For the flows that
     ``over_base`` names, it is W (RTT - baseRTT) / baseRTT, as in the Vegas of Linux.  By default
@@ -95,7 +96,8 @@ def estimate(
         capacity = Estimate(capacity_pps, capacity_pps, capacity_pps, "pkt/s", "known")
     if capacity is not None and not capacity.value > 0:
         capacity = None
-    idle = idle_flows(trace)  # their RTTs may be old or of another path
+    # an idle flow has few RTTs, which may be old, and its packets may take another path
+    idle = idle_flows(trace)
     busy = {name: base for name, base in bases.items() if name not in idle}
     if capacity is not None and capacity_pps is None and bottleneck(trace) is None:
         capacity = while_queued(trace, capacity, busy)
@@ -185,12 +187,15 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
     if rtt is None or len(names) < 2:
         return dict(bases)
     series = {name: rtt[:, trace.flows.index(name)] for name in names}
-    longest = max(names, key=lambda name: np.isfinite(series[name]).sum())
-    emptiest, least = longest, bases[longest].value
+    # Find flow k, the ``emptiest``. For this, each flow's smallest RTT is converted to an RTT of
+    # the flow that has RTTs at the most times, by the median difference of their RTTs.
+    known = max(names, key=lambda name: np.isfinite(series[name]).sum())
+    emptiest, least = known, bases[known].value
     for name in names:
-        more = _difference(series[name], series[longest])
+        more = _difference(series[name], series[known])
         if more is not None and bases[name].value - more[1] < least:
             emptiest, least = name, bases[name].value - more[1]
+    # estimate the other flows' RTTs from that of flow k
     result = dict(bases)
     for name in names:
         more = _difference(series[name], series[emptiest])
@@ -293,7 +298,7 @@ def _alphas(
         known = np.isfinite(window[:, i]) & np.isfinite(rtt[:, i]) & (rtt[:, i] > 0)
         if name not in bases or not known.any():
             continue
-        known &= times >= np.median(times[known])
+        known &= times >= np.median(times[known])  # the second half of the flow's life
         base = np.full(len(times), bases[name].value)
         if own is not None:
             base = np.where(np.isfinite(own[:, i]), own[:, i], base)
@@ -306,19 +311,26 @@ def _alphas(
         how = "W (RTT - baseRTT) / baseRTT" if name in over_base else "W (RTT - baseRTT) / RTT"
         how += ", second half; if the source is Vegas, alpha is at most this backlog, and beta at "
         how += "least; beside flows that fill the queue it is near beta, and alpha may be far lower"
-        if high - low > MOST_VARIED:
-            how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
-            how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
-            how += "another law, or other flows fill and empty the queue"
-        lost = sum(
-            float(np.nansum(counts[times >= times[known][0], i]))
-            for counts in (trace.known("loss"), trace.known("retransmits"))
-            if counts is not None
-        )
-        if lost > 0:
-            how += "; doubtful, because the flow lost packets then, and each loss or timeout makes "
-            how += "its window smaller than alpha and beta would"
-        if "minrtt" in trace.provenance.get("base_rtt", ""):  # not Vegas's own baseRTT
-            how += "; up to a packet too high if minrtt is the RTT of the SYN, which is small"
+        how += _doubts(trace, i, float(times[known][0]), float(low), float(high))
         result[name] = Estimate(float(middle), float(low), float(high), "pkt", how)
     return result
+
+
+def _doubts(trace: Trace, i: int, begin: float, low: float, high: float) -> str:
+    """A text on what makes the estimated backlog of flow ``i`` doubtful; empty if nothing does.
+
+    ``low`` and ``high`` are the quartiles of the backlog, packets, from the time ``begin`` on, s.
+    """
+    how = ""
+    if high - low > MOST_VARIED:
+        how += f"; doubtful, because a quarter of its values are below {low:.3g} pkt and a "
+        how += f"quarter above {high:.3g}: Vegas at rest varies less, so the source may run "
+        how += "another law, or other flows fill and empty the queue"
+    later = trace.data["time"].values >= begin
+    counts = (trace.known("loss"), trace.known("retransmits"))
+    if sum(float(np.nansum(each[later, i])) for each in counts if each is not None) > 0:
+        how += "; doubtful, because the flow lost packets then, and each loss or timeout makes "
+        how += "its window smaller than alpha and beta would"
+    if "minrtt" in trace.provenance.get("base_rtt", ""):  # not Vegas's own baseRTT
+        how += "; up to a packet too high if minrtt is the RTT of the SYN, which is small"
+    return how

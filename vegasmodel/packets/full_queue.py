@@ -137,18 +137,18 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
 
     If no delay is known between two losses, they count as one loss.
     """
-    # drops are used only if the flow has no retransmissions in the trace
+    # the retransmissions in each interval; if the flow has none in the trace, its drops
     counts = [trace.known(k) for k in ("retransmits", "loss")]
     found = [values[:, i] for values in counts if values is not None]
     lost = next((values for values in found if np.nansum(values) > 0), np.zeros(0))
-    ends = np.flatnonzero(np.nan_to_num(lost) > 0) + 1
+    ends = np.flatnonzero(np.nan_to_num(lost) > 0) + 1  # after each interval with a loss
     known = np.isfinite(waits[:, i])
     if not ends.size or not known.any():
         return []
     lengths, delivered = np.diff(trace.edges), trace.known("throughput")
     packets = lengths if delivered is None else np.nan_to_num(delivered[:, i]) * lengths
     weights = packets[known] if packets[known].sum() > 0 else lengths[known]
-    # the part of all packets whose delay is shorter than each of the sorted delays
+    # ``total``: the part of all packets whose delay is shorter than each of the sorted delays
     values = waits[known, i]
     order = np.argsort(values)
     ranked = values[order]

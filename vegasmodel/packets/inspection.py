@@ -172,6 +172,7 @@ def _flow(trace: Trace, i: int, match: str) -> dict[str, Any]:
         values = trace.known(variable)
         if values is None:
             return None
+        # a variable has one value per flow, [flow], or one per interval, [interval, flow]
         values = values[i : i + 1] if values.ndim == 1 else values[:, i]
         values = values[np.isfinite(values)]
         return finite(figure(values)) if values.size else None

@@ -62,18 +62,20 @@ def to_trace(scenario: Scenario, output: Output, *, engine: str, source: str) ->
     samples = output.samples
     edges = samples.time
     step = np.diff(edges)[:, None]
-    flows, links = np.diff(samples.flows, axis=0), np.diff(samples.links, axis=0)
+    # by how much each counter grows in each interval, [interval, flow] or [interval, link]
+    acked, resent, sent = np.moveaxis(np.diff(samples.flows, axis=0), 2, 0)
+    waited, served, _ = np.moveaxis(np.diff(samples.links, axis=0), 2, 0)
     variables = {
-        "throughput": flows[..., 0] / step,
-        "acks": flows[..., 0],
-        "retransmits": flows[..., 1],
-        "sent": flows[..., 2],
+        "throughput": acked / step,
+        "acks": acked,
+        "retransmits": resent,
+        "sent": sent,
         "loss": _lost(output, edges, len(scenario.members)),
         "window": samples.window[1:],
-        "queue": links[..., 0] / step,
-        "served": links[..., 1] / step,
-        "first": _first(scenario, edges, flows[..., 2]),
-        "last": _last(scenario, output, flows[..., 0]),
+        "queue": waited / step,  # the integral of the queue over time, divided by the time
+        "served": served / step,
+        "first": _first(scenario, edges, sent),
+        "last": _last(scenario, output, acked),
         "packet_size": np.array([scenario.size_of(m.flow) for m in scenario.members]),
     }
     if output.round_trips is not None:

@@ -6,6 +6,7 @@ import importlib
 import os
 import re
 from pathlib import Path
+from typing import NoReturn
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError, printable
@@ -103,8 +104,8 @@ def _read(path: str | Path, format: str) -> Trace:  # noqa: A002 - as above
 def _find(source: Source) -> str:
     """The format of a file that is not Parquet, by its first bytes.
 
-    Raises ``TraceError`` if no format fits. The error says what to do if the file is compressed, is
-    a text in UTF-16, or has lines that ``tcpdump`` or ``iperf3`` prints.
+    Raises ``TraceError`` if no format fits (``_fail_as_unknown``). The error says what to do if the
+    file is compressed or is a text in UTF-16.
     """
     for magic, name in _COMPRESSED.items():
         if source.head.startswith(magic):
@@ -116,13 +117,23 @@ def _find(source: Source) -> str:
     for name in FORMATS:
         if importlib.import_module(f"vegasmodel.packets.readers.{name}").matches(source.head):
             return name
-    check_header(source, sure=False)
-    number, first = header(source.head)
+    return _fail_as_unknown(source)
+
+
+def _fail_as_unknown(source: Source) -> NoReturn:
+    """Raise ``TraceError`` for a file in none of the known formats.
+
+    If the file looks like a CSV table with missing columns, or has lines that ``tcpdump`` or
+    ``iperf3`` prints, the error says what to do. Otherwise it quotes the first line, or the first
+    bytes if they are no text, and lists the known formats.
+    """
+    check_header(source, sure=False)  # raises an error if the file looks like a CSV table
     for pattern, wanted in _PRINTED:
         found = re.search(rb"^" + pattern, source.head, re.MULTILINE)
         if found:
             line = source.head.count(b"\n", 0, found.start()) + 1
             source.fail(f"line {line}", found.group().decode(errors="replace")[:60], wanted)
+    number, first = header(source.head)
     if first.strip() and first.strip().isprintable():
-        return source.fail(f"line {number}", first.strip()[:60], KNOWN)
-    return source.fail("byte 0", source.head[:16], KNOWN)
+        source.fail(f"line {number}", first.strip()[:60], KNOWN)
+    source.fail("byte 0", source.head[:16], KNOWN)

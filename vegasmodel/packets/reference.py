@@ -86,9 +86,10 @@ def lookup(scenario: Scenario, folder: Path = FOLDER) -> Prediction | None:
         key: None if values is None else np.array(values, dtype=np.float64)  # null becomes NaN
         for key, values in record["figures"].items()
     }
-    if record["engine"] != "linux":  # a simulator's figure "acks" is the packets acknowledged
+    if record["engine"] != "linux":  # a simulator's "acks" are packets acknowledged, not ACKs
         figures["delivered"] = figures["acks"]
-        if figures["acks"] is not None:  # in older files, retransmissions and ACKs count, too
+        if figures["acks"] is not None:
+            # computed again, because older files count retransmissions and ACKs in it, too
             figures["utilization_links"] = forward_load(
                 scenario,
                 figures["acks"],

@@ -209,13 +209,15 @@ def _match(is_data: NDArray[np.bool_], time: Floats, seq: Integers) -> RoundTrip
     """
     sent, sent_at = seq[is_data], time[is_data]
     acked, acked_at = seq[~is_data], time[~is_data]
-    best = np.concatenate([[-1], np.maximum.accumulate(acked)]) if acked.size else np.array([-1])
-    before, new = best[:-1], best[1:] > best[:-1]
-    before, acked, acked_at = before[new], acked[new], acked_at[new]
+    # the highest packet acknowledged before each ACK, and after the last one; -1: none
+    highest = np.concatenate([[-1], np.maximum.accumulate(acked)]) if acked.size else np.array([-1])
+    before, new = highest[:-1], highest[1:] > highest[:-1]
+    before, acked, acked_at = before[new], acked[new], acked_at[new]  # keep ACKs of new data
+    # when each packet was sent first: of several times, the one written last stays
     size = int(sent.max(initial=-1)) + 1
     first = np.full(size, np.nan)
     first[sent[::-1]] = sent_at[::-1]
     # again[n]: how many of the packets 0 .. n - 1 were sent more than once
     again = np.concatenate([[0], np.cumsum(np.bincount(sent, minlength=size) > 1)])
-    once = again[acked + 1] == again[before + 1]
+    once = again[acked + 1] == again[before + 1]  # none of the newly acknowledged ones was
     return RoundTrips(acked_at[once], (acked_at - first[acked])[once])

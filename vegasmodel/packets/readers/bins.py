@@ -153,8 +153,10 @@ class Bins:
         start = self.begin + self.width * (used - 1)
         ends[-1] = last if last > start else ends[-1]  # the last bin ends with the trace
         lengths = np.diff(ends, prepend=self.begin)[:, None]
+        # [quantity, flow, bin] becomes [quantity, bin, flow], as a trace has the time first
         flow = self.flow[:, chosen, :used].swapaxes(1, 2)
         rtt, window = _mean(flow, RTT_SUM), _mean(flow, WINDOW_SUM)
+        # infinite so far: no RTT was seen in the bin
         rtt_min = np.where(np.isinf(flow[RTT_MIN]), np.nan, flow[RTT_MIN])
         entries: dict[str, Floats] = {
             "throughput": flow[DELIVERED] / lengths,

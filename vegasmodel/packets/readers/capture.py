@@ -67,7 +67,7 @@ def _records(source: Source) -> Iterator[Frame]:
     order, tick = _MAGIC[header[:4]]
     link = struct.unpack(order + "I", header[20:24])[0] & 0xFFFF
     unpack, at = struct.Struct(order + "IIII").unpack, 24
-    source.cut_short = True  # taken back at the end, if the last frame is whole
+    source.cut_short = True  # the file ends inside a frame; the last line corrects this if not
     while len(record := read(16)) == 16:
         seconds, ticks, size, orig_len = unpack(record)
         if size > MAX_FRAME:
@@ -88,7 +88,7 @@ def _blocks(source: Source) -> Iterator[Frame]:
     """
     read, at = source.file.read, 0  # ``at``: position of the block in the file, in bytes
     order, interfaces = "<", list[tuple[int, float, int]]()  # of the section
-    source.cut_short = True  # taken back at the end, if the last block is whole
+    source.cut_short = True  # the file ends inside a block; the last line corrects this if not
     while len(head := read(8)) == 8:
         if head[:4] == _SECTION:
             magic = read(4)

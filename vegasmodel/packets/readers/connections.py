@@ -207,22 +207,25 @@ class Connections:
         - ``place``: the packet's place in the file, for an error.
         """
         self._complete_handshake(reverse(key))
+        # find or begin the flow
         time, flow = self.time, self.flows.get(key)
         if flow is None or (flow.closed and self._over(flow, seq, size)):
             flow = self._new(key, seq, place)
         table, i, k = self.bins.cells, flow.index, self.bin
-        if flow.steps != self.steps:
+        if flow.steps != self.steps:  # the clock was set back since the flow's last packet
             self._forget_times(flow)
-        start = flow.high + signed(seq - flow.high)  # does not start again at 0 after 2**32
+        # the bytes [start, end) of the segment; they do not start again at 0 after 2**32
+        start = flow.high + signed(seq - flow.high)
         end = start + size
         if start < flow.begin:
             self._before(flow, start)
         if flow.strange(start, end):
             return None
-        new = start >= flow.high
+        new = start >= flow.high  # all captured bytes lie before it
         repeat = not new and self._repeat(flow, start, end, ident, stamp)
-        if repeat is None:
+        if repeat is None:  # the same packet a second time
             return flow
+        # count the segment, and note its largest size and headers
         table[SENT, i, k] += size
         silent = self.now - flow.last
         flow.last = self.now
@@ -231,14 +234,17 @@ class Connections:
             flow.largest, flow.headers = size, headers
         if headers < MTU and size % (MTU - headers) == 0:
             flow.regular += size
+        # the time from new data to their ACK gives an RTT, unless a segment is sent again meanwhile
         if repeat:
             self.pending -= len(flow.pending)
             flow.pending.clear()
         elif new and self.pending < MAX_PENDING:
             flow.pending.append((end, time))
             self.pending += 1
+        # remember the segment, to notice a copy of it
         self._remember(flow)
         flow.sent(start, end, ident, stamp, time)
+        # new bytes, perhaps behind a hole of bytes that the capture lacks so far
         if end > flow.high:
             if start > flow.high:
                 flow.hole(flow.high, start)
@@ -373,8 +379,9 @@ class Connections:
             return
         time, table = self.time, self.bins.cells
         i, k = flow.index, self.bin
-        if flow.steps != self.steps:
+        if flow.steps != self.steps:  # the clock was set back since the flow's last packet
             self._forget_times(flow)
+        # all bytes before ``reached`` are acknowledged; a FIN counts as a byte, but is no data
         reached = flow.acked + signed(number - flow.acked)
         if reached == flow.high + 1 and flow.fin == flow.high:
             reached -= 1
@@ -385,29 +392,33 @@ class Connections:
         flow.last_ack = same
         flow.acks += 1
         table[ACKS, i, k] += 1
-        if reached <= flow.acked:
+        if reached <= flow.acked:  # a duplicate ACK
             flow.in_order = False
             return
+        # new data: the delivered bytes, and those in flight before this ACK
         packets = flow.advance(reached - flow.acked)
         table[DELIVERED, i, k] += reached - flow.acked
         table[WINDOW_SUM, i, k] += flow.high - flow.acked
         table[WINDOW_N, i, k] += 1
         flow.acked = reached
+        # acknowledged bytes that the capture lacks have arrived, too
         if flow.holes:
             missed = flow.missed
             flow.pass_holes(reached)
             table[ARRIVED, i, k] += flow.missed - missed
+        # the time of the ACK's timestamp, which a data segment may echo (``_echo``)
         stamps = flow.stamps
         if stamp >= 0 and self.pending < MAX_PENDING and (not stamps or stamps[-1][0] != stamp):
             stamps.append((stamp, time))
             self.pending += 1
+        # an RTT, if the last acknowledged byte ends a segment whose time is known
         sent, pending = math.nan, flow.pending  # ``sent``: when the acknowledged segment passed
         while pending and pending[0][0] <= reached:
             end, passed = pending.popleft()
             self.pending -= 1
             if end == reached:
                 sent = passed
-        following = pending[0][1] if pending else time
+        following = pending[0][1] if pending else time  # when the sender's next segment passed
         if not flow.waited(packets, following - sent) and time >= sent:
             self._rtt(flow, time - sent, k)
 

@@ -119,13 +119,13 @@ class Tables(NamedTuple):
     flow: NDArray[np.int64]  # [flow, column] columns ``FID`` to ``SYN``
     flow_times: NDArray[np.float64]  # [flow, column] columns ``FIRST`` to ``LAST_ACK``
     flow_slots: NDArray[np.int64]
-    received: NDArray[np.uint64]  # [flow, WORDS] ring of bits by sequence number
+    received: NDArray[np.uint64]  # [flow, WORDS] a bit for each of the last packets: 1 if received
     per_ack: NDArray[np.int64]  # [flow, 1 + MAX_PER_ACK] packets, by the number of them per ACK
     link: NDArray[np.int64]  # [link, column] columns ``FROM`` to ``LAST_UID``
     link_times: NDArray[np.float64]  # [link] time of the latest event at the link, s
     link_slots: NDArray[np.int64]
     sent_key: NDArray[np.int64]  # [slot, 2] flow and sequence number of a transmission
-    sent_time: NDArray[np.float64]  # [slot] its time, s; NaN if it must give no RTT
+    sent_time: NDArray[np.float64]  # [slot] the transmission's time, s; NaN if it must give no RTT
     words: NDArray[np.int64]  # [24] starts and ends of a line's words
     event: NDArray[np.int64]  # [12] the numbers of a line's event, ``KIND`` to ``PACKET``
     when: NDArray[np.float64]  # [1] the time of the line that is being read, s
@@ -241,6 +241,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     s.flow[f, EVENTS] = 1
     # Forget the RTTs of smaller packets, such as a SYN: their transmission takes less time.
     if size > s.flow[f, SIZE]:
+        # packet 0 was a SYN if it was the largest so far, because this one is larger
         s.flow[f, SYN] = tcp and s.flow[f, SIZE] > 0 and s.flow[f, FULL_FROM] == 0
         s.flow[f, SIZE], s.flow[f, FULL_FROM] = size, seq
         flow[RTT_SUM, f, :] = 0.0
@@ -253,6 +254,7 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
         if at != s.flow[f, SOURCE]:
             return
         flow[SENT, f, k] += 1
+        # this count will tell whether the sender waits before it sends
         s.flow[f, AT_ACKS] += t == s.flow_times[f, LAST_ACK]
         again = tcp and seq <= s.flow[f, SENT_TO]
         if again:
@@ -404,6 +406,7 @@ def _event(s, flow, link, begin, width, e, time):
     ``e`` holds the numbers of this line.  The event is counted for its flow and for its link.
     Returns ``DONE``, or the reason why the event cannot be counted.
     """
+    # First find out whether the event can be counted; until then nothing is changed.
     t, status = _time(s, begin + width * flow.shape[2], time)
     if status != DONE:
         return status
@@ -414,6 +417,7 @@ def _event(s, flow, link, begin, width, e, time):
         status = _at_link(s, s.link_slots[place], kind, t, uid)
         if status != DONE:
             return status
+    # the flow; types of data packets have numbers below ACK
     if packet_type == ACK:  # its source is the flow's sink
         slot = _slot(s.flow_slots, s.flow, SRC, e[NODE2], e[PORT2], e[NODE1], e[PORT1])
     else:
@@ -423,7 +427,7 @@ def _event(s, flow, link, begin, width, e, time):
         if s.counts[N_FLOWS] == s.flow.shape[0]:
             return FLOWS_FULL
         f = _new_flow(s, slot, e[LABEL], e[NODE1], e[PORT1], e[NODE2], e[PORT2], t)
-    # from here on, the line is counted
+    # from here on, the line is counted: at its link, then for its flow
     s.clock[0] = t
     k = min(int((t - begin) / width), flow.shape[2] - 1)
     if kind != RECEIVE:

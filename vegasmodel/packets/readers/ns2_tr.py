@@ -57,14 +57,21 @@ def matches(head: bytes) -> bool:
 
 
 def read(source: Source) -> Trace:
-    """Read an ns-2 trace, block by block.  If a line is wrong, a ``TraceError`` names it."""
+    """Read an ns-2 trace, block by block.  If a line is wrong, a ``TraceError`` names it.
+
+    The function ``scan`` adds up the counts of a block's lines. It stops early if a line is wrong,
+    or if the arrays are too small for the line. ``_act`` then enlarges the arrays, and ``scan``
+    goes on with that line.
+    """
     from vegasmodel.packets.readers import ns2_kernel as kernel  # Numba loads here
     from vegasmodel.packets.readers.ns2_words import MAX_LINE
 
     tables, bins = _tables(), Bins()
     buffer: Any = np.empty(BLOCK + MAX_LINE + 1, dtype=np.uint8)
     source.file.seek(source.start)
-    kept, final = 0, False  # bytes of the last block's incomplete line; whether the file has ended
+    # ``kept``: bytes of the incomplete line at the end of the last block, copied to the front of
+    # the next one; ``final``: whether the file has ended
+    kept, final = 0, False
     while not final:
         got = source.file.readinto(buffer[kept : kept + BLOCK])
         stop, at, final = kept + got, 0, got == 0
@@ -105,7 +112,7 @@ def _tables() -> Any:
 
 
 def _act(source: Source, kernel: Any, tables: Any, bins: Bins, status: int, rest: Any) -> Any:
-    """Make room for the line at which the function ``scan`` has stopped reading an ns-2 trace.
+    """Enlarge the arrays for the line at which the function ``scan`` stopped in an ns-2 trace.
 
     ``kernel`` is the module of ``scan``. ``tables`` has what ``scan`` remembers, and ``bins`` the
     counts that it has added up. ``rest`` is the part of the trace from this line on.

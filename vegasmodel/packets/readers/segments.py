@@ -255,13 +255,14 @@ class Flow:
     def strange(self, start: int, end: int) -> bool:
         """Whether a segment with the bytes ``[start, end)`` is not part of the flow's data.
 
-        Such a segment is a keep-alive, or it belongs to another connection between the same
-        addresses and ports.
+        Such a segment is a keep-alive, which repeats the last byte although it is acknowledged. Or
+        it belongs to another connection between the same addresses and ports: its bytes lie before
+        the flow's first byte, or farther ahead than a window reaches.
         """
-        beyond = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
-        top = self.high + self.closed  # a FIN counts as a byte
-        keep_alive = end == start + 1 == top and start < self.acked + self.closed
-        return beyond or keep_alive or (self.opened and start < self.begin)
+        ahead = start > self.high + MAX_WINDOW or end > self.acked + 2 * MAX_WINDOW
+        next_byte = self.high + self.closed  # a FIN counts as a byte
+        keep_alive = end == start + 1 == next_byte and start < self.acked + self.closed
+        return ahead or keep_alive or (self.opened and start < self.begin)
 
     def later(self, ident: int, stamp: int) -> bool | None:
         """Whether a segment was sent after all segments captured before it; ``None`` if unknown.

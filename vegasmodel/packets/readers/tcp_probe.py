@@ -55,18 +55,13 @@ def read(source: Source) -> Trace:
     """Read the text of all ``tcp_probe`` events.  A ``TraceError`` names the line at fault."""
     snapshots, lost = Snapshots(source), 0  # ``lost``: events that the kernel could not store
     snapshots.width, snapshots.from_zero = CELL, True
-    origin = math.nan
+    origin = math.nan  # time of the first event, s
     sockets: dict[str, _Socket] = {}  # by the two ends: the current connection between them
     flows: dict[str, _Socket] = {}  # by the name of the flow: all connections
     for number, text in source.lines():
         event = _EVENT.search(text)
         if event is None:
-            note = _LOST.search(text)
-            lost += int(note[1] or note[2]) if note else 0
-            if "tcp_probe: " in text:
-                source.fail(
-                    f"line {number}", text.strip()[:60], "a time in seconds before tcp_probe"
-                )
+            lost += _lost_events(source, number, text)
             continue
         fields = dict(_FIELD.findall(event[2]))
         if any(key not in fields for key in _NEEDED):
@@ -74,23 +69,25 @@ def read(source: Source) -> Trace:
         time = source.number(event[1], number, "a time", 0.0, MAX_TIME)
         origin = time if math.isnan(origin) else origin
         una, high = (_sequence(source, number, fields[key]) for key in ("snd_una", "snd_nxt"))
-        name = f"{fields['src']}>{fields['dest']}"
-        socket = _follow(sockets, name, fields.get("sock_cookie", ""), una, high)
-        title = f"{name} #{socket.number}" if socket.number > 1 else name
-        if title not in flows and len(flows) == MAX_FLOWS:
-            source.fail(f"line {number}", title[:60], f"at most {MAX_FLOWS} sockets")
-        flows[title] = socket
+        # the flow is named after its two ends; later connections between them get a number
+        ends = f"{fields['src']}>{fields['dest']}"
+        socket = _follow(sockets, ends, fields.get("sock_cookie", ""), una, high)
+        flow = f"{ends} #{socket.number}" if socket.number > 1 else ends
+        if flow not in flows and len(flows) == MAX_FLOWS:
+            source.fail(f"line {number}", flow[:60], f"at most {MAX_FLOWS} sockets")
+        flows[flow] = socket
         sample = {
             "bytes": float(socket.bytes),
             "window": source.number(fields["snd_cwnd"], number, "snd_cwnd", 0.0, 2**32),
         }
         if "srtt" in fields:
             srtt = source.number(fields["srtt"], number, "srtt", 0.0, 2**32) * 1e-6
-            sample["rtt"] = srtt or math.nan
-        snapshots.add(number, time - origin, title, sample, 1.0)
-    snapshots.keep({title for title, socket in flows.items() if socket.bytes})
-    for title in snapshots.latest:
-        snapshots.payload[title] = _payload(flows[title].divisor)
+            sample["rtt"] = srtt or math.nan  # the kernel writes 0 before the first measurement
+        snapshots.add(number, time - origin, flow, sample, 1.0)
+    # a socket that has not sent any acknowledged data is left out
+    snapshots.keep({flow for flow, socket in flows.items() if socket.bytes})
+    for flow in snapshots.latest:
+        snapshots.payload[flow] = _payload(flows[flow].divisor)
     about = {
         "format": "tcp:tcp_probe",
         "throughput": "growth of snd_una, without that by the last ACK",
@@ -107,6 +104,18 @@ def read(source: Source) -> Trace:
     return snapshots.trace("linux", about, doubts)
 
 
+def _lost_events(source: Source, line: int, text: str) -> int:
+    """The number of events that the kernel lost, as stated in a line that is no such event.
+
+    It is 0 if the line does not speak of lost events. Raises ``TraceError`` if the line seems to be
+    an event, but has no time.
+    """
+    if "tcp_probe: " in text:
+        source.fail(f"line {line}", text.strip()[:60], "a time in seconds before tcp_probe")
+    note = _LOST.search(text)
+    return int(note[1] or note[2]) if note else 0
+
+
 def _sequence(source: Source, line: int, text: str) -> int:
     """Convert a sequence number from the kernel's form: hexadecimal, usually after ``0x``."""
     if not re.fullmatch(r"(0x)?[0-9a-f]{1,8}", text):
@@ -114,15 +123,16 @@ def _sequence(source: Source, line: int, text: str) -> int:
     return int(text, 16)
 
 
-def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high: int) -> _Socket:
+def _follow(sockets: dict[str, _Socket], ends: str, cookie: str, una: int, high: int) -> _Socket:
     """Find the connection to which an event belongs, and update it.
 
-    ``una`` and ``high`` are the event's ``snd_una`` and ``snd_nxt``; ``cookie`` is the socket's
-    number in the kernel, or empty. A new connection has begun if the cookie has changed or
-    ``snd_una`` has decreased. If the file has no cookies, a new connection has also begun if
-    ``snd_una`` is above ``snd_nxt`` of the last event.
+    ``ends`` is the text ``SOURCE>DESTINATION`` of the event; ``sockets`` has the latest connection
+    by this text. ``una`` and ``high`` are the event's ``snd_una`` and ``snd_nxt``; ``cookie`` is
+    the socket's number in the kernel, or empty. A new connection has begun if the cookie has
+    changed or ``snd_una`` has decreased. If the file has no cookies, a new connection has also
+    begun if ``snd_una`` is above ``snd_nxt`` of the last event.
     """
-    known = sockets.get(name)
+    known = sockets.get(ends)
     if known is not None:
         step = (una - known.una) & 0xFFFFFFFF  # bytes acknowledged since the last event
         in_flight = (known.high - known.una) & 0xFFFFFFFF  # bytes at the last event
@@ -133,7 +143,7 @@ def _follow(sockets: dict[str, _Socket], name: str, cookie: str, una: int, high:
             known.una, known.high = una, high
             return known
     number = known.number + 1 if known is not None else 1
-    found = sockets[name] = _Socket(cookie, una, high, number)
+    found = sockets[ends] = _Socket(cookie, una, high, number)
     return found
 
 
