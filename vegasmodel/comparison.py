@@ -245,8 +245,8 @@ class Comparison:
         name, runs, scatter = self.measured.model, self.runs, self.scatter()
         many = f", mean of {runs} runs" if runs and runs > 1 else ", one run" if runs else ""
         out.print(console.stacked(columns, rows, f"Errors against {name}{many}"))
-        wrong = any(self._base_rtt_error(model) for model in self.errors)
-        if wrong and measurement.has_least_rtts(self.measured):
+        any_error = any(self._base_rtt_error(model) for model in self.errors)
+        if any_error and measurement.has_least_rtts(self.measured):
             text = "baseRTT error: by how much a model's baseRTT differs from the least RTT"
             console.paragraphs([f"{text} in {name}. Vegas's own baseRTT in {name} is not known."])
         of_ranges = [rate_ranges.beside(p, self.measured) for p in self.models]

@@ -170,7 +170,9 @@ def of_trace(trace: Trace, path: str | Path | Trace, scenario: Scenario) -> Pred
     if most > OVERLOAD:
         carried = f"this one has {most:.3g} times what its link can carry"
         sizes = [each.detail for each in result.assumptions if each.name == "packet-size"]
-        if sizes:  # so 1000 pkt/s of the file may mean packets of the trace's size
+        if sizes:
+            # the packets of the trace have another size than the scenario's packet_size; a capacity
+            # in pkt/s may have been meant in packets of the trace
             carried += f"; packet_size may be wrong if the capacity is in pkt/s: {sizes[0]}"
         shown = str(path) if isinstance(path, (str, os.PathLike)) else type(path).__name__
         raise FieldError("trace", shown, f"a trace of this scenario; {carried}")

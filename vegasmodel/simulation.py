@@ -180,7 +180,12 @@ def samples_for_cycles(scenario: Scenario) -> int:
 
 
 def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, Any]:
-    """The trajectories by ``rounds``: the dataset's variables, and what else ``simulate`` needs."""
+    """What ``simulate`` returns for ``rounds``, as a dictionary.
+
+    It has the dataset's variables by name, and the coordinates ``time`` and ``link``.  Three more
+    entries are no variables: ``attrs``, ``assumptions``, and ``finished``, the times in s at which
+    flows of finite size have delivered all their packets.
+    """
     from vegasmodel.engines.rounds import answers
     from vegasmodel.engines.rounds.resolution import resolution
     from vegasmodel.engines.rounds.run import run
@@ -219,7 +224,10 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
 
 
 def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
-    """The trajectories by ``fluid``, with the entries of ``_rounds``."""
+    """What ``simulate`` returns for ``fluid``, as a dictionary like that of ``_rounds``.
+
+    It has no entry ``finished``, because ``fluid`` takes no flows of finite size.
+    """
     from vegasmodel.engines.fluid.run import run as by_fluid
 
     run = by_fluid(scenario, sample=scenario.run.duration / (samples - 1), runs=1)
@@ -239,7 +247,10 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 
 def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
-    """The trajectories by ``delayed``, with the entries of ``_rounds``."""
+    """What ``simulate`` returns for ``delayed``, as a dictionary like that of ``_rounds``.
+
+    It has no entry ``finished``, because ``delayed`` takes no flows of finite size.
+    """
     from vegasmodel.engines.delayed import feedback
 
     restarts = [group.law for group in scenario.flows if find(group.law).recovery == "slow start"]

@@ -279,21 +279,25 @@ def _completed(table: dict[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fil
 
     The guesses are written to ``table``. Returns the scenario, the estimates, and a comment on each
     guess.
+
+    ``complete`` raises an error for the first key that it cannot estimate. So it is called again
+    and again, each time with one more key as a guess, until it raises no error.
     """
-    notes = Notes()
-    rtt = RTT
+    notes = Notes()  # a comment on each guess so far
+    rtt = RTT  # the guess of all RTTs that are not known, s
     while True:
         try:
             return (*complete(table, trace), notes)
         except FieldError as error:
             place = _place(error.key if isinstance(error, EstimateError) else error.field)
-            new = place if place not in notes else None
-            if new and "required" in error.allowed:
+            new = place if place not in notes else None  # the wrong key, unless it is a guess
+            if new and "required" in error.allowed:  # the trace does not tell it
                 notes |= {new: GUESS} | {("flow", i, "rtt"): GUESS for i in _unknown(table, trace)}
             elif new and isinstance(error, EstimateError) and new[2] == "rtt":
+                # the estimate is less than the transmission times on the path
                 notes |= {("flow", i, "rtt"): TOO_SHORT for i in _as_short(table, trace, new[1])}
             elif not any(key == "rtt" for _, _, key in notes) or rtt > LONGEST:
-                raise
+                raise  # no larger guess of an RTT can help
             else:  # the guessed RTT is less than the transmission times on this link
                 rtt *= 2.0
         for kind, i, key in notes:

@@ -89,7 +89,8 @@ def simulate(
         wrong = f"has no answer for {scenario}"
         raise FieldError("--model", model, str(error), wrong=wrong) from None
     if data.attrs["status"] != "done":
-        if json:  # null for each figure
+        if json:
+            # the JSON object has its usual keys: ``where(False)`` makes each number NaN, so null
             _print(data.where(False), [], json=True)
         raise Shortfall(_ended_early(case, data))
     if out is not None:
@@ -116,7 +117,8 @@ def _not_held(data: xr.Dataset) -> list[str]:
 
 def _ended_early(scenario: Scenario, data: xr.Dataset) -> str:
     """One line that says how the simulation failed, with the buffers and the largest window."""
-    largest = data["window"].max("time")  # NaN, where the run did not arrive, does not count
+    # ``max`` ignores the NaN at times after the run ended
+    largest = data["window"].max("time")
     flow = largest.fillna(0.0).idxmax("flow").item()
     buffers = ", ".join(f"{link.name} {link.buffer:g} packets" for link in scenario.links[:3])
     return (

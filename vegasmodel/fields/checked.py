@@ -227,11 +227,13 @@ def check(instance: Any) -> None:
                 object.__setattr__(instance, field.name, value)
             if not isinstance(value, Unresolved):
                 rule.check(value, key)
-        except FieldError as error:  # Python's name of the whole field; flow[0] stays as it is
+        except FieldError as error:
+            # if the error names the key of a scenario file, name the argument in Python instead
             raise error.of(field.name if error.field == key else error.field) from None
         quantity = isinstance(getattr(rule, "plain", rule), Quantity)
         if quantity and type(value) is not float and isinstance(value, Real):
-            object.__setattr__(instance, field.name, float(value))  # 60 and 60.0: one fingerprint
+            # 60 becomes 60.0, so that equal scenarios have the same fingerprint
+            object.__setattr__(instance, field.name, float(value))
 
 
 def _plain(value: Any) -> Any:
@@ -258,11 +260,11 @@ def resolve(part: T, where: str, sizes: Mapping[str, float], size: float) -> T:
     changes: dict[str, Any] = {}
     for field in _fields(cast("Any", type(part))).values():
         value, key = getattr(part, field.name), field.metadata.get("key") or field.name
-        if isinstance(value, Unresolved):
-            place, of = _join(where, key), sizes.get(field.name, size)
-            number = field.metadata["rule"].read(str(value), place, of)
+        if isinstance(value, Unresolved):  # text whose unit could not be converted so far
+            place, packet_size = _join(where, key), sizes.get(field.name, size)
+            number = field.metadata["rule"].read(str(value), place, packet_size)
             changes |= {} if isinstance(number, Unresolved) else {field.name: number}
-        elif isinstance(value, Checked):
+        elif isinstance(value, Checked):  # a dataclass object inside this one, such as a queue
             rule, place = field.metadata["rule"], _join(where, key)
             tag = rule.tag(value) if isinstance(rule, OneOf) else ""
             settled = resolve(value, _join(place, tag) if tag else place, {}, size)
@@ -281,7 +283,8 @@ def evolve(part: T, changes: Mapping[str, Any], where: str) -> T:
     unset = dict.fromkeys(getattr(part, "_filled", ()))
     try:
         return cast("T", dataclasses.replace(cast("Any", part), **(unset | dict(changes))))
-    except FieldError as error:  # it names the argument, without the place of the part
+    except FieldError as error:
+        # the error names only an argument, such as base_rtt: give it the key and place in the file
         raise error.of(_join(where, _key(part, error.field))) from None
 
 
@@ -334,7 +337,8 @@ def read(cls: type[T], table: object, where: str, packet_size: float | None, **g
             raise FieldError(_join(where, key), None, "this key is required", wrong=MISSING)
     try:
         return cls(**values)
-    except FieldError as error:  # of __post_init__, which does not know the part's place
+    except FieldError as error:
+        # the error names only an argument of ``cls``: give it the key and its place in the file
         raise error.of(_join(where, _key(cls, error.field))) from None
 
 

@@ -295,7 +295,8 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     """Convert text by the table of common units if possible, else by pint (``_by_pint``)."""
     if slip := _LESS_THAN_A_BIT.search(text):
         reason = f'"{slip[1]}" stands for a small part of a bit or byte'
-        mega = slip[1] in _MILLI  # then the hint of ``_meant`` follows the reason
+        # for ``mb``, ``_meant`` adds the hint that Mb was meant; other texts get what is allowed
+        mega = slip[1] in _MILLI
         raise FieldError(field, text, reason if mega else f"{reason}: {allowed}")
     if "," in text:  # pint would read "4,32" as 432
         raise FieldError(field, text, "no comma in a number; write a point before the decimals")

@@ -166,18 +166,20 @@ def _cells(ax: Axes, which: Literal["x", "y"], panel: xr.DataArray) -> _Cells:
     axis, dim = (ax.xaxis, panel.dims[1]) if which == "x" else (ax.yaxis, panel.dims[0])
     at, _ = on_axis(panel, str(dim))
     words = at.dtype.kind == "U"
-    in_order = (
+    in_order = (  # finite numbers that all rise or all fall
         not words and np.isfinite(at).all() and abs(np.sign(np.diff(at)).sum()) == len(at) - 1
     )
+    # the middles of the cells: the coordinate's values, or 0, 1, 2, ... if these cannot be used
     middles = at if in_order and at.size > 1 else np.arange(at.size, dtype=float)
     logarithmic = middles[0] > 0 < middles[-1] and _uneven(np.log(middles)) < 0.9 * _uneven(middles)
-    evenly = np.log(middles) if logarithmic else middles
-    if _uneven(evenly) > MOST_UNEVEN:
+    scaled = np.log(middles) if logarithmic else middles  # the middles on the axis's scale
+    if _uneven(scaled) > MOST_UNEVEN:
         logarithmic, middles = False, np.arange(at.size, dtype=float)
-        evenly = middles
-    between = 0.5 * (evenly[1:] + evenly[:-1])
-    half = 0.5 * np.diff(evenly) if at.size > 1 else np.array([0.5])
-    edges = np.concatenate([[evenly[0] - half[0]], between, [evenly[-1] + half[-1]]])
+        scaled = middles
+    # an edge lies half way between two middles, and the outer cells are as wide inside as outside
+    between = 0.5 * (scaled[1:] + scaled[:-1])
+    half = 0.5 * np.diff(scaled) if at.size > 1 else np.array([0.5])
+    edges = np.concatenate([[scaled[0] - half[0]], between, [scaled[-1] + half[-1]]])
     if logarithmic:
         (ax.set_xscale if which == "x" else ax.set_yscale)("log")
     some = every_nth(at.size)

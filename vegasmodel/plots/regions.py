@@ -156,11 +156,13 @@ def _shade(ax: Axes, plane: _Plane, top: Floats) -> None:
 
     Hatch it where the first flow has the greater rate.
     """
+    # the windows [y, x, flow] at the points of a grid, and the backlogs that the flows compute
     W = np.stack(np.meshgrid(*(np.linspace(0, t, MESH) for t in top)), axis=-1)
-    diff, delay = phase_plane.reckoned(W, plane.x, plane.c, plane.d, plane.variant)
-    # least distance to an edge, positive inside: its zero line is the region's border
-    inside = np.minimum(diff - plane.lower, plane.upper - diff).min(axis=-1)
+    backlogs, delay = phase_plane.reckoned(W, plane.x, plane.c, plane.d, plane.variant)
+    # the least distance of a backlog to its limits, positive in the region and 0 at its border
+    inside = np.minimum(backlogs - plane.lower, plane.upper - backlogs).min(axis=-1)
     rates = W / (plane.d + delay[..., None])
+    # positive where, besides, the first flow has the greater rate
     first = np.minimum(inside, rates[..., 0] - rates[..., 1])
     if np.any(inside > 0):
         ax.contourf(W[..., 0], W[..., 1], inside, levels=[0, np.inf], colors=["#cdeee0"])

@@ -92,10 +92,12 @@ def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None
     ax = fig.subplots()
     width = 0.8 / max(len(shown), 1)
     for i, result in enumerate(shown):
+        # the bars of a group stand beside one another around the group's number
         at = np.arange(len(groups)) + (i - (len(shown) - 1) / 2) * width
         heights = [result.groups.get(g, np.nan) for g in groups]
         how = look(result.model)
-        hatch = "" if how.dash == "none" else HATCHES[i % len(HATCHES)]  # measurements plain
+        # measurements, which have no line style (``dash``), have bars without hatching
+        hatch = "" if how.dash == "none" else HATCHES[i % len(HATCHES)]
         ax.bar(at, heights, 0.92 * width, color=how.color, label=how.label, hatch=hatch, ec="white")
         whiskers = [_whisker(result, _rows(result, g)) for g in range(len(groups))]
         if any(w is not None for w in whiskers):
@@ -231,8 +233,10 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
     upper, lower = fig.subplots(2, 1, sharex=True)
     names = list(dict.fromkeys(p.model for p, _, marks in drawn if not marks))
     dashes: dict[str, Dash] = dict(zip(names, itertools.cycle(DASHES), strict=False))
+    # one set of curves for each model with a Rate-Delay queue, and one for each without it
     for model, rd, marks in dict.fromkeys((p.model, _is_rd(p), marks) for p, _, marks in drawn):
         mine = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
+        # [scenario, 3] the number of flows as above, and the rates of the two classes
         points = np.array(sorted(_classes(p) for p in mine))
         how, dash = look(model), dashes.get(model, "none")
         name = f"{how.label}, {'RD' if rd else 'no RD'}"

@@ -84,13 +84,14 @@ def _flows_of(group: object, data: xr.Dataset, names: list[str]) -> list[int]:
     """The indices of the flows of a group ``a``, of groups ``a+b``, or of groups ``law:LAW``.
 
     ``names`` has the name of each flow's group.  The result is empty if one of the groups, or the
-    law, does not occur in the sweep.  It is also empty for a law if the sweep varies laws.
+    law, does not occur in the sweep.  It is also empty for a law if the sweep varies laws, because
+    the law then has other flows at each point.
     """
     if not isinstance(group, str):
         return []
     table = tomllib.loads(str(data.attrs["scenario_toml"]))
     varied = any(str(field).endswith(".law") for field in data["status"].dims)
-    laws: dict[str, set[str]] = {}
+    laws: dict[str, set[str]] = {}  # by texts such as "law:vegas": the names of its groups
     for flow in [] if varied else table["flow"]:
         laws.setdefault(f"law:{flow['law']}", set()).add(flow.get("name", flow["law"]))
     parts = [group] if group in names else group.split("+")  # a name may hold a +

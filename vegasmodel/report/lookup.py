@@ -56,10 +56,11 @@ def explain(name: str) -> str:
         return Text(_law(name))
     known = (*ASSUMPTIONS, *COLUMNS, *WORDS)
     word = name.lower() if name in known else _UNIT.sub("", name.lower())
+    # names with the word, and keys of scenario files; keys come first if the word is a whole key
     alike = [each for each in known if word in (each.lower(), *each.lower().split())]
     of_files = keys_like(word)
-    called_so = any(key.partition(".")[2] == word for key in of_files)
-    both = [*of_files, *alike] if called_so else [*alike, *of_files]
+    is_key = any(key.partition(".")[2] == word for key in of_files)
+    both = [*of_files, *alike] if is_key else [*alike, *of_files]
     found = [name] if name in known else both
     found = found or [each for each in ASSUMPTIONS if word in each.split("-")]
     if not found:

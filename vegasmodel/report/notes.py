@@ -78,7 +78,8 @@ def _plus_minus(results: Sequence[Prediction]) -> str:
     they may agree by chance. If the number of runs is unknown, the note is ``PLUS_MINUS``.
     """
     counts = sorted({result.runs for result in results})
-    if not counts or counts[0] < 2:  # an error of unknown origin
+    if not counts or counts[0] < 2:
+        # a single run has no standard error, so the error was given with the result
         return PLUS_MINUS
     wide = []
     for result in results:

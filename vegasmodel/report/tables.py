@@ -75,13 +75,15 @@ def print_results(
     out.print(plain(headline(scenario)))
     out.print()
     n = len(scenario.flows)
-    left_out = False
+    left_out = False  # whether the tables lack some ratios or groups
     if not any(result.applicable for result in results):
         out.print(Text(f"None of these models can answer. {hint}".strip()))
     else:
         grids = [results_table(scenario, results, out.width)]
         shares = shares_table(scenario, results)
         grids += [] if shares is None else [shares]
+        # the full table has a column for the model, one for each group and each pair, and those
+        # for all groups together
         figures = len(_over_all(scenario, results))
         left_out = len(grids[0].columns) < 1 + n + n * (n - 1) // 2 + figures
         if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
@@ -142,9 +144,10 @@ def results_table(scenario: Scenario, results: Sequence[Prediction], width: int)
     shown = [result for result in results if result.applicable]
     names = [group.name for group in scenario.flows]
     several = {group.name for group in scenario.flows if group.count > 1}
+    # each column is a list: its heading, and then a text for each model
     columns = [["model", *(result.model for result in shown)]]
     last = _over_all(scenario, shown)
-    room = width - sum(column_width(column) for column in (*columns, *last))
+    room = width - sum(column_width(column) for column in (*columns, *last))  # for the others
     for g in names:
         head = f"{_short(g)}\n{'mean pkt/s' if g in several else 'pkt/s'}"
         column = [head, *(_rate(result, g) for result in shown)]
@@ -219,14 +222,16 @@ def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> 
     groups = [group.name for group in scenario.flows][:MAX_GROUP_ROWS]
     shown = [result for result in results if result.applicable]
     tables = []
+    # how many models fit: the column of names takes 16 characters, a column of figures 12, and one
+    # of throughputs with standard errors 16
     scattered = any(result.groups_se for result in shown)
-    room = max((width - 16) // (16 if scattered else 12), 1)  # the name takes 16
+    room = max((width - 16) // (16 if scattered else 12), 1)
     for some in (shown[i : i + room] for i in range(0, len(shown), room)):
         rows = [[g, *(_rate(r, g) for r in some)] for g in groups]
         rows += _over_all(scenario, some)
         heads = [f"{_short(r.model, 11)}\npkt/s" for r in some]
         tables.append(table(["group", *heads], rows, "Mean per flow"))
-    room = max((width - 16) // 12, 1)  # a column of figures takes 12
+    room = max((width - 16) // 12, 1)  # columns; each model has two
     for some in (shown[i : i + room // 2] for i in range(0, len(shown), max(room // 2, 1))):
         rows = [[g, *(cell for r in some for cell in _together(r, g))] for g in groups]
         heads = [f"{_short(r.model, 11)}\n{unit}" for r in some for unit in ("Mbit/s", "share")]

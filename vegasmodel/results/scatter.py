@@ -65,8 +65,8 @@ def hopeless(rates: Floats) -> bool:
     if len(rates) < MIN_RUNS:
         return False
     error = np.std(rates, axis=0, ddof=1) / math.sqrt(MAX_RUNS)
-    doubts = relative_uncertainty(rates.mean(axis=0), error, MAX_RUNS)
-    return float(doubts.max()) > ENOUGH_PRECISION
+    uncertainties = relative_uncertainty(rates.mean(axis=0), error, MAX_RUNS)
+    return float(uncertainties.max()) > ENOUGH_PRECISION
 
 
 def enough(rates: Floats) -> bool:
@@ -126,14 +126,16 @@ def insensitive(scenario: Scenario, rates: Floats) -> Assumption:
         f"over {n} runs the standard deviation of {scenario.members[most].name}'s throughput is "
         f"{percent(float(spreads[most]))} of its mean"
     )
-    if spreads[most] > SENSITIVE:
+    fails = bool(spreads[most] > SENSITIVE)
+    if fails:
         detail += "; the command `vegasmodel basins` counts the outcomes of many starts"
-    moved = scenario.run.start_jitter > 0.0 or scenario.random_arrivals
-    if not moved:
+    starts_differ = scenario.run.start_jitter > 0.0 or scenario.random_arrivals
+    if not starts_differ:
         detail += "; random waits or losses alone made these differences, since all runs start at "
         detail += "the same times (`start_jitter`)"
-    steady = True if moved else None
-    return Assumption(name, False if spreads[most] > SENSITIVE else steady, detail)
+    if fails:
+        return Assumption(name, False, detail)
+    return Assumption(name, True if starts_differ else None, detail)
 
 
 def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumption:
@@ -156,11 +158,13 @@ def enough_runs(scenario: Scenario, rates: Floats, *, chance: bool) -> Assumptio
 
 
 def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumption:
-    """The assumption ``enough-runs``, judged by the mean throughputs over ``n`` runs.
+    """The assumption ``enough-runs``: that the mean throughputs over ``n`` runs are precise enough.
 
-    ``mean`` [flows] are these means, and ``error`` [flows] are their standard errors. Both are NaN
-    for a flow without a throughput. If a flow has a throughput in only some of the runs, its mean
-    is over these runs, and its error is NaN. The assumption then fails.
+    It holds if the relative uncertainty of each flow's mean is at most ``ENOUGH_PRECISION``
+    (``relative_uncertainty``). ``mean`` [flows] are the means, and ``error`` [flows] are their
+    standard errors. Both are NaN for a flow without a throughput. If a flow has a throughput in
+    only some of the runs, its mean is over these runs, and its error is NaN. The assumption then
+    fails.
     """
     partly = sometimes(mean, error)
     if partly.any():
@@ -169,21 +173,22 @@ def of_means(scenario: Scenario, mean: Floats, error: Floats, n: int) -> Assumpt
             f"{n} runs; {who} sends after the warm-up in some of them only; its mean is over these"
         )
         return Assumption("enough-runs", False, detail)
-    doubts = relative_uncertainty(mean, error, n)
-    most = int(doubts.argmax())
-    unsure, name = float(doubts[most]), scenario.members[most].name
+    uncertainties = relative_uncertainty(mean, error, n)
+    worst = int(uncertainties.argmax())  # the flow with the least certain mean
+    largest, name = float(uncertainties[worst]), scenario.members[worst].name
     known = mean[np.isfinite(mean)]
-    starved = known.size > 0 and mean[most] < 0.1 * known.mean()
-    reach = student_t(n - 1) * float(error[most])
-    detail = f"{n} runs; the 95 % interval of {name}'s mean is {percent(unsure)} to either side"
-    if starved:
+    detail = f"{n} runs; the 95 % interval of {name}'s mean is {percent(largest)} to either side"
+    # If the flow gets almost nothing, its uncertainty is relative to a tenth of the mean over all
+    # flows. A percentage would then be misleading, so the text has pkt/s.
+    if known.size > 0 and mean[worst] < 0.1 * known.mean():
+        half = student_t(n - 1) * float(error[worst])
         tenth = 0.1 * ENOUGH_PRECISION
         detail = (
-            f"{n} runs; the 95 % interval of {name}'s mean is {mean[most]:.3g} ± {reach:.2g} "
+            f"{n} runs; the 95 % interval of {name}'s mean is {mean[worst]:.3g} ± {half:.2g} "
             f"pkt/s; ± {tenth * float(known.mean()):.2g} would do, {percent(tenth)} of the mean "
             "over all flows"
         )
-    holds = unsure <= ENOUGH_PRECISION
+    holds = largest <= ENOUGH_PRECISION
     more = "" if holds else f"; `runs = {more_than(n)}` in the file asks for more"
     return Assumption("enough-runs", holds, detail + more)
 

@@ -79,7 +79,7 @@ class LimitCycle:
     def __repr__(self) -> str:
         """One line: the kind, the period, and the throughputs of up to six flows.
 
-        If neither a fixed point nor a periodic motion was found, it says so, and gives the hint.
+        If there is no result, the line gives only the reason.
         """
         if self.status != "done":
             return f"<LimitCycle: no answer, {self.status}>"

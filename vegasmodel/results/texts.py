@@ -56,7 +56,7 @@ def over_runs(results: Sequence[Result]) -> str:
     models it names the models, as in ``the runs (fluid 5, rounds 3)``.
     """
     counts = [each.runs for each in results]
-    if 1 in counts:  # a standard error of unknown origin
+    if 1 in counts:  # no mean over runs, so its standard error was given with the result
         return "the runs"
     if len(set(counts)) == 1:
         return f"{counts[0]} runs"

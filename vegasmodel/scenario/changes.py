@@ -59,21 +59,10 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
         found = _by_name(name, {"link": links, "flow": flows}) or _places(name, inner)
         if name not in _keys(scenario) and found:
             raise FieldError(name, name, f"did you mean {found}?", wrong="is no key of a scenario")
-    wanted: dict[Place, _Change] = {}  # each new value, by the place of its attribute
-    for name, value in changes.items():
-        head, _, rest = name.partition(".")
-        if head in ("link", "flow") and rest:
-            parts = links if head == "link" else flows
-            places, key, own = _addressed(parts, rest, name)
-            for i in places:
-                path: Place = (f"{head}s", i, *_attributes(parts[i], key, name, value))
-                _put(wanted, path, _Change(name, value, own))
-        else:
-            _put(wanted, _attributes(scenario, name, name, value), _Change(name, value))
-    for key, value in fields.items():
-        _put(wanted, (_attribute(scenario, key, key),), _Change(key, value))
+    wanted = _wanted(scenario, given, changes, fields)
     _keep_one_threshold(wanted, whole.flows)
     tree = _tree(wanted)
+    # copy the links and groups as the user gave them, each with its own changes
     for key, parts in (("links", links), ("flows", flows)):
         some = tree.get(key, _Tree())
         if isinstance(some, _Tree):
@@ -88,6 +77,30 @@ def replaced(scenario: T, given: Parts, changes: Mapping[str, Any], fields: Mapp
         same = [n for n in (*changes, *fields) if n in known and known[n] == known.get(error.field)]
         raise error.of(same[0]) if same else error from None
     return grown
+
+
+def _wanted(
+    scenario: Any, given: Parts, changes: Mapping[str, Any], fields: Mapping[str, Any]
+) -> dict[Place, _Change]:
+    """Each new value that the user wants, by the place of its attribute in the scenario.
+
+    The arguments are those of ``replaced``. A key such as ``flow.rtt`` gives a new value for each
+    group of flows.
+    """
+    wanted: dict[Place, _Change] = {}
+    for name, value in changes.items():
+        head, _, rest = name.partition(".")
+        if head in ("link", "flow") and rest:
+            parts = given[0] if head == "link" else given[1]
+            indices, key, own = _addressed(parts, rest, name)
+            for i in indices:
+                path: Place = (f"{head}s", i, *_attributes(parts[i], key, name, value))
+                _put(wanted, path, _Change(name, value, own))
+        else:
+            _put(wanted, _attributes(scenario, name, name, value), _Change(name, value))
+    for key, value in fields.items():
+        _put(wanted, (_attribute(scenario, key, key),), _Change(key, value))
+    return wanted
 
 
 def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:

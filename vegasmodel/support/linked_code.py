@@ -121,7 +121,8 @@ class Unfinished(_Simplified):
 class Whole(_Simplified):
     """The code of a ``whole_program.WholeProgram`` in LLVM's intermediate language.
 
-    It contains the code of all functions that the program calls, directly or not.
+    It contains the code of all functions that the program calls, directly or not. The code of each
+    of these functions is an ``Unfinished``; other libraries here are Numba's own.
     """
 
     _parts: dict[str, Unfinished]  # by the names of their functions
@@ -137,7 +138,8 @@ class Whole(_Simplified):
                 found.setdefault(library)
         parts = [library for library in found if isinstance(library, Unfinished)]
         self._parts = {f.name: part for part in parts for f in part.get_defined_functions()}
-        # callers first, because LLVM's linker drops functions that are not called yet
+        # ``found`` has callees first. LLVM's linker drops functions that no code calls so far.
+        # So callers are linked first.
         self._linking_libraries = list(reversed(found))
         super().finalize()
 

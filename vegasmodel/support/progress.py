@@ -75,8 +75,8 @@ class Count(Series):
         self.number, self.done = number, done
 
 
-_series: list[Series] = []  # those whose ``with`` blocks run now, the innermost last
-_hidden: list[bool] = []  # one entry for each block of ``hidden``
+_series: list[Series] = []  # of the ``with`` blocks that run now, the innermost last
+_hidden: list[bool] = []  # one entry for each ``with hidden()`` block that runs now
 
 
 @contextmanager
@@ -126,18 +126,21 @@ def running(
     """Report the progress of a simulator's run, which lasts as long as the ``with`` block.
 
     ``clock()`` returns the seconds simulated so far, out of ``length``.  ``compiling()`` returns
-    whether Numba is compiling the simulator at this moment.
+    whether Numba is compiling the simulator at this moment.  The run belongs to the innermost
+    ``Series``, whose progress line shows it.  If there is none, the run is a series of its own.
     """
     if not _series:
         with series(), running(clock, length, compiling):
             yield
         return
-    mine = _series[-1]
-    mine.clock, mine.length, mine.compiling = clock, length, compiling
+    innermost = _series[-1]
+    innermost.clock, innermost.length, innermost.compiling = clock, length, compiling
     try:
         yield
     finally:
-        mine.clock, mine.ended, mine.over = None, mine.ended + 1, mine.over + length
+        innermost.clock = None  # no run at present
+        innermost.ended += 1
+        innermost.over += length
 
 
 def line(seconds: float) -> str:

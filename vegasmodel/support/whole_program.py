@@ -140,15 +140,18 @@ class Part(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
 
 @contextmanager
 def _with_numbas_functions_as_parts() -> Iterator[None]:
-    """Treat functions of Numba's own, such as ``min`` and ``round``, as parts of the program.
+    """Make Numba compile functions of its own, such as ``min`` and ``round``, as a ``Part`` each.
 
-    Many of these functions are written in Python.  Numba would translate each of them to machine
-    code first, which a program made of parts does not need.
+    Many of these functions are written in Python, and compiled code calls them.  By default Numba
+    translates each of them to machine code.  A ``Part`` is translated to LLVM's intermediate
+    language only, which takes less time.  This is enough, because the machine code is made of the
+    whole program that calls it.
     """
     template: Any = _OverloadFunctionTemplate
     plain = template._get_jit_decorator
 
     def decorator(_: Any) -> Any:
+        """What Numba applies to its own functions in place of its usual decorator."""
         return lambda **options: functools.partial(
             Part, options={**options, **_CALLED_BY_CODE}, passes=_NumbasPasses
         )

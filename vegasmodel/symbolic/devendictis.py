@@ -324,7 +324,8 @@ def buffer_threshold() -> Derivation:
     bandwidth-delay product mu T.
     """
     equal = sp.Eq(_small_buffer()[W_VN], equilibrium_window().derived.subs(q, B))
-    D, k = sp.symbols("D k", positive=True)  # mu T, alpha (3 - 2 lambda)
+    # B_th depends only on D = mu T and k = alpha (3 - 2 lambda); in these SymPy solves the equation
+    D, k = sp.symbols("D k", positive=True)
     scaled = {mu: D / T, alpha: k / (3 - 2 * lam)}
     cleared = sp.numer(sp.factor((equal.lhs - equal.rhs).subs(scaled)))
     [exact] = [r for r in sp.solve(cleared, B) if r.subs({D: 100, k: 4, lam: 0.75}) > 0]
