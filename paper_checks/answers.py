@@ -246,7 +246,7 @@ class Answers(Runs):
         """The model's results per flow: a model has only one set of timers."""
         return self(scenario)
 
-    def exact(self, scenario: Scenario) -> Groups:
+    def with_router(self, scenario: Scenario) -> Groups:
         """The model's results per group of flows: they do not depend on a packet simulator."""
         return self.groups(scenario)
 

@@ -15,20 +15,22 @@ from paper_checks.runs import NoRun, Runs
 
 __all__ = [
     "ARITHMETIC",
-    "AT_A_POINT",
+    "FORMULA_AT_OUR_NUMBERS",
     "Check",
     "Found",
     "Record",
     "agrees",
-    "by_print",
-    "exactly",
+    "by_theory",
+    "from_printed_numbers",
     "judge",
     "open_question",
     "rises",
     "rounding",
 ]
 
-AT_A_POINT: tuple[str, ...] = ()  # for a printed formula, evaluated with numbers that we chose
+FORMULA_AT_OUR_NUMBERS: tuple[
+    str, ...
+] = ()  # for a printed formula, evaluated with numbers that we chose
 ARITHMETIC = "Tolerance: rounding of the arithmetic."
 OURS = "We chose the numbers: printed is what the printed formula gives with them."
 
@@ -116,8 +118,8 @@ class Record:
     either this reason or the function.
 
     ``prints``: the words or numbers as they stand in the paper, if ``printed`` has another form (10
-    ms for 0.01 s); ``AT_A_POINT`` if ``printed`` is a printed formula, evaluated with numbers that
-    we chose.
+    ms for 0.01 s); ``FORMULA_AT_OUR_NUMBERS`` if ``printed`` is a printed formula, evaluated with
+    numbers that we chose.
     """
 
     item: str
@@ -147,12 +149,12 @@ def rounding(unit: float) -> float:
     return 0.5 * unit * (1 + 1e-9)
 
 
-def exactly(value: Found | Value) -> Known:
+def by_theory(value: Found | Value) -> Known:
     """Wrap a value that follows from a derivation or a model, without a run of ns-2 or ns-3."""
     return Known(value, "theory")
 
 
-def by_print(value: Found | Value) -> Known:
+def from_printed_numbers(value: Found | Value) -> Known:
     """Wrap a value that follows by arithmetic from numbers that the paper prints."""
     return Known(value, "print")
 
@@ -193,7 +195,7 @@ def judge(paper: str, record: Record, runs: Runs) -> Check:
     found = answer if isinstance(answer, Found) else Found(answer)
     if found.tolerance is None:
         found = replace(found, tolerance=record.tolerance)
-    ours = OURS if record.prints == AT_A_POINT else ""
+    ours = OURS if record.prints == FORMULA_AT_OUR_NUMBERS else ""
     note = " ".join(part for part in (record.note, found.detail, ours) if part)
     if found.undecided:
         return _check(paper, record, Found(None), "blocked", f"{found.undecided} {note}")

@@ -171,7 +171,7 @@ def _ratio(B: float, runs: Runs) -> float:
 
 def _lost(runs: Runs) -> float:
     """The percentage of Vegas's packets that is lost at a buffer of 20 packets."""
-    return 100 * float(runs(scenes.roomy(0.08, 20.0)).loss_rate[0])
+    return 100 * float(runs(scenes.with_room(0.08, 20.0)).loss_rate[0])
 
 
 LARGEST, SMALLEST = 4320.0, 1080.0  # pkt/s, capacities
@@ -179,7 +179,7 @@ LARGEST, SMALLEST = 4320.0, 1080.0  # pkt/s, capacities
 
 def _over_capacity(runs: Runs) -> float:
     """Vegas's rate over Reno's at the largest capacity, divided by that at the smallest."""
-    large, small = (runs(scenes.roomy(0.08, 20.0, mu)).mean for mu in (LARGEST, SMALLEST))
+    large, small = (runs(scenes.with_room(0.08, 20.0, mu)).mean for mu in (LARGEST, SMALLEST))
     return float(large[0] / large[1] / (small[0] / small[1]))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from paper_checks.answers import answer, measurement
 from paper_checks.boutremans.scenes import joining
 from paper_checks.devendictis.scenes import BUFFERS
-from paper_checks.devendictis.scenes import scene as mixed
+from paper_checks.devendictis.scenes import with_limit as mixed
 from paper_checks.evaluation.figures import AXIS
 from paper_checks.evaluation.scenes import pair
 from paper_checks.podlesny.router import dumbbell

@@ -27,7 +27,7 @@ from vegasmodel.support.files import atomic_write
 __all__ = ["FILE", "Groups", "Measured", "NoRun", "Runs", "mean_and_range"]
 
 FILE = Path(__file__).with_name("reference.json")
-EXACT_RUNS = 3  # most runs of ns-3, one of which takes half a minute of processor time
+ROUTER_RUNS = 3  # most runs of ns-3, one of which takes half a minute of processor time
 
 Kind = TypeVar("Kind", "Measured", "Groups")
 
@@ -128,7 +128,7 @@ class Runs:
         """
         return self._found(Measured, scenario, "-later-timers", partial(_simulate, stock=TIMERS))
 
-    def exact(self, scenario: Scenario) -> Groups:
+    def with_router(self, scenario: Scenario) -> Groups:
         """``groups`` by ns-3, which has the Rate-Delay router of `podlesny`; at most 3 runs.
 
         Vegas's alpha is one larger there, which makes ns-3's rule that of the papers (docs/ns3.md).
@@ -137,7 +137,7 @@ class Runs:
         scenario = dataclasses.replace(
             scenario,
             flows=tuple(map(_alpha_in_ns3, scenario.flows)),
-            run=dataclasses.replace(scenario.run, runs=min(EXACT_RUNS, scenario.run.times)),
+            run=dataclasses.replace(scenario.run, runs=min(ROUTER_RUNS, scenario.run.times)),
         )
         key = scenario.fingerprint() + "-groups-ns3"
         return _arrays(Groups, self._entry(key, scenario, _simulate_groups_ns3))

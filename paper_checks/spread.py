@@ -20,16 +20,16 @@ from vegasmodel.scenario import Scenario
 __all__ = [
     "AS_DESCRIBED",
     "SEEDS",
-    "apart",
-    "averaged",
-    "by_seed",
+    "difference_and_error",
+    "for_each_seed",
     "jittered",
-    "majority",
+    "majority_of_seeds",
+    "mean_beside_print",
+    "mean_of_runs",
+    "median_of_seeds",
+    "one_scenario_per_seed",
     "plus_minus",
-    "separate",
-    "simulated",
-    "simulated_mean",
-    "spread",
+    "tolerance_by_spread",
 ]
 
 SEEDS = 5  # runs of a case, each with other start times
@@ -73,7 +73,7 @@ def jittered(scenario: Scenario) -> Scenario:
     return dataclasses.replace(scenario, name=f"{scenario.name}-jittered", run=run)
 
 
-def separate(scenario: Scenario) -> tuple[Scenario, ...]:
+def one_scenario_per_seed(scenario: Scenario) -> tuple[Scenario, ...]:
     """``jittered`` as ``SEEDS`` scenarios of one run each, for results stored as means of runs."""
     moved = jittered(scenario)
     return tuple(
@@ -86,7 +86,7 @@ def separate(scenario: Scenario) -> tuple[Scenario, ...]:
     )
 
 
-def by_seed(
+def for_each_seed(
     runs: Runs, scenarios: Sequence[Scenario], statistic: Callable[..., Value]
 ) -> list[Value]:
     """``statistic`` for each seed; its arguments are the throughputs in each of ``scenarios``."""
@@ -94,7 +94,7 @@ def by_seed(
     return [statistic(*(row[k] for row in rows)) for k in range(len(rows[0]))]
 
 
-def majority(
+def majority_of_seeds(
     values: Sequence[Value],
     printed: Value,
     tolerance: float,
@@ -131,7 +131,7 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
     return bool(abs(np.mean(runs) - target) <= chance)
 
 
-def simulated(
+def median_of_seeds(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
     """A function that finds ``statistic`` by the majority of seeds.
@@ -147,13 +147,13 @@ def simulated(
             f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "
             f"{described:.4g}."
         )
-        tolerance = spread(values, unit, printed)
-        return majority(values.tolist(), printed, tolerance, detail, described)
+        tolerance = tolerance_by_spread(values, unit, printed)
+        return majority_of_seeds(values.tolist(), printed, tolerance, detail, described)
 
     return compute
 
 
-def simulated_mean(
+def mean_of_runs(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
     """A function that finds the mean of ``statistic`` over the scenario's own runs.
@@ -171,7 +171,7 @@ def simulated_mean(
     return compute
 
 
-def apart(one: Floats, other: Floats) -> tuple[float, float]:
+def difference_and_error(one: Floats, other: Floats) -> tuple[float, float]:
     """Difference of the means of two samples of runs, and its standard error."""
     error = np.hypot(standard_error(one), standard_error(other))
     return float(one.mean() - other.mean()), float(error)
@@ -182,7 +182,7 @@ def plus_minus(values: Floats, digits: int = 2) -> str:
     return f"{values.mean():.{digits}f} +- {standard_error(values):.{digits}f}"
 
 
-def spread(values: Floats, unit: float, printed: float) -> float:
+def tolerance_by_spread(values: Floats, unit: float, printed: float) -> float:
     """Tolerance: rounding of ``printed`` plus two standard deviations of ``values``.
 
     It is at most ``LIMIT`` times ``printed``, but at least the rounding.  ``unit`` is that of the
@@ -192,7 +192,7 @@ def spread(values: Floats, unit: float, printed: float) -> float:
     return max(rounding(unit), limited)
 
 
-def averaged(
+def mean_beside_print(
     values: Floats, printed: float | Sequence[float], unit: float, detail: str = "", of: int = SEEDS
 ) -> Found:
     """Means of ``values`` [runs] or [runs, entries], beside the paper's means over ``of`` runs.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paper_checks import PAPERS, records
-from paper_checks.checks import AT_A_POINT, Record, Value
+from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, Record, Value
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.report import console
 from vegasmodel.support.exits import Shortfall
@@ -63,7 +63,7 @@ def look(paper: str, text: str) -> Looked:
     """The result of looking up every record of ``paper`` in the paper's text."""
     found, derived, in_words, missing = 0, 0, 0, []
     for record in records(paper):
-        if record.prints == AT_A_POINT:
+        if record.prints == FORMULA_AT_OUR_NUMBERS:
             derived += 1
         elif not _fragments(record):
             in_words += 1

@@ -16,10 +16,18 @@ import paper_checks
 from paper_checks import causes
 from paper_checks.boutremans.figures import by_rule
 from paper_checks.boutremans.scenes import one_by_one
-from paper_checks.checks import Check, Found, Record, by_print, distance, exactly, judge
-from paper_checks.devendictis import whole
+from paper_checks.checks import (
+    Check,
+    Found,
+    Record,
+    by_theory,
+    distance,
+    from_printed_numbers,
+    judge,
+)
+from paper_checks.devendictis import whole_minicycles
 from paper_checks.runs import NoRun, Runs
-from paper_checks.spread import averaged, majority
+from paper_checks.spread import majority_of_seeds, mean_beside_print
 from paper_checks.summary import VERDICTS, markdown, statements, summary
 from paper_checks.tsang.mixes import mix
 from paper_checks.tsang.replay import replay
@@ -265,9 +273,9 @@ def test_a_count_of_table_4_has_a_verdict_only_where_red_s_settings_and_the_star
 
 
 def test_a_majority_needs_more_than_the_middle_seed() -> None:
-    found = majority([0.0, 0.1, 1.0, 1.9, 2.0], 1.0, 0.5)
+    found = majority_of_seeds([0.0, 0.1, 1.0, 1.9, 2.0], 1.0, 0.5)
     assert (found.value, found.share) == (1.0, 0.2)
-    assert majority([True, True, False, True, False], True, 0.0).value is True
+    assert majority_of_seeds([True, True, False, True, False], True, 0.0).value is True
 
 
 @pytest.mark.parametrize(
@@ -283,7 +291,7 @@ def test_a_majority_needs_more_than_the_middle_seed() -> None:
 def test_a_miss_by_phase_alone_is_not_held_against_the_paper(
     values: list[float], described: float | None, verdict: str
 ) -> None:
-    found = majority(values, 1.0, 0.5, "", described)
+    found = majority_of_seeds(values, 1.0, 0.5, "", described)
     assert judge("tsang", Record("i", "claim", 1.0, lambda _: found), Runs()).verdict == verdict
 
 
@@ -454,7 +462,7 @@ def test_no_seed_gives_a_figure_that_is_held_against_a_paper(checks: list[Check]
 )
 def test_seeds_around_a_print_do_not_decide_against_it(values: list[Any], open_: bool) -> None:
     printed = True if isinstance(values[-1], bool) else 2.0
-    found = majority(values, printed, 0.05)
+    found = majority_of_seeds(values, printed, 0.05)
     assert found.share is not None
     assert found.share <= 0.5
     assert bool(found.missing) is open_
@@ -492,11 +500,11 @@ def test_the_rule_of_boutremans_gets_what_its_theory_says_with_finer_steps(alpha
     assert max(whole, rounded) < 0.95
 
 
-@pytest.mark.parametrize("name", whole.WAYS)
+@pytest.mark.parametrize("name", whole_minicycles.WAYS)
 @pytest.mark.parametrize("T", [0.065, 0.1])
 def test_sums_over_whole_mini_cycles_count_window_by_window(name: str, T: float) -> None:
     """devendictis, section 3: the sums as loops, and the windows of phase 3 as roots of (7)."""
-    way, B, alpha, M = whole.WAYS[name], 9.0, 3.0, 1080.0 * T
+    way, B, alpha, M = whole_minicycles.WAYS[name], 9.0, 3.0, 1080.0 * T
     V, R = 0.75 * alpha * (M + B) / B, ((M + B) * (B - alpha) / B + 1) / 2  # after a loss
     V_a, R_a, a = (M + V - R) / 2, (M + R - V) / 2, (M - R - V) / 2 + 1
     k = brentq(lambda k: V_a + k - alpha * (M + 2 * k) / (2 * k), 1e-6, 1e3)  # (16)
@@ -507,14 +515,14 @@ def test_sums_over_whole_mini_cycles_count_window_by_window(name: str, T: float)
         other = R_a + k + i
         vegas += brentq(lambda W, o=other: W * (W + o - M) - alpha * (W + o), 1e-9, 1e4)
     reno = sum(R + i - 1 for i in range(1, ends[2] + 1))
-    assert whole.section_3(T, B, way) == pytest.approx(vegas / reno, rel=1e-9)
+    assert whole_minicycles.section_3(T, B, way) == pytest.approx(vegas / reno, rel=1e-9)
 
 
 def test_the_ratio_of_devendictis_at_ten_packets_depends_on_what_the_text_leaves_open(
     checks: list[Check],
 ) -> None:
     """0.76 comes out with 9 packets that wait and whole mini-cycles, at T that figure 3 allows."""
-    assert round(whole.section_3(0.065, 9.0, np.floor), 2) == 0.76
+    assert round(whole_minicycles.section_3(0.065, 9.0, np.floor), 2) == 0.76
     verdicts = {c.item: c.verdict for c in checks}
     assert verdicts["section 4, ratio Vegas/Reno at B = 10"] == "blocked"
     assert verdicts["section 4, ratio Vegas/Reno at B = 5"] == "discrepant"
@@ -524,9 +532,11 @@ def test_devendictis_s_ratio_rises_with_the_capacity_also_with_whole_mini_cycles
     checks: list[Check],
 ) -> None:
     """Figure 4, called discrepant: the printed formulas at a few T of ours, mu 1150 and 4000."""
-    for way in whole.WAYS.values():
+    for way in whole_minicycles.WAYS.values():
         for T in (0.03, 0.06, 0.1, 0.2):
-            low, high = (whole.section_3(T * mu / 1080.0, 20.0, way) for mu in (1150.0, 4000.0))
+            low, high = (
+                whole_minicycles.section_3(T * mu / 1080.0, 20.0, way) for mu in (1150.0, 4000.0)
+            )
             assert low < high
     [check] = (c for c in checks if c.item.startswith("figure 4, the model's ratio falls"))
     assert check.verdict == "discrepant"
@@ -567,9 +577,9 @@ def test_verdicts() -> None:
     assert verdict(Record("i", "claim", 1.0, lambda runs: 1.1, tolerance=0.2)) == "reproduced"
     assert verdict(Record("i", "claim", 1.0, lambda runs: 1.3, tolerance=0.2)) == "discrepant"
     assert verdict(Record("i", "claim", 1.0, lambda runs: Found(1.3, 0.4))) == "reproduced"
-    assert verdict(Record("i", "claim", 1.0, exactly(1.0))) == "reproduced"
-    assert verdict(Record("i", "claim", 1.0, by_print(1.0))) == "consistent"
-    assert verdict(Record("i", "claim", 1.0, by_print(1.3))) == "discrepant"
+    assert verdict(Record("i", "claim", 1.0, by_theory(1.0))) == "reproduced"
+    assert verdict(Record("i", "claim", 1.0, from_printed_numbers(1.0))) == "consistent"
+    assert verdict(Record("i", "claim", 1.0, from_printed_numbers(1.3))) == "discrepant"
     for share, says in ((0.4, "discrepant"), (0.5, "discrepant"), (0.6, "reproduced")):
         found = Found(1.0, share=share)
         assert verdict(Record("i", "claim", 1.0, lambda runs, found=found: found)) == says
@@ -603,7 +613,7 @@ def test_what_the_evidence_does_not_decide_is_blocked() -> None:
     ],
 )
 def test_runs_that_scatter_decide_nothing(runs: list[float], verdict: str) -> None:
-    found = averaged(np.array(runs), 0.9, 0.01)
+    found = mean_beside_print(np.array(runs), 0.9, 0.01)
     assert judge("tsang", Record("i", "claim", 0.9, lambda _: found), Runs()).verdict == verdict
 
 
@@ -641,10 +651,13 @@ def test_a_masked_newreno_flow_loses_in_the_papers_setting_and_gains_one_way() -
 
     runs = Runs()
     honest, one = dumbbell(), dumbbell(masked=(1, 0))
-    fair, masked = runs.exact(honest).mean[0], runs.exact(one).throughput[:, 2]
+    fair, masked = runs.with_router(honest).mean[0], runs.with_router(one).throughput[:, 2]
     assert len(masked) == 3
     assert masked.max() < fair
-    assert runs.exact(one_way(one)).throughput[:, 2].min() > runs.exact(one_way(honest)).mean[0]
+    assert (
+        runs.with_router(one_way(one)).throughput[:, 2].min()
+        > runs.with_router(one_way(honest)).mean[0]
+    )
     items = {record.item: record for record in paper_checks.records("podlesny")}
     for item, verdict in (
         ("one NewReno flow marked as Vegas does not improve its performance", "blocked"),

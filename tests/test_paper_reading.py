@@ -7,14 +7,14 @@ import pytest
 
 import paper_checks
 from paper_checks import reading, texts
-from paper_checks.checks import AT_A_POINT, OURS, Record, exactly, judge
+from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, OURS, Record, by_theory, judge
 from paper_checks.runs import Runs
 from vegasmodel.command_line.commands import run
 from vegasmodel.fields.errors import FieldError
 
 
 def record(printed: object, prints: tuple[str, ...] | None = None) -> Record:
-    return Record("i", "claim", printed, exactly(1.0), prints=prints)  # type: ignore[arg-type]
+    return Record("i", "claim", printed, by_theory(1.0), prints=prints)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_value_of_ours_says_so() -> None:
     runs = Runs()
     for paper in paper_checks.PAPERS:
         for one in paper_checks.records(paper):
-            if one.prints == AT_A_POINT:
+            if one.prints == FORMULA_AT_OUR_NUMBERS:
                 assert OURS in judge(paper, one, runs).note
 
 

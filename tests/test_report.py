@@ -15,7 +15,7 @@ import paper_checks
 from paper_checks import models, report
 from paper_checks.answers import Answers, best_closed_form, by_simulator, measurement, value
 from paper_checks.checks import Found, Record, judge
-from paper_checks.devendictis.scenes import roomy, scene
+from paper_checks.devendictis.scenes import with_limit, with_room
 from paper_checks.headlines import HEADLINES, row
 from paper_checks.mathematics import Equation, equations, inline, mathml
 from paper_checks.pictures import Picture
@@ -186,7 +186,7 @@ def test_cells() -> None:
 
 
 def test_a_model_answers_a_record() -> None:
-    s = scene(0.08, 20.0)
+    s = with_limit(0.08, 20.0)
     record = Record("ratio", "claim", 0.2, lambda runs: float(np.divide(*runs(s).mean)))
     found, model = value(record, Answers(best_closed_form))
     assert model == "minicycle"  # the one closed form of a mixed scenario
@@ -194,7 +194,7 @@ def test_a_model_answers_a_record() -> None:
 
 
 def test_spreads_over_a_models_runs_are_0() -> None:
-    s = scene(0.08, 20.0)
+    s = with_limit(0.08, 20.0)
     record = Record(
         "spread", "claim", 0, lambda runs: Found(runs(s).throughput.std(ddof=1, axis=0))
     )
@@ -203,7 +203,7 @@ def test_spreads_over_a_models_runs_are_0() -> None:
 
 
 def test_what_a_model_does_not_give_is_none() -> None:
-    s = scene(0.08, 20.0)
+    s = with_limit(0.08, 20.0)
     for compute in (lambda runs: runs(s).window[0, 0], lambda runs: 1 / 0):
         found, _ = value(Record("i", "claim", 1.0, compute), Answers(best_closed_form))
         assert found is None
@@ -227,7 +227,7 @@ def test_figures_by_group() -> None:
 
 
 def test_a_stored_run_is_a_prediction() -> None:
-    s = scene(0.08, 20.0)
+    s = with_limit(0.08, 20.0)
     rows = Runs()(s).throughput
     found = measurement(s, Runs())
     np.testing.assert_allclose(found.throughput, rows.mean(axis=0))
@@ -255,7 +255,7 @@ def test_each_simulator_has_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
         return lambda scenario: Prediction(model, scenario, rates)
 
     monkeypatch.setattr(report, "by_simulator", by_simulator)
-    s = scene(0.08, 20.0)
+    s = with_limit(0.08, 20.0)
     record = Record("rate", "claim", 0.2, lambda runs: float(runs(s).mean[0]))
     [line] = report.lines("devendictis", [record], Runs())
     assert asked == ["fluid", "rounds"]
@@ -264,7 +264,7 @@ def test_each_simulator_has_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_models_answer_for_themselves() -> None:
-    s = scene(0.08, 20.0)
+    s = with_limit(0.08, 20.0)
     for model in SIMULATED:
         found = by_simulator(model)(s)
         assert found is not None
@@ -298,7 +298,7 @@ def test_a_headline_is_one_figure_by_every_source() -> None:
     }
     found = row("devendictis", headline, Runs(), Answers(best_closed_form), simulated)
     assert found.simulated == {"fluid": 0.5, "rounds": 2.0}
-    rates = Runs()(roomy(0.08, 5.0)).mean  # five packets wait, as in the paper's model
+    rates = Runs()(with_room(0.08, 5.0)).mean  # five packets wait, as in the paper's model
     assert found.packets == pytest.approx(rates[0] / rates[1])
     assert found.closed_form == pytest.approx(7 / 3)  # (1 + lambda)/(3 (1 - lambda)), appendix A
 

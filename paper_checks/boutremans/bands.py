@@ -6,7 +6,7 @@ import numpy as np
 
 from paper_checks.boutremans.scenes import CAPACITY, SMALL, finite, joining
 from paper_checks.boutremans.theory import ALPHA, BETA, FINE, D, N, X, settled
-from paper_checks.checks import AT_A_POINT, Found, Record, exactly, in_every_case
+from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory, in_every_case
 from paper_checks.runs import Runs
 from paper_checks.spread import jittered
 from vegasmodel.metrics import Floats
@@ -42,8 +42,8 @@ def bands() -> list[Record]:
             "equation 10",
             "equation",
             [limit * s for limit, scale in zip(edges, scales, strict=True) for s in scale],
-            exactly([W for rest in edges.values() for W in rest.windows]),
-            prints=AT_A_POINT,
+            by_theory([W for rest in edges.values() for W in rest.windows]),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * float(np.max(scales)),
             note=f"Both bounds on the window. computed: the windows {EDGES}",
         ),
@@ -51,8 +51,8 @@ def bands() -> list[Record]:
             "equation 11",
             "equation",
             [limit * r for limit, rate in zip(edges, rates, strict=True) for r in rate],
-            exactly([r for rest in edges.values() for r in rest.rates]),
-            prints=AT_A_POINT,
+            by_theory([r for rest in edges.values() for r in rest.rates]),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * float(np.max(rates)),
             note=f"Both bounds on the rate. computed: the rates {EDGES}",
         ),
@@ -60,8 +60,8 @@ def bands() -> list[Record]:
             "section 4.1, beta/alpha between two sources with x = 0",
             "claim",
             BETA / ALPHA,
-            exactly(float(most[0, 1])),
-            prints=AT_A_POINT,
+            by_theory(float(most[0, 1])),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note="The largest ratio of both rates in the set of all equilibria.",
         ),
@@ -69,7 +69,7 @@ def bands() -> list[Record]:
             "figure 6, the first of two gets more",
             "figure",
             True,
-            exactly(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
+            by_theory(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
             note="Two sources, x = 0, alpha 1, beta 3, d 0.2 s; the first is in equilibrium when "
             "the second arrives. Our text lacks the picture; we check what it says about it.",
         ),
@@ -183,7 +183,7 @@ def text() -> list[Record]:
             "section 4.1, the bounds grow with the over-estimate",
             "claim",
             True,
-            exactly(_bounds()),
+            by_theory(_bounds()),
             note="We increase one over-estimate by 1 ms, and compute this source's least and "
             "largest rate over all steady states by the package, with Delta changed, too; we do so "
             "for each of 4 sources in turn.",
@@ -192,7 +192,7 @@ def text() -> list[Record]:
             "section 4.1, more than one solution fills the link",
             "claim",
             True,
-            exactly(_many()),
+            by_theory(_many()),
             note="4 sources with x = 0, alpha 1 and beta 3. Rule (1) is iterated from windows of "
             "one packet each, and again with 40 packets for the last. Both times it comes to rest "
             "with the link full, but at different rates.",

@@ -41,22 +41,22 @@ Statistic = Callable[[float, Runs], Found]  # at a standard deviation of the del
 
 
 # Standard deviations of the random part of the delay that we run, s; the first gives the verdict
-READINGS = (NOISE, *(sigma for sigma in (0.0, *NOISES) if sigma != NOISE))
+DEVIATIONS = (NOISE, *(sigma for sigma in (0.0, *NOISES) if sigma != NOISE))
 
 
 NO_UNIT = "The variance of the random part of the delay has no unit, and its size decides."
 
 
-def _read(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
-    """A function that computes a statistic for each standard deviation in ``READINGS``.
+def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
+    """A function that computes a statistic for each standard deviation in ``DEVIATIONS``.
 
     Its result is the statistic at the standard deviation ``NOISE``.  Its note names those of
-    ``READINGS`` at which the statistic has the value ``printed``, within ``tolerance``.  If there
+    ``DEVIATIONS`` at which the statistic has the value ``printed``, within ``tolerance``.  If there
     is one, the evidence does not decide against the print.
     """
 
     def compute(runs: Runs) -> Found:
-        found = {sigma: statistic(sigma, runs) for sigma in READINGS}
+        found = {sigma: statistic(sigma, runs) for sigma in DEVIATIONS}
         agreeing, differing = (
             [
                 f"{1e3 * sigma:.2g}"
@@ -140,7 +140,7 @@ def figure_3() -> list[Record]:
                 f"{figure}, the theoretical baseRTT is pessimistic",
                 "figure",
                 True,
-                _read(partial(_pessimistic, alpha)),
+                _at_each_noise(partial(_pessimistic, alpha)),
                 note=f"{case}. Read as: the baseRTT by Bonald's formula is larger than the "
                 f"measured one, on average and for the last source. {RUN}",
             ),
@@ -148,14 +148,14 @@ def figure_3() -> list[Record]:
                 f"{figure}, late baseRTTs are far from the propagation delay",
                 "figure",
                 True,
-                _read(partial(_far, alpha)),
+                _at_each_noise(partial(_far, alpha)),
                 note=f"{case}. Read as: the last source's is more than d = 0.2 s too long. {RUN}",
             ),
             Record(
                 f"{figure}, the last source's baseRTTs at its beginning and end are very close",
                 "figure",
                 True,
-                _read(partial(_lasts, alpha)),
+                _at_each_noise(partial(_lasts, alpha)),
                 note=f"{case}. The paper says it of all sources; we test the last one, whose "
                 f"baseRTT is furthest from d. Read as: it falls by less than 10 %. {RUN}",
             ),
@@ -310,7 +310,7 @@ def figures_4_and_5() -> list[Record]:
                 f"figure 4{letter}, n = {n}: the rate grows with x_i",
                 "figure",
                 True,
-                _read(partial(_rising, n, [(alpha, alpha) for alpha in ALPHAS])),
+                _at_each_noise(partial(_rising, n, [(alpha, alpha) for alpha in ALPHAS])),
                 note="The caption gives n only; alpha = beta = 1, 3 and 5 are those of figure 3. "
                 "Read as: for each alpha the rank correlation is above 0.5, and random orders have "
                 f"as high a correlation with a probability below 1 %. {RUN}",
@@ -329,7 +329,7 @@ def figures_4_and_5() -> list[Record]:
             "figure 5, the swing grows with the rate",
             "figure",
             True,
-            _read(_swings),
+            _at_each_noise(_swings),
             source="theory",
             note="The swing is the largest less the least cwnd/RTT of a source, the rate its mean. "
             "Read as: their rank correlation is above 0.5 in every seed, and random orders have as "
@@ -339,7 +339,7 @@ def figures_4_and_5() -> list[Record]:
             "section 3.2.2, all windows oscillate by a similar amplitude",
             "claim",
             True,
-            _read(_alike),
+            _at_each_noise(_alike),
             source="theory",
             note="The amplitude is the largest less the least window. Read as: all amplitudes are "
             f"within a factor of 2. {BY_RULE}",
@@ -348,7 +348,7 @@ def figures_4_and_5() -> list[Record]:
             "figure 5, the peaks are not synchronized",
             "figure",
             True,
-            _read(_apart),
+            _at_each_noise(_apart),
             source="theory",
             note="The variance of the sum of the windows over the sum of their variances is 20 if "
             "all windows move in step, and 1 if they move independently. Read as: it is below 2 in "
@@ -358,7 +358,7 @@ def figures_4_and_5() -> list[Record]:
             "figure 5, the link stays full",
             "figure",
             1.0,
-            _read(_use, 1.0, 0.005),
+            _at_each_noise(_use, 1.0, 0.005),
             source="theory",
             prints=("under-utilization",),
             tolerance=0.005,
@@ -438,7 +438,7 @@ def figures_7_and_8() -> list[Record]:
             "figure 7, early connections get more",
             "figure",
             True,
-            _read(_early_wins),
+            _at_each_noise(_early_wins),
             note=f"{KNOWN}; means of the first and the last five. We chose the pairs (alpha, "
             f"beta), since our text lacks those of the figure. {RUN}",
         ),
@@ -446,7 +446,7 @@ def figures_7_and_8() -> list[Record]:
             "figure 7, unfairness grows with beta/alpha",
             "figure",
             True,
-            _read(_by_ratio),
+            _at_each_noise(_by_ratio),
             note=f"{KNOWN}. Read as: Jain's index falls as beta/alpha grows. We chose the pairs "
             f"(alpha, beta), since our text lacks those of the figure. {RUN}",
         ),
@@ -454,7 +454,7 @@ def figures_7_and_8() -> list[Record]:
             "figure 7, the oscillations disappear",
             "figure",
             True,
-            _read(_still),
+            _at_each_noise(_still),
             source="theory",
             note="n = 10, true baseRTTs. Read as: all windows go up and down with alpha = beta, "
             "and none with alpha < beta; we chose these pairs (alpha, beta). "
@@ -467,7 +467,7 @@ def figures_7_and_8() -> list[Record]:
                 f"figure 8{letter}, n = {n}: the rate grows with x_i",
                 "figure",
                 True,
-                _read(partial(_rising, n, [(1.0, 3.0)])),
+                _at_each_noise(partial(_rising, n, [(1.0, 3.0)])),
                 note="The caption gives n only; we chose alpha 1 and beta 3. Sources measure their "
                 "baseRTTs. Read as: the rank correlation is above 0.5, and random orders have as "
                 f"high a correlation with a probability below 1 %. {RUN}",
@@ -476,7 +476,7 @@ def figures_7_and_8() -> list[Record]:
                 f"figure 8{letter}, n = {n}: fairer as beta moves off alpha",
                 "figure",
                 True,
-                _read(partial(_fairer, n)),
+                _at_each_noise(partial(_fairer, n)),
                 note="Read as: Jain's index rises with beta. The caption gives n only; we chose "
                 f"alpha 1. {RUN}",
             ),

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from paper_checks.boutremans.scenes import CAPACITY, SOURCES
-from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Record, exactly
+from paper_checks.checks import ARITHMETIC, FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory
 from vegasmodel.metrics import Floats
 
 # the test point: N sources with these thresholds (packets), over-estimates and propagation delays
@@ -135,7 +135,7 @@ def steady_state() -> list[Record]:
             "equation 1",
             "equation",
             True,
-            exactly(
+            by_theory(
                 Found(
                     inside and not settled().moves,
                     detail=f"Backlogs {text} packets. With beta = alpha "
@@ -156,8 +156,8 @@ def steady_state() -> list[Record]:
             "equation 3",
             "equation",
             [ALPHA] * N,
-            exactly(fine.backlogs.tolist()),
-            prints=AT_A_POINT,
+            by_theory(fine.backlogs.tolist()),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE,
             note="computed: cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i where rule (1) with alpha = "
             "beta comes to rest, iterated at one queue in steps that are halved; printed: alpha. 4 "
@@ -167,8 +167,8 @@ def steady_state() -> list[Record]:
             "equation 4",
             "equation",
             (ALPHA * (D + Delta) / (Delta - X)).tolist(),
-            exactly(windows.tolist()),
-            prints=AT_A_POINT,
+            by_theory(windows.tolist()),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note=f"computed: the root of (3), by Brent's method. {ARITHMETIC}",
         ),
@@ -176,8 +176,8 @@ def steady_state() -> list[Record]:
             "equation 5",
             "equation",
             (ALPHA / (Delta - X)).tolist(),
-            exactly((windows / RTT).tolist()),
-            prints=AT_A_POINT,
+            by_theory((windows / RTT).tolist()),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note=f"computed: the window that solves (3), divided by the RTT. {ARITHMETIC}",
         ),
@@ -185,8 +185,8 @@ def steady_state() -> list[Record]:
             "equation 6",
             "equation",
             CAPACITY,
-            exactly(float(np.sum(ALPHA / (fine.wait - X)))),
-            prints=AT_A_POINT,
+            by_theory(float(np.sum(ALPHA / (fine.wait - X)))),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * CAPACITY,
             note="computed: the sum of alpha/(Delta - x_i) at the queueing delay Delta at which "
             "rule (1) comes to rest, as for (3), so Delta is not taken from (6); printed: c. "
@@ -196,7 +196,7 @@ def steady_state() -> list[Record]:
             "section 3.1.1, the rate grows with the over-estimate",
             "claim",
             True,
-            exactly(_own_gain()),
+            by_theory(_own_gain()),
             note="(5) at the Delta of (6), 4 sources. We increase one over-estimate by 1 ms, solve "
             "(6) again, and do so for each source in turn.",
         ),
@@ -249,8 +249,8 @@ def particular_cases() -> list[Record]:
             "section 3.1.2, Delta with x = 0",
             "equation",
             CAPACITY / (n * ALPHA),
-            exactly(fair),
-            prints=AT_A_POINT,
+            by_theory(fair),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             erratum="Delta = n alpha/c, since (6) with x = 0 is n alpha/Delta = c: n sources have "
             "alpha packets each in the queue. The print, c/(n alpha), is the inverse.",
@@ -260,8 +260,8 @@ def particular_cases() -> list[Record]:
             "section 3.1.2, rates with x = 0",
             "equation",
             [CAPACITY / N] * N,
-            exactly(settled(ALPHA, ALPHA, FINE, x=(0.0,) * N).rates.tolist()),
-            prints=AT_A_POINT,
+            by_theory(settled(ALPHA, ALPHA, FINE, x=(0.0,) * N).rates.tolist()),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * CAPACITY / N,
             note=f"printed: c/n, with c {CAPACITY:g} pkt/s; computed: the rates at which rule (1) "
             f"comes to rest, with alpha = beta = {ALPHA:g} and last steps of {FINE:g} packets; 4 "
@@ -272,8 +272,8 @@ def particular_cases() -> list[Record]:
                 f"section 3.1.2, baseRTT of source {i}",
                 "equation",
                 unit * (i - 1) * harmonic(i - 1),
-                exactly(float(x[i - 1])),
-                prints=AT_A_POINT,
+                by_theory(float(x[i - 1])),
+                prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1e-9,
                 note="x_i in s. printed: (alpha/c) (i-1) S_(i-1); computed: the exact recursion.",
                 erratum=EXACT_ARRIVALS,
@@ -285,8 +285,8 @@ def particular_cases() -> list[Record]:
             "section 3.1.2, Delta after n arrivals",
             "equation",
             unit * n * harmonic(n),
-            exactly(delay(x)),
-            prints=AT_A_POINT,
+            by_theory(delay(x)),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             erratum="The print has (alpha/a) n S_n. (alpha/c) n S_n is meant, but this does not "
             f"solve (6) either. {EXACT_ARRIVALS}",
@@ -298,8 +298,8 @@ def particular_cases() -> list[Record]:
                 f"section 3.1.2, the printed rates add up to c, n = {k}",
                 "equation",
                 float(printed_rates(k).sum()),
-                exactly(float(rates(recursion(k)).sum())),
-                prints=AT_A_POINT,
+                by_theory(float(rates(recursion(k)).sum())),
+                prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1e-9,
                 erratum=f"The printed rates add up to {printed_rates(k).sum() / CAPACITY:.4f} c"
                 + (", 5/6 c at n = 2. " if k == 2 else ". ")
@@ -459,8 +459,8 @@ def derivatives() -> list[Record]:
             "equation 7",
             "equation",
             seven,
-            exactly(sensitivity(i, i)),
-            prints=AT_A_POINT,
+            by_theory(sensitivity(i, i)),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 * seven,
             note=note,
         ),
@@ -468,8 +468,8 @@ def derivatives() -> list[Record]:
             "equation 8",
             "equation",
             eight,
-            exactly(sensitivity(i, k)),
-            prints=AT_A_POINT,
+            by_theory(sensitivity(i, k)),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 * abs(eight),
             note=f"{note} k = {k + 1}.",
             erratum="In the sum, (Delta - x_j) of the numerator must be (Delta - x_i). With y = "
@@ -482,8 +482,8 @@ def derivatives() -> list[Record]:
             "equation 9",
             "equation",
             -1 / y[i],
-            exactly(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
-            prints=AT_A_POINT,
+            by_theory(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 / y[i],
             note=f"4 sources, i = 2, where Delta - x_i is {y[i]:.8f} s. computed: the numerical "
             "derivative of (5). Tolerance: its error.",
@@ -492,14 +492,14 @@ def derivatives() -> list[Record]:
             "section 3.1.3, the influence (7) grows with the over-estimate",
             "claim",
             True,
-            exactly(_grows_with(influence)),
+            by_theory(_grows_with(influence)),
             note="Each of 20 sources that joined one after the other (exact recursion), alpha 1.",
         ),
         Record(
             "section 3.1.3, (7) has large values when x_i is close to Delta",
             "claim",
             True,
-            exactly(_close(influence, late)),
+            by_theory(_close(influence, late)),
             note="Numerical derivatives of solutions of (6). 'Large' is read as more than half of "
             "the largest value. If one over-estimate grows alone, (7) tends to 0: the nearer x_i "
             "comes to Delta, the more of the link the source has already.",
@@ -508,7 +508,7 @@ def derivatives() -> list[Record]:
             "section 3.1.3, (8) is significant where both are near Delta and x_i < x_k",
             "claim",
             True,
-            exactly(_cross()),
+            by_theory(_cross()),
             note="All pairs of 20 sources that joined one after the other; numerical derivatives "
             "of solutions of (6). Read as: elsewhere (8) is less than half of its largest value.",
         ),

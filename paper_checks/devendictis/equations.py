@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Known, Record, exactly
+from paper_checks.checks import ARITHMETIC, FORMULA_AT_OUR_NUMBERS, Found, Known, Record, by_theory
 from paper_checks.circulation import circulate
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 from paper_checks.senders import growth
@@ -38,7 +38,7 @@ def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
         Known(computed, "replay"),
         tolerance=1e-6,
         note=f"{note} {COUNTED} {ARITHMETIC}",
-        prints=AT_A_POINT,
+        prints=FORMULA_AT_OUR_NUMBERS,
     )
 
 
@@ -53,11 +53,11 @@ def equation(
         item,
         "equation",
         printed,
-        exactly(computed),
+        by_theory(computed),
         tolerance=tolerance,
         note=f"{note} {ARITHMETIC}",
         erratum=erratum,
-        prints=AT_A_POINT,
+        prints=FORMULA_AT_OUR_NUMBERS,
     )
 
 
@@ -80,7 +80,7 @@ def window_rules() -> list[Record]:
             "equation 2",
             "equation",
             1.0,
-            exactly(growth(W)),
+            by_theory(growth(W)),
             prints=("by 1 packet every T",),
             tolerance=0.5 / W,
             note="By section 3, (2) means a growth of one packet every T. Computed: each of 12 "
@@ -90,8 +90,8 @@ def window_rules() -> list[Record]:
             "equation 3",
             "equation",
             M + ALPHA,
-            exactly(_resting()),
-            prints=AT_A_POINT,
+            by_theory(_resting()),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / (M + ALPHA),
             note=f"{HERE} computed: the window at which rule (3), applied at each ACK of a single "
             "source, comes to rest, with RTT = max(T, W/mu). printed: (6) with W/RTT = mu, that is "
@@ -179,8 +179,8 @@ def equilibrium() -> list[Record]:
             "equation 6",
             "equation",
             ALPHA,
-            exactly(_backlog(rest, rest + W_R - M)),
-            prints=AT_A_POINT,
+            by_theory(_backlog(rest, rest + W_R - M)),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / rest,
             note=f"{HERE} computed: Diff where rule (3), applied at each ACK, comes to rest beside "
             "a Reno window that stays at 90 packets; the RTT follows from both windows. Tolerance: "
@@ -197,8 +197,8 @@ def equilibrium() -> list[Record]:
             "section 3, W_V(N) and W_R(N)",
             "equation",
             list(at_loss),
-            exactly(list(_at_the_loss(*after))),
-            prints=AT_A_POINT,
+            by_theory(list(_at_the_loss(*after))),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="mu 1080, T 80 ms, B 20. The sum of both windows is mu T + B + 1 packets at the "
             "loss, so the two values are only one independent result. computed: Vegas's window "
@@ -250,8 +250,8 @@ def phases() -> list[Record]:
             "equation 10",
             "equation",
             [R1 + i - 1 for i in (10, 20, N)],
-            exactly([by_ack[i - 1] for i in (10, 20, N)]),
-            prints=AT_A_POINT,
+            by_theory([by_ack[i - 1] for i in (10, 20, N)]),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=slack,
             note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: each ACK adds "
             f"1/W. {SLACK} All three windows have the tolerance of the last one.",
@@ -263,8 +263,8 @@ def phases() -> list[Record]:
             "equation 11",
             "equation",
             [V1 + a - 1, R1 + a - 1],
-            exactly([_ack_by_ack(V1, a)[a - 1], by_ack[a - 1]]),
-            prints=AT_A_POINT,
+            by_theory([_ack_by_ack(V1, a)[a - 1], by_ack[a - 1]]),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=slack_to_a,
             note=f"{where} printed: (11) solved for the windows of mini-cycle a, with the counted "
             f"a; computed: each ACK adds 1/W. {SLACK}",
@@ -370,7 +370,7 @@ def _equilibrium_phase() -> list[Record]:
             "section 3, in phase 3 the queue grows by at most 1 packet a mini-cycle",
             "claim",
             True,
-            exactly(
+            by_theory(
                 Found(
                     bool(np.all(queue_steps <= 1)),
                     detail=f"By {queue_steps.min():.2f} to {queue_steps.max():.2f} packets.",

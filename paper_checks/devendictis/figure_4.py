@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, exactly, in_every_case
-from paper_checks.devendictis import whole
+from paper_checks.checks import Found, Record, by_theory, in_every_case
+from paper_checks.devendictis import whole_minicycles
 from paper_checks.devendictis.scenes import (
     FORMS,
     LIKE,
@@ -20,7 +20,7 @@ from paper_checks.devendictis.scenes import (
     TIMES,
     Form,
     model,
-    roomy,
+    with_room,
 )
 from paper_checks.runs import Runs
 
@@ -41,10 +41,11 @@ def _least_slope_in_whole(times: tuple[float, ...]) -> float:
     affect the ratio only through their product mu T.
     """
     return min(
-        whole.section_3(4000 / MU * T, B, way) / whole.section_3(1150 / MU * T, B, way)
+        whole_minicycles.section_3(4000 / MU * T, B, way)
+        / whole_minicycles.section_3(1150 / MU * T, B, way)
         for T in times
         for B in (20.0, 19.0)
-        for way in whole.WAYS.values()
+        for way in whole_minicycles.WAYS.values()
     )
 
 
@@ -65,7 +66,7 @@ def _over_capacities(runs: Runs) -> Found:
     def errors(T: float, mu: float, form: Form) -> np.ndarray:
         """Errors of the model for Vegas and for Reno, percent of ns-2's throughput."""
         return np.asarray(
-            100 * (np.array(model(T, 20.0, form, mu)) / runs(roomy(T, 20.0, mu)).mean - 1)
+            100 * (np.array(model(T, 20.0, form, mu)) / runs(with_room(T, 20.0, mu)).mean - 1)
         )
 
     texts, within = [], []
@@ -89,7 +90,7 @@ def _flat(runs: Runs) -> Found:
     """Whether the ratio Vegas/Reno varies by at most 10 % with the capacity; open if T decides."""
     texts, within = [], []
     for T in TIMES:
-        found = [float(v / r) for v, r in (runs(roomy(T, 20.0, mu)).mean for mu in CAPACITIES)]
+        found = [float(v / r) for v, r in (runs(with_room(T, 20.0, mu)).mean for mu in CAPACITIES)]
         within.append(max(found) / min(found) < 1.1)
         texts.append(f"{1e3 * T:g} ms: {', '.join(f'{f:.3f}' for f in found)}")
     detail = f"Ratios at each T and capacity: {'; '.join(texts)}"
@@ -120,7 +121,7 @@ def figure_4() -> list[Record]:
             "figure 4, the model's ratio falls lightly with the capacity",
             "figure",
             True,
-            exactly(
+            by_theory(
                 Found(
                     all(s < 1 for s in slopes["printed"]),
                     detail="The ratio Vegas/Reno at 4000 pkt/s over that at 1150 pkt/s, at T of "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from functools import partial
 
-from paper_checks.checks import AT_A_POINT, Found, Record, exactly
+from paper_checks.checks import FORMULA_AT_OUR_NUMBERS, Found, Record, by_theory
 from paper_checks.devendictis.scenes import (
     ALPHA,
     BUFFERS,
@@ -20,8 +20,8 @@ from paper_checks.devendictis.scenes import (
     TRIED,
     alone,
     model,
-    roomy,
-    scene,
+    with_limit,
+    with_room,
 )
 from paper_checks.runs import Runs
 
@@ -39,7 +39,7 @@ def after_loss(runs: Runs) -> Found:
 
 def cut(runs: Runs) -> float:
     """Reno's least window divided by its largest, in the run of figure 3 at T = 80 ms, B = 20."""
-    _, least, largest = runs(scene(0.08, 20.0)).window[:, 1]
+    _, least, largest = runs(with_limit(0.08, 20.0)).window[:, 1]
     return float(least / largest)
 
 
@@ -51,7 +51,7 @@ def losses() -> list[Record]:
             "equation",
             0.5,
             cut,
-            prints=AT_A_POINT,
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=0.02,
             note="Least over largest window of Reno at T 80 ms, B 20; one run of ns-2 2.35, "
             "sampled every 2.5 s. Tolerance: 0.02, that is 1.7 of 87 packets.",
@@ -83,8 +83,8 @@ def throughputs() -> list[Record]:
                 f"section 3, Lambda_{name} at figure 4's buffer",
                 "equation",
                 forms["printed"][i],
-                exactly(forms["derived"][i]),
-                prints=AT_A_POINT,
+                by_theory(forms["derived"][i]),
+                prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1 / float(cycle.period),
                 note="pkt/s at mu 1080, T 80 ms, B 20. printed: the printed formulas; computed: "
                 "the formulas that we derived from the same premises. Tolerance: one packet in a "
@@ -102,7 +102,7 @@ def throughputs() -> list[Record]:
             "figure 2, three phases: 1 <= a <= b <= N",
             "figure",
             True,
-            exactly(
+            by_theory(
                 Found(
                     1 <= a <= b <= N,
                     detail=f"a, b, N: {a:.1f}, {b:.1f}, {N:.1f}.",
@@ -119,7 +119,7 @@ def _emptied(runs: Runs) -> Found:
 
     It is idle only while no packet waits, that is, while the buffer is empty.
     """
-    used = {(T, B): runs(roomy(T, B)).utilization for T in TIMES for B in BUFFERS}
+    used = {(T, B): runs(with_room(T, B)).utilization for T in TIMES for B in BUFFERS}
     text = "; ".join(
         f"B = {B:g}: {', '.join(f'{100 * used[T, B]:.1f}' for T in TIMES)}" for B in BUFFERS
     )
@@ -128,7 +128,7 @@ def _emptied(runs: Runs) -> Found:
 
 def _vegas_losses(B: float, runs: Runs) -> Found:
     """Whether Vegas loses packets at the buffer ``B``, for each T; the note has Reno's losses."""
-    lost = [100 * runs(roomy(T, B)).loss_rate for T in TIMES]  # percent of Vegas's, of Reno's
+    lost = [100 * runs(with_room(T, B)).loss_rate for T in TIMES]  # percent of Vegas's, of Reno's
     vegas, reno = (", ".join(f"{percent[i]:.3f}" for percent in lost) for i in (0, 1))
     return Found(
         all(percent[0] > 0 for percent in lost),
@@ -144,7 +144,7 @@ def _no_timeouts(runs: Runs) -> Found:
     """
     found: dict[str, list[float]] = {}
     for B, T in itertools.product(BUFFERS, TIMES):
-        measured = runs(scene(T, B))
+        measured = runs(with_limit(T, B))
         for name, rate, loss, resent in zip(
             ("Vegas", "Reno"), measured.mean, measured.loss_rate, measured.retransmits, strict=True
         ):

@@ -31,10 +31,10 @@ __all__ = [
     "Form",
     "Place",
     "alone",
-    "later",
     "model",
-    "roomy",
-    "scene",
+    "one_span",
+    "with_limit",
+    "with_room",
 ]
 
 # mu, pkt/s; alpha, packets; lambda, by which a loss multiplies Vegas's window
@@ -58,7 +58,7 @@ Place = Callable[[float, float], Scenario]  # a function that makes the scenario
 
 
 @cache
-def scene(T: float, B: float, mu: float = MU) -> Scenario:
+def with_limit(T: float, B: float, mu: float = MU) -> Scenario:
     """The scenario of figure 3, one Vegas and one Reno source; ``B`` is ns-2's buffer limit."""
     base = load(Path(__file__).with_name("figure3.toml"))
     link = dataclasses.replace(base.links[0], buffer=B, capacity=mu)
@@ -69,23 +69,23 @@ def scene(T: float, B: float, mu: float = MU) -> Scenario:
 
 
 @cache
-def roomy(T: float, B: float, mu: float = MU) -> Scenario:
-    """The scenario ``scene`` with room for ``B`` waiting packets: a limit of B + 1 in ns-2.
+def with_room(T: float, B: float, mu: float = MU) -> Scenario:
+    """The scenario ``with_limit`` with room for ``B`` waiting packets: a limit of B + 1 in ns-2.
 
     In section 3 T is the RTT without waiting.  So the packet in transmission is one of the mu T
     packets on their way, and the network holds mu T + B packets.  ns-2's limit counts the packet in
     transmission, too (docs/ns2.md).
     """
-    return scene(T, B + 1, mu)
+    return with_limit(T, B + 1, mu)
 
 
 @cache
-def later(k: int) -> Scenario:
+def one_span(k: int) -> Scenario:
     """The scenario of figure 4 with T = 80 ms, in one run.
 
     Averages are over the ``k``-th span of ``PART`` seconds after 200 s.
     """
-    base = roomy(0.08, 20.0)
+    base = with_room(0.08, 20.0)
     begin = 200.0 + k * PART
     run = dataclasses.replace(base.run, runs=1, warmup=begin, duration=begin + PART)
     return dataclasses.replace(base, name=f"{base.name}-from-{begin:g}-s", run=run)
@@ -97,7 +97,7 @@ def alone(*dropped: int, T: float = 0.08) -> Scenario:
 
     Averages begin at 7 s, because the window still grows before.
     """
-    base = scene(T, 20.0)
+    base = with_limit(T, 20.0)
     drops = (Drop(flow=base.flows[0].name, packets=dropped),) if dropped else ()
     link = dataclasses.replace(base.links[0], drops=drops)
     run = dataclasses.replace(base.run, runs=1, duration=16.0, warmup=7.0, start_jitter=0.0)

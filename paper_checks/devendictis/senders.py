@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 
 from paper_checks.checks import Found, Record
-from paper_checks.devendictis.scenes import scene
+from paper_checks.devendictis.scenes import with_limit
 from paper_checks.runs import Runs
 from paper_checks.senders import doubling, least_after_timeout, windows
 
-BASE = scene(0.08, 20.0)  # a Vegas and a Reno source; records take one of them
+BASE = with_limit(0.08, 20.0)  # a Vegas and a Reno source; records take one of them
 ALONE = "A source alone with an RTT of 2 s; ns-2 2.35 with the defaults of its time."
 
 

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from scipy.optimize import brentq
 
-from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Record, by_print, exactly, rounding
+from paper_checks.checks import (
+    ARITHMETIC,
+    FORMULA_AT_OUR_NUMBERS,
+    Found,
+    Record,
+    by_theory,
+    from_printed_numbers,
+    rounding,
+)
 from paper_checks.devendictis.equations import M, equation
 from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
@@ -71,8 +79,8 @@ def small_buffers() -> list[Record]:
             "section 3, B_th",
             "equation",
             ALPHA * (3 - 2 * LAM),
-            exactly(threshold),
-            prints=AT_A_POINT,
+            by_theory(threshold),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=ALPHA * (3 - 2 * LAM) / M,
             note=f"Packets. mu T {M:g} packets, alpha {ALPHA:g}, lambda {LAM:g}. computed: the B "
             "at which W_V(N) = (mu T + B + 1)/(3 - 2 lambda) equals alpha (mu T + B)/B, by Brent's "
@@ -83,7 +91,7 @@ def small_buffers() -> list[Record]:
             "section 4, the threshold of figure 3",
             "claim",
             5,
-            by_print(
+            from_printed_numbers(
                 Found(
                     ALPHA * (3 - 2 * LAM),
                     detail=f"The exact condition gives less at any T, {threshold:.2f} at 80 ms.",
@@ -97,7 +105,7 @@ def small_buffers() -> list[Record]:
             "section 3, equal throughputs below B_th at lambda = 1/2",
             "claim",
             1.0,
-            exactly(ratios[0.5]),
+            by_theory(ratios[0.5]),
             tolerance=1e-6,
             prints=("the same average throughput",),
             note="Packets of a cycle, Vegas over Reno, mu T 54, B 5: appendix A's cycles iterated "
@@ -107,7 +115,7 @@ def small_buffers() -> list[Record]:
             "section 3, Vegas pushes more for lambda above 1/2",
             "claim",
             True,
-            exactly(
+            by_theory(
                 Found(
                     min(ratio for factor, ratio in ratios.items() if factor > 0.5) > 1,
                     detail=", ".join(f"{factor:g}: {ratio:.2f}" for factor, ratio in ratios.items())

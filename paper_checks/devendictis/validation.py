@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
-from paper_checks.checks import Found, Record, exactly, open_question, rises, rounding
-from paper_checks.devendictis import whole
+from paper_checks.checks import Found, Record, by_theory, open_question, rises, rounding
+from paper_checks.devendictis import whole_minicycles
 from paper_checks.devendictis.figure_4 import figure_4
 from paper_checks.devendictis.scenes import (
     ALPHA,
@@ -34,10 +34,10 @@ from paper_checks.devendictis.scenes import (
     Form,
     Place,
     alone,
-    later,
     model,
-    roomy,
-    scene,
+    one_span,
+    with_limit,
+    with_room,
 )
 from paper_checks.runs import Runs
 
@@ -71,13 +71,15 @@ def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
 
 
 def errors(
-    source: int, T: float, runs: Runs, place: Place = roomy, form: Form = "printed"
+    source: int, T: float, runs: Runs, place: Place = with_room, form: Form = "printed"
 ) -> dict[float, float]:
-    """The error of the model's throughput relative to the simulation, percent, by buffer.
+    """The error of the model's throughput relative to that in ns-2, percent, by buffer.
 
-    ``source`` is 0 for Vegas and 1 for Reno.  ``place`` makes the scenario from T and B: with
-    ``roomy`` B packets can wait in ns-2, with ``scene`` ns-2's limit is B.  At B = 5 the formulas
-    are those of appendix A, because the text states a threshold of 5.
+    ``source`` is 0 for Vegas and 1 for Reno.  ``place`` makes ns-2's scenario from T and B: with
+    ``with_room`` B packets can wait in ns-2, with ``with_limit`` ns-2's limit is B.
+
+    At B = 5 the formulas are those of appendix A.  They hold for buffers below a threshold, and the
+    text states a threshold of 5.
     """
     found = {}
     for B in BUFFERS:
@@ -104,15 +106,15 @@ def _largest(source: int, printed: float, runs: Runs) -> Found:
 
     texts, all_errors = [], []
     tried: tuple[tuple[Place, Form], ...] = (
-        (roomy, "printed"),
-        (scene, "printed"),
-        (roomy, "derived"),
+        (with_room, "printed"),
+        (with_limit, "printed"),
+        (with_room, "derived"),
     )
     for place, form in tried:
         for without in ((10.0,), ()):
             found = largest(place, form, without)
             texts.append(", ".join(f"{error:.1f} % (B = {B:g})" for error, B in found))
-            all_errors += [error for error, _ in found] if place is roomy else []
+            all_errors += [error for error, _ in found] if place is with_room else []
     at_5 = ", ".join(f"{errors(source, T, runs, form='derived')[5.0]:.1f}" for T in TIMES)
     detail = (
         f"Largest error over B of 5, 20 and 30, at {TRIED}: {texts[0]}; over B of 5, 10, 20 and "
@@ -177,7 +179,7 @@ def _left_open(B: float, printed: float) -> str:
     """
     if B <= 5:
         return ""
-    _, text = whole.at_figure_3(whole.section_3, B - 1, printed)
+    _, text = whole_minicycles.at_figure_3(whole_minicycles.section_3, B - 1, printed)
     if not text:
         return ""
     most = ratios(B - 1, "printed").max()  # with a, b and N as real numbers
@@ -190,7 +192,7 @@ def _left_open(B: float, printed: float) -> str:
     )
 
 
-def ratio_at(B: float, T: float, runs: Runs, place: Place = roomy) -> float:
+def ratio_at(B: float, T: float, runs: Runs, place: Place = with_room) -> float:
     """Vegas's throughput over Reno's in ns-2; ``place`` makes the scenario from T and B."""
     vegas, reno = runs(place(T, B)).mean
     return float(vegas / reno)
@@ -201,7 +203,9 @@ def _by_ns2(B: float, runs: Runs) -> tuple[list[float], str]:
 
     The text also has the ratios with B as ns-2's limit, which counts the packet in transmission.
     """
-    waiting, limit = ([ratio_at(B, T, runs, place) for T in TIMES] for place in (roomy, scene))
+    waiting, limit = (
+        [ratio_at(B, T, runs, place) for T in TIMES] for place in (with_room, with_limit)
+    )
     texts = [", ".join(f"{ratio:.2f}" for ratio in found) for found in (waiting, limit)]
     text = (
         f"By ns-2 2.35, at {TRIED}: {texts[0]} if {B:g} packets can wait; {texts[1]} with a limit "
@@ -304,8 +308,8 @@ def _in_whole(B: float) -> str:
     It has the largest ratio.  For B = 5, where the model is that of appendix A, it also says at
     which T the ratio is 2.58, as printed.
     """
-    formula = whole.appendix_a if B <= 5 else whole.section_3
-    most, _ = whole.at_figure_3(formula, B, np.nan)
+    formula = whole_minicycles.appendix_a if B <= 5 else whole_minicycles.section_3
+    most, _ = whole_minicycles.at_figure_3(formula, B, np.nan)
     text = (
         " If a, b and N are rounded (down, to the nearest or up), the ratio is at most "
         f"{most:.3f} at each T at which hypothesis 2, mu T > B, holds for figure 3's buffers of up "
@@ -368,7 +372,7 @@ def thresholds() -> list[Record]:
             "section 4, Vegas's throughput falls towards zero at large buffers",
             "claim",
             True,
-            exactly(_vanishes()),
+            by_theory(_vanishes()),
             note="'Tends to go to zero' is no number. We tested whether it falls at every step, "
             "and ends below a tenth of the link, 108 pkt/s. mu T is 86 packets at 80 ms.",
         ),
@@ -403,9 +407,9 @@ def _cycles(runs: Runs) -> Found:
 
     A loss of Reno ends each cycle.
     """
-    pairs = [(SPAN / float(runs(roomy(T, 20.0)).retransmits[1]), _period(T)) for T in TIMES]
+    pairs = [(SPAN / float(runs(with_room(T, 20.0)).retransmits[1]), _period(T)) for T in TIMES]
     text = "; ".join(f"{measured:.2f} and {model:.2f} s" for measured, model in pairs)
-    counts = [int(runs(later(k)).retransmits[1]) for k in range(SPANS)]
+    counts = [int(runs(one_span(k)).retransmits[1]) for k in range(SPANS)]
     return Found(
         max(counts) - min(counts) <= 1
         and all(abs(measured / model - 1) < 0.1 for measured, model in pairs),

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print
+from paper_checks.checks import Found, Record, from_printed_numbers
 from paper_checks.evaluation.figures import AXIS, LOSS_BASED, MBIT, NO_PICTURE, holds
-from paper_checks.evaluation.readings import STARTS, by_start
-from paper_checks.evaluation.red import SETTINGS, by_red
+from paper_checks.evaluation.readings import STARTS, with_both_starts
+from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.tables import CAPACITY, ratio
 from paper_checks.runs import Runs
@@ -22,10 +22,10 @@ from paper_checks.spread import (
     LIMIT,
     MAJORITY_NOTE,
     SOURCE_WORD,
-    by_seed,
+    for_each_seed,
     jittered,
-    majority,
-    simulated,
+    majority_of_seeds,
+    median_of_seeds,
 )
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red
@@ -40,7 +40,9 @@ def competition() -> list[Record]:
             "figure 6a, Reno and SACK, ratio",
             "figure",
             1.0,
-            by_start(simulated(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1), 1.0),
+            with_both_starts(
+                median_of_seeds(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1), 1.0
+            ),
             prints=("almost half and half (0.75Mbps each)",),
             note="'Almost half and half (0.75Mbps each)'. We compare the ratio of the two rates, "
             "since 'almost' does not say how near they are to 0.75. "
@@ -51,7 +53,7 @@ def competition() -> list[Record]:
                 f"figure 6{letter}, Vegas gets less than {law}",
                 "figure",
                 True,
-                by_start(
+                with_both_starts(
                     holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas")
                 ),
                 note=f"{MAJORITY_NOTE} {STARTS} {NO_PICTURE}",
@@ -63,7 +65,7 @@ def competition() -> list[Record]:
                 f"section 3.3.2.1, {law}-Vegas cross at buffer",
                 "claim",
                 printed,
-                by_start(_crossing(law, printed), printed),
+                with_both_starts(_crossing(law, printed), printed),
                 note="The buffer at which the throughputs of both are equal, interpolated linearly "
                 f"between the chart's buffers. {MAJORITY_NOTE} Computed: their median. "
                 f"Tolerance: 10 %, since the print says 'about'. {STARTS}",
@@ -93,7 +95,7 @@ def competition() -> list[Record]:
             "section 3.3.2.2, maxthresh does not matter much",
             "claim",
             True,
-            by_print(
+            from_printed_numbers(
                 Found(
                     max(_SPAN) < 2,
                     detail=f"Largest over least printed ratio: {_SPAN[0]} and {_SPAN[1]}.",
@@ -115,7 +117,7 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
-        values = by_seed(runs, scenes, _cross)
+        values = for_each_seed(runs, scenes, _cross)
         shares = [float(np.diff(runs(jittered(s)).mean)[0]) / -CAPACITY for s in scenes]
         text = ", ".join(f"{share:+.2f}" for share in shares)
         by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
@@ -125,7 +127,7 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
             f"Seeds: {by_seeds}; the runs as described: {crossing}. {law}'s mean share of the link "
             f"less that of Vegas, at buffers of 4, 7, 10, 15, 50: {text}."
         )
-        return majority(values, printed, LIMIT * printed, detail, described)
+        return majority_of_seeds(values, printed, LIMIT * printed, detail, described)
 
     return compute
 
@@ -147,7 +149,7 @@ def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
         f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
         "claim",
         True,
-        by_start(by_red(compute) if red else compute),
+        with_both_starts(with_each_red(compute) if red else compute),
         note=f"{MAJORITY_NOTE} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
     )
 
@@ -173,14 +175,14 @@ def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
 
         shares = (runs(jittered(scene)).mean[0] / CAPACITY for scene in scenes)
         text = ", ".join(f"{share:.2f}" for share in shares)
-        steady = sum(bool(each) for each in by_seed(runs, scenes, never_falls))
+        steady = sum(bool(each) for each in for_each_seed(runs, scenes, never_falls))
         detail = (
             f"Mean share of the link at buffers of 4, 7, 10, 15, 50: {text}. In {steady} of the "
             "seeds it falls at no step."
         )
-        return majority(by_seed(runs, scenes, rises), True, 0.0, detail)
+        return majority_of_seeds(for_each_seed(runs, scenes, rises), True, 0.0, detail)
 
-    return by_start(by_red(compute) if red else compute)
+    return with_both_starts(with_each_red(compute) if red else compute)
 
 
 # Largest over least ratio that tables 4a and 4b print
@@ -222,7 +224,7 @@ def _figure_7() -> list[Record]:
             item,
             "figure" if law == "reno" else "claim",
             True,
-            by_start(
+            with_both_starts(
                 holds(
                     pair(law, "vegas", buffer=15.0, thresholds=(3.0, 6.0)),
                     unbiased,
@@ -288,7 +290,7 @@ def _figure_8() -> list[Record]:
                 f"figure 8, buffer {B:g}: Vegas gets {than} than Reno and SACK",
                 "figure",
                 True,
-                by_start(_modified(holds(trio(B), claim, names), claim, B)),
+                with_both_starts(_modified(holds(trio(B), claim, names), claim, B)),
                 note=note,
             )
             for B, than, claim in claims
@@ -298,7 +300,9 @@ def _figure_8() -> list[Record]:
                 f"figure 8, buffer {B:g}: Reno over SACK",
                 "figure",
                 1.0,
-                by_start(_modified(simulated(trio(B), ratio, 1.0, 0.1), _alike, B), 1.0),
+                with_both_starts(
+                    _modified(median_of_seeds(trio(B), ratio, 1.0, 0.1), _alike, B), 1.0
+                ),
                 note=f"Both have 'about the same share'. {SOURCE_WORD} {STARTS} {NO_PICTURE}",
             )
             for B in (15.0, 30.0)

@@ -11,17 +11,17 @@ from collections.abc import Callable
 import numpy as np
 
 from paper_checks.checks import (
-    AT_A_POINT,
+    FORMULA_AT_OUR_NUMBERS,
     Found,
     Known,
     Record,
-    by_print,
+    from_printed_numbers,
     in_every_case,
     rises,
     rounding,
 )
 from paper_checks.circulation import circulate
-from paper_checks.evaluation.red import SETTINGS, by_red
+from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import forced, pair, single, stored
 from paper_checks.evaluation.table_3 import TABLE_3, delays
 from paper_checks.evaluation.tables import CAPACITY, TABLE_2, ratio
@@ -31,11 +31,11 @@ from paper_checks.spread import (
     MAJORITY_NOTE,
     SOURCE,
     SOURCE_WORD,
-    by_seed,
+    for_each_seed,
     jittered,
-    majority,
-    separate,
-    simulated,
+    majority_of_seeds,
+    median_of_seeds,
+    one_scenario_per_seed,
 )
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red, Scenario
@@ -57,15 +57,15 @@ def holds(
     """
 
     def compute(runs: Runs) -> Found:
-        values = by_seed(runs, [scenario], lambda rates: bool(claim(rates)))
+        values = for_each_seed(runs, [scenario], lambda rates: bool(claim(rates)))
         means = ", ".join(f"{rate * MBIT:.3f}" for rate in runs(jittered(scenario)).mean)
         text = f"{names}: {means} Mbit/s on average."
         if isinstance(scenario.links[0].queue, Red):  # it drops at random, wherever starts are
-            return majority(values, True, 0.0, text)
+            return majority_of_seeds(values, True, 0.0, text)
         rates = runs(scenario).throughput[0]
         described = ", ".join(f"{rate * MBIT:.3f}" for rate in rates)
         text += f" The run as described: {described} Mbit/s."
-        return majority(values, True, 0.0, text, bool(claim(rates)))
+        return majority_of_seeds(values, True, 0.0, text, bool(claim(rates)))
 
     return compute
 
@@ -184,10 +184,14 @@ def figures_2_to_4() -> list[Record]:
             return 100 * (1 - float(rates.sum()) / CAPACITY)
 
         scenes = [alike(law, 22e-3) for law in ("reno", "vegas")]
-        values = by_seed(runs, scenes, lambda reno, vegas: unused(reno) > max(unused(vegas), 1.0))
+        values = for_each_seed(
+            runs, scenes, lambda reno, vegas: unused(reno) > max(unused(vegas), 1.0)
+        )
         parts = [unused(runs(jittered(scene)).mean) for scene in scenes]
         text = f"Unused on average: reno {parts[0]:.2f} %, vegas {parts[1]:.2f} %."
-        return dataclasses.replace(majority(values, True, 0.0, text), undecided=NO_OSCILLATION)
+        return dataclasses.replace(
+            majority_of_seeds(values, True, 0.0, text), undecided=NO_OSCILLATION
+        )
 
     found = []
     words = {2: "fair", 3: "almost half and half"}  # by figure: the paper's words for the ratio
@@ -197,7 +201,9 @@ def figures_2_to_4() -> list[Record]:
                 f"figure {number}a, {law}, X = 1 ms, ratio of the bandwidths",
                 "figure",
                 1.0,
-                _at_once(law) if law == "vegas" else simulated(alike(law, 1e-3), ratio, 1.0, 0.1),
+                _at_once(law)
+                if law == "vegas"
+                else median_of_seeds(alike(law, 1e-3), ratio, 1.0, 0.1),
                 prints=(words[number],),
                 note=f"'{words[number]}'. {AS_STATED} {SOURCE_WORD} {NO_PICTURE}",
             )
@@ -234,7 +240,7 @@ def figures_2_to_4() -> list[Record]:
             "figure 3b, vegas, X = 22 ms, the lesser of the two bandwidths",
             "figure",
             0.7,
-            simulated(alike("vegas", 22e-3), lambda r: float(r.min()) * MBIT, 0.7, 0.1),
+            median_of_seeds(alike("vegas", 22e-3), lambda r: float(r.min()) * MBIT, 0.7, 0.1),
             note="Mbit/s; the greater one, 0.8, is the rest of the link. The text does not say "
             f"which source has which. {AS_STATED} {SOURCE} {NO_PICTURE}",
         ),
@@ -262,7 +268,7 @@ def _almost_twice(runs: Runs) -> Found:
     values = [ratio(row) for row in runs(jittered(scenario)).throughput]
     described = ratio(runs(scenario).throughput[0])
     text = f"Seeds: {', '.join(f'{v:.2f}' for v in values)}; as described {described:.2f}."
-    found = majority(values, 2.0, LIMIT * 2.0, text, described)
+    found = majority_of_seeds(values, 2.0, LIMIT * 2.0, text, described)
     word = (
         "'Almost twice' is no number, and its meaning decides: the ratio is 2.2 with most seeds, "
         "which rounds to 2 but is more than twice."
@@ -275,7 +281,7 @@ def _at_once(law: str) -> Callable[[Runs], Found]:
 
     The note has the values if both sources start at 0, and with other buffers.
     """
-    compute = simulated(alike(law, 1e-3), ratio, 1.0, 0.1)
+    compute = median_of_seeds(alike(law, 1e-3), ratio, 1.0, 0.1)
     buffers = (6.0, 8.0, 15.0, 50.0)
 
     def both(runs: Runs) -> Found:
@@ -316,8 +322,8 @@ def figure_5() -> Record:
 
         middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in scenes]
         text = ", ".join(f"{v:.3g}" for v in middle)
-        found = by_seed(runs, scenes, both_rise)
-        return majority(found, True, 0.0, f"Medians, reno, then sack, at each X: {text}.")
+        found = for_each_seed(runs, scenes, both_rise)
+        return majority_of_seeds(found, True, 0.0, f"Medians, reno, then sack, at each X: {text}.")
 
     return Record(
         "figure 5, Reno's and SACK's bias grows with X",
@@ -351,12 +357,12 @@ def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         chart = _chart(law, red)
-        values = by_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
+        values = for_each_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
         middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
         text = ", ".join(f"{v:.3g}" for v in middle)
-        return majority(values, True, 0.0, f"Medians at 10, 15, 20, 30, 50: {text}.")
+        return majority_of_seeds(values, True, 0.0, f"Medians at 10, 15, 20, 30, 50: {text}.")
 
-    return by_red(compute) if red else compute
+    return with_each_red(compute) if red else compute
 
 
 def _fairer_with_red(runs: Runs) -> Found:
@@ -369,9 +375,11 @@ def _fairer_with_red(runs: Runs) -> Found:
         found = [ratio(r) for r in rates]
         return sum(r < d for d, r in zip(found[:n], found[n:], strict=True))
 
-    counts = by_seed(runs, [*tail, *red], fairer)
+    counts = for_each_seed(runs, [*tail, *red], fairer)
     text = ", ".join(map(str, counts))
-    return majority([k == n for k in counts], True, 0.0, f"RED is fairer in {text} of {n} cases.")
+    return majority_of_seeds(
+        [k == n for k in counts], True, 0.0, f"RED is fairer in {text} of {n} cases."
+    )
 
 
 def _near_one(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
@@ -408,7 +416,7 @@ def buffers_and_delay() -> list[Record]:
                 f"section 3.2.3.1, DropTail, {law}: close to 1 at buffer 50",
                 "claim",
                 1.0,
-                _near_one(simulated(_chart(law, False)[-1], ratio, 1.0, 0.1)),
+                _near_one(median_of_seeds(_chart(law, False)[-1], ratio, 1.0, 0.1)),
                 note=f"'Close to 1'. {SOURCE_WORD}",
             )
         )
@@ -417,7 +425,7 @@ def buffers_and_delay() -> list[Record]:
             "section 3.2.3.2, RED needs less buffer than DropTail to be fair",
             "claim",
             True,
-            by_red(_fairer_with_red),
+            with_each_red(_fairer_with_red),
             note="Read as: at every buffer of the chart the ratio is smaller with RED. "
             f"{MAJORITY_NOTE} {AS_TABLE_3} {SETTINGS}",
         )
@@ -439,7 +447,7 @@ def _lost(runs: Runs) -> Found:
     most = {
         name: max(
             float(runs(one).retransmits[name.split("-")[2:].index("vegas")])
-            for one in separate(stored(name))
+            for one in one_scenario_per_seed(stored(name))
         )
         for name in TABLE_2
         if "vegas" in name
@@ -461,7 +469,7 @@ def claims() -> list[Record]:
             "equation",
             (12 / 0.1 - 12 / packets.RTT) * 0.1,
             Known(packets.waiting, "replay"),
-            prints=AT_A_POINT,
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note="Diff is the number of packets that wait; at a link of 100 pkt/s, CWND 12, "
             "BaseRTT 0.1 s. computed: their mean number in a simulation in which each ACK releases "
@@ -486,7 +494,7 @@ def claims() -> list[Record]:
             "section 3.1.3, retransmit ratio beside Vegas about 2 %",
             "claim",
             2,
-            by_print(float(np.mean(beside_vegas))),
+            from_printed_numbers(float(np.mean(beside_vegas))),
             tolerance=0.1 * 2,
             note="Mean of table 2's printed ratios of Reno and SACK beside Vegas. Tolerance: 10 %, "
             "since the print says 'about'.",
@@ -495,7 +503,7 @@ def claims() -> list[Record]:
             "section 3.1.3, retransmit ratio of Reno and SACK together about 3.5 %",
             "claim",
             3.5,
-            by_print(float(np.mean(without_vegas))),
+            from_printed_numbers(float(np.mean(without_vegas))),
             tolerance=rounding(0.1),
             note="Mean of the four ratios that table 2 prints for Reno beside SACK. Tolerance: "
             "rounding of the print.",

@@ -13,7 +13,7 @@ from paper_checks.checks import Found, Value, agrees
 from paper_checks.runs import Measured, Runs
 from vegasmodel.scenario import Scenario
 
-__all__ = ["STARTS", "TIMERS", "by_start", "by_timers"]
+__all__ = ["STARTS", "TIMERS", "with_both_starts", "with_both_timers"]
 
 TWO_STARTS = ("all starts at 0", "starts 0.5 s apart")
 LATE = 0.5  # s, by which each source of section 3.2.1 starts after the one before
@@ -55,7 +55,9 @@ class _OneByOne:
         return self._runs.unspaced(one_by_one(scenario))
 
 
-def by_start(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[[Runs], Found]:
+def with_both_starts(
+    compute: Callable[[Runs], Found], printed: Value = True
+) -> Callable[[Runs], Found]:
     """A function that calls ``compute`` with all sources starting at 0 and one after the other.
 
     Its result is undecided if only one of the two agrees with the printed value.
@@ -69,7 +71,7 @@ def by_start(compute: Callable[[Runs], Found], printed: Value = True) -> Callabl
     return each
 
 
-def by_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Runs], Found]:
+def with_both_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Runs], Found]:
     """A function that calls ``compute`` with ns-2's older timers and with those of ns-2 2.35.
 
     Its result is undecided if only one of the two agrees with the printed value.

@@ -18,7 +18,7 @@ from paper_checks.runs import Measured, Runs
 from vegasmodel.queues import DropTail
 from vegasmodel.scenario import Scenario
 
-__all__ = ["SETTINGS", "by_red"]
+__all__ = ["SETTINGS", "with_each_red"]
 
 OLDER = "ns-2's defaults of before April 2001"
 AUTOMATIC = "ns-2 2.35's"
@@ -44,7 +44,9 @@ class _Other:
         return self._runs(scenario) if plain else self._other(scenario)
 
 
-def by_red(compute: Callable[[Runs], Found], printed: Value = True) -> Callable[[Runs], Found]:
+def with_each_red(
+    compute: Callable[[Runs], Found], printed: Value = True
+) -> Callable[[Runs], Found]:
     """A function that calls ``compute`` with each setting of RED.
 
     Its result is undecided if some settings agree with the printed value and some do not.

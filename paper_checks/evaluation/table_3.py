@@ -12,10 +12,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, agrees, by_print, rounding
+from paper_checks.checks import Found, Record, agrees, from_printed_numbers, rounding
 from paper_checks.evaluation.scenes import PROPAGATION, pair
 from paper_checks.runs import Runs
-from paper_checks.spread import SOURCE, jittered, majority, simulated, spread
+from paper_checks.spread import (
+    SOURCE,
+    jittered,
+    majority_of_seeds,
+    median_of_seeds,
+    tolerance_by_spread,
+)
 from paper_checks.tsang.replay import replay
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Scenario
@@ -54,12 +60,14 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         first, *others = _readings(law, X).items()
-        found = simulated(first[1], _counts(first[1]), printed, 0.01)(runs)
+        found = median_of_seeds(first[1], _counts(first[1]), printed, 0.01)(runs)
         agreeing, texts = int(agrees(found, printed)), []
         for name, scenario in others:
             statistic = _counts(scenario)
             values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
-            other = majority(values.tolist(), printed, spread(values, 0.01, printed))
+            other = majority_of_seeds(
+                values.tolist(), printed, tolerance_by_spread(values, 0.01, printed)
+            )
             agreeing += agrees(other, printed)
             texts.append(f"{name}: {values.min():.4g} to {values.max():.4g}, {other.detail}")
         text = f"{found.detail} Other readings: {' '.join(texts)}"
@@ -159,7 +167,7 @@ def table_3() -> list[Record]:
                 f"table 3, X = {X} ms, RTT2/RTT1",
                 "table",
                 rtts,
-                by_print((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
+                from_printed_numbers((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
                 note="Propagation alone, (2 + 2 + 2 X)/6 ms; with the transmission times it is "
                 f"{(13.21 + 2 * (X - 1)) / 13.21:.3g}.",
             )
@@ -191,7 +199,7 @@ def table_3_claims() -> list[Record]:
             "section 3.2.2, almost linear in the RTT ratio",
             "claim",
             True,
-            by_print(
+            from_printed_numbers(
                 Found(min(straight) > 0.9, detail=f"R^2: {straight[0]:.3f}, {straight[1]:.3f}.")
             ),
             note="Printed ratios of Reno and SACK over RTT2/RTT1; read as R^2 above 0.9.",
@@ -200,14 +208,14 @@ def table_3_claims() -> list[Record]:
             "section 3.2.2, SACK's bias exceeds Reno's at 58 and 208 ms",
             "claim",
             True,
-            by_print(bool(np.all(sack[3:] > reno[3:]))),
+            from_printed_numbers(bool(np.all(sack[3:] > reno[3:]))),
             note="From the printed table.",
         ),
         Record(
             "section 4, Vegas leads to a fair allocation for different delays",
             "claim",
             1.0,
-            by_print(float(vegas.max())),
+            from_printed_numbers(float(vegas.max())),
             prints=("fair allocation of bandwidth", "near 1"),
             tolerance=rounding(1.0),
             note="Largest printed ratio of Vegas. By section 3.2.2 a ratio without bias is 'near "
@@ -220,7 +228,7 @@ def table_3_claims() -> list[Record]:
             "section 3.2.3, RTT ratio at 58 ms",
             "claim",
             30,
-            by_print((PROPAGATION + 2e-3 * 57) / PROPAGATION),
+            from_printed_numbers((PROPAGATION + 2e-3 * 57) / PROPAGATION),
             erratum="The ratio is 20, as table 3 says: (1 + 1 + 58)/3.",
         ),
     ]

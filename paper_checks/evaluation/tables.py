@@ -11,9 +11,9 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, open_question, rounding
-from paper_checks.evaluation.readings import STARTS, TIMERS, by_start, by_timers
-from paper_checks.evaluation.red import SETTINGS, by_red
+from paper_checks.checks import Found, Record, from_printed_numbers, open_question, rounding
+from paper_checks.evaluation.readings import STARTS, TIMERS, with_both_starts, with_both_timers
+from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, single, stored
 from paper_checks.evaluation.table_3 import table_3, table_3_claims
 from paper_checks.runs import Runs
@@ -21,12 +21,12 @@ from paper_checks.spread import (
     MAJORITY_NOTE,
     SOURCE,
     SOURCE_MEAN,
-    by_seed,
+    for_each_seed,
     jittered,
-    majority,
-    separate,
-    simulated_mean,
-    spread,
+    majority_of_seeds,
+    mean_of_runs,
+    one_scenario_per_seed,
+    tolerance_by_spread,
 )
 from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Red, Scenario
@@ -72,8 +72,8 @@ def table_1() -> list[Record]:
             f"table 1, {law}, {loss} loss",
             "table",
             printed,
-            by_timers(
-                simulated_mean(
+            with_both_timers(
+                mean_of_runs(
                     _lossy(loss, law), lambda r: 100 * float(r[0]) / CAPACITY, printed, 0.1
                 ),
                 printed,
@@ -111,7 +111,7 @@ def table_1() -> list[Record]:
             "section 3.1.1, not much difference at a small loss rate",
             "claim",
             True,
-            by_print(
+            from_printed_numbers(
                 Found(
                     spans[0] - 1 < 0.5 * (spans[1] - 1),
                     detail=f"Best over worst: {spans[0]:.2f} at 1 %, {spans[1]:.2f} at 5 %.",
@@ -158,19 +158,19 @@ INTERVAL_NOTE = (
 def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
     """Number of packets of source ``i`` that are acknowledged from 14 to 120 s."""
     seconds = scenario.run.duration - scenario.run.warmup
-    values = by_seed(runs, [scenario], counted(i, seconds))
+    values = for_each_seed(runs, [scenario], counted(i, seconds))
     described = float(runs(scenario).acks[i])
     detail = f"The run as described: {described:.0f}."
-    return majority(values, printed, 0.002 * printed, detail, described)
+    return majority_of_seeds(values, printed, 0.002 * printed, detail, described)
 
 
 def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
     """Number of packets that source ``i`` sends again from 14 to 120 s."""
-    values = [float(runs(one).retransmits[i]) for one in separate(scenario)]
+    values = [float(runs(one).retransmits[i]) for one in one_scenario_per_seed(scenario)]
     seeds = ", ".join(f"{value:g}" for value in values)
     described = float(runs(scenario).retransmits[i])
     detail = f"Seeds: {seeds}; the run as described: {described:g}."
-    found = majority(values, printed, ENDS if printed else 0.0, detail, described)
+    found = majority_of_seeds(values, printed, ENDS if printed else 0.0, detail, described)
     return dataclasses.replace(found, missing=found.missing or INFERRED)
 
 
@@ -221,7 +221,7 @@ def table_2() -> list[Record]:
                     f"{where}, retransmit ratio",
                     "table",
                     ratios[i],
-                    by_print(100 * retransmitted[i] / packets[i]),
+                    from_printed_numbers(100 * retransmitted[i] / packets[i]),
                     tolerance=rounding(0.01),
                     note="Percent; from the printed counts. Tolerance: rounding of the print.",
                 ),
@@ -272,9 +272,11 @@ def _count(
     def compute(runs: Runs) -> Found:
         values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
         detail = f"Median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}."
-        return majority(values.tolist(), printed, spread(values, 1.0, smaller), detail)
+        return majority_of_seeds(
+            values.tolist(), printed, tolerance_by_spread(values, 1.0, smaller), detail
+        )
 
-    return by_start(by_red(compute, printed), printed)
+    return with_both_starts(with_each_red(compute, printed), printed)
 
 
 def table_4() -> list[Record]:
@@ -312,7 +314,7 @@ def table_4() -> list[Record]:
                     f"{where}, {law}/Vegas",
                     "table",
                     printed,
-                    by_print(Found(first / second, missing=missing)),
+                    from_printed_numbers(Found(first / second, missing=missing)),
                     tolerance=rounding(0.01),
                     note="From the printed counts. Tolerance: rounding of the print, whose column "
                     "drops last zeros.",
@@ -330,7 +332,7 @@ def _too_large(where: str, printed: int, other: int) -> Record:
         f"{where}, ACKs of vegas",
         "table",
         printed,
-        by_print(CAPACITY * COUNTED - other),
+        from_printed_numbers(CAPACITY * COUNTED - other),
         tolerance=24.0,
         note="computed: the most that the full link leaves beside the other source. Tolerance: 24 "
         "packets, the most by which another row's sum falls short of the full link.",

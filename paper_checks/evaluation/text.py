@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, rounding
+from paper_checks.checks import Found, Record, from_printed_numbers, rounding
 from paper_checks.devendictis.hypotheses import cut
 from paper_checks.evaluation.figures import (
     BUFFER_DECIDES,
@@ -20,11 +20,17 @@ from paper_checks.evaluation.figures import (
     alike,
     least,
 )
-from paper_checks.evaluation.red import SETTINGS, by_red
+from paper_checks.evaluation.red import SETTINGS, with_each_red
 from paper_checks.evaluation.scenes import pair, single
 from paper_checks.evaluation.tables import CAPACITY, COUNTED, TABLE_2, TABLE_4, red
 from paper_checks.runs import Runs
-from paper_checks.spread import MAJORITY_NOTE, by_seed, jittered, majority, separate
+from paper_checks.spread import (
+    MAJORITY_NOTE,
+    for_each_seed,
+    jittered,
+    majority_of_seeds,
+    one_scenario_per_seed,
+)
 from vegasmodel.metrics import Floats
 
 # Parts of figure 6, and the laws that they compare
@@ -36,7 +42,8 @@ def _swings(runs: Runs) -> Found:
     """How much a window varies at most in figures 3a and 3b: largest less least, in packets."""
     found = [
         max(
-            float(np.ptp(runs(one).window[1:], axis=0).max()) for one in separate(alike("vegas", X))
+            float(np.ptp(runs(one).window[1:], axis=0).max())
+            for one in one_scenario_per_seed(alike("vegas", X))
         )
         for X in (1e-3, 22e-3)
     ]
@@ -155,8 +162,8 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
 
         means = [100 * r[1] / r.sum() for r in (runs(jittered(scene)).mean for scene in scenes)]
         text = ", ".join(f"{share:.0f}" for share in means)
-        values = by_seed(runs, scenes, more)
-        return majority(
+        values = for_each_seed(runs, scenes, more)
+        return majority_of_seeds(
             values,
             True,
             0.0,
@@ -164,10 +171,10 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
             f"{text}.",
         )
 
-    with_each_red = by_red(compute)
+    compute_with_each_red = with_each_red(compute)
 
     def undecided(runs: Runs) -> Found:
-        found = with_each_red(runs)
+        found = compute_with_each_red(runs)
         rates = runs(jittered(red(law, 80.0))).mean
         text = (
             "'Relative fair' is no number, and its meaning decides: Vegas gets more than with "
@@ -213,7 +220,7 @@ def section_3() -> list[Record]:
             "section 3.1.3, Reno and SACK share almost half and half",
             "claim",
             [1.0, 1.0],
-            by_print([TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]),
+            from_printed_numbers([TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]),
             prints=("almost in half and half",),
             tolerance=rounding(0.1),
             note="Ratios of table 2's printed counts, Reno/SACK and SACK/Reno. Tolerance: 'almost' "
@@ -223,7 +230,9 @@ def section_3() -> list[Record]:
             "section 3.3.1, figures 7b and 7c",
             "claim",
             "7b, 7c",
-            by_print(", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)),
+            from_printed_numbers(
+                ", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)
+            ),
             prints=("figure 7b", "figure 7c", "Figure 6b", "Figure 6c"),
             note="computed: the figures of that section that compare Vegas with another law.",
             erratum="6b and 6c are meant: figure 7 belongs to section 3.3.3 and has no such parts.",
@@ -232,7 +241,7 @@ def section_3() -> list[Record]:
             "section 3.2.2, connection 2 from S3 to S4",
             "claim",
             "S3 to S4",
-            by_print("S2 to S4"),
+            from_printed_numbers("S2 to S4"),
             prints=("connection 2 (from S3 to S4)", "connection 2 from S2 to S4"),
             note="computed: connection 2 as section 3.2 and its topology define it.",
             erratum="S2 to S4 is meant: S3 is the receiver of connection 1.",
@@ -241,7 +250,7 @@ def section_3() -> list[Record]:
             "section 3.2.3, the topology of figure 2",
             "claim",
             "Figure 2",
-            by_print("Topology 3"),
+            from_printed_numbers("Topology 3"),
             prints=("topology is the same as shown in Figure 2", "Topology 3: Network Topology"),
             note="computed: the topology of section 3.2, in which the second delay is varied.",
             erratum="A topology is meant: figures 2a and 2b show bandwidths over time. It is "
@@ -276,7 +285,7 @@ def section_3() -> list[Record]:
             "section 3.3.2.2, a low threshold makes the buffer seem smaller",
             "claim",
             True,
-            by_red(_shorter_queue),
+            with_each_red(_shorter_queue),
             note="Read as less than half of DropTail's mean queue; ns-2 2.35, mean of 5 seeds, all "
             "starts at 0. "
             f"{SETTINGS}",
@@ -285,7 +294,7 @@ def section_3() -> list[Record]:
             "section 4, Vegas causes much fewer retransmissions",
             "claim",
             True,
-            by_print(
+            from_printed_numbers(
                 Found(
                     max(_again(vegas=True)) < 0.1 * min(_again(vegas=False)),
                     detail=f"Vegas at most {max(_again(vegas=True))}, the others at least "

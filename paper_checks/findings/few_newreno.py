@@ -116,7 +116,7 @@ def _both_ways(runs: Runs) -> str:
     rows = []
     for ratio in BY_NS3["NewReno"]:
         scenario = dumbbell(round(N * ratio), N)
-        found = (index(runs, scenario, exact).mean() for exact in (True, False))
+        found = (index(runs, scenario, with_router).mean() for with_router in (True, False))
         rows.append([f"{ratio:g}", *(f"{value:.2f}" for value in found)])
     return table(["NewReno per Vegas", "router", "CBQ"], rows)
 
@@ -132,7 +132,7 @@ def _text(rows: np.ndarray, runs: Runs) -> str:
     fair = rows[np.abs(rows[:, 1] - 1) <= 0.15, 0]  # the ratios at which the index is near 1
     router_both_ways, router_one_way = (_single(setting, runs) for setting in SETTINGS[:2])
     few = dumbbell(round(N * BY_NS3["NewReno"][0]), N)
-    fewest = ", ".join(f"{value:.2f}" for value in index(runs, few, exact=True))
+    fewest = ", ".join(f"{value:.2f}" for value in index(runs, few, with_router=True))
     return f"""The paper `podlesny` (Podlesny and Williamson) proposes Rate-Delay (RD) services. A
 router has two queues: one for flows that want throughput, and one for flows that want low delay.
 The paper makes two claims. First, a NewReno flow in one queue and a Vegas flow in the other get the

@@ -14,7 +14,7 @@ import numpy as np
 
 from paper_checks.boutremans.scenes import joining
 from paper_checks.checks import rises
-from paper_checks.devendictis.scenes import scene as mixed
+from paper_checks.devendictis.scenes import with_limit as mixed
 from paper_checks.evaluation.figures import AXIS
 from paper_checks.evaluation.scenes import pair, trio
 from paper_checks.evaluation.table_3 import delays
@@ -291,12 +291,12 @@ def _answer(conclusion: Conclusion, runs: Runs) -> Answer:
     """The numbers of ``conclusion``, from stored runs of ns-2 and from ``rounds``."""
     scenes = [waiting(scene) for scene in conclusion.scenes]
     measured = [runs(scene).throughput for scene in scenes]
-    by_seed = [conclusion.figures([m[k] for m in measured]) for k in range(SEEDS)]
+    for_each_seed = [conclusion.figures([m[k] for m in measured]) for k in range(SEEDS)]
     return Answer(
         conclusion,
         no_waits=conclusion.figures([runs(scene).mean for scene in conclusion.scenes]),
-        waits=np.median(by_seed, axis=0).tolist(),
-        seeds=sum(conclusion.holds(x) for x in by_seed),
+        waits=np.median(for_each_seed, axis=0).tolist(),
+        seeds=sum(conclusion.holds(x) for x in for_each_seed),
         rounds=conclusion.figures([_rounds(scene) for scene in scenes]),
     )
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from paper_checks.devendictis.scenes import BUFFERS, MU, scene
+from paper_checks.devendictis.scenes import BUFFERS, MU, with_limit
 from paper_checks.findings.page import Page, table
 from paper_checks.runs import Runs
 from vegasmodel.equilibrium import minicycle
@@ -58,8 +58,8 @@ def _rows(runs: Runs) -> np.ndarray:
     """
     rows = []
     for B in BUFFERS:
-        measured = runs(scene(T, B))
-        rates = predict(scene(T, B), "rounds").throughput
+        measured = runs(with_limit(T, B))
+        rates = predict(with_limit(T, B), "rounds").throughput
         assert rates is not None
         ratios = [measured.mean[0] / measured.mean[1], rates[0] / rates[1]]
         ratios += [form.ratio(B) for form in FORMS.values()]

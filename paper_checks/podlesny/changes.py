@@ -15,8 +15,15 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, open_question
-from paper_checks.podlesny.experiments import BY_CBQ, EXACT, NO_PICTURE, ROUTER, WIRE, index
+from paper_checks.checks import Found, Record, from_printed_numbers, open_question
+from paper_checks.podlesny.experiments import (
+    BY_CBQ,
+    IN_NS2,
+    IN_NS3,
+    NO_PICTURE,
+    WIRE,
+    index,
+)
 from paper_checks.podlesny.router import (
     QUEUES,
     Discipline,
@@ -26,11 +33,11 @@ from paper_checks.podlesny.router import (
     sudden,
 )
 from paper_checks.runs import Runs
-from paper_checks.spread import apart, plus_minus
+from paper_checks.spread import difference_and_error, plus_minus
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Scenario
 
-THREE_RUNS = ROUTER.replace("5 runs", "3 runs")
+THREE_RUNS = IN_NS2.replace("5 runs", "3 runs")
 WITHOUT_RD = THREE_RUNS.replace(" with RD by CBQ and weighted round robin", "")
 RED = (
     "RED as ns-2 sets it if nothing is stated: thresholds for a delay of 5 ms, gentle_ true, "
@@ -39,17 +46,19 @@ RED = (
 TRIED = "With RED's thresholds at a quarter and three quarters of the buffer:"
 # s, counted from the paper's 60th: before the change, just after it (Vegas has 5 times as many
 # flows), and when the rates have settled again
-WINDOWS = ((5.0, 20.0), (20.0, 25.0), (25.0, 40.0))
+INTERVALS = ((5.0, 20.0), (20.0, 25.0), (25.0, 40.0))
 # names of the queues in texts
 NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
 
-def _indices(kind: Discipline, runs: Runs, exact: bool = False) -> Floats:
-    """The index in each run and in each window of time (``WINDOWS``): [runs, windows].
+def _indices(kind: Discipline, runs: Runs, with_router: bool = False) -> Floats:
+    """The index in each run and in each window of time (``INTERVALS``): [runs, windows].
 
-    ``exact``: by ns-3 with the paper's router, not by ns-2 with CBQ.
+    ``with_router``: by ns-3 with the paper's router, not by ns-2 with CBQ.
     """
-    return np.column_stack([index(runs, sudden(kind, *window), exact) for window in WINDOWS])
+    return np.column_stack(
+        [index(runs, sudden(kind, *window), with_router) for window in INTERVALS]
+    )
 
 
 def _texts(runs: Runs) -> str:
@@ -63,14 +72,14 @@ def _texts(runs: Runs) -> str:
 
 def _settled(runs: Runs) -> Found:
     """The index with the paper's router before the change, and after rates have settled again."""
-    means = _indices("rd", runs, exact=True).mean(axis=0)
+    means = _indices("rd", runs, with_router=True).mean(axis=0)
     return Found([float(means[0]), float(means[2])], detail=_texts(runs))
 
 
 def _at_once(runs: Runs) -> Found:
     """The index with the paper's router in the first 5 s after the change."""
-    first, later = _indices("rd", runs, exact=True).mean(axis=0)[1:]
-    spans = [end - begin for begin, end in WINDOWS[1:]]
+    first, later = _indices("rd", runs, with_router=True).mean(axis=0)[1:]
+    spans = [end - begin for begin, end in INTERVALS[1:]]
     whole = float(np.average([first, later], weights=spans))
     missing = (
         "The paper does not say how soon 'immediate' is, and this decides: with the router the "
@@ -87,15 +96,15 @@ def _order(runs: Runs) -> Found:
     Distances must differ by more than two standard errors.
     """
 
-    def distance(kind: Discipline, exact: bool = False) -> Floats:
-        return np.asarray(np.abs(np.log(_indices(kind, runs, exact))).mean(axis=1))
+    def distance(kind: Discipline, with_router: bool = False) -> Floats:
+        return np.asarray(np.abs(np.log(_indices(kind, runs, with_router))).mean(axis=1))
 
     def clearly_more(one: Floats, other: Floats) -> bool:
-        difference, error = apart(one, other)
+        difference, error = difference_and_error(one, other)
         return difference > 2 * error
 
     tail, reds = distance("droptail"), (distance("red"), distance("red-high"))
-    rds = (distance("rd"), distance("rd", exact=True))
+    rds = (distance("rd"), distance("rd", with_router=True))
     names = ("DropTail", "RED/ECN", "with higher thresholds", "RD by CBQ", "by figure 2's router")
     rows = (
         f"{name} {plus_minus(found, 3)}"
@@ -139,7 +148,7 @@ def sudden_changes() -> list[Record]:
     """The records of experiment G, figure 10."""
     note = f"{WITHOUT_RD} No reverse flows. {NO_PICTURE}"
     unity = (
-        f"{EXACT} No reverse flows. Tolerance: 'approximately unity' is read as rounding to 1.0. "
+        f"{IN_NS3} No reverse flows. Tolerance: 'approximately unity' is read as rounding to 1.0. "
         "The note also has the indices by ns-2 with RD by CBQ, RED/ECN and DropTail."
     )
     return [
@@ -193,7 +202,7 @@ def sudden_changes() -> list[Record]:
             "time. Read as: it is larger with DropTail than with RED/ECN, and there larger than "
             "with RD, each time by more than two standard errors, with both choices of RED's "
             "thresholds, and with RD by CBQ in ns-2 and by the router in ns-3. "
-            f"{RED} {THREE_RUNS} {EXACT} No reverse flows. {NO_PICTURE}",
+            f"{RED} {THREE_RUNS} {IN_NS3} No reverse flows. {NO_PICTURE}",
         ),
     ]
 
@@ -269,7 +278,7 @@ def many_bottlenecks() -> list[Record]:
             "figure 11, 40 NewReno and 40 Vegas flows on each of 5 bottlenecks",
             "figure",
             40,
-            by_print(20 + 20),
+            from_printed_numbers(20 + 20),
             note="Of each law: the 20 flows of pool A, which cross all bottlenecks, and the 20 of "
             f"the pool at this bottleneck. {NO_PICTURE}",
         ),
@@ -281,7 +290,7 @@ def many_bottlenecks() -> list[Record]:
             tolerance=0.05,
             prints=("approximately the same throughput",),
             note="Bytes of Vegas over those of NewReno on the link. In ns-2 a NewReno packet has 4 "
-            f"% more bytes, its headers. {ROUTER}",
+            f"% more bytes, its headers. {IN_NS2}",
         ),
         Record(
             "figure 12, NewReno's substantial advantage with DropTail",
@@ -324,7 +333,7 @@ def rates(scenario: Scenario, setting: str, runs: Runs) -> Floats:
     """Throughput per flow, [runs, groups], pkt/s; ``setting`` is one of ``SETTINGS``."""
     if setting == BY_CBQ_BOTH:
         return runs.groups(scenario).throughput
-    return runs.exact(scenario if setting == SETTINGS[0] else one_way(scenario)).throughput
+    return runs.with_router(scenario if setting == SETTINGS[0] else one_way(scenario)).throughput
 
 
 def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str]:
@@ -374,7 +383,7 @@ def _could_gain(runs: Runs) -> Found:
         right = rates(dumbbell(), setting, runs)[:, 0]
         for number in (1, HALF):
             masked = rates(dumbbell(masked=(number, 0)), setting, runs)[:, 2]
-            more, error = apart(masked, right)
+            more, error = difference_and_error(masked, right)
             if setting != BY_CBQ_BOTH:
                 gains.append(more > 2 * error)
             rows.append(f"{number} {setting} {more:+.0f} +- {2 * error:.0f}")
@@ -417,7 +426,7 @@ def mismarking() -> list[Record]:
     """The records of section V: whether a flow gains by wrong marks on its packets."""
     note = (
         "20 NewReno and 20 Vegas flows. A masked flow has the mark of the other law, and the "
-        f"router counts it as it is marked. {EXACT} A single masked flow has an RTT of 147 ms. "
+        f"router counts it as it is marked. {IN_NS3} A single masked flow has an RTT of 147 ms. "
         "There are as many reverse flows, as in most of the paper's experiments. The note also has "
         "the results with the router without reverse flows, and those with CBQ, which is told how "
         "many data flows each class has."

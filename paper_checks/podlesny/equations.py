@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from functools import cache
 
-from paper_checks.checks import AT_A_POINT, Found, Record, by_print, exactly, rounding
+from paper_checks.checks import (
+    FORMULA_AT_OUR_NUMBERS,
+    Found,
+    Record,
+    by_theory,
+    from_printed_numbers,
+    rounding,
+)
 from paper_checks.devendictis.hypotheses import after_loss
 from paper_checks.podlesny.scenes import figure_1, first_window, sawtooth, windowed
 from paper_checks.runs import Runs
@@ -85,7 +92,7 @@ def windows() -> list[Record]:
             "equation 1",
             "equation",
             1.0,
-            exactly(growth(W)),
+            by_theory(growth(W)),
             prints=("one segment",),
             tolerance=0.5 / W,
             note="printed: the paper's sentence, by which the window grows by one segment in a "
@@ -97,7 +104,7 @@ def windows() -> list[Record]:
             "equation",
             (60.0 / base - 250.0) * base,
             lambda runs: float(runs(windowed(60.0)).queue),
-            prints=AT_A_POINT,
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="Packets; cwnd 60, BaseRTT 0.1 s, actual throughput 250 pkt/s, the capacity of "
             "the link; computed: the mean queue, ns-2 2.35. Tolerance: the packet in transmission.",
@@ -107,7 +114,7 @@ def windows() -> list[Record]:
             "equation",
             W / base,
             lambda runs: float(runs(windowed(W)).throughput[0, 0]),
-            prints=AT_A_POINT,
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="pkt/s; a flow with a fixed window of 12 packets on an empty path of 0.1 s, ns-2 "
             "2.35. Tolerance: one packet per second.",
@@ -117,7 +124,7 @@ def windows() -> list[Record]:
             "equation",
             60.0 / RTT,
             lambda runs: float(runs(windowed(60.0)).throughput[0, 0]),
-            prints=AT_A_POINT,
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=5.0,
             note="pkt/s; a flow with a fixed window of 60 packets, of which 35 wait by the record "
             "of (2); at 250 pkt/s the RTT is then 0.24 s. computed: packets delivered, ns-2 2.35. "
@@ -149,8 +156,8 @@ def windows() -> list[Record]:
             "section II-B, window rule",
             "equation",
             [1, 0, -1],
-            exactly([_step(queue) for queue in (0.5, 2.0, 4.0)]),
-            prints=AT_A_POINT,
+            by_theory([_step(queue) for queue in (0.5, 2.0, 4.0)]),
+            prints=FORMULA_AT_OUR_NUMBERS,
             note="printed: the window grows, stays and shrinks with 0.5, 2 and 4 packets of the "
             "flow in the queue, alpha 1, beta 3, as the text explains the rule. computed: the "
             "printed rule with the diff of (2) to (4), where the RTT follows from the queue at 100 "
@@ -229,8 +236,8 @@ def scheduler() -> list[Record]:
             "equation 5",
             "equation",
             [N_D / (K * N_R), 100 / (2.0 * 100)],
-            exactly([L_D / L_R, L_D2 / L_R2]),
-            prints=AT_A_POINT,
+            by_theory([L_D / L_R, L_D2 / L_R2]),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=one_packet,
             note="lambda for 300 NewReno and 100 Vegas flows with k 1, and for 100 and 100 with k "
             f"2. {counted}Tolerance: one packet.",
@@ -239,8 +246,8 @@ def scheduler() -> list[Record]:
             "equation 6",
             "equation",
             K * N_R * C / (N_D + K * N_R),
-            exactly(C * L_R / total),
-            prints=AT_A_POINT,
+            by_theory(C * L_R / total),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=C / total,
             note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
             f"{counted}Tolerance: one packet.",
@@ -249,8 +256,8 @@ def scheduler() -> list[Record]:
             "equation 7",
             "equation",
             N_D * C / (N_D + K * N_R),
-            exactly(C * L_D / total),
-            prints=AT_A_POINT,
+            by_theory(C * L_D / total),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=C / total,
             note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
             f"{counted}Tolerance: one packet.",
@@ -259,8 +266,8 @@ def scheduler() -> list[Record]:
             "figure 2, the test of section III",
             "figure",
             list(dispatched(N_R, N_D, K, 1000)),
-            exactly(_by_section_3(N_R, N_D, K, 1000)),
-            prints=AT_A_POINT,
+            by_theory(_by_section_3(N_R, N_D, K, 1000)),
+            prints=FORMULA_AT_OUR_NUMBERS,
             note="Numbers of packets from R and from D among the first 1000. printed: by figure "
             "2's test; computed: by the text, which sends from 'D if L_D does not exceed lambda "
             "L_R'.",
@@ -269,7 +276,7 @@ def scheduler() -> list[Record]:
             "section III, equal rates at k = 1",
             "claim",
             1.0,
-            exactly((L_D / N_D) / (L_R / N_R)),
+            by_theory((L_D / N_D) / (L_R / N_R)),
             tolerance=2 * one_packet,
             prints=("fair sharing",),
             note="Relative fairness of 300 NewReno and 100 Vegas flows. "
@@ -285,7 +292,7 @@ def numbers() -> list[Record]:
             "section IV-A, index from the printed 74 and 24 %",
             "claim",
             0.97,
-            by_print(0.24 / (0.74 / 3)),
+            from_printed_numbers(0.24 / (0.74 / 3)),
             tolerance=rounding(0.01),
             note="0.24/(0.74/3), as the text defines the index. Our text has a dot in place of the "
             "first slash, with which it would be 0.059. This may be an error of the paper, or the "
@@ -296,7 +303,7 @@ def numbers() -> list[Record]:
             "section IV-D, D buffer at 10 Mbit/s",
             "claim",
             31.25,
-            by_print(0.1 * 10e6 * 0.25 / 8 / 1000),
+            from_printed_numbers(0.1 * 10e6 * 0.25 / 8 / 1000),
             tolerance=1e-9,
             note="KB: a tenth of 250 ms of the link.",
         ),

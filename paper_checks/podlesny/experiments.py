@@ -3,8 +3,8 @@
 Our text lacks the pictures; we test what it says about them.  The index is the relative fairness:
 throughput of a Vegas flow over that of a NewReno flow.  ``varied`` names the law whose number of
 flows varies, and a ratio is that number over the number of the other law's flows.  ns-3 has the
-paper's router, that of figure 2; ns-2 runs class-based queueing (CBQ) instead.  ``exact`` asks for
-ns-3.
+paper's router, that of figure 2; ns-2 runs class-based queueing (CBQ) instead.  ``with_router``
+asks for ns-3.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import numpy as np
 from paper_checks.checks import Found, Record, open_question
 from paper_checks.podlesny.router import N, dumbbell, single
 from paper_checks.podlesny.scenes import figure_1
-from paper_checks.runs import EXACT_RUNS, Groups, Runs
-from paper_checks.spread import apart, averaged, plus_minus
+from paper_checks.runs import ROUTER_RUNS, Groups, Runs
+from paper_checks.spread import difference_and_error, mean_beside_print, plus_minus
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Scenario
 
 ONCE = "Each flow's RTT is drawn once, for all runs."
 ANEW = "The RTTs are drawn anew for each run."
-ROUTER = (
+IN_NS2 = (
     "ns-2 2.35 with RD by CBQ and weighted round robin, mean of 5 runs, at a fifth of the scale "
     f"(flows, capacity, buffers). {ONCE}"
 )
@@ -45,7 +45,7 @@ WIRE = 1.04  # bytes of a NewReno packet over those of a Vegas packet: 40 B of h
 RATIOS = (0.1, 0.5, 1.0, 3.0, 5.0, 7.0)  # of the numbers of flows
 # Those of RATIOS that ns-3 has run, by the law whose flows vary: a run takes 20 s of CPU time
 BY_NS3 = {"NewReno": (0.1, 0.5, 1.0, 3.0), "Vegas": (1.0,)}
-EXACT = (
+IN_NS3 = (
     "ns-3 3.37, the router of figure 2 itself, mean of 3 runs, at a fifth of the scale (flows, "
     f"capacity, buffers). {ONCE} Vegas's alpha is one more there, which makes ns-3's rule the "
     "paper's (docs/ns3.md)."
@@ -103,14 +103,15 @@ FIGURE_1 = Record(
 # --- what the records have in common ---------------------------------------------------------
 
 
-def index(runs: Runs, scenario: Scenario, exact: bool = False) -> Floats:
+def index(runs: Runs, scenario: Scenario, with_router: bool = False) -> Floats:
     """Relative fairness of each run: throughput of a Vegas flow over that of a NewReno flow.
 
-    Only long-lived flows in the forward direction count.  ``exact``: in ns-3 with figure 2's own
-    router, where packets of both laws have the same size.
+    Only long-lived flows in the forward direction count.  ``with_router``: in ns-3, which has the
+    router of figure 2.  There the packets of both laws have the same size.  In ns-2, with CBQ,
+    NewReno's packets are larger, so the ratio, which counts packets, is divided by ``WIRE``.
     """
-    if exact:
-        return _index(runs.exact(scenario), scenario)
+    if with_router:
+        return _index(runs.with_router(scenario), scenario)
     return _index(runs.groups(scenario), scenario) / WIRE
 
 
@@ -126,19 +127,19 @@ def _index(found: Groups, scenario: Scenario) -> Floats:
     return np.asarray(ratio)
 
 
-def loss(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> float:
+def loss(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) -> float:
     """Loss rate of the long-lived forward flows of a law, percent."""
     names = [group.name for group in scenario.flows]
-    found = runs.exact(scenario) if exact else runs.groups(scenario)
+    found = runs.with_router(scenario) if with_router else runs.groups(scenario)
     return 100 * float(found.loss_rate[names.index(law)])
 
 
-def losses(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> Floats:
+def losses(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) -> Floats:
     """``loss`` of each run, from scenarios of one run each.
 
     A result that is stored for several runs has only their mean.
     """
-    end = scenario.run.seed + (EXACT_RUNS if exact else scenario.run.times)
+    end = scenario.run.seed + (ROUTER_RUNS if with_router else scenario.run.times)
     each = (
         dataclasses.replace(
             scenario,
@@ -147,16 +148,17 @@ def losses(runs: Runs, scenario: Scenario, law: str, exact: bool = False) -> Flo
         )
         for seed in range(scenario.run.seed, end)
     )
-    return np.array([loss(runs, one, law, exact) for one in each])
+    return np.array([loss(runs, one, law, with_router) for one in each])
 
 
 def curve(
-    runs: Runs, axis: Iterable[float], scenarios: Iterable[Scenario], exact: bool = False
+    runs: Runs, axis: Iterable[float], scenarios: Iterable[Scenario], with_router: bool = False
 ) -> str:
     """Index and loss rates at each value of ``axis``, the quantity that varies, as text."""
     rows = [
-        f"{x:g}: {index(runs, s, exact).mean():.2f}, {loss(runs, s, 'vegas', exact):.2f} %, "
-        f"{loss(runs, s, 'newreno', exact):.2f} %"
+        f"{x:g}: {index(runs, s, with_router).mean():.2f}, "
+        f"{loss(runs, s, 'vegas', with_router):.2f} %, "
+        f"{loss(runs, s, 'newreno', with_router):.2f} %"
         for x, s in zip(axis, scenarios, strict=True)
     ]
     return f"Index, Vegas's and NewReno's loss: {'; '.join(rows)}."
@@ -166,8 +168,8 @@ def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
     """The index at each ratio: with the paper's router if ns-3 ran all ratios, else with CBQ."""
     by_cbq = [index(runs, s) for s in scenarios]
     in_ns3 = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
-    by_ns3 = [index(runs, s, exact=True) for s in in_ns3]
-    judged = by_ns3 if by_router(varied) else by_cbq  # the indices that give the verdict
+    by_ns3 = [index(runs, s, with_router=True) for s in in_ns3]
+    judged = by_ns3 if router_ran_all(varied) else by_cbq  # the indices that give the verdict
     errors = ", ".join(f"{standard_error(v):.3f}" for v in judged)
     rows = [f"Standard errors {errors}."]
     for name, ratios, values in (
@@ -180,7 +182,7 @@ def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
     return Found(
         [float(v.mean()) for v in judged],
         detail=" ".join(rows),
-        missing="" if by_router(varied) else NOT_ALL.format(_listed(BY_NS3[varied])),
+        missing="" if router_ran_all(varied) else NOT_ALL.format(_listed(BY_NS3[varied])),
     )
 
 
@@ -190,7 +192,7 @@ NOT_ALL = (
 )
 
 
-def by_router(varied: str) -> bool:
+def router_ran_all(varied: str) -> bool:
     """Whether ns-3 ran every ratio if the number of flows of the law ``varied`` varies."""
     return BY_NS3[varied] == RATIOS
 
@@ -202,14 +204,14 @@ def _listed(ratios: Iterable[float]) -> str:
 def _at_three(runs: Runs) -> Found:
     """The index at a ratio of 3 with the paper's router; the note has it with CBQ."""
     scenario = dumbbell(3 * N, N)
-    found, by_cbq = index(runs, scenario, exact=True), index(runs, scenario)
+    found, by_cbq = index(runs, scenario, with_router=True), index(runs, scenario)
     each = ", ".join(f"{value:.3f}" for value in found)
     full = float(index(runs, full_three())[0])
     text = (
         f"Runs: {each}. By CBQ in ns-2 the index is {by_cbq.mean():.2f}, and {full:.2f} in one run "
         "at full scale, so the scale does not decide."
     )
-    return averaged(found, 0.97, 0.01, text)
+    return mean_beside_print(found, 0.97, 0.01, text)
 
 
 def full_three() -> Scenario:
@@ -236,7 +238,7 @@ def _use(runs: Runs) -> Found:
     capacity = scenario.links[0].capacity
     found, by_cbq = (
         100 * np.array([3 * N, N]) * rates[:, :2] / capacity
-        for rates in (runs.exact(scenario).throughput, runs.groups(scenario).throughput)
+        for rates in (runs.with_router(scenario).throughput, runs.groups(scenario).throughput)
     )
     full = full_three()
     at_full = runs.groups(full).throughput[:, :2] / full.links[0].capacity * [300, 100]
@@ -245,7 +247,7 @@ def _use(runs: Runs) -> Found:
         f"By CBQ in ns-2 {cbq[0]:.1f} and {cbq[1]:.1f}, in one run at full scale "
         f"{cbq_full[0]:.1f} and {cbq_full[1]:.1f}."
     )
-    return averaged(found, [74.0, 24.0], 1.0, text)
+    return mean_beside_print(found, [74.0, 24.0], 1.0, text)
 
 
 CHANCE = 0.01  # a p-value below this one means that the losses are not on a line
@@ -284,7 +286,9 @@ def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs
     """
     by_ratio = dict(zip(RATIOS, scenarios, strict=True))
     ratios = BY_NS3[varied]
-    by_ns3 = np.array([losses(runs, by_ratio[ratio], "vegas", exact=True) for ratio in ratios])
+    by_ns3 = np.array(
+        [losses(runs, by_ratio[ratio], "vegas", with_router=True) for ratio in ratios]
+    )
     by_cbq = ", ".join(f"{x:g}: {loss(runs, s, 'vegas'):.2f}" for x, s in by_ratio.items())
     text = f"Percent lost at each ratio, with standard errors: router {_lost(ratios, by_ns3)}"
     cbq_only = len(ratios) < 3
@@ -296,7 +300,7 @@ def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs
         judged = by_ns3
         text += f"; CBQ {by_cbq}"
     p_value = _p_value(ratios, judged)
-    growth, error = apart(judged[-1], judged[0])
+    growth, error = difference_and_error(judged[-1], judged[0])
     grows = growth > 2 * error
     R2 = float(np.corrcoef(ratios, judged.mean(axis=1))[0, 1] ** 2)
     text += f". Straight line: p-value {p_value:.2g}, R^2 {R2:.3f}"
@@ -325,8 +329,9 @@ def numbers_of_flows() -> list[Record]:
             partial(_close, varied, scenarios),
             tolerance=0.05,
             prints=("close to 1",),
-            note=f"At ratios of {_listed(RATIOS)}. {EXACT if by_router(varied) else ROUTER} 'Close "
-            f"to 1' is read as rounding to 1.0. {NO_PICTURE}",
+            note=f"At ratios of {_listed(RATIOS)}. "
+            f"{IN_NS3 if router_ran_all(varied) else IN_NS2} "
+            f"'Close to 1' is read as rounding to 1.0. {NO_PICTURE}",
         )
         for figure, varied, scenarios in sweeps
     ]
@@ -337,7 +342,7 @@ def numbers_of_flows() -> list[Record]:
             "claim",
             0.97,
             _at_three,
-            note=f"{EXACT} {SPREAD_3}",
+            note=f"{IN_NS3} {SPREAD_3}",
         ),
         Record(
             "section IV-A, utilisations at ratio 3, by packets",
@@ -346,14 +351,14 @@ def numbers_of_flows() -> list[Record]:
             _use,
             note="Percent of the link, without the ACKs of the reverse flows, which take up to 4 "
             "%. If all these ACKs were NewReno's, its value would differ from the print, too. "
-            f"{EXACT} {SPREAD_3}",
+            f"{IN_NS3} {SPREAD_3}",
         ),
         Record(
             "figure 4b, Vegas's loss grows linearly with the NewReno flows",
             "figure",
             True,
             partial(_line, "NewReno", more_newreno(), True),
-            note=f"{BY_LINE} {EXACT.replace(ONCE, ANEW)} The router ran the four ratios up to 3. "
+            note=f"{BY_LINE} {IN_NS3.replace(ONCE, ANEW)} The router ran the four ratios up to 3. "
             f"{NO_PICTURE}",
         ),
         Record(
@@ -361,7 +366,7 @@ def numbers_of_flows() -> list[Record]:
             "figure",
             True,
             partial(_line, "Vegas", more_vegas(), False),
-            note=f"{BY_LINE} {ROUTER.replace(ONCE, ANEW)} Where both have run, at ratio 1, CBQ "
+            note=f"{BY_LINE} {IN_NS2.replace(ONCE, ANEW)} Where both have run, at ratio 1, CBQ "
             f"loses a tenth of what the router does. {NO_PICTURE}",
         ),
     ]

@@ -231,9 +231,9 @@ def _two_way() -> Any:
         scenario = both_ways(round(ratio * N_VEGAS), N_VEGAS)
         cells = [
             f"{found.mean():.3f} ± {standard_error(found):.3f}"
-            for found in (index(runs, scenario, exact=True), index(runs, scenario))
+            for found in (index(runs, scenario, with_router=True), index(runs, scenario))
         ]
-        losses = (f"{100 * rate:.2f}" for rate in runs.exact(scenario).loss_rate[:2])
+        losses = (f"{100 * rate:.2f}" for rate in runs.with_router(scenario).loss_rate[:2])
         rows.append([f"{ratio:g}", cells[0], *losses, cells[1]])
     heads = ["index, ns-3", "NewReno loss, %", "Vegas loss, %", "index, CBQ in ns-2"]
     return console.table(["NewReno : Vegas", *heads], rows, "RD with as many flows back")

@@ -1,7 +1,7 @@
 """Experiments D and E of Podlesny and Williamson: the capacity, and the longest round-trip time.
 
 The index is the relative fairness: throughput of a Vegas flow over that of a NewReno flow.  The
-router is the paper's, which ns-3 runs; CBQ stands in for it in ns-2.  ``exact`` asks for the
+router is the paper's, which ns-3 runs; CBQ stands in for it in ns-2.  ``with_router`` asks for the
 router.  ``axis`` has the values of the quantity that varies, one for each of ``scenarios``.
 """
 
@@ -16,9 +16,9 @@ import numpy as np
 from paper_checks.checks import Found, Record, open_question
 from paper_checks.podlesny.experiments import (
     BY_CBQ,
-    EXACT,
+    IN_NS2,
+    IN_NS3,
     NO_PICTURE,
-    ROUTER,
     SPREAD,
     SPREAD_3,
     curve,
@@ -27,13 +27,13 @@ from paper_checks.podlesny.experiments import (
 )
 from paper_checks.podlesny.router import Web, dumbbell, single
 from paper_checks.runs import Runs
-from paper_checks.spread import apart, averaged, plus_minus
+from paper_checks.spread import difference_and_error, mean_beside_print, plus_minus
 from vegasmodel.metrics import standard_error
 from vegasmodel.scenario import Scenario
 
 MBITS = (10, 30, 100, 300, 1000)  # capacities of experiment D at full scale, Mbit/s
 LONGEST = (0.03, 0.1, 0.2, 0.3, 1.0)  # s, values of the longest RTT in experiment E
-LONGEST_EXACT = (0.03, 0.2, 1.0)  # those that ns-3 runs, where the router counts short flows, too
+LONGEST_IN_NS3 = (0.03, 0.2, 1.0)  # those that ns-3 runs, where the router counts short flows, too
 FIFTH = 0.2  # of the paper's scale: of its flows, capacity and buffers
 SCALE = (
     "The scale decides. We ran the paper's router at a fifth of the scale only, and there results "
@@ -45,29 +45,29 @@ def index_range(
     axis: Sequence[float],
     scenarios: Sequence[Scenario],
     printed: Sequence[float],
-    exact: bool,
+    with_router: bool,
     runs: Runs,
 ) -> Found:
     """The least and the largest mean index of the scenarios, for comparison with ``printed``."""
-    values = np.array([index(runs, s, exact) for s in scenarios])
+    values = np.array([index(runs, s, with_router) for s in scenarios])
     ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
-    text = curve(runs, axis, scenarios, exact)
-    if exact:
+    text = curve(runs, axis, scenarios, with_router)
+    if with_router:
         by_cbq = ", ".join(f"{index(runs, s).mean():.2f}" for s in scenarios)
         full = ", ".join(f"{index(runs, s).mean():.2f}" for s in at_full_scale())
         text += (
             f" Index by CBQ, which does not count the short flows: {by_cbq}; at full scale, one "
             f"run each: {full}."
         )
-    found = averaged(values[ends].T, printed, 0.01, text)
-    return dataclasses.replace(found, missing=_by_scale(runs) if exact else BY_CBQ)
+    found = mean_beside_print(values[ends].T, printed, 0.01, text)
+    return dataclasses.replace(found, missing=_by_scale(runs) if with_router else BY_CBQ)
 
 
 def _by_scale(runs: Runs) -> str:
     """A text on how much the index of experiment E by CBQ changes with the scale, at most."""
     changes = [
         float(index(runs, full).mean() - index(runs, fifth).mean())
-        for full, fifth in zip(at_full_scale(), round_trips(LONGEST_EXACT), strict=True)
+        for full, fifth in zip(at_full_scale(), round_trips(LONGEST_IN_NS3), strict=True)
     ]
     return f"{SCALE}: at full scale the index differs by up to {max(changes, key=abs):+.2f}."
 
@@ -76,14 +76,14 @@ def steady(
     axis: Sequence[float],
     scenarios: Sequence[Scenario],
     printed: Sequence[float],
-    exact: bool,
+    with_router: bool,
     runs: Runs,
 ) -> Found:
     """Whether the ratio of the largest mean index to the least is at most that of the printed ones.
 
-    The question stays open without ``exact``, and if the runs do not decide.
+    The question stays open without ``with_router``, and if the runs do not decide.
     """
-    values = np.array([index(runs, s, exact) for s in scenarios])
+    values = np.array([index(runs, s, with_router) for s in scenarios])
     means = values.mean(axis=1)
     least, most = int(np.argmin(means)), int(np.argmax(means))
     ratio, limit = float(means[most] / means[least]), printed[1] / printed[0]
@@ -91,9 +91,9 @@ def steady(
     two_errors = 2 * ratio * float(np.hypot(errors[least], errors[most]))
     text = (
         f"Largest over least index {ratio:.3f} +- {two_errors:.3f} (two standard errors); by the "
-        f"printed indices {limit:.3f}. {curve(runs, axis, scenarios, exact)}"
+        f"printed indices {limit:.3f}. {curve(runs, axis, scenarios, with_router)}"
     )
-    if not exact:
+    if not with_router:
         fixed = "With fixed parts of the link the index is steady whatever the traffic."
         return open_question(f"{BY_CBQ} {fixed} {text}")
     by_cbq = np.array([index(runs, s).mean() for s in scenarios])
@@ -112,9 +112,9 @@ def _starves(runs: Runs) -> Found:
     Both differences must exceed two standard errors.
     """
     (at_10, at_30), by_cbq = (
-        [index(runs, s, exact) for s in capacities()[:2]] for exact in (True, False)
+        [index(runs, s, with_router) for s in capacities()[:2]] for with_router in (True, False)
     )
-    rise, error = apart(at_30, at_10)
+    rise, error = difference_and_error(at_30, at_10)
     below_1 = 1 - at_10.mean()
     return Found(
         bool(rise > 2 * error and below_1 > 2 * standard_error(at_10)),
@@ -126,7 +126,7 @@ def _starves(runs: Runs) -> Found:
 
 def _above_narrowest(runs: Runs) -> Found:
     """The range of the index above 10 Mbit/s with CBQ; the note has the router's at 30 Mbit/s."""
-    by_router = index(runs, capacities()[1], exact=True)
+    by_router = index(runs, capacities()[1], with_router=True)
     found = index_range(MBITS[1:], capacities()[1:], (0.72, 0.88), False, runs)
     each = ", ".join(f"{value:.2f}" for value in by_router)
     text = f"By figure 2's router in ns-3 at 30 Mbit/s, 3 runs: {each}."
@@ -144,14 +144,14 @@ def _narrowest(runs: Runs) -> Found:
     The note has the index with the router at a fifth of the scale.
     """
     full = index(runs, narrow())
-    by_router, fifth = index(runs, capacities()[0], exact=True), index(runs, capacities()[0])
+    by_router, fifth = index(runs, capacities()[0], with_router=True), index(runs, capacities()[0])
     each = ", ".join(f"{value:.2f}" for value in by_router)
     text = (
         f"By figure 2's router in ns-3, at a fifth of the scale, three runs have {each}, mean "
         f"{by_router.mean():.2f}. CBQ at a fifth of the scale has {fifth.mean():.2f}, so the scale "
         "matters here."
     )
-    found = averaged(full, 0.61, 0.01, text)
+    found = mean_beside_print(full, 0.61, 0.01, text)
     why = (
         "At full scale we ran this with CBQ only. We ran the paper's router at a fifth of the "
         "scale, where its three runs scatter around the print."
@@ -164,7 +164,9 @@ def _lost_at_narrowest(runs: Runs) -> Found:
 
     The note has the losses with the router and with CBQ at a fifth of the scale.
     """
-    by_router, by_cbq = (loss(runs, capacities()[0], "vegas", exact) for exact in (True, False))
+    by_router, by_cbq = (
+        loss(runs, capacities()[0], "vegas", with_router) for with_router in (True, False)
+    )
     return Found(
         loss(runs, narrow(), "vegas"),
         detail=f"At a fifth of the scale Vegas loses {by_router:.1f} % with figure 2's router in "
@@ -189,10 +191,10 @@ def round_trips(longest: Sequence[float] = LONGEST) -> list[Scenario]:
 
 
 def at_full_scale() -> list[Scenario]:
-    """Experiment E at full scale: scenarios of one run at each longest RTT of ``LONGEST_EXACT``."""
+    """Experiment E at full scale: scenarios of one run, one for each of ``LONGEST_IN_NS3``."""
     return [
         single(dumbbell(100, 100, mbit=100.0, longest=value, web=Web(50.0)))
-        for value in LONGEST_EXACT
+        for value in LONGEST_IN_NS3
     ]
 
 
@@ -215,7 +217,8 @@ NS3_LOSES = (
 def _falls(runs: Runs) -> Found:
     """Whether Vegas's loss falls to less than half from 10 to 30 Mbit/s, by router and by CBQ."""
     by_router, by_cbq = (
-        [loss(runs, s, "vegas", exact) for s in capacities()[:2]] for exact in (True, False)
+        [loss(runs, s, "vegas", with_router) for s in capacities()[:2]]
+        for with_router in (True, False)
     )
     text = "By figure 2's router in ns-3 Vegas loses {:.1f} and {:.1f} % at 10 and 30 Mbit/s."
     return Found(
@@ -226,14 +229,14 @@ def _falls(runs: Runs) -> Found:
 
 def capacity() -> list[Record]:
     """The records of experiment D, figure 7."""
-    full = ROUTER.replace("at a fifth of the scale (flows, capacity, buffers)", "at full scale")
+    full = IN_NS2.replace("at a fifth of the scale (flows, capacity, buffers)", "at full scale")
     return [
         Record(
             "section IV-D, index from above 10 Mbit/s to 1 Gbit/s",
             "claim",
             [0.72, 0.88],
             _above_narrowest,
-            note=f"Least and largest index from 30 Mbit/s to 1 Gbit/s. {ROUTER} {WEB} {SPREAD}",
+            note=f"Least and largest index from 30 Mbit/s to 1 Gbit/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "section IV-D, index at 10 Mbit/s",
@@ -256,7 +259,7 @@ def capacity() -> list[Record]:
             True,
             _starves,
             note="Read as: the index is below 1 and below that at 30 Mbit/s, both by more than two "
-            f"standard errors. {EXACT} {COUNTED} {NO_PICTURE}",
+            f"standard errors. {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 7b, Vegas's loss falls quickly from 10 to 30 Mbit/s",
@@ -265,7 +268,7 @@ def capacity() -> list[Record]:
             _falls,
             note="Read as: the mean loss falls to less than half, by the paper's router and by "
             f"CBQ. {NO_SPREAD} Above 30 Mbit/s we ran CBQ only, so these losses do not count. "
-            f"{EXACT} {COUNTED} {NO_PICTURE}",
+            f"{IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
     ]
 
@@ -275,13 +278,13 @@ def _losses(runs: Runs) -> tuple[list[float], str]:
 
     The second value is a text with the loss with CBQ at all values.
     """
-    found = [loss(runs, s, "vegas", exact=True) for s in round_trips(LONGEST_EXACT)]
+    found = [loss(runs, s, "vegas", with_router=True) for s in round_trips(LONGEST_IN_NS3)]
     by_cbq = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in round_trips())
     full = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in at_full_scale())
-    middle = LONGEST_EXACT.index(0.2)
+    middle = LONGEST_IN_NS3.index(0.2)
     fifth, large = (
         loss(runs, scenarios[middle], "vegas")
-        for scenarios in (round_trips(LONGEST_EXACT), at_full_scale())
+        for scenarios in (round_trips(LONGEST_IN_NS3), at_full_scale())
     )
     return found, (
         f"By CBQ, at {', '.join(f'{1e3 * x:g}' for x in LONGEST)} ms: {by_cbq} %; in one run of "
@@ -315,7 +318,7 @@ def _non_monotonic(runs: Runs) -> Found:
     (first, middle, last), text = _losses(runs)
     others = [
         [loss(runs, s, "vegas") for s in scenarios]
-        for scenarios in (round_trips(LONGEST_EXACT), at_full_scale())
+        for scenarios in (round_trips(LONGEST_IN_NS3), at_full_scale())
     ]
     return Found(
         all(b < min(a, c) for a, b, c in ((first, middle, last), *others)),
@@ -330,9 +333,9 @@ def delays() -> list[Record]:
             "section IV-E, index over maximum RTTs of 30 ms to 1 s",
             "claim",
             [0.83, 0.87],
-            partial(index_range, LONGEST_EXACT, round_trips(LONGEST_EXACT), (0.83, 0.87), True),
-            note=f"Least and largest index at 30 ms, 200 ms and 1 s. {EXACT} {COUNTED} {NS3_LOSES} "
-            f"{SPREAD_3}",
+            partial(index_range, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True),
+            note="Least and largest index at 30 ms, 200 ms and 1 s. "
+            f"{IN_NS3} {COUNTED} {NS3_LOSES} {SPREAD_3}",
         ),
         Record(
             "section IV-E, Vegas's loss at 20, 200 and 1000 ms, percent",
@@ -341,22 +344,22 @@ def delays() -> list[Record]:
             _turns,
             tolerance=0.005,
             note="At maximum RTTs of 30, 200 and 1000 ms; the axis begins at 30 ms, not at 20. "
-            f"{EXACT} {COUNTED} {NS3_LOSES} Tolerance: rounding of the print.",
+            f"{IN_NS3} {COUNTED} {NS3_LOSES} Tolerance: rounding of the print.",
         ),
         Record(
             "section IV-E, Vegas's loss well below 1 %",
             "claim",
             True,
             _low,
-            note=f"At 30 ms, 200 ms and 1 s. {EXACT} {COUNTED} {NS3_LOSES}",
+            note=f"At 30 ms, 200 ms and 1 s. {IN_NS3} {COUNTED} {NS3_LOSES}",
         ),
         Record(
             "figure 8a, very robust over the round-trip times",
             "figure",
             True,
-            partial(steady, LONGEST_EXACT, round_trips(LONGEST_EXACT), (0.83, 0.87), True),
+            partial(steady, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True),
             note="Read as: the largest over the least index is at most that of the printed "
-            f"indices, even if two standard errors are added. {EXACT} {COUNTED} {NO_PICTURE}",
+            f"indices, even if two standard errors are added. {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 8b, Vegas's loss falls and then grows",
@@ -366,6 +369,6 @@ def delays() -> list[Record]:
             note="Read as: of the maximum RTTs of 30 ms, 200 ms and 1 s, for which the text has "
             "values, Vegas loses least at 200 ms, by the router, by CBQ, and by CBQ at full scale. "
             "Another record compares how much it loses, and that differs from the print. "
-            f"{NO_SPREAD} {EXACT} {COUNTED} {NO_PICTURE}",
+            f"{NO_SPREAD} {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
     ]

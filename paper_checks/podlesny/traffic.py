@@ -1,7 +1,7 @@
 """Experiments C and F of Podlesny and Williamson: short flows, and bursts of short flows.
 
 The index is the relative fairness: throughput of a Vegas flow over that of a NewReno flow.  The
-router is the paper's, which ns-3 runs; CBQ stands in for it in ns-2.  ``exact`` asks for the
+router is the paper's, which ns-3 runs; CBQ stands in for it in ns-2.  ``with_router`` asks for the
 router.  ``RECORDS`` has the records of the experiments D and E (``network.py``), too.
 """
 
@@ -13,9 +13,9 @@ from functools import partial
 from paper_checks.checks import Found, Record, open_question, rises
 from paper_checks.podlesny.experiments import (
     BY_CBQ,
-    EXACT,
+    IN_NS2,
+    IN_NS3,
     NO_PICTURE,
-    ROUTER,
     SPREAD,
     SPREAD_3,
     curve,
@@ -35,13 +35,13 @@ from paper_checks.podlesny.network import (
 )
 from paper_checks.podlesny.router import Web, dumbbell
 from paper_checks.runs import Runs
-from paper_checks.spread import apart, averaged, plus_minus
+from paper_checks.spread import difference_and_error, mean_beside_print, plus_minus
 from vegasmodel.scenario import Scenario
 
 WEBS = (1, 50, 100, 200, 300)  # short flows a second, at full scale
 BURSTS = (50, 100, 200)  # short flows a second, at full scale
 # Mean size in packets and short flows a second that ns-3 runs, where the router counts short flows
-BURSTS_EXACT = ((30.0, 50), (30.0, 200), (100.0, 50))
+BURSTS_IN_NS3 = ((30.0, 50), (30.0, 200), (100.0, 50))
 # Size in packets and flows a second: printed index
 BURST_INDEX = {(30.0, 50): 0.9, (30.0, 200): 0.69, (100.0, 50): 0.86, (100.0, 200): 0.67}
 LAWS = ("newreno", "vegas")
@@ -51,18 +51,18 @@ def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by CBQ; ``unit`` is that of the last digit of ``printed``."""
     values = index(runs, scenario)
     each = ", ".join(f"{value:.2f}" for value in values)
-    found = averaged(values, printed, unit, f"Runs: {each}.")
+    found = mean_beside_print(values, printed, unit, f"Runs: {each}.")
     return dataclasses.replace(found, missing=found.missing or BY_CBQ)
 
 
-def _exact_at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
+def _with_router_at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by the router; ``unit`` is that of the last digit of ``printed``.
 
     It cannot refute ``printed`` if this lies between the index by the router and that by CBQ.
     """
-    values, by_cbq = index(runs, scenario, exact=True), float(index(runs, scenario).mean())
-    losses = [loss(runs, scenario, law, exact=True) for law in LAWS]
-    found = averaged(
+    values, by_cbq = index(runs, scenario, with_router=True), float(index(runs, scenario).mean())
+    losses = [loss(runs, scenario, law, with_router=True) for law in LAWS]
+    found = mean_beside_print(
         values,
         printed,
         unit,
@@ -86,15 +86,15 @@ def _rises(size: float, runs: Runs) -> Found:
     """
     text = f"By CBQ: {curve(runs, BURSTS, bursts(size))}"
     by_cbq = rises([loss(runs, s, "vegas") for s in bursts(size)])
-    rates = [rate for rate in BURSTS if (size, rate) in BURSTS_EXACT]
+    rates = [rate for rate in BURSTS if (size, rate) in BURSTS_IN_NS3]
     scenarios = [bursts(size)[BURSTS.index(rate)] for rate in rates]
-    text += f" By figure 2's router in ns-3: {curve(runs, rates, scenarios, exact=True)}"
+    text += f" By figure 2's router in ns-3: {curve(runs, rates, scenarios, with_router=True)}"
     if len(rates) < 2:
         return open_question(
             f"{BY_CBQ} By CBQ the loss {'grows' if by_cbq else 'does not grow'}. With the router "
             f"we ran one of the three rates of short flows. {text}"
         )
-    by_ns3 = rises([loss(runs, s, "vegas", exact=True) for s in scenarios])
+    by_ns3 = rises([loss(runs, s, "vegas", with_router=True) for s in scenarios])
     return Found(by_cbq and by_ns3, detail=text)
 
 
@@ -104,7 +104,7 @@ def _rises_with_web(runs: Runs) -> Found:
     The note has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
     """
     grows = rises([loss(runs, s, "vegas") for s in webs()])
-    without = [losses(runs, dumbbell(), "vegas", exact) for exact in (False, True)]
+    without = [losses(runs, dumbbell(), "vegas", with_router) for with_router in (False, True)]
     text = " and ".join(map(plus_minus, without))
     return open_question(
         f"{BY_CBQ} By CBQ Vegas's loss {'grows' if grows else 'does not grow'}; without short "
@@ -131,7 +131,7 @@ def web_traffic() -> list[Record]:
             "claim",
             [0.75, 0.96],
             partial(index_range, WEBS, webs(), (0.75, 0.96), False),
-            note=f"Least and largest index from 1 to 300 flows/s. {ROUTER} {WEB} {SPREAD}",
+            note=f"Least and largest index from 1 to 300 flows/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "figure 6a, robust to the dynamics of Web traffic",
@@ -139,14 +139,14 @@ def web_traffic() -> list[Record]:
             True,
             partial(steady, WEBS, webs(), (0.75, 0.96), False),
             note="Read as: the largest over the least index is at most that of the printed "
-            f"indices, even if two standard errors are added. {ROUTER} {WEB} {NO_PICTURE}",
+            f"indices, even if two standard errors are added. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
         Record(
             "figure 6b, Vegas's loss grows with the intensity of Web traffic",
             "figure",
             True,
             _rises_with_web,
-            note=f"At 1, 50, 100, 200 and 300 flows/s. {ROUTER} {WEB} {NO_PICTURE}",
+            note=f"At 1, 50, 100, 200 and 300 flows/s. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
     ]
 
@@ -158,18 +158,18 @@ def _explained(runs: Runs) -> Found:
     """
     rows: list[str] = []
     found: list[bool | None] = []  # None where the change of the index may be due to chance
-    for size, exact in ((30.0, True), (30.0, False), (100.0, False)):
+    for size, with_router in ((30.0, True), (30.0, False), (100.0, False)):
         ends = bursts(size)[0], bursts(size)[-1]  # at 50 and 200 short flows per second
-        few, many = (index(runs, s, exact) for s in ends)
-        change, error = apart(many, few)
-        lost = {law: [loss(runs, s, law, exact) for s in ends] for law in LAWS}
+        few, many = (index(runs, s, with_router) for s in ends)
+        change, error = difference_and_error(many, few)
+        lost = {law: [loss(runs, s, law, with_router) for s in ends] for law in LAWS}
         if abs(change) > 2 * error:
             found.append(change < 0 and lost["vegas"][1] > lost["vegas"][0])
         else:
             found.append(None)
         texts = ", ".join(f"{law} {a:.1f} to {b:.1f} %" for law, (a, b) in lost.items())
         rows.append(
-            f"{size:g} KB, {'the router' if exact else 'CBQ'}: index {few.mean():.2f} to "
+            f"{size:g} KB, {'the router' if with_router else 'CBQ'}: index {few.mean():.2f} to "
             f"{many.mean():.2f}, by {change:+.2f} +- {2 * error:.2f}, losses {texts}"
         )
     text = "; ".join(rows)
@@ -182,15 +182,15 @@ def burstiness() -> list[Record]:
     """The records of experiment F, figure 9."""
     found = []
     for (size, rate), printed in BURST_INDEX.items():
-        exact = (size, rate) in BURSTS_EXACT
-        how = f"{EXACT} {COUNTED} {SPREAD_3}" if exact else f"{ROUTER} {WEB} {SPREAD}"
+        with_router = (size, rate) in BURSTS_IN_NS3
+        how = f"{IN_NS3} {COUNTED} {SPREAD_3}" if with_router else f"{IN_NS2} {WEB} {SPREAD}"
         scenario = bursts(size)[BURSTS.index(rate)]
         found.append(
             Record(
                 f"section IV-F, index at {rate} flows/s of {size:g} KB",
                 "claim",
                 printed,
-                partial(_exact_at if exact else _at, scenario, printed, 0.01),
+                partial(_with_router_at if with_router else _at, scenario, printed, 0.01),
                 note=f"Pareto arrivals, shape 1.1. {how}",
             )
         )
@@ -202,7 +202,7 @@ def burstiness() -> list[Record]:
             partial(_rises, size),
             note="Read as: the mean losses grow, by CBQ at 50, 100 and 200 flows/s, and by the "
             "paper's router, with which we ran 50 and 200 flows/s of 30 KB. "
-            f"{NO_SPREAD} {ROUTER} {WEB} {NO_PICTURE}",
+            f"{NO_SPREAD} {IN_NS2} {WEB} {NO_PICTURE}",
         )
         for letter, size in (("a", 30.0), ("b", 100.0))
     ]
@@ -215,7 +215,7 @@ def burstiness() -> list[Record]:
             note="Read as: from 50 to 200 flows/s the index falls by more than two standard errors "
             "and Vegas's loss grows, with 30 KB by ns-2 2.35 with CBQ, 5 runs, and by figure 2's "
             "router, 3 runs; with 100 KB by CBQ only, since we did not run 200 flows/s of 100 KB "
-            f"with the router. {EXACT} {COUNTED} {NO_PICTURE}",
+            f"with the router. {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 9, NewReno's loss",

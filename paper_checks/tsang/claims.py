@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, exactly, rises, rounding
+from paper_checks.checks import Found, Record, by_theory, from_printed_numbers, rises, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import MAX_WINDOW, replay
 from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, two
@@ -135,7 +135,7 @@ RECORDS = (
         "section 1, the index lies between 0 and 1",
         "claim",
         [True, True],
-        exactly(_index_limits()),
+        by_theory(_index_limits()),
         note="Above 0 and at most 1, if one of n flows has all, if the rates are unequal and if "
         "they are equal.",
     ),
@@ -185,7 +185,7 @@ RECORDS = (
         "table 4, least RTT of the longer connection",
         "table",
         [*PRINTED, 0.013],
-        by_print([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in DELAYS]),
+        from_printed_numbers([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in DELAYS]),
         tolerance=rounding(0.001),
         note="s, the table's 13 rows: section 3.1's 13.211 ms and 2 (x2 - 1) ms. Tolerance: "
         "rounding of the print.",

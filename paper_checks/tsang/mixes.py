@@ -17,7 +17,7 @@ import numpy as np
 
 from paper_checks.checks import Found, Record
 from paper_checks.runs import Groups, Runs
-from paper_checks.spread import apart, averaged
+from paper_checks.spread import difference_and_error, mean_beside_print
 from paper_checks.tsang.scenes import BITS, base_rtt
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.scenario import Red, Scenario, load
@@ -184,7 +184,7 @@ def _moved(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
     differ, parts = [], []
     for x in RTTS:
         logs = [_cells(runs, n, table, x)[0] for table, n in (one, other)]
-        difference, error = apart(*logs)
+        difference, error = difference_and_error(*logs)
         differ.append(abs(difference) > 2 * error)
         parts.append(f"{np.exp(difference):.2f} (within a factor of {np.exp(2 * error):.2f})")
     (table, n), (other_table, m) = one, other
@@ -218,7 +218,7 @@ def _tenth(
     values = {x: statistic(runs, x) for x in RTTS}
     x = max(values, key=lambda k: abs(values[k].mean() - printed))
     text = ", ".join(f"{values[k].mean():.5g} with RTTs of {rtt}" for k, rtt in RTTS.items())
-    found = averaged(values[x], printed, unit, f"{text}.", of=PAPERS_RUNS)
+    found = mean_beside_print(values[x], printed, unit, f"{text}.", of=PAPERS_RUNS)
     return dataclasses.replace(found, missing=GUESSED)
 
 
@@ -334,7 +334,7 @@ def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
     leaders, texts = [], []
     for x in rtts:
         found = {name: _alone(runs, n, name == "Vegas", x) for name in LAWS}
-        lead, error = apart(found["Vegas"], found["Reno"])
+        lead, error = difference_and_error(found["Vegas"], found["Reno"])
         both = "; ".join(
             f"{name} {index.mean():.4f} ({index.min():.3f} to {index.max():.3f})"
             for name, index in found.items()
@@ -387,7 +387,9 @@ def _higher(runs: Runs) -> Found:
     holds, rows = [], []
     for x, rtt in RTTS.items():
         gains = [
-            apart(*(np.log(runs.groups(mix(n, 1.0, VEGAS_3, red, x)).jain) for red in (HIGH, LOW)))
+            difference_and_error(
+                *(np.log(runs.groups(mix(n, 1.0, VEGAS_3, red, x)).jain) for red in (HIGH, LOW))
+            )
             for n in (30, 100)
         ]
         holds += [gain > 2 * error for gain, error in gains]

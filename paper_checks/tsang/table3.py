@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, rounding
+from paper_checks.checks import Found, Record, from_printed_numbers, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import START, replay
 from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two
@@ -139,7 +139,7 @@ def derived() -> list[Record]:
                 f"table 3, x2 = {x2} ms, ratio",
                 "table",
                 ratio,
-                by_print(first / second),
+                from_printed_numbers(first / second),
                 tolerance=rounding(0.01),
                 note="From the printed actual rates. Tolerance: rounding of the print.",
             ),
@@ -239,7 +239,7 @@ def implied() -> list[Record]:
             "section 3.2, alpha <= alpha_i <= beta in each row of table 3",
             "equation",
             True,
-            by_print(_backlogs()),
+            from_printed_numbers(_backlogs()),
             note="alpha_i = (expected - actual) baseRTT_i of the printed rates. baseRTT_2 is the "
             "one with which the printed expected rate, W/baseRTT_2, has a whole window W, as in "
             "table 1, point 5.",
@@ -305,7 +305,7 @@ def conclusions() -> list[Record]:
             "section 3.2, range of the index",
             "claim",
             [0.90, 0.996],
-            by_print([min(indices), max(indices)]),
+            from_printed_numbers([min(indices), max(indices)]),
             tolerance=1e-9,
             note="Printed indices for x2 of 10 ms and more. Tolerance: rounding of the arithmetic.",
         ),
@@ -313,7 +313,7 @@ def conclusions() -> list[Record]:
             "section 3.2, the bias does not always grow with the delay",
             "claim",
             True,
-            by_print(bool(np.any(np.diff([TABLE_3[x2][4] for x2 in DELAYS]) > 0))),
+            from_printed_numbers(bool(np.any(np.diff([TABLE_3[x2][4] for x2 in DELAYS]) > 0))),
             note="Of the printed ratios, one at some delay is larger than that at the next longer "
             "delay.",
         ),
@@ -321,7 +321,7 @@ def conclusions() -> list[Record]:
             "section 3.2, worst at x2 = 10 ms with twice the rate",
             "claim",
             [10, 2.0],
-            by_print(
+            from_printed_numbers(
                 [
                     min(TABLE_3, key=lambda x2: jain([TABLE_3[x2][1], TABLE_3[x2][3]])),
                     TABLE_3[10][1] / TABLE_3[10][3],
@@ -335,7 +335,7 @@ def conclusions() -> list[Record]:
             "section 3.2, one cause is the difference in alpha_i, even when x_i is zero",
             "claim",
             True,
-            by_print(
+            from_printed_numbers(
                 Found(
                     min(ratios) > 1,
                     detail=f"alpha_1/alpha_2 from {min(ratios):.2f} to {max(ratios):.2f}.",

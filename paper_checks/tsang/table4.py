@@ -11,7 +11,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from paper_checks.checks import Found, Record, by_print, rises, rounding
+from paper_checks.checks import Found, Record, from_printed_numbers, rises, rounding
 from paper_checks.runs import Runs
 from paper_checks.tsang import table3
 from paper_checks.tsang.replay import START, replay
@@ -314,14 +314,14 @@ def section_33() -> list[Record]:
             "section 3.3, 60 packets per second in bit/s",
             "claim",
             480000,
-            by_print(60 * BITS),
+            from_printed_numbers(60 * BITS),
             note="8000 bits a packet.",
         ),
         Record(
             "section 3.3, the larger delta the fairer",
             "claim",
             True,
-            by_print(
+            from_printed_numbers(
                 Found(
                     rises(ROWS.mean(axis=0)[:3]),
                     detail="Means: " + ", ".join(f"{m:.4f}" for m in ROWS.mean(axis=0)[:3]) + ".",
@@ -367,7 +367,7 @@ def section_34() -> list[Record]:
             "table 6a, 10 % of 200: the index fits the means",
             "table",
             True,
-            by_print(
+            from_printed_numbers(
                 Found(
                     bool(bound >= INDEX),
                     detail=f"The means alone allow at most {bound:.3f}; {INDEX} is printed. They "

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from paper_checks.checks import ARITHMETIC, AT_A_POINT, Found, Record, by_print, exactly, rounding
+from paper_checks.checks import (
+    ARITHMETIC,
+    FORMULA_AT_OUR_NUMBERS,
+    Found,
+    Record,
+    by_theory,
+    from_printed_numbers,
+    rounding,
+)
 from paper_checks.runs import Runs
 from paper_checks.tsang.replay import alone, replay
 from paper_checks.tsang.scenes import BITS, CAPACITY, DELAYS, base_rtt, two
@@ -23,8 +31,8 @@ def introduction() -> list[Record]:
             "section 1, index of k of n equal shares",
             "equation",
             [0.5, 0.75, 1.0],
-            exactly([jain([1, 0]), jain([1, 1, 1, 0]), jain([2, 2])]),
-            prints=AT_A_POINT,
+            by_theory([jain([1, 0]), jain([1, 1, 1, 0]), jain([2, 2])]),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-12,
             note="k/n for 1 of 2, 3 of 4, 2 of 2: (sum b)^2/(n sum b^2). The formula itself is "
             f"missing from our text. {ARITHMETIC}",
@@ -33,7 +41,7 @@ def introduction() -> list[Record]:
             "section 1, index 0.9 means 2/3 for one of two",
             "claim",
             0.9,
-            exactly(jain([2, 1])),
+            by_theory(jain([2, 1])),
             tolerance=1e-12,
             note=f"(2 + 1)^2/(2 (4 + 1)). {ARITHMETIC}",
         ),
@@ -41,7 +49,7 @@ def introduction() -> list[Record]:
             "section 1, 300 % between alpha = 1 and beta = 3",
             "claim",
             300,
-            by_print(_most_between(1.0, 3.0)),
+            from_printed_numbers(_most_between(1.0, 3.0)),
             tolerance=1e-9,
             note="Largest ratio of two rates in the set alpha/Delta <= rate <= beta/Delta, which "
             f"can be no other than beta/alpha. {ARITHMETIC}",
@@ -187,7 +195,7 @@ def network() -> list[Record]:
             "figure 1, least RTT of connection 1",
             "figure",
             SHORTEST,
-            by_print(1e3 * 4 * BITS / EXPECTED_1),
+            from_printed_numbers(1e3 * 4 * BITS / EXPECTED_1),
             prints=("13.21",),  # the scan sets the last digit apart
             tolerance=rounding(0.001),
             note="ms, printed in section 3.1; computed: a window of 4 packets divided by table 3's "
@@ -199,14 +207,14 @@ def network() -> list[Record]:
             "section 3.1, propagation of connection 2 at x2 = 30 ms",
             "claim",
             64,
-            by_print(2.0 * (30 + 2)),
+            from_printed_numbers(2.0 * (30 + 2)),
             note="ms; 2 (x2 + 2).",
         ),
         Record(
             "section 3.1, least RTT of connection 2 at x2 = 30 ms",
             "claim",
             AT_30,
-            by_print(SHORTEST + 64 - 6),
+            from_printed_numbers(SHORTEST + 64 - 6),
             tolerance=rounding(0.001),
             prints=("71.21",),  # the scan sets the last digit apart
             note=f"ms; 13.211 with a propagation of 64 in place of 6. {rounded}",
@@ -215,7 +223,7 @@ def network() -> list[Record]:
             "section 3.1, least RTTs in packets",
             "claim",
             [2.48, 13.35],
-            by_print([CAPACITY * 1e-3 * SHORTEST, CAPACITY * 1e-3 * AT_30]),
+            from_printed_numbers([CAPACITY * 1e-3 * SHORTEST, CAPACITY * 1e-3 * AT_30]),
             tolerance=rounding(0.01),
             note=f"13.211 and 71.211 ms times the shared link's 187.5 packets a second. {rounded}",
         ),
@@ -223,7 +231,7 @@ def network() -> list[Record]:
             "section 3.1, packets of connection 1 at half the link",
             "claim",
             [2.24, 4.24],
-            by_print([2.48 / 2 + 1, 2.48 / 2 + 3]),
+            from_printed_numbers([2.48 / 2 + 1, 2.48 / 2 + 3]),
             tolerance=rounding(0.01),
             note=f"Half of 2.48, plus alpha or beta. {rounded}",
         ),
@@ -231,7 +239,7 @@ def network() -> list[Record]:
             "section 3.1, packets of connection 2 at half the link",
             "claim",
             [7.67, 9.67],
-            by_print([13.35 / 2 + 1, 13.35 / 2 + 3]),
+            from_printed_numbers([13.35 / 2 + 1, 13.35 / 2 + 3]),
             tolerance=rounding(0.01),
             note=f"Half of 13.35, plus alpha or beta; the print cuts 7.675 off to 7.67. {rounded}",
         ),
@@ -252,8 +260,8 @@ def model() -> list[Record]:
             "section 3.2, cwnd_i = alpha_i (d_i + Delta_i)/(Delta_i - x_i)",
             "equation",
             alpha * (d + delay) / (delay - x),
-            exactly(window),
-            prints=AT_A_POINT,
+            by_theory(window),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note=note,
         ),
@@ -261,8 +269,8 @@ def model() -> list[Record]:
             "section 3.2, rate_i = alpha_i/(Delta_i - x_i)",
             "equation",
             alpha / (delay - x),
-            exactly(window / rtt),
-            prints=AT_A_POINT,
+            by_theory(window / rtt),
+            prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note=note,
         ),
