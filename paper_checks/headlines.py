@@ -75,7 +75,7 @@ def row(
     check = judge(paper, record, runs)
     compute = headline.figure or record.compute
     assert compute is not None
-    asked = Record(headline.item, record.kind, record.printed, compute)
+    asked = Record(headline.item, record.kind, printed=record.printed, compute=compute)
     closed = value(asked, forms)[0] if headline.closed is None else headline.closed()
     replayed = check.source == "replay"
     return Row(

@@ -147,8 +147,14 @@ def median_of_seeds(
             f"Over the seeds {values.min():.4g} to {values.max():.4g}; the run as described "
             f"{described:.4g}."
         )
-        tolerance = tolerance_by_spread(values, unit, printed)
-        return majority_of_seeds(values.tolist(), printed, tolerance, detail, described)
+        tolerance = tolerance_by_spread(values, unit=unit, printed=printed)
+        return majority_of_seeds(
+            values.tolist(),
+            printed=printed,
+            tolerance=tolerance,
+            detail=detail,
+            described=described,
+        )
 
     return compute
 

@@ -41,8 +41,8 @@ def bands() -> list[Record]:
         Record(
             "equation 10",
             "equation",
-            [limit * s for limit, scale in zip(edges, scales, strict=True) for s in scale],
-            by_theory([W for rest in edges.values() for W in rest.windows]),
+            printed=[limit * s for limit, scale in zip(edges, scales, strict=True) for s in scale],
+            compute=by_theory([W for rest in edges.values() for W in rest.windows]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * float(np.max(scales)),
             note=f"Both bounds on the window. computed: the windows {EDGES}",
@@ -50,8 +50,8 @@ def bands() -> list[Record]:
         Record(
             "equation 11",
             "equation",
-            [limit * r for limit, rate in zip(edges, rates, strict=True) for r in rate],
-            by_theory([r for rest in edges.values() for r in rest.rates]),
+            printed=[limit * r for limit, rate in zip(edges, rates, strict=True) for r in rate],
+            compute=by_theory([r for rest in edges.values() for r in rest.rates]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * float(np.max(rates)),
             note=f"Both bounds on the rate. computed: the rates {EDGES}",
@@ -59,8 +59,8 @@ def bands() -> list[Record]:
         Record(
             "section 4.1, beta/alpha between two sources with x = 0",
             "claim",
-            BETA / ALPHA,
-            by_theory(float(most[0, 1])),
+            printed=BETA / ALPHA,
+            compute=by_theory(float(most[0, 1])),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note="The largest ratio of both rates in the set of all equilibria.",
@@ -68,15 +68,15 @@ def bands() -> list[Record]:
         Record(
             "figure 6, the first of two gets more",
             "figure",
-            True,
-            by_theory(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
+            printed=True,
+            compute=by_theory(Found(r1 > r2, detail=f"{r1:.1f} and {r2:.1f} pkt/s.")),
             note="Two sources, x = 0, alpha 1, beta 3, d 0.2 s; the first is in equilibrium when "
             "the second arrives. Our text lacks the picture; we check what it says about it.",
         ),
         Record(
             "figure 6, region 5 is the only one where no window moves",
             "figure",
-            True,
+            printed=True,
             blocked="A definition, which nothing could contradict: the lines between the regions "
             "are those at which rule (1) begins to change a window. Our text lacks the picture "
             "with the numbers of the regions; its words say which region is which.",
@@ -163,8 +163,8 @@ def text() -> list[Record]:
         Record(
             "section 2, Vegas uses the bandwidth more efficiently than Reno",
             "claim",
-            True,
-            _efficient,
+            printed=True,
+            compute=_efficient,
             note="Two sources of one law, in the network of figures 2 and 3 of 'evaluation'. Read "
             "as: in every seed two Renos leave more than 1 % of the link unused, and more than two "
             "Vegas; ns-2 2.35, 5 seeds whose starts move by up to one packet's time.",
@@ -172,8 +172,8 @@ def text() -> list[Record]:
         Record(
             "section 3.1.1, at small buffers Vegas behaves like Reno",
             "claim",
-            True,
-            _small_buffers,
+            printed=True,
+            compute=_small_buffers,
             note="The paper quotes this. We tested whether every Vegas source loses packets at "
             "buffers of less than n alpha packets, as every Reno source does there, and none at an "
             "infinite buffer. 10 sources of one law on the link of section 3.2.1, alpha = beta = "
@@ -182,8 +182,8 @@ def text() -> list[Record]:
         Record(
             "section 4.1, the bounds grow with the over-estimate",
             "claim",
-            True,
-            by_theory(_bounds()),
+            printed=True,
+            compute=by_theory(_bounds()),
             note="We increase one over-estimate by 1 ms, and compute this source's least and "
             "largest rate over all steady states by the package, with Delta changed, too; we do so "
             "for each of 4 sources in turn.",
@@ -191,8 +191,8 @@ def text() -> list[Record]:
         Record(
             "section 4.1, more than one solution fills the link",
             "claim",
-            True,
-            by_theory(_many()),
+            printed=True,
+            compute=by_theory(_many()),
             note="4 sources with x = 0, alpha 1 and beta 3. Rule (1) is iterated from windows of "
             "one packet each, and again with 40 packets for the last. Both times it comes to rest "
             "with the link full, but at different rates.",

@@ -31,7 +31,7 @@ def figure_2() -> list[Record]:
         Record(
             "figure 2, the last connection gets 10 times more than the earlier ones",
             "figure",
-            10,
+            printed=10,
             blocked="It depends on which rate of 'the earlier connections' is meant. By the "
             f"printed rates the last of 20 sources gets {over_median[0]:.1f} times the median of "
             f"the earlier ones, {over_mean[0]:.1f} times their mean and {over_first[0]:.1f} times "
@@ -113,8 +113,8 @@ def premise() -> list[Record]:
         Record(
             "section 3.1.2, sources that each find an equilibrium get what (6) says",
             "claim",
-            True,
-            _rested,
+            printed=True,
+            compute=_rested,
             note="n = 20, alpha = beta. We compare the last source's rate over the first one's. "
             "Read as: with the slowest arrivals it is within 10 % of that by (6) at each alpha, "
             "where (6) is solved exactly, also for the baseRTTs that arriving sources find. The "
@@ -131,7 +131,7 @@ def setting() -> list[Record]:
         Record(
             "figure 1, n users keep the one link busy",
             "figure",
-            None,
+            printed=None,
             blocked="A sketch, and a premise of (6), 'if the network capacity is fully utilized', "
             "which nothing could contradict: packets of each source wait in an infinite buffer. "
             "Our text lacks the picture.",
@@ -139,7 +139,7 @@ def setting() -> list[Record]:
         Record(
             "section 3.2.1, the random part of the delay is very small",
             "claim",
-            None,
+            printed=None,
             blocked="The paper states a variance of 90 without a unit. It is the variance of the "
             "number of packets in an M/M/1 queue at 90 % load, so the standard deviation is 9.5 "
             "packets, and the paper does not say how long a packet takes. With 1000 B at 1 Mbit/s "

@@ -139,23 +139,23 @@ def figure_3() -> list[Record]:
             Record(
                 f"{figure}, the theoretical baseRTT is pessimistic",
                 "figure",
-                True,
-                _at_each_noise(partial(_pessimistic, alpha)),
+                printed=True,
+                compute=_at_each_noise(partial(_pessimistic, alpha)),
                 note=f"{case}. Read as: the baseRTT by Bonald's formula is larger than the "
                 f"measured one, on average and for the last source. {RUN}",
             ),
             Record(
                 f"{figure}, late baseRTTs are far from the propagation delay",
                 "figure",
-                True,
-                _at_each_noise(partial(_far, alpha)),
+                printed=True,
+                compute=_at_each_noise(partial(_far, alpha)),
                 note=f"{case}. Read as: the last source's is more than d = 0.2 s too long. {RUN}",
             ),
             Record(
                 f"{figure}, the last source's baseRTTs at its beginning and end are very close",
                 "figure",
-                True,
-                _at_each_noise(partial(_lasts, alpha)),
+                printed=True,
+                compute=_at_each_noise(partial(_lasts, alpha)),
                 note=f"{case}. The paper says it of all sources; we test the last one, whose "
                 f"baseRTT is furthest from d. Read as: it falls by less than 10 %. {RUN}",
             ),
@@ -309,8 +309,8 @@ def figures_4_and_5() -> list[Record]:
             Record(
                 f"figure 4{letter}, n = {n}: the rate grows with x_i",
                 "figure",
-                True,
-                _at_each_noise(partial(_rising, n, [(alpha, alpha) for alpha in ALPHAS])),
+                printed=True,
+                compute=_at_each_noise(partial(_rising, n, [(alpha, alpha) for alpha in ALPHAS])),
                 note="The caption gives n only; alpha = beta = 1, 3 and 5 are those of figure 3. "
                 "Read as: for each alpha the rank correlation is above 0.5, and random orders have "
                 f"as high a correlation with a probability below 1 %. {RUN}",
@@ -320,16 +320,16 @@ def figures_4_and_5() -> list[Record]:
         Record(
             "figure 4, up to 5 times",
             "figure",
-            UP_TO,
-            _most,
+            printed=UP_TO,
+            compute=_most,
             tolerance=rounding(1.0),
             note=f"{_RUN.format('medians of 5 seeds')}",
         ),
         Record(
             "figure 5, the swing grows with the rate",
             "figure",
-            True,
-            _at_each_noise(_swings),
+            printed=True,
+            compute=_at_each_noise(_swings),
             source="theory",
             note="The swing is the largest less the least cwnd/RTT of a source, the rate its mean. "
             "Read as: their rank correlation is above 0.5 in every seed, and random orders have as "
@@ -338,8 +338,8 @@ def figures_4_and_5() -> list[Record]:
         Record(
             "section 3.2.2, all windows oscillate by a similar amplitude",
             "claim",
-            True,
-            _at_each_noise(_alike),
+            printed=True,
+            compute=_at_each_noise(_alike),
             source="theory",
             note="The amplitude is the largest less the least window. Read as: all amplitudes are "
             f"within a factor of 2. {BY_RULE}",
@@ -347,8 +347,8 @@ def figures_4_and_5() -> list[Record]:
         Record(
             "figure 5, the peaks are not synchronized",
             "figure",
-            True,
-            _at_each_noise(_apart),
+            printed=True,
+            compute=_at_each_noise(_apart),
             source="theory",
             note="The variance of the sum of the windows over the sum of their variances is 20 if "
             "all windows move in step, and 1 if they move independently. Read as: it is below 2 in "
@@ -357,8 +357,8 @@ def figures_4_and_5() -> list[Record]:
         Record(
             "figure 5, the link stays full",
             "figure",
-            1.0,
-            _at_each_noise(_use, 1.0, 0.005),
+            printed=1.0,
+            compute=_at_each_noise(_use, 1.0, 0.005),
             source="theory",
             prints=("under-utilization",),
             tolerance=0.005,
@@ -437,24 +437,24 @@ def figures_7_and_8() -> list[Record]:
         Record(
             "figure 7, early connections get more",
             "figure",
-            True,
-            _at_each_noise(_early_wins),
+            printed=True,
+            compute=_at_each_noise(_early_wins),
             note=f"{KNOWN}; means of the first and the last five. We chose the pairs (alpha, "
             f"beta), since our text lacks those of the figure. {RUN}",
         ),
         Record(
             "figure 7, unfairness grows with beta/alpha",
             "figure",
-            True,
-            _at_each_noise(_by_ratio),
+            printed=True,
+            compute=_at_each_noise(_by_ratio),
             note=f"{KNOWN}. Read as: Jain's index falls as beta/alpha grows. We chose the pairs "
             f"(alpha, beta), since our text lacks those of the figure. {RUN}",
         ),
         Record(
             "figure 7, the oscillations disappear",
             "figure",
-            True,
-            _at_each_noise(_still),
+            printed=True,
+            compute=_at_each_noise(_still),
             source="theory",
             note="n = 10, true baseRTTs. Read as: all windows go up and down with alpha = beta, "
             "and none with alpha < beta; we chose these pairs (alpha, beta). "
@@ -466,8 +466,8 @@ def figures_7_and_8() -> list[Record]:
             Record(
                 f"figure 8{letter}, n = {n}: the rate grows with x_i",
                 "figure",
-                True,
-                _at_each_noise(partial(_rising, n, [(1.0, 3.0)])),
+                printed=True,
+                compute=_at_each_noise(partial(_rising, n, [(1.0, 3.0)])),
                 note="The caption gives n only; we chose alpha 1 and beta 3. Sources measure their "
                 "baseRTTs. Read as: the rank correlation is above 0.5, and random orders have as "
                 f"high a correlation with a probability below 1 %. {RUN}",
@@ -475,8 +475,8 @@ def figures_7_and_8() -> list[Record]:
             Record(
                 f"figure 8{letter}, n = {n}: fairer as beta moves off alpha",
                 "figure",
-                True,
-                _at_each_noise(partial(_fairer, n)),
+                printed=True,
+                compute=_at_each_noise(partial(_fairer, n)),
                 note="Read as: Jain's index rises with beta. The caption gives n only; we chose "
                 f"alpha 1. {RUN}",
             ),

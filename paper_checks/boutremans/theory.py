@@ -134,8 +134,8 @@ def steady_state() -> list[Record]:
         Record(
             "equation 1",
             "equation",
-            True,
-            by_theory(
+            printed=True,
+            compute=by_theory(
                 Found(
                     inside and not settled().moves,
                     detail=f"Backlogs {text} packets. With beta = alpha "
@@ -148,15 +148,15 @@ def steady_state() -> list[Record]:
         Record(
             "equation 2",
             "equation",
-            None,
+            printed=None,
             blocked="A definition, which nothing could contradict: x_i is baseRTT_i minus d_i. "
             "Figure 3 shows how large it becomes.",
         ),
         Record(
             "equation 3",
             "equation",
-            [ALPHA] * N,
-            by_theory(fine.backlogs.tolist()),
+            printed=[ALPHA] * N,
+            compute=by_theory(fine.backlogs.tolist()),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE,
             note="computed: cwnd_i - (d_i + x_i)/(d_i + Delta) cwnd_i where rule (1) with alpha = "
@@ -166,8 +166,8 @@ def steady_state() -> list[Record]:
         Record(
             "equation 4",
             "equation",
-            (ALPHA * (D + Delta) / (Delta - X)).tolist(),
-            by_theory(windows.tolist()),
+            printed=(ALPHA * (D + Delta) / (Delta - X)).tolist(),
+            compute=by_theory(windows.tolist()),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note=f"computed: the root of (3), by Brent's method. {ARITHMETIC}",
@@ -175,8 +175,8 @@ def steady_state() -> list[Record]:
         Record(
             "equation 5",
             "equation",
-            (ALPHA / (Delta - X)).tolist(),
-            by_theory((windows / RTT).tolist()),
+            printed=(ALPHA / (Delta - X)).tolist(),
+            compute=by_theory((windows / RTT).tolist()),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note=f"computed: the window that solves (3), divided by the RTT. {ARITHMETIC}",
@@ -184,8 +184,8 @@ def steady_state() -> list[Record]:
         Record(
             "equation 6",
             "equation",
-            CAPACITY,
-            by_theory(float(np.sum(ALPHA / (fine.wait - X)))),
+            printed=CAPACITY,
+            compute=by_theory(float(np.sum(ALPHA / (fine.wait - X)))),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * CAPACITY,
             note="computed: the sum of alpha/(Delta - x_i) at the queueing delay Delta at which "
@@ -195,8 +195,8 @@ def steady_state() -> list[Record]:
         Record(
             "section 3.1.1, the rate grows with the over-estimate",
             "claim",
-            True,
-            by_theory(_own_gain()),
+            printed=True,
+            compute=by_theory(_own_gain()),
             note="(5) at the Delta of (6), 4 sources. We increase one over-estimate by 1 ms, solve "
             "(6) again, and do so for each source in turn.",
         ),
@@ -248,8 +248,8 @@ def particular_cases() -> list[Record]:
         Record(
             "section 3.1.2, Delta with x = 0",
             "equation",
-            CAPACITY / (n * ALPHA),
-            by_theory(fair),
+            printed=CAPACITY / (n * ALPHA),
+            compute=by_theory(fair),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             erratum="Delta = n alpha/c, since (6) with x = 0 is n alpha/Delta = c: n sources have "
@@ -259,8 +259,8 @@ def particular_cases() -> list[Record]:
         Record(
             "section 3.1.2, rates with x = 0",
             "equation",
-            [CAPACITY / N] * N,
-            by_theory(settled(ALPHA, ALPHA, FINE, x=(0.0,) * N).rates.tolist()),
+            printed=[CAPACITY / N] * N,
+            compute=by_theory(settled(ALPHA, ALPHA, FINE, x=(0.0,) * N).rates.tolist()),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=4 * FINE * CAPACITY / N,
             note=f"printed: c/n, with c {CAPACITY:g} pkt/s; computed: the rates at which rule (1) "
@@ -271,8 +271,8 @@ def particular_cases() -> list[Record]:
             Record(
                 f"section 3.1.2, baseRTT of source {i}",
                 "equation",
-                unit * (i - 1) * harmonic(i - 1),
-                by_theory(float(x[i - 1])),
+                printed=unit * (i - 1) * harmonic(i - 1),
+                compute=by_theory(float(x[i - 1])),
                 prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1e-9,
                 note="x_i in s. printed: (alpha/c) (i-1) S_(i-1); computed: the exact recursion.",
@@ -284,8 +284,8 @@ def particular_cases() -> list[Record]:
         Record(
             "section 3.1.2, Delta after n arrivals",
             "equation",
-            unit * n * harmonic(n),
-            by_theory(delay(x)),
+            printed=unit * n * harmonic(n),
+            compute=by_theory(delay(x)),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             erratum="The print has (alpha/a) n S_n. (alpha/c) n S_n is meant, but this does not "
@@ -297,8 +297,8 @@ def particular_cases() -> list[Record]:
             Record(
                 f"section 3.1.2, the printed rates add up to c, n = {k}",
                 "equation",
-                float(printed_rates(k).sum()),
-                by_theory(float(rates(recursion(k)).sum())),
+                printed=float(printed_rates(k).sum()),
+                compute=by_theory(float(rates(recursion(k)).sum())),
                 prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1e-9,
                 erratum=f"The printed rates add up to {printed_rates(k).sum() / CAPACITY:.4f} c"
@@ -458,8 +458,8 @@ def derivatives() -> list[Record]:
         Record(
             "equation 7",
             "equation",
-            seven,
-            by_theory(sensitivity(i, i)),
+            printed=seven,
+            compute=by_theory(sensitivity(i, i)),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 * seven,
             note=note,
@@ -467,8 +467,8 @@ def derivatives() -> list[Record]:
         Record(
             "equation 8",
             "equation",
-            eight,
-            by_theory(sensitivity(i, k)),
+            printed=eight,
+            compute=by_theory(sensitivity(i, k)),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 * abs(eight),
             note=f"{note} k = {k + 1}.",
@@ -481,8 +481,8 @@ def derivatives() -> list[Record]:
         Record(
             "equation 9",
             "equation",
-            -1 / y[i],
-            by_theory(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
+            printed=-1 / y[i],
+            compute=by_theory(slope(lambda s: float(np.log(ALPHA / (s - X[i]))), delay(X))),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6 / y[i],
             note=f"4 sources, i = 2, where Delta - x_i is {y[i]:.8f} s. computed: the numerical "
@@ -491,15 +491,15 @@ def derivatives() -> list[Record]:
         Record(
             "section 3.1.3, the influence (7) grows with the over-estimate",
             "claim",
-            True,
-            by_theory(_grows_with(influence)),
+            printed=True,
+            compute=by_theory(_grows_with(influence)),
             note="Each of 20 sources that joined one after the other (exact recursion), alpha 1.",
         ),
         Record(
             "section 3.1.3, (7) has large values when x_i is close to Delta",
             "claim",
-            True,
-            by_theory(_close(influence, late)),
+            printed=True,
+            compute=by_theory(_close(influence, late)),
             note="Numerical derivatives of solutions of (6). 'Large' is read as more than half of "
             "the largest value. If one over-estimate grows alone, (7) tends to 0: the nearer x_i "
             "comes to Delta, the more of the link the source has already.",
@@ -507,8 +507,8 @@ def derivatives() -> list[Record]:
         Record(
             "section 3.1.3, (8) is significant where both are near Delta and x_i < x_k",
             "claim",
-            True,
-            by_theory(_cross()),
+            printed=True,
+            compute=by_theory(_cross()),
             note="All pairs of 20 sources that joined one after the other; numerical derivatives "
             "of solutions of (6). Read as: elsewhere (8) is less than half of its largest value.",
         ),

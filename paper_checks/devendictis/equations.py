@@ -34,8 +34,8 @@ def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
     return Record(
         item,
         "equation",
-        printed,
-        Known(computed, "replay"),
+        printed=printed,
+        compute=Known(computed, "replay"),
         tolerance=1e-6,
         note=f"{note} {COUNTED} {ARITHMETIC}",
         prints=FORMULA_AT_OUR_NUMBERS,
@@ -52,8 +52,8 @@ def equation(
     return Record(
         item,
         "equation",
-        printed,
-        by_theory(computed),
+        printed=printed,
+        compute=by_theory(computed),
         tolerance=tolerance,
         note=f"{note} {ARITHMETIC}",
         erratum=erratum,
@@ -71,16 +71,17 @@ def window_rules() -> list[Record]:
     return [
         _counted(
             "equation 1",
-            (W / T - W / alone.RTT) * T,
-            alone.waiting,
-            "Diff is the number of packets that wait; at a link of 120 pkt/s, W 12, BaseRTT 80 ms. "
+            printed=(W / T - W / alone.RTT) * T,
+            computed=alone.waiting,
+            note="Diff is the number of packets that wait; at a link of 120 pkt/s, W 12, BaseRTT "
+            "80 ms. "
             "printed: Diff with the mean RTT of the simulation;",
         ),
         Record(
             "equation 2",
             "equation",
-            1.0,
-            by_theory(growth(W)),
+            printed=1.0,
+            compute=by_theory(growth(W)),
             prints=("by 1 packet every T",),
             tolerance=0.5 / W,
             note="By section 3, (2) means a growth of one packet every T. Computed: each of 12 "
@@ -89,8 +90,8 @@ def window_rules() -> list[Record]:
         Record(
             "equation 3",
             "equation",
-            M + ALPHA,
-            by_theory(_resting()),
+            printed=M + ALPHA,
+            compute=by_theory(_resting()),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / (M + ALPHA),
             note=f"{HERE} computed: the window at which rule (3), applied at each ACK of a single "
@@ -168,18 +169,23 @@ def equilibrium() -> list[Record]:
     ends = zip(from_starts.min(axis=0), from_starts.max(axis=0), strict=True)
     spans = [f"{low:.2f} to {high:.2f}" for low, high in ends]
     return [
-        _counted("equation 4", W_V / (W_R + W_V) * MU, both.rates[0], f"{HERE} Windows 16 and 90."),
+        _counted(
+            "equation 4",
+            printed=W_V / (W_R + W_V) * MU,
+            computed=both.rates[0],
+            note=f"{HERE} Windows 16 and 90.",
+        ),
         _counted(
             "equation 5",
-            W_V + W_R,
-            M + both.waiting,
-            f"{HERE} Windows 16 and 90. q is the mean number of packets that wait;",
+            printed=W_V + W_R,
+            computed=M + both.waiting,
+            note=f"{HERE} Windows 16 and 90. q is the mean number of packets that wait;",
         ),
         Record(
             "equation 6",
             "equation",
-            ALPHA,
-            by_theory(_backlog(rest, rest + W_R - M)),
+            printed=ALPHA,
+            compute=by_theory(_backlog(rest, rest + W_R - M)),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1 / rest,
             note=f"{HERE} computed: Diff where rule (3), applied at each ACK, comes to rest beside "
@@ -188,16 +194,17 @@ def equilibrium() -> list[Record]:
         ),
         equation(
             "equation 7",
-            [ALPHA * (M + q) / q for q in (5.0, 12.0)],
-            [_window_at_alpha(q) for q in (5.0, 12.0)],
-            f"{HERE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT of T + "
+            printed=[ALPHA * (M + q) / q for q in (5.0, 12.0)],
+            computed=[_window_at_alpha(q) for q in (5.0, 12.0)],
+            note=f"{HERE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT "
+            "of T + "
             "q/mu, by Brent's method.",
         ),
         Record(
             "section 3, W_V(N) and W_R(N)",
             "equation",
-            list(at_loss),
-            by_theory(list(_at_the_loss(*after))),
+            printed=list(at_loss),
+            compute=by_theory(list(_at_the_loss(*after))),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="mu 1080, T 80 ms, B 20. The sum of both windows is mu T + B + 1 packets at the "
@@ -249,21 +256,24 @@ def phases() -> list[Record]:
         Record(
             "equation 10",
             "equation",
-            [R1 + i - 1 for i in (10, 20, N)],
-            by_theory([by_ack[i - 1] for i in (10, 20, N)]),
+            printed=[R1 + i - 1 for i in (10, 20, N)],
+            compute=by_theory([by_ack[i - 1] for i in (10, 20, N)]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=slack,
             note=f"W_R(1) {R1}; windows of mini-cycles 10, 20 and {N}; computed: each ACK adds "
             f"1/W. {SLACK} All three windows have the tolerance of the last one.",
         ),
         equation(
-            "section 3, P_Reno", N * R1 + N * (N - 1) / 2, sum(reno), f"{N} mini-cycles, counted."
+            "section 3, P_Reno",
+            printed=N * R1 + N * (N - 1) / 2,
+            computed=sum(reno),
+            note=f"{N} mini-cycles, counted.",
         ),
         Record(
             "equation 11",
             "equation",
-            [V1 + a - 1, R1 + a - 1],
-            by_theory([_ack_by_ack(V1, a)[a - 1], by_ack[a - 1]]),
+            printed=[V1 + a - 1, R1 + a - 1],
+            compute=by_theory([_ack_by_ack(V1, a)[a - 1], by_ack[a - 1]]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=slack_to_a,
             note=f"{where} printed: (11) solved for the windows of mini-cycle a, with the counted "
@@ -271,56 +281,77 @@ def phases() -> list[Record]:
         ),
         _counted(
             "equation 12",
-            V_a + R_a,
-            _most_without_wait(pipe),
-            f"{where} The largest number of packets on their way of which none waits;",
+            printed=V_a + R_a,
+            computed=_most_without_wait(pipe),
+            note=f"{where} The largest number of packets on their way of which none waits;",
         ),
-        equation("section 3, W_V(a)", (pipe + V1 - R1) / 2, V_a, f"{where} Counted."),
-        equation("section 3, W_R(a)", (pipe + R1 - V1) / 2, R_a, f"{where} Counted."),
-        equation("section 3, a", (pipe - R1 - V1) / 2 + 1, a, f"{where} Counted."),
-        equation("section 3, A_V", a * V1 + a * (a - 1) / 2, sum(vegas[:a]), f"{where} Counted."),
+        equation(
+            "section 3, W_V(a)",
+            printed=(pipe + V1 - R1) / 2,
+            computed=V_a,
+            note=f"{where} Counted.",
+        ),
+        equation(
+            "section 3, W_R(a)",
+            printed=(pipe + R1 - V1) / 2,
+            computed=R_a,
+            note=f"{where} Counted.",
+        ),
+        equation(
+            "section 3, a", printed=(pipe - R1 - V1) / 2 + 1, computed=a, note=f"{where} Counted."
+        ),
+        equation(
+            "section 3, A_V",
+            printed=a * V1 + a * (a - 1) / 2,
+            computed=sum(vegas[:a]),
+            note=f"{where} Counted.",
+        ),
         equation(
             "section 3, Delta_a",
-            a * pipe_T,
-            sum(max(pipe_T, (v + r) / MU) for v, r in zip(vegas[:a], reno[:a], strict=True)),
-            f"{where} Computed: the sum of the RTTs, each the sum of both windows over mu, or T.",
+            printed=a * pipe_T,
+            computed=sum(
+                max(pipe_T, (v + r) / MU) for v, r in zip(vegas[:a], reno[:a], strict=True)
+            ),
+            note=f"{where} Computed: the sum of the RTTs, each the sum of both windows over mu, "
+            "or T.",
         ),
         _counted(
             "equation 13",
-            vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
-            at_b.rates[0],
-            f"{where} The windows stay as in mini-cycle b;",
+            printed=vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
+            computed=at_b.rates[0],
+            note=f"{where} The windows stay as in mini-cycle b;",
         ),
         _counted(
             "equation 14",
-            vegas[b - 1] / at_b.rates[0],
-            at_b.RTT,
-            f"{where} Mini-cycle b lasts an RTT, which is the window over the rate by Little's "
+            printed=vegas[b - 1] / at_b.rates[0],
+            computed=at_b.RTT,
+            note=f"{where} Mini-cycle b lasts an RTT, which is the window over the rate by "
+            "Little's "
             "law. Rate and RTT come from the simulation;",
         ),
         _counted(
             "equation 15",
-            [s / MU for s in sums],
-            [circulate([int(s)], MU, pipe_T).RTT for s in sums],
-            f"{where} The RTTs in phase 2;",
+            printed=[s / MU for s in sums],
+            computed=[circulate([int(s)], MU, pipe_T).RTT for s in sums],
+            note=f"{where} The RTTs in phase 2;",
         ),
         equation(
             "section 3, windows in phase 2",
-            [pipe + 2 * (i - a) for i in phase_2],
-            sums,
-            f"{where} Counted.",
+            printed=[pipe + 2 * (i - a) for i in phase_2],
+            computed=sums,
+            note=f"{where} Counted.",
         ),
         equation(
             "section 3, Delta_b",
-            (pipe_T + (b - a + 1) / MU) * (b - a),
-            sum(s / MU for s in sums),
-            f"s. {where} mu {MU:g} pkt/s. Counted.",
+            printed=(pipe_T + (b - a + 1) / MU) * (b - a),
+            computed=sum(s / MU for s in sums),
+            note=f"s. {where} mu {MU:g} pkt/s. Counted.",
         ),
         equation(
             "section 3, B_V",
-            printed_B_V,
-            sum(vegas[i - 1] for i in phase_2),
-            f"{where} Counted.",
+            printed=printed_B_V,
+            computed=sum(vegas[i - 1] for i in phase_2),
+            note=f"{where} Counted.",
             erratum="(b-a) W_V(a) + (b-a+1)(b-a)/2: in mini-cycle i of phase 2 the window is "
             "W_V(a) + i - a, where i - a runs from 1 to b - a. The print sums i instead, from a + "
             f"1 to b, and so has a (b-a) = {a * (b - a)} packets too many. Corrected: "
@@ -369,8 +400,8 @@ def _equilibrium_phase() -> list[Record]:
         Record(
             "section 3, in phase 3 the queue grows by at most 1 packet a mini-cycle",
             "claim",
-            True,
-            by_theory(
+            printed=True,
+            compute=by_theory(
                 Found(
                     bool(np.all(queue_steps <= 1)),
                     detail=f"By {queue_steps.min():.2f} to {queue_steps.max():.2f} packets.",
@@ -381,22 +412,24 @@ def _equilibrium_phase() -> list[Record]:
         ),
         equation(
             "equation 16",
-            ALPHA * (M + 2 * k) / (2 * k),
-            V_a + solved_k,
-            f"{HERE} a 10, W_V(a) 9. computed: the growing window W_V(a) + b - a where it equals "
+            printed=ALPHA * (M + 2 * k) / (2 * k),
+            computed=V_a + solved_k,
+            note=f"{HERE} a 10, W_V(a) 9. computed: the growing window W_V(a) + b - a where it "
+            "equals "
             "(7) at q = 2 (b - a), by Brent's method.",
         ),
         equation(
             "section 3, b",
-            float(printed_b),
-            a + solved_k,
-            f"{HERE} a 10, W_V(a) 9. computed: the root of equation 16.",
+            printed=float(printed_b),
+            computed=a + solved_k,
+            note=f"{HERE} a 10, W_V(a) 9. computed: the root of equation 16.",
         ),
         equation(
             "equation 17",
-            printed.tolist(),
-            solved,
-            f"{HERE} W_R(b) 80, five mini-cycles: the root of (7) with q = W_V + W_R - mu T, by "
+            printed=printed.tolist(),
+            computed=solved,
+            note=f"{HERE} W_R(b) 80, five mini-cycles: the root of (7) with q = W_V + W_R - mu "
+            "T, by "
             "Brent's method.",
             tolerance=1e-5,
         ),

@@ -112,16 +112,16 @@ def figure_4() -> list[Record]:
         Record(
             "figure 4, the model captures very well",
             "figure",
-            True,
-            _over_capacities,
+            printed=True,
+            compute=_over_capacities,
             note="The text gives no number here. Read as: the errors are within those of figure 3, "
             f"12.2 % for Vegas and 9.9 % for Reno. Printed formulas. {OURS} {LIKE} {RUN}",
         ),
         Record(
             "figure 4, the model's ratio falls lightly with the capacity",
             "figure",
-            True,
-            by_theory(
+            printed=True,
+            compute=by_theory(
                 Found(
                     all(s < 1 for s in slopes["printed"]),
                     detail="The ratio Vegas/Reno at 4000 pkt/s over that at 1150 pkt/s, at T of "
@@ -138,8 +138,8 @@ def figure_4() -> list[Record]:
         Record(
             "figure 4, too slow to be seen in the simulation",
             "figure",
-            True,
-            _flat,
+            printed=True,
+            compute=_flat,
             note=f"Read as: the ratio Vegas/Reno varies by at most 10 %. {OURS} {LIKE} {RUN}",
         ),
     ]

@@ -49,8 +49,8 @@ def losses() -> list[Record]:
         Record(
             "equation 8",
             "equation",
-            0.5,
-            cut,
+            printed=0.5,
+            compute=cut,
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=0.02,
             note="Least over largest window of Reno at T 80 ms, B 20; one run of ns-2 2.35, "
@@ -59,8 +59,8 @@ def losses() -> list[Record]:
         Record(
             "equation 9",
             "equation",
-            LAM,
-            after_loss,
+            printed=LAM,
+            compute=after_loss,
             prints=("3/4",),
             tolerance=0.02,
             note="Least window of a single Vegas source after the loss of one packet, over its "
@@ -82,8 +82,8 @@ def throughputs() -> list[Record]:
             Record(
                 f"section 3, Lambda_{name} at figure 4's buffer",
                 "equation",
-                forms["printed"][i],
-                by_theory(forms["derived"][i]),
+                printed=forms["printed"][i],
+                compute=by_theory(forms["derived"][i]),
                 prints=FORMULA_AT_OUR_NUMBERS,
                 tolerance=1 / float(cycle.period),
                 note="pkt/s at mu 1080, T 80 ms, B 20. printed: the printed formulas; computed: "
@@ -101,8 +101,8 @@ def throughputs() -> list[Record]:
         Record(
             "figure 2, three phases: 1 <= a <= b <= N",
             "figure",
-            True,
-            by_theory(
+            printed=True,
+            compute=by_theory(
                 Found(
                     1 <= a <= b <= N,
                     detail=f"a, b, N: {a:.1f}, {b:.1f}, {N:.1f}.",
@@ -167,16 +167,16 @@ def hypotheses() -> list[Record]:
         Record(
             "section 3, hypothesis 4: the buffer is empty when congestion avoidance begins",
             "claim",
-            True,
-            _emptied,
+            printed=True,
+            compute=_emptied,
             note="Read as: the link is idle for more than 0.1 % of the time, as it can be only "
             f"while no packet waits. {NO_T} {LIKE} {RUN}",
         ),
         Record(
             "section 3, hypothesis 3: losses are recovered by fast retransmit",
             "claim",
-            True,
-            _no_timeouts,
+            printed=True,
+            compute=_no_timeouts,
             note="Read as: at most 1 % more packets are sent again than were lost. After a timeout "
             "a source would send a whole window again, most of which had arrived. ns-2's limit of "
             f"the buffer is B, 5 to 30. {NO_T} {RUN}",
@@ -185,8 +185,8 @@ def hypotheses() -> list[Record]:
             Record(
                 f"section 3, hypothesis 5 at B = {B:g}: Vegas loses too",
                 "claim",
-                True,
-                partial(_vegas_losses, B),
+                printed=True,
+                compute=partial(_vegas_losses, B),
                 note=f"At each T. {NO_T} {LIKE} {RUN}",
             )
             for B in (5.0, 20.0)
@@ -200,14 +200,14 @@ def quoted() -> list[Record]:
         Record(
             "figure 1, network model",
             "figure",
-            None,
+            printed=None,
             blocked="A sketch without numbers, which our text lacks. The other records run the "
             "network that the text describes.",
         ),
         Record(
             "section 1, Vegas 37 to 71 % better than Reno",
             "claim",
-            [37, 71],
+            printed=[37, 71],
             blocked="Quoted from other papers, whose networks are not described here.",
         ),
     ]

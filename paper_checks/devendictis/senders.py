@@ -31,8 +31,8 @@ RECORDS = (
     Record(
         "section 2, Reno's window grows exponentially in slow start",
         "claim",
-        [2.0] * 5,
-        lambda runs: doubling(runs, BASE, "reno", range(1, 7)),
+        printed=[2.0] * 5,
+        compute=lambda runs: doubling(runs, BASE, "reno", range(1, 7)),
         prints=("exponential growth",),
         note="One packet for each ACK, so twice the window after a round trip; computed: window "
         f"over that of the round trip before, from the second on. {ALONE}",
@@ -40,8 +40,8 @@ RECORDS = (
     Record(
         "section 2, Vegas's slow start: one packet every other round trip",
         "claim",
-        [1.0] * 3,
-        _steps,
+        printed=[1.0] * 3,
+        compute=_steps,
         note=f"Packets by which the window grows in two round trips, from the third on. {ALONE}",
         erratum="It doubles every other round trip: in that round trip each of W ACKs adds a "
         "packet, in the next none does, so W becomes 2 W in two round trips, not W + 1. "
@@ -50,8 +50,8 @@ RECORDS = (
     Record(
         "section 2, Reno's window is one packet after a timeout",
         "claim",
-        1,
-        _after_timeout,
+        printed=1,
+        compute=_after_timeout,
         prints=("one packet size",),
         note="Packets, after all 20 on their way were lost; ns-2 2.35. The paper says so of both; "
         "its footnote leaves the first window of slow start to the implementation.",

@@ -45,30 +45,39 @@ def small_buffers() -> list[Record]:
     return [
         equation(
             "appendix A, windows at the loss",
-            [most / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
-            [V_N, R_N],
-            f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) and "
+            printed=[most / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
+            computed=[V_N, R_N],
+            note=f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) "
+            "and "
             "2 (1 - lambda) times it.",
         ),
         equation(
             "appendix A, N",
-            most * (1 - lam) / (3 - 2 * lam) + 1,
-            N,
-            f"{where} Counted.",
+            printed=most * (1 - lam) / (3 - 2 * lam) + 1,
+            computed=N,
+            note=f"{where} Counted.",
         ),
-        equation("appendix A, P_Reno", 1.5 * N * (N - 1), sum(reno), f"{where} Counted."),
+        equation(
+            "appendix A, P_Reno",
+            printed=1.5 * N * (N - 1),
+            computed=sum(reno),
+            note=f"{where} Counted.",
+        ),
         equation(
             "appendix A, P_Vegas",
-            (1 + lam) / (2 * (1 - lam)) * N * (N - 1),
-            sum(vegas),
-            f"{where} Counted.",
+            printed=(1 + lam) / (2 * (1 - lam)) * N * (N - 1),
+            computed=sum(vegas),
+            note=f"{where} Counted.",
         ),
-        equation("appendix A, a", 0.5 * (pipe - first) + 1, a, f"{where} Counted."),
+        equation(
+            "appendix A, a", printed=0.5 * (pipe - first) + 1, computed=a, note=f"{where} Counted."
+        ),
         equation(
             "appendix A, Delta",
-            a * T + (first + N - a + 1) * (N - a) / MU,
-            duration,
-            f"s. {where} mu {MU:g} pkt/s. computed: the sum of the mini-cycles; each lasts the sum "
+            printed=a * T + (first + N - a + 1) * (N - a) / MU,
+            computed=duration,
+            note=f"s. {where} mu {MU:g} pkt/s. computed: the sum of the mini-cycles; each lasts "
+            "the sum "
             "of both windows over mu, or T while the link is not full.",
             erratum="a T + [(N-1)/(1-lambda) + N + a - 1] (N-a)/mu: in mini-cycle i both windows "
             "have (N-1)/(1-lambda) + 2 (i-1) packets together, and the second term is the sum of "
@@ -78,8 +87,8 @@ def small_buffers() -> list[Record]:
         Record(
             "section 3, B_th",
             "equation",
-            ALPHA * (3 - 2 * LAM),
-            by_theory(threshold),
+            printed=ALPHA * (3 - 2 * LAM),
+            compute=by_theory(threshold),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=ALPHA * (3 - 2 * LAM) / M,
             note=f"Packets. mu T {M:g} packets, alpha {ALPHA:g}, lambda {LAM:g}. computed: the B "
@@ -90,8 +99,8 @@ def small_buffers() -> list[Record]:
         Record(
             "section 4, the threshold of figure 3",
             "claim",
-            5,
-            from_printed_numbers(
+            printed=5,
+            compute=from_printed_numbers(
                 Found(
                     ALPHA * (3 - 2 * LAM),
                     detail=f"The exact condition gives less at any T, {threshold:.2f} at 80 ms.",
@@ -104,8 +113,8 @@ def small_buffers() -> list[Record]:
         Record(
             "section 3, equal throughputs below B_th at lambda = 1/2",
             "claim",
-            1.0,
-            by_theory(ratios[0.5]),
+            printed=1.0,
+            compute=by_theory(ratios[0.5]),
             tolerance=1e-6,
             prints=("the same average throughput",),
             note="Packets of a cycle, Vegas over Reno, mu T 54, B 5: appendix A's cycles iterated "
@@ -114,8 +123,8 @@ def small_buffers() -> list[Record]:
         Record(
             "section 3, Vegas pushes more for lambda above 1/2",
             "claim",
-            True,
-            by_theory(
+            printed=True,
+            compute=by_theory(
                 Found(
                     min(ratio for factor, ratio in ratios.items() if factor > 0.5) > 1,
                     detail=", ".join(f"{factor:g}: {ratio:.2f}" for factor, ratio in ratios.items())

@@ -136,8 +136,8 @@ def figure_3() -> list[Record]:
         Record(
             f"figure 3, largest error of {name}",
             "figure",
-            printed,
-            partial(_largest, source, printed),
+            printed=printed,
+            compute=partial(_largest, source, printed),
             tolerance=rounding(0.1),
             note=f"Percent. The paper states it at B = {B}. By the printed formulas; at B = 5 by "
             "those of appendix A, which hold below the threshold, since the text states a "
@@ -333,8 +333,8 @@ def thresholds() -> list[Record]:
             Record(
                 f"section 4, ratio Vegas/Reno at B = {B:g}",
                 "claim",
-                printed,
-                _nearest(B, printed),
+                printed=printed,
+                compute=_nearest(B, printed),
                 tolerance=rounding(0.01),
                 note="computed: of the ratios by the printed formulas at T from 1 ms to 20 s with "
                 "mu T > B, the one nearest to the print; at B = 5 also by appendix A, since the "
@@ -348,8 +348,8 @@ def thresholds() -> list[Record]:
             Record(
                 f"section 4, Vegas's window oscillates {what}",
                 "claim",
-                printed,
-                compute,
+                printed=printed,
+                compute=compute,
                 tolerance=rounding(1.0),
                 prints=(words,),
                 note="Packets above alpha + mu T, which is the window by (7) if only Vegas's "
@@ -364,22 +364,22 @@ def thresholds() -> list[Record]:
         Record(
             "section 4, Vegas outperforms Reno at small buffers",
             "claim",
-            True,
-            _outperforms,
+            printed=True,
+            compute=_outperforms,
             note=f"{LIKE} {RUN}",
         ),
         Record(
             "section 4, Vegas's throughput falls towards zero at large buffers",
             "claim",
-            True,
-            by_theory(_vanishes()),
+            printed=True,
+            compute=by_theory(_vanishes()),
             note="'Tends to go to zero' is no number. We tested whether it falls at every step, "
             "and ends below a tenth of the link, 108 pkt/s. mu T is 86 packets at 80 ms.",
         ),
         Record(
             "section 4, no comparison up to B_th + 3 (3 - 2 lambda)",
             "claim",
-            (ALPHA + 3) * (3 - 2 * LAM),
+            printed=(ALPHA + 3) * (3 - 2 * LAM),
             blocked="It depends on what the end of the range means. The printed sum is the printed "
             "B_th with alpha + 3 in place of alpha; the exact condition for the threshold then "
             f"gives {_end(ALPHA + 3, 0.0):.2f} packets, which agrees. But Vegas's window at the "
@@ -425,8 +425,8 @@ def periodicity() -> list[Record]:
         Record(
             "section 4, periodic, as the model assumes",
             "claim",
-            True,
-            _cycles,
+            printed=True,
+            compute=_cycles,
             note="B = 20. Each cycle ends with one packet that Reno sends again. 'Periodic' is "
             "read as: the numbers of cycles in five spans of 40 s of one run differ by at most one "
             "(if losses came at random, their standard deviation would be 3). 'As the model "

@@ -39,9 +39,10 @@ def competition() -> list[Record]:
         Record(
             "figure 6a, Reno and SACK, ratio",
             "figure",
-            1.0,
-            with_both_starts(
-                median_of_seeds(pair("reno", "sack", buffer=15.0), ratio, 1.0, 0.1), 1.0
+            printed=1.0,
+            compute=with_both_starts(
+                median_of_seeds(pair("reno", "sack", buffer=15.0), ratio, printed=1.0, unit=0.1),
+                1.0,
             ),
             prints=("almost half and half (0.75Mbps each)",),
             note="'Almost half and half (0.75Mbps each)'. We compare the ratio of the two rates, "
@@ -52,8 +53,8 @@ def competition() -> list[Record]:
             Record(
                 f"figure 6{letter}, Vegas gets less than {law}",
                 "figure",
-                True,
-                with_both_starts(
+                printed=True,
+                compute=with_both_starts(
                     holds(pair(law, "vegas", buffer=15.0), lambda r: r[0] > r[1], f"{law}, Vegas")
                 ),
                 note=f"{MAJORITY_NOTE} {STARTS} {NO_PICTURE}",
@@ -64,8 +65,8 @@ def competition() -> list[Record]:
             Record(
                 f"section 3.3.2.1, {law}-Vegas cross at buffer",
                 "claim",
-                printed,
-                with_both_starts(_crossing(law, printed), printed),
+                printed=printed,
+                compute=with_both_starts(_crossing(law, printed), printed),
                 note="The buffer at which the throughputs of both are equal, interpolated linearly "
                 f"between the chart's buffers. {MAJORITY_NOTE} Computed: their median. "
                 f"Tolerance: 10 %, since the print says 'about'. {STARTS}",
@@ -82,8 +83,8 @@ def competition() -> list[Record]:
             Record(
                 f"section {section}: {law} occupies more as the buffer grows",
                 "claim",
-                True,
-                _grows(law, red),
+                printed=True,
+                compute=_grows(law, red),
                 note="Read as: more at a buffer of 50 than at one of 4, but not necessarily at "
                 "each step, as in the records of section 3.2.3. "
                 f"{MAJORITY_NOTE} {STARTS}" + f" {SETTINGS}" * red,
@@ -94,8 +95,8 @@ def competition() -> list[Record]:
         Record(
             "section 3.3.2.2, maxthresh does not matter much",
             "claim",
-            True,
-            from_printed_numbers(
+            printed=True,
+            compute=from_printed_numbers(
                 Found(
                     max(_SPAN) < 2,
                     detail=f"Largest over least printed ratio: {_SPAN[0]} and {_SPAN[1]}.",
@@ -127,7 +128,9 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
             f"Seeds: {by_seeds}; the runs as described: {crossing}. {law}'s mean share of the link "
             f"less that of Vegas, at buffers of 4, 7, 10, 15, 50: {text}."
         )
-        return majority_of_seeds(values, printed, LIMIT * printed, detail, described)
+        return majority_of_seeds(
+            values, printed=printed, tolerance=LIMIT * printed, detail=detail, described=described
+        )
 
     return compute
 
@@ -148,8 +151,8 @@ def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
     return Record(
         f"section {section}, buffer {B:g}: {winner} outperforms {law if vegas else 'Vegas'}",
         "claim",
-        True,
-        with_both_starts(with_each_red(compute) if red else compute),
+        printed=True,
+        compute=with_both_starts(with_each_red(compute) if red else compute),
         note=f"{MAJORITY_NOTE} {STARTS}" + _LIKE_DROPTAIL * red + f" {SETTINGS}" * red,
     )
 
@@ -180,7 +183,9 @@ def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
             f"Mean share of the link at buffers of 4, 7, 10, 15, 50: {text}. In {steady} of the "
             "seeds it falls at no step."
         )
-        return majority_of_seeds(for_each_seed(runs, scenes, rises), True, 0.0, detail)
+        return majority_of_seeds(
+            for_each_seed(runs, scenes, rises), printed=True, tolerance=0.0, detail=detail
+        )
 
     return with_both_starts(with_each_red(compute) if red else compute)
 
@@ -223,8 +228,8 @@ def _figure_7() -> list[Record]:
         Record(
             item,
             "figure" if law == "reno" else "claim",
-            True,
-            with_both_starts(
+            printed=True,
+            compute=with_both_starts(
                 holds(
                     pair(law, "vegas", buffer=15.0, thresholds=(3.0, 6.0)),
                     unbiased,
@@ -289,8 +294,8 @@ def _figure_8() -> list[Record]:
             Record(
                 f"figure 8, buffer {B:g}: Vegas gets {than} than Reno and SACK",
                 "figure",
-                True,
-                with_both_starts(_modified(holds(trio(B), claim, names), claim, B)),
+                printed=True,
+                compute=with_both_starts(_modified(holds(trio(B), claim, names), claim, B)),
                 note=note,
             )
             for B, than, claim in claims
@@ -299,9 +304,10 @@ def _figure_8() -> list[Record]:
             Record(
                 f"figure 8, buffer {B:g}: Reno over SACK",
                 "figure",
-                1.0,
-                with_both_starts(
-                    _modified(median_of_seeds(trio(B), ratio, 1.0, 0.1), _alike, B), 1.0
+                printed=1.0,
+                compute=with_both_starts(
+                    _modified(median_of_seeds(trio(B), ratio, printed=1.0, unit=0.1), _alike, B),
+                    1.0,
                 ),
                 note=f"Both have 'about the same share'. {SOURCE_WORD} {STARTS} {NO_PICTURE}",
             )

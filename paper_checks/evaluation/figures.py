@@ -61,11 +61,13 @@ def holds(
         means = ", ".join(f"{rate * MBIT:.3f}" for rate in runs(jittered(scenario)).mean)
         text = f"{names}: {means} Mbit/s on average."
         if isinstance(scenario.links[0].queue, Red):  # it drops at random, wherever starts are
-            return majority_of_seeds(values, True, 0.0, text)
+            return majority_of_seeds(values, printed=True, tolerance=0.0, detail=text)
         rates = runs(scenario).throughput[0]
         described = ", ".join(f"{rate * MBIT:.3f}" for rate in rates)
         text += f" The run as described: {described} Mbit/s."
-        return majority_of_seeds(values, True, 0.0, text, bool(claim(rates)))
+        return majority_of_seeds(
+            values, printed=True, tolerance=0.0, detail=text, described=bool(claim(rates))
+        )
 
     return compute
 
@@ -147,12 +149,20 @@ def figure_1() -> list[Record]:
         Record(
             "figure 1, Reno falls back to slow start",
             "figure",
-            True,
-            reno_restarts,
+            printed=True,
+            compute=reno_restarts,
             note=f"{note} The print says that the window drops 'to 0'; ns-2's least window is 1.",
         ),
-        Record("figure 1, Vegas never does", "figure", True, vegas_does_not, note=note),
-        Record("figure 1, largest window afterwards", "figure", "sack", largest, note=note),
+        Record(
+            "figure 1, Vegas never does", "figure", printed=True, compute=vegas_does_not, note=note
+        ),
+        Record(
+            "figure 1, largest window afterwards",
+            "figure",
+            printed="sack",
+            compute=largest,
+            note=note,
+        ),
     ]
 
 
@@ -190,7 +200,8 @@ def figures_2_to_4() -> list[Record]:
         parts = [unused(runs(jittered(scene)).mean) for scene in scenes]
         text = f"Unused on average: reno {parts[0]:.2f} %, vegas {parts[1]:.2f} %."
         return dataclasses.replace(
-            majority_of_seeds(values, True, 0.0, text), undecided=NO_OSCILLATION
+            majority_of_seeds(values, printed=True, tolerance=0.0, detail=text),
+            undecided=NO_OSCILLATION,
         )
 
     found = []
@@ -200,10 +211,10 @@ def figures_2_to_4() -> list[Record]:
             Record(
                 f"figure {number}a, {law}, X = 1 ms, ratio of the bandwidths",
                 "figure",
-                1.0,
-                _at_once(law)
+                printed=1.0,
+                compute=_at_once(law)
                 if law == "vegas"
-                else median_of_seeds(alike(law, 1e-3), ratio, 1.0, 0.1),
+                else median_of_seeds(alike(law, 1e-3), ratio, printed=1.0, unit=0.1),
                 prints=(words[number],),
                 note=f"'{words[number]}'. {AS_STATED} {SOURCE_WORD} {NO_PICTURE}",
             )
@@ -213,15 +224,15 @@ def figures_2_to_4() -> list[Record]:
         Record(
             "figure 4a, sack, X = 1 ms",
             "figure",
-            None,
+            printed=None,
             blocked="Our text lacks this picture and says nothing about it: 'similar to that of "
             "Reno' is about the bias in figure 4b.",
         ),
         Record(
             "figure 2b, reno, X = 22 ms, ratio",
             "figure",
-            2.0,
-            _almost_twice,
+            printed=2.0,
+            compute=_almost_twice,
             prints=("almost twice",),
             note="From 15 s on. The authors' own table 3 has 2.2 for this case. ns-2 2.35; "
             "the majority of 5 seeds, whose "
@@ -230,8 +241,8 @@ def figures_2_to_4() -> list[Record]:
         Record(
             "figure 2b, reno, X = 22 ms, the total bandwidth oscillates",
             "figure",
-            True,
-            reno_leaves_more,
+            printed=True,
+            compute=reno_leaves_more,
             note="'Large oscillation of the total bandwidth'. We tested whether two Renos leave "
             "more than 1 % of the link unused, and more than two Vegas (figure 3b). "
             f"{MAJORITY_NOTE} {NO_PICTURE}",
@@ -239,16 +250,18 @@ def figures_2_to_4() -> list[Record]:
         Record(
             "figure 3b, vegas, X = 22 ms, the lesser of the two bandwidths",
             "figure",
-            0.7,
-            median_of_seeds(alike("vegas", 22e-3), lambda r: float(r.min()) * MBIT, 0.7, 0.1),
+            printed=0.7,
+            compute=median_of_seeds(
+                alike("vegas", 22e-3), lambda r: float(r.min()) * MBIT, printed=0.7, unit=0.1
+            ),
             note="Mbit/s; the greater one, 0.8, is the rest of the link. The text does not say "
             f"which source has which. {AS_STATED} {SOURCE} {NO_PICTURE}",
         ),
         Record(
             "figure 4b, sack, X = 22 ms, the shorter connection gains",
             "figure",
-            True,
-            holds(alike("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
+            printed=True,
+            compute=holds(alike("sack", 22e-3), lambda r: r[0] > 1.5 * r[1], "Shorter, longer"),
             note=f"'Very noticeable', read as a ratio above 1.5. {AS_STATED} {MAJORITY_NOTE} "
             f"{NO_PICTURE}",
         ),
@@ -268,7 +281,9 @@ def _almost_twice(runs: Runs) -> Found:
     values = [ratio(row) for row in runs(jittered(scenario)).throughput]
     described = ratio(runs(scenario).throughput[0])
     text = f"Seeds: {', '.join(f'{v:.2f}' for v in values)}; as described {described:.2f}."
-    found = majority_of_seeds(values, 2.0, LIMIT * 2.0, text, described)
+    found = majority_of_seeds(
+        values, printed=2.0, tolerance=LIMIT * 2.0, detail=text, described=described
+    )
     word = (
         "'Almost twice' is no number, and its meaning decides: the ratio is 2.2 with most seeds, "
         "which rounds to 2 but is more than twice."
@@ -281,7 +296,7 @@ def _at_once(law: str) -> Callable[[Runs], Found]:
 
     The note has the values if both sources start at 0, and with other buffers.
     """
-    compute = median_of_seeds(alike(law, 1e-3), ratio, 1.0, 0.1)
+    compute = median_of_seeds(alike(law, 1e-3), ratio, printed=1.0, unit=0.1)
     buffers = (6.0, 8.0, 15.0, 50.0)
 
     def both(runs: Runs) -> Found:
@@ -323,13 +338,18 @@ def figure_5() -> Record:
         middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in scenes]
         text = ", ".join(f"{v:.3g}" for v in middle)
         found = for_each_seed(runs, scenes, both_rise)
-        return majority_of_seeds(found, True, 0.0, f"Medians, reno, then sack, at each X: {text}.")
+        return majority_of_seeds(
+            found,
+            printed=True,
+            tolerance=0.0,
+            detail=f"Medians, reno, then sack, at each X: {text}.",
+        )
 
     return Record(
         "figure 5, Reno's and SACK's bias grows with X",
         "figure",
-        True,
-        compute,
+        printed=True,
+        compute=compute,
         note="A chart of table 3. Read as: the ratio rises at every step of X. "
         f"{MAJORITY_NOTE} {NO_PICTURE}",
     )
@@ -360,7 +380,9 @@ def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
         values = for_each_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
         middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
         text = ", ".join(f"{v:.3g}" for v in middle)
-        return majority_of_seeds(values, True, 0.0, f"Medians at 10, 15, 20, 30, 50: {text}.")
+        return majority_of_seeds(
+            values, printed=True, tolerance=0.0, detail=f"Medians at 10, 15, 20, 30, 50: {text}."
+        )
 
     return with_each_red(compute) if red else compute
 
@@ -378,7 +400,10 @@ def _fairer_with_red(runs: Runs) -> Found:
     counts = for_each_seed(runs, [*tail, *red], fairer)
     text = ", ".join(map(str, counts))
     return majority_of_seeds(
-        [k == n for k in counts], True, 0.0, f"RED is fairer in {text} of {n} cases."
+        [k == n for k in counts],
+        printed=True,
+        tolerance=0.0,
+        detail=f"RED is fairer in {text} of {n} cases.",
     )
 
 
@@ -404,8 +429,8 @@ def buffers_and_delay() -> list[Record]:
                 Record(
                     f"section {section}, {law}: the ratio falls as the buffer grows",
                     "claim",
-                    True,
-                    _falls(law, red),
+                    printed=True,
+                    compute=_falls(law, red),
                     note="Read as: the ratio is smaller at a buffer of 50 than at one of 10, but "
                     "need not fall at each step. "
                     f"{AS_TABLE_3} {MAJORITY_NOTE}" + f" {SETTINGS}" * red,
@@ -415,8 +440,10 @@ def buffers_and_delay() -> list[Record]:
             Record(
                 f"section 3.2.3.1, DropTail, {law}: close to 1 at buffer 50",
                 "claim",
-                1.0,
-                _near_one(median_of_seeds(_chart(law, False)[-1], ratio, 1.0, 0.1)),
+                printed=1.0,
+                compute=_near_one(
+                    median_of_seeds(_chart(law, False)[-1], ratio, printed=1.0, unit=0.1)
+                ),
                 note=f"'Close to 1'. {SOURCE_WORD}",
             )
         )
@@ -424,8 +451,8 @@ def buffers_and_delay() -> list[Record]:
         Record(
             "section 3.2.3.2, RED needs less buffer than DropTail to be fair",
             "claim",
-            True,
-            with_each_red(_fairer_with_red),
+            printed=True,
+            compute=with_each_red(_fairer_with_red),
             note="Read as: at every buffer of the chart the ratio is smaller with RED. "
             f"{MAJORITY_NOTE} {AS_TABLE_3} {SETTINGS}",
         )
@@ -467,8 +494,8 @@ def claims() -> list[Record]:
         Record(
             "section 2.4, Diff",
             "equation",
-            (12 / 0.1 - 12 / packets.RTT) * 0.1,
-            Known(packets.waiting, "replay"),
+            printed=(12 / 0.1 - 12 / packets.RTT) * 0.1,
+            compute=Known(packets.waiting, "replay"),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-6,
             note="Diff is the number of packets that wait; at a link of 100 pkt/s, CWND 12, "
@@ -479,22 +506,22 @@ def claims() -> list[Record]:
         Record(
             "section 2.4, window rule",
             "equation",
-            True,
-            vegas_alone,
+            printed=True,
+            compute=vegas_alone,
             note="One Vegas source alone keeps between alpha = 1 and beta = 3 packets waiting. "
             f"{RUN} Topology 1.",
         ),
         Record(
             "section 3.1.1, 37 to 71 % more than Reno",
             "claim",
-            [37, 71],
+            printed=[37, 71],
             blocked="Quoted from another paper, whose network is not described here.",
         ),
         Record(
             "section 3.1.3, retransmit ratio beside Vegas about 2 %",
             "claim",
-            2,
-            from_printed_numbers(float(np.mean(beside_vegas))),
+            printed=2,
+            compute=from_printed_numbers(float(np.mean(beside_vegas))),
             tolerance=0.1 * 2,
             note="Mean of table 2's printed ratios of Reno and SACK beside Vegas. Tolerance: 10 %, "
             "since the print says 'about'.",
@@ -502,8 +529,8 @@ def claims() -> list[Record]:
         Record(
             "section 3.1.3, retransmit ratio of Reno and SACK together about 3.5 %",
             "claim",
-            3.5,
-            from_printed_numbers(float(np.mean(without_vegas))),
+            printed=3.5,
+            compute=from_printed_numbers(float(np.mean(without_vegas))),
             tolerance=rounding(0.1),
             note="Mean of the four ratios that table 2 prints for Reno beside SACK. Tolerance: "
             "rounding of the print.",
@@ -511,8 +538,8 @@ def claims() -> list[Record]:
         Record(
             "section 3.1.3, Vegas never loses a packet",
             "claim",
-            0,
-            _lost,
+            printed=0,
+            compute=_lost,
             note="The largest number of packets that Vegas sends again in a run of one of table "
             "2's four pairs with Vegas; ns-2 2.35, 5 seeds each, whose starts move by up to one "
             "packet's time.",

@@ -60,13 +60,15 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
 
     def compute(runs: Runs) -> Found:
         first, *others = _readings(law, X).items()
-        found = median_of_seeds(first[1], _counts(first[1]), printed, 0.01)(runs)
+        found = median_of_seeds(first[1], _counts(first[1]), printed=printed, unit=0.01)(runs)
         agreeing, texts = int(agrees(found, printed)), []
         for name, scenario in others:
             statistic = _counts(scenario)
             values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
             other = majority_of_seeds(
-                values.tolist(), printed, tolerance_by_spread(values, 0.01, printed)
+                values.tolist(),
+                printed=printed,
+                tolerance=tolerance_by_spread(values, unit=0.01, printed=printed),
             )
             agreeing += agrees(other, printed)
             texts.append(f"{name}: {values.min():.4g} to {values.max():.4g}, {other.detail}")
@@ -166,8 +168,8 @@ def table_3() -> list[Record]:
             Record(
                 f"table 3, X = {X} ms, RTT2/RTT1",
                 "table",
-                rtts,
-                from_printed_numbers((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
+                printed=rtts,
+                compute=from_printed_numbers((PROPAGATION + 2e-3 * (X - 1)) / PROPAGATION),
                 note="Propagation alone, (2 + 2 + 2 X)/6 ms; with the transmission times it is "
                 f"{(13.21 + 2 * (X - 1)) / 13.21:.3g}.",
             )
@@ -177,8 +179,8 @@ def table_3() -> list[Record]:
                 Record(
                     f"table 3, X = {X} ms, {law}",
                     "table",
-                    printed,
-                    _with_rule(_by_reading(law, X * 1e-3, printed), X)
+                    printed=printed,
+                    compute=_with_rule(_by_reading(law, X * 1e-3, printed), X)
                     if law == "vegas"
                     else _by_reading(law, X * 1e-3, printed),
                     note="ACK1/ACK2. The verdict is for starts at 0 and 0.5 s and counts from 0 s "
@@ -198,8 +200,8 @@ def table_3_claims() -> list[Record]:
         Record(
             "section 3.2.2, almost linear in the RTT ratio",
             "claim",
-            True,
-            from_printed_numbers(
+            printed=True,
+            compute=from_printed_numbers(
                 Found(min(straight) > 0.9, detail=f"R^2: {straight[0]:.3f}, {straight[1]:.3f}.")
             ),
             note="Printed ratios of Reno and SACK over RTT2/RTT1; read as R^2 above 0.9.",
@@ -207,15 +209,15 @@ def table_3_claims() -> list[Record]:
         Record(
             "section 3.2.2, SACK's bias exceeds Reno's at 58 and 208 ms",
             "claim",
-            True,
-            from_printed_numbers(bool(np.all(sack[3:] > reno[3:]))),
+            printed=True,
+            compute=from_printed_numbers(bool(np.all(sack[3:] > reno[3:]))),
             note="From the printed table.",
         ),
         Record(
             "section 4, Vegas leads to a fair allocation for different delays",
             "claim",
-            1.0,
-            from_printed_numbers(float(vegas.max())),
+            printed=1.0,
+            compute=from_printed_numbers(float(vegas.max())),
             prints=("fair allocation of bandwidth", "near 1"),
             tolerance=rounding(1.0),
             note="Largest printed ratio of Vegas. By section 3.2.2 a ratio without bias is 'near "
@@ -227,8 +229,8 @@ def table_3_claims() -> list[Record]:
         Record(
             "section 3.2.3, RTT ratio at 58 ms",
             "claim",
-            30,
-            from_printed_numbers((PROPAGATION + 2e-3 * 57) / PROPAGATION),
+            printed=30,
+            compute=from_printed_numbers((PROPAGATION + 2e-3 * 57) / PROPAGATION),
             erratum="The ratio is 20, as table 3 says: (1 + 1 + 58)/3.",
         ),
     ]

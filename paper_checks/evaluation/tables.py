@@ -71,10 +71,13 @@ def table_1() -> list[Record]:
         Record(
             f"table 1, {law}, {loss} loss",
             "table",
-            printed,
-            with_both_timers(
+            printed=printed,
+            compute=with_both_timers(
                 mean_of_runs(
-                    _lossy(loss, law), lambda r: 100 * float(r[0]) / CAPACITY, printed, 0.1
+                    _lossy(loss, law),
+                    lambda r: 100 * float(r[0]) / CAPACITY,
+                    printed=printed,
+                    unit=0.1,
                 ),
                 printed,
             ),
@@ -110,8 +113,8 @@ def table_1() -> list[Record]:
         Record(
             "section 3.1.1, not much difference at a small loss rate",
             "claim",
-            True,
-            from_printed_numbers(
+            printed=True,
+            compute=from_printed_numbers(
                 Found(
                     spans[0] - 1 < 0.5 * (spans[1] - 1),
                     detail=f"Best over worst: {spans[0]:.2f} at 1 %, {spans[1]:.2f} at 5 %.",
@@ -123,8 +126,8 @@ def table_1() -> list[Record]:
         Record(
             "section 3.1.1, best at 5% loss",
             "claim",
-            "vegas",
-            best,
+            printed="vegas",
+            compute=best,
             note=f"ns-2 2.35, 20 seeds. {TIMERS}",
         ),
     ]
@@ -161,7 +164,9 @@ def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
     values = for_each_seed(runs, [scenario], counted(i, seconds))
     described = float(runs(scenario).acks[i])
     detail = f"The run as described: {described:.0f}."
-    return majority_of_seeds(values, printed, 0.002 * printed, detail, described)
+    return majority_of_seeds(
+        values, printed=printed, tolerance=0.002 * printed, detail=detail, described=described
+    )
 
 
 def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
@@ -170,7 +175,13 @@ def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Foun
     seeds = ", ".join(f"{value:g}" for value in values)
     described = float(runs(scenario).retransmits[i])
     detail = f"Seeds: {seeds}; the run as described: {described:g}."
-    found = majority_of_seeds(values, printed, ENDS if printed else 0.0, detail, described)
+    found = majority_of_seeds(
+        values,
+        printed=printed,
+        tolerance=ENDS if printed else 0.0,
+        detail=detail,
+        described=described,
+    )
     return dataclasses.replace(found, missing=found.missing or INFERRED)
 
 
@@ -197,16 +208,16 @@ def table_2() -> list[Record]:
                 Record(
                     f"{where}, transmitted",
                     "table",
-                    packets[i],
-                    partial(_transmitted, scenario, i, packets[i]),
+                    printed=packets[i],
+                    compute=partial(_transmitted, scenario, i, packets[i]),
                     note=f"{INTERVAL_NOTE} {MAJORITY_NOTE} Tolerance 0.2 %: we know each end of "
                     "the interval to 0.1 s, and 0.2 s are 0.2 % of 106 s.",
                 ),
                 Record(
                     f"{where}, retransmitted",
                     "table",
-                    retransmitted[i],
-                    partial(_retransmitted, scenario, i, retransmitted[i]),
+                    printed=retransmitted[i],
+                    compute=partial(_retransmitted, scenario, i, retransmitted[i]),
                     note=f"{INTERVAL_NOTE} {MAJORITY_NOTE} "
                     + (
                         "Tolerance: 2 packets, one for each end of the interval. The sum of a "
@@ -220,8 +231,8 @@ def table_2() -> list[Record]:
                 Record(
                     f"{where}, retransmit ratio",
                     "table",
-                    ratios[i],
-                    from_printed_numbers(100 * retransmitted[i] / packets[i]),
+                    printed=ratios[i],
+                    compute=from_printed_numbers(100 * retransmitted[i] / packets[i]),
                     tolerance=rounding(0.01),
                     note="Percent; from the printed counts. Tolerance: rounding of the print.",
                 ),
@@ -273,7 +284,10 @@ def _count(
         values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
         detail = f"Median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}."
         return majority_of_seeds(
-            values.tolist(), printed, tolerance_by_spread(values, 1.0, smaller), detail
+            values.tolist(),
+            printed=printed,
+            tolerance=tolerance_by_spread(values, unit=1.0, printed=smaller),
+            detail=detail,
         )
 
     return with_both_starts(with_each_red(compute, printed), printed)
@@ -301,8 +315,8 @@ def table_4() -> list[Record]:
                     Record(
                         f"{where}, ACKs of {name}",
                         "table",
-                        count,
-                        _count(red(law, maximum), counted(i, COUNTED), count, smaller),
+                        printed=count,
+                        compute=_count(red(law, maximum), counted(i, COUNTED), count, smaller),
                         note=f"{SOURCE} The 10 % are of the smaller of the row's two counts, also "
                         "for the larger one: the counts add up to a full link from 15 to 120 s, so "
                         f"both miss the print by the same number. {SETTINGS} {STARTS}",
@@ -313,8 +327,8 @@ def table_4() -> list[Record]:
                 Record(
                     f"{where}, {law}/Vegas",
                     "table",
-                    printed,
-                    from_printed_numbers(Found(first / second, missing=missing)),
+                    printed=printed,
+                    compute=from_printed_numbers(Found(first / second, missing=missing)),
                     tolerance=rounding(0.01),
                     note="From the printed counts. Tolerance: rounding of the print, whose column "
                     "drops last zeros.",
@@ -331,8 +345,8 @@ def _too_large(where: str, printed: int, other: int) -> Record:
     return Record(
         f"{where}, ACKs of vegas",
         "table",
-        printed,
-        from_printed_numbers(CAPACITY * COUNTED - other),
+        printed=printed,
+        compute=from_printed_numbers(CAPACITY * COUNTED - other),
         tolerance=24.0,
         note="computed: the most that the full link leaves beside the other source. Tolerance: 24 "
         "packets, the most by which another row's sum falls short of the full link.",

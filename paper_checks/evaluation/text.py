@@ -68,8 +68,8 @@ def section_2() -> list[Record]:
         Record(
             "section 2.2, the window is halved after three duplicate ACKs",
             "claim",
-            0.5,
-            cut,
+            printed=0.5,
+            compute=cut,
             prints=("half",),
             tolerance=0.02,
             note="Least over largest window of Reno beside Vegas, on the link of De Vendictis and "
@@ -80,8 +80,8 @@ def section_2() -> list[Record]:
         Record(
             "section 2.4, Vegas's window does not oscillate in equilibrium",
             "claim",
-            [0.0, 0.0],
-            _swings,
+            printed=[0.0, 0.0],
+            compute=_swings,
             prints=("does not cause any oscillation",),
             note=f"Largest less least window of any seed, packets. {two} ns-2 2.35, 5 seeds, whose "
             "starts move by up to one packet's time.",
@@ -89,8 +89,8 @@ def section_2() -> list[Record]:
         Record(
             "section 2.4, Reno goes on losing packets",
             "claim",
-            True,
-            _losses,
+            printed=True,
+            compute=_losses,
             note=f"X = 1 ms. {two} ns-2 2.35, 5 seeds, whose starts move by up to one packet's "
             "time. Read as more than one lost packet a second on average; our stored runs do not "
             "say when packets are lost. The note has Vegas's number, too.",
@@ -165,9 +165,10 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
         values = for_each_seed(runs, scenes, more)
         return majority_of_seeds(
             values,
-            True,
-            0.0,
-            "Vegas's mean share at buffers of 10, 20, 40 and 80, RED, then DropTail, percent: "
+            printed=True,
+            tolerance=0.0,
+            detail="Vegas's mean share at buffers of 10, 20, 40 and 80, RED, then DropTail, "
+            "percent: "
             f"{text}.",
         )
 
@@ -211,16 +212,18 @@ def section_3() -> list[Record]:
         Record(
             "figure 1, SACK's window stays where the first loss has put it",
             "figure",
-            True,
-            _once,
+            printed=True,
+            compute=_once,
             note="Read as: the least window after four losses is the same as after the first of "
             f"them alone, within a packet. {FORCED} {NO_PICTURE}",
         ),
         Record(
             "section 3.1.3, Reno and SACK share almost half and half",
             "claim",
-            [1.0, 1.0],
-            from_printed_numbers([TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]),
+            printed=[1.0, 1.0],
+            compute=from_printed_numbers(
+                [TABLE_2[name][0][0] / TABLE_2[name][0][1] for name in _BOTH]
+            ),
             prints=("almost in half and half",),
             tolerance=rounding(0.1),
             note="Ratios of table 2's printed counts, Reno/SACK and SACK/Reno. Tolerance: 'almost' "
@@ -229,8 +232,8 @@ def section_3() -> list[Record]:
         Record(
             "section 3.3.1, figures 7b and 7c",
             "claim",
-            "7b, 7c",
-            from_printed_numbers(
+            printed="7b, 7c",
+            compute=from_printed_numbers(
                 ", ".join(figure for figure, laws in FIGURE_6.items() if "Vegas" in laws)
             ),
             prints=("figure 7b", "figure 7c", "Figure 6b", "Figure 6c"),
@@ -240,8 +243,8 @@ def section_3() -> list[Record]:
         Record(
             "section 3.2.2, connection 2 from S3 to S4",
             "claim",
-            "S3 to S4",
-            from_printed_numbers("S2 to S4"),
+            printed="S3 to S4",
+            compute=from_printed_numbers("S2 to S4"),
             prints=("connection 2 (from S3 to S4)", "connection 2 from S2 to S4"),
             note="computed: connection 2 as section 3.2 and its topology define it.",
             erratum="S2 to S4 is meant: S3 is the receiver of connection 1.",
@@ -249,8 +252,8 @@ def section_3() -> list[Record]:
         Record(
             "section 3.2.3, the topology of figure 2",
             "claim",
-            "Figure 2",
-            from_printed_numbers("Topology 3"),
+            printed="Figure 2",
+            compute=from_printed_numbers("Topology 3"),
             prints=("topology is the same as shown in Figure 2", "Topology 3: Network Topology"),
             note="computed: the topology of section 3.2, in which the second delay is varied.",
             erratum="A topology is meant: figures 2a and 2b show bandwidths over time. It is "
@@ -259,8 +262,8 @@ def section_3() -> list[Record]:
         Record(
             "section 3.3.3, Vegas keeps between w + alpha and w + beta in the buffer",
             "claim",
-            True,
-            _beyond_window,
+            printed=True,
+            compute=_beyond_window,
             prints=("w+α", "w+β"),
             note="Mean queue of one Vegas source alone, alpha 1 and beta 3, against w + alpha and "
             "w + beta. Section 3.3.3 does not define w; we try Vegas's mean window, and the number "
@@ -273,8 +276,8 @@ def section_3() -> list[Record]:
             Record(
                 f"section 3.3.2.2, a low threshold gives Vegas a fairer share beside {law}",
                 "claim",
-                True,
-                _fairer_with_red(law),
+                printed=True,
+                compute=_fairer_with_red(law),
                 note="'A relative fair share'. We tested whether Vegas gets a larger share with "
                 "RED than with DropTail at the same buffer, in all four rows of table 4; RED's "
                 f"thresholds are 3 packets and the buffer. {MAJORITY_NOTE} {SETTINGS}",
@@ -284,8 +287,8 @@ def section_3() -> list[Record]:
         Record(
             "section 3.3.2.2, a low threshold makes the buffer seem smaller",
             "claim",
-            True,
-            with_each_red(_shorter_queue),
+            printed=True,
+            compute=with_each_red(_shorter_queue),
             note="Read as less than half of DropTail's mean queue; ns-2 2.35, mean of 5 seeds, all "
             "starts at 0. "
             f"{SETTINGS}",
@@ -293,8 +296,8 @@ def section_3() -> list[Record]:
         Record(
             "section 4, Vegas causes much fewer retransmissions",
             "claim",
-            True,
-            from_printed_numbers(
+            printed=True,
+            compute=from_printed_numbers(
                 Found(
                     max(_again(vegas=True)) < 0.1 * min(_again(vegas=False)),
                     detail=f"Vegas at most {max(_again(vegas=True))}, the others at least "

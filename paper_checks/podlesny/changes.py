@@ -155,8 +155,8 @@ def sudden_changes() -> list[Record]:
         Record(
             "section IV-G, index about 1 between sudden changes",
             "claim",
-            [1.0, 1.0],
-            _settled,
+            printed=[1.0, 1.0],
+            compute=_settled,
             tolerance=0.05,
             prints=("approximately unity",),
             note="100 NewReno flows; 20 Vegas flows, and 100 from 80 s on. Means from 65 to 80 s "
@@ -165,8 +165,8 @@ def sudden_changes() -> list[Record]:
         Record(
             "figure 10d, with RD the index is about 1 at once after a sudden change",
             "figure",
-            1.0,
-            _at_once,
+            printed=1.0,
+            compute=_at_once,
             tolerance=0.05,
             prints=("approximately unity",),
             note=f"Mean from 80 to 85 s; 80 of the 100 Vegas flows start at 80 s. {unity}",
@@ -174,7 +174,7 @@ def sudden_changes() -> list[Record]:
         Record(
             "figure 10a, NewReno and Vegas flows from 60 to 80 s and from 80 to 100 s",
             "figure",
-            [100, 20, 100, 100],
+            printed=[100, 20, 100, 100],
             blocked="An input of the experiment: there is nothing to compute. For the times before "
             "60 s and from 100 s on the text has only the number of NewReno flows at 100 s, 0. "
             f"{NO_PICTURE}",
@@ -182,22 +182,22 @@ def sudden_changes() -> list[Record]:
         Record(
             "figure 10b, with DropTail Vegas struggles",
             "figure",
-            True,
-            _struggles,
+            printed=True,
+            compute=_struggles,
             note=f"Read as an index below 0.5 in each interval. {note}",
         ),
         Record(
             "figure 10c, with RED/ECN NewReno has a distinct advantage from 80 to 100 s",
             "figure",
-            True,
-            _advantage_after,
+            printed=True,
+            compute=_advantage_after,
             note=f"Read as an index below 0.9 from 85 s on. {RED} {note}",
         ),
         Record(
             "figure 10e, RD is fairer than RED/ECN, and that fairer than DropTail",
             "figure",
-            True,
-            _order,
+            printed=True,
+            compute=_order,
             note="The distance of the index from 1 is |ln(index)|, as a mean over three spans of "
             "time. Read as: it is larger with DropTail than with RED/ECN, and there larger than "
             "with RD, each time by more than two standard errors, with both choices of RED's "
@@ -277,16 +277,16 @@ def many_bottlenecks() -> list[Record]:
         Record(
             "figure 11, 40 NewReno and 40 Vegas flows on each of 5 bottlenecks",
             "figure",
-            40,
-            from_printed_numbers(20 + 20),
+            printed=40,
+            compute=from_printed_numbers(20 + 20),
             note="Of each law: the 20 flows of pool A, which cross all bottlenecks, and the 20 of "
             f"the pool at this bottleneck. {NO_PICTURE}",
         ),
         Record(
             "section IV-H, equal throughputs at each of 5 bottlenecks",
             "claim",
-            [1.0] * 5,
-            _equal,
+            printed=[1.0] * 5,
+            compute=_equal,
             tolerance=0.05,
             prints=("approximately the same throughput",),
             note="Bytes of Vegas over those of NewReno on the link. In ns-2 a NewReno packet has 4 "
@@ -295,24 +295,24 @@ def many_bottlenecks() -> list[Record]:
         Record(
             "figure 12, NewReno's substantial advantage with DropTail",
             "figure",
-            True,
-            partial(_behind, "droptail", 0.5),
+            printed=True,
+            compute=partial(_behind, "droptail", 0.5),
             note="Read as: Vegas gets less than half of what NewReno gets on each link. "
             f"{WITHOUT_RD} {NO_PICTURE}",
         ),
         Record(
             "figure 12, NewReno's advantage with RED/ECN",
             "figure",
-            True,
-            _behind_red,
+            printed=True,
+            compute=_behind_red,
             note="'Significantly less than 1' is read as below 0.9 on each link. "
             f"{RED} {WITHOUT_RD} {NO_PICTURE}",
         ),
         Record(
             "figure 12, RED/ECN improves on DropTail",
             "figure",
-            True,
-            _improves,
+            printed=True,
+            compute=_improves,
             note="Read as: Vegas's throughput over NewReno's is nearer to 1 on each link. "
             f"{RED} {WITHOUT_RD} {NO_PICTURE}",
         ),
@@ -435,8 +435,8 @@ def mismarking() -> list[Record]:
         Record(
             f"section V, {who} does not improve its performance",
             "claim",
-            True,
-            partial(_masked, *masked),
+            printed=True,
+            compute=partial(_masked, *masked),
             note=note,
         )
         for who, masked in (
@@ -448,8 +448,8 @@ def mismarking() -> list[Record]:
         Record(
             "section V, NewReno marked as Vegas could gain",
             "claim",
-            True,
-            _could_gain,
+            printed=True,
+            compute=_could_gain,
             note="The text's 'could' is read as: it gains by more than two standard errors with "
             "the router, with or without reverse flows. With them, as in most of the paper's "
             "experiments, it does not gain; without them, as in IV-G, a single flow does. "
@@ -458,8 +458,8 @@ def mismarking() -> list[Record]:
         Record(
             "section V, NewReno marked as Vegas could seriously degrade Vegas",
             "claim",
-            True,
-            _hurt,
+            printed=True,
+            compute=_hurt,
             note="The text's 'could' is read as: Vegas flows lose more than a quarter of their "
             "rate if half of the NewReno flows are masked, in any of the three settings. "
             f"{note}",

@@ -91,8 +91,8 @@ def windows() -> list[Record]:
         Record(
             "equation 1",
             "equation",
-            1.0,
-            by_theory(growth(W)),
+            printed=1.0,
+            compute=by_theory(growth(W)),
             prints=("one segment",),
             tolerance=0.5 / W,
             note="printed: the paper's sentence, by which the window grows by one segment in a "
@@ -102,8 +102,8 @@ def windows() -> list[Record]:
         Record(
             "equation 2",
             "equation",
-            (60.0 / base - 250.0) * base,
-            lambda runs: float(runs(windowed(60.0)).queue),
+            printed=(60.0 / base - 250.0) * base,
+            compute=lambda runs: float(runs(windowed(60.0)).queue),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="Packets; cwnd 60, BaseRTT 0.1 s, actual throughput 250 pkt/s, the capacity of "
@@ -112,8 +112,8 @@ def windows() -> list[Record]:
         Record(
             "equation 3",
             "equation",
-            W / base,
-            lambda runs: float(runs(windowed(W)).throughput[0, 0]),
+            printed=W / base,
+            compute=lambda runs: float(runs(windowed(W)).throughput[0, 0]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1.0,
             note="pkt/s; a flow with a fixed window of 12 packets on an empty path of 0.1 s, ns-2 "
@@ -122,8 +122,8 @@ def windows() -> list[Record]:
         Record(
             "equation 4",
             "equation",
-            60.0 / RTT,
-            lambda runs: float(runs(windowed(60.0)).throughput[0, 0]),
+            printed=60.0 / RTT,
+            compute=lambda runs: float(runs(windowed(60.0)).throughput[0, 0]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=5.0,
             note="pkt/s; a flow with a fixed window of 60 packets, of which 35 wait by the record "
@@ -133,8 +133,8 @@ def windows() -> list[Record]:
         Record(
             "section II-B, window after a triple duplicate ACK",
             "claim",
-            0.75,
-            after_loss,
+            printed=0.75,
+            compute=after_loss,
             tolerance=0.02,
             prints=("25%",),
             note="The print has 25 % less. computed: least window of a single Vegas source after "
@@ -145,8 +145,8 @@ def windows() -> list[Record]:
         Record(
             "section II-B, initial windows of NewReno and Vegas",
             "claim",
-            [1, 2],
-            _first,
+            printed=[1, 2],
+            compute=_first,
             note="Packets, before the first ACK of data; for NewReno the text says 'typically'. "
             "Stock ns-2 2.35. There NewReno begins with windowInit_, which is 2 packets, and was 1 "
             "until May 2001. Vegas begins with 1, and applies windowInit_ only at its next ACK; so "
@@ -155,8 +155,8 @@ def windows() -> list[Record]:
         Record(
             "section II-B, window rule",
             "equation",
-            [1, 0, -1],
-            by_theory([_step(queue) for queue in (0.5, 2.0, 4.0)]),
+            printed=[1, 0, -1],
+            compute=by_theory([_step(queue) for queue in (0.5, 2.0, 4.0)]),
             prints=FORMULA_AT_OUR_NUMBERS,
             note="printed: the window grows, stays and shrinks with 0.5, 2 and 4 packets of the "
             "flow in the queue, alpha 1, beta 3, as the text explains the rule. computed: the "
@@ -184,23 +184,23 @@ def senders() -> list[Record]:
         Record(
             "section II-A, slow start doubles the window every RTT",
             "claim",
-            [2.0] * 5,
-            lambda runs: doubling(runs, base, "newreno", range(1, 7)),
+            printed=[2.0] * 5,
+            compute=lambda runs: doubling(runs, base, "newreno", range(1, 7)),
             prints=("doubling every RTT",),
             note=f"{rounds} From the second RTT on.",
         ),
         Record(
             "section II-A, window after a timeout",
             "claim",
-            1,
-            lambda runs: least_after_timeout(runs, base, "newreno"),
+            printed=1,
+            compute=lambda runs: least_after_timeout(runs, base, "newreno"),
             note=all_lost,
         ),
         Record(
             "section II-A, window after a triple duplicate ACK",
             "claim",
-            0.5,
-            _halved,
+            printed=0.5,
+            compute=_halved,
             prints=("half",),
             tolerance=0.02,
             note="Least over largest window of one NewReno source alone from 20 s on, 2 Mbit/s, "
@@ -209,16 +209,16 @@ def senders() -> list[Record]:
         Record(
             "section II-B, slow start doubles the window every other RTT",
             "claim",
-            [2.0, 1.0, 2.0, 1.0, 2.0],
-            lambda runs: doubling(runs, base, "vegas", range(3, 9)),
+            printed=[2.0, 1.0, 2.0, 1.0, 2.0],
+            compute=lambda runs: doubling(runs, base, "vegas", range(3, 9)),
             prints=("every other RTT",),
             note=f"{rounds} From the fourth RTT on: ns-2's Vegas begins with windows of 1, 1, 3.",
         ),
         Record(
             "section II-B, window after a timeout",
             "claim",
-            2,
-            lambda runs: least_after_timeout(runs, base, "vegas"),
+            printed=2,
+            compute=lambda runs: least_after_timeout(runs, base, "vegas"),
             note=all_lost,
         ),
     ]
@@ -235,8 +235,8 @@ def scheduler() -> list[Record]:
         Record(
             "equation 5",
             "equation",
-            [N_D / (K * N_R), 100 / (2.0 * 100)],
-            by_theory([L_D / L_R, L_D2 / L_R2]),
+            printed=[N_D / (K * N_R), 100 / (2.0 * 100)],
+            compute=by_theory([L_D / L_R, L_D2 / L_R2]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=one_packet,
             note="lambda for 300 NewReno and 100 Vegas flows with k 1, and for 100 and 100 with k "
@@ -245,8 +245,8 @@ def scheduler() -> list[Record]:
         Record(
             "equation 6",
             "equation",
-            K * N_R * C / (N_D + K * N_R),
-            by_theory(C * L_R / total),
+            printed=K * N_R * C / (N_D + K * N_R),
+            compute=by_theory(C * L_R / total),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=C / total,
             note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
@@ -255,8 +255,8 @@ def scheduler() -> list[Record]:
         Record(
             "equation 7",
             "equation",
-            N_D * C / (N_D + K * N_R),
-            by_theory(C * L_D / total),
+            printed=N_D * C / (N_D + K * N_R),
+            compute=by_theory(C * L_D / total),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=C / total,
             note="pkt/s for 300 NewReno and 100 Vegas flows at a link of 12500 pkt/s. "
@@ -265,8 +265,8 @@ def scheduler() -> list[Record]:
         Record(
             "figure 2, the test of section III",
             "figure",
-            list(dispatched(N_R, N_D, K, 1000)),
-            by_theory(_by_section_3(N_R, N_D, K, 1000)),
+            printed=list(dispatched(N_R, N_D, K, 1000)),
+            compute=by_theory(_by_section_3(N_R, N_D, K, 1000)),
             prints=FORMULA_AT_OUR_NUMBERS,
             note="Numbers of packets from R and from D among the first 1000. printed: by figure "
             "2's test; computed: by the text, which sends from 'D if L_D does not exceed lambda "
@@ -275,8 +275,8 @@ def scheduler() -> list[Record]:
         Record(
             "section III, equal rates at k = 1",
             "claim",
-            1.0,
-            by_theory((L_D / N_D) / (L_R / N_R)),
+            printed=1.0,
+            compute=by_theory((L_D / N_D) / (L_R / N_R)),
             tolerance=2 * one_packet,
             prints=("fair sharing",),
             note="Relative fairness of 300 NewReno and 100 Vegas flows. "
@@ -291,8 +291,8 @@ def numbers() -> list[Record]:
         Record(
             "section IV-A, index from the printed 74 and 24 %",
             "claim",
-            0.97,
-            from_printed_numbers(0.24 / (0.74 / 3)),
+            printed=0.97,
+            compute=from_printed_numbers(0.24 / (0.74 / 3)),
             tolerance=rounding(0.01),
             note="0.24/(0.74/3), as the text defines the index. Our text has a dot in place of the "
             "first slash, with which it would be 0.059. This may be an error of the paper, or the "
@@ -302,15 +302,15 @@ def numbers() -> list[Record]:
         Record(
             "section IV-D, D buffer at 10 Mbit/s",
             "claim",
-            31.25,
-            from_printed_numbers(0.1 * 10e6 * 0.25 / 8 / 1000),
+            printed=31.25,
+            compute=from_printed_numbers(0.1 * 10e6 * 0.25 / 8 / 1000),
             tolerance=1e-9,
             note="KB: a tenth of 250 ms of the link.",
         ),
         Record(
             "figure 3, buffer of the dumbbell's bottleneck",
             "figure",
-            None,
+            printed=None,
             blocked="C times 250 ms is an input: there is nothing to compute. Our text lacks the "
             "picture.",
         ),

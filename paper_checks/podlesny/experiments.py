@@ -90,8 +90,8 @@ OWN_LIMIT = "with a buffer of 50 packets, ns-2's default"
 FIGURE_1 = Record(
     "figure 1, NewReno's share",
     "figure",
-    92,
-    _share,
+    printed=92,
+    compute=_share,
     tolerance=1.0,
     note="Percent of the bytes on the link: the text's 74 and 24 % of IV-A must include headers, "
     "since they add up to nearly 100 %. ns-2 2.35, mean of 5 seeds, 5 to 60 s; the figure has one "
@@ -211,7 +211,7 @@ def _at_three(runs: Runs) -> Found:
         f"Runs: {each}. By CBQ in ns-2 the index is {by_cbq.mean():.2f}, and {full:.2f} in one run "
         "at full scale, so the scale does not decide."
     )
-    return mean_beside_print(found, 0.97, 0.01, text)
+    return mean_beside_print(found, printed=0.97, unit=0.01, detail=text)
 
 
 def full_three() -> Scenario:
@@ -247,7 +247,7 @@ def _use(runs: Runs) -> Found:
         f"By CBQ in ns-2 {cbq[0]:.1f} and {cbq[1]:.1f}, in one run at full scale "
         f"{cbq_full[0]:.1f} and {cbq_full[1]:.1f}."
     )
-    return mean_beside_print(found, [74.0, 24.0], 1.0, text)
+    return mean_beside_print(found, printed=[74.0, 24.0], unit=1.0, detail=text)
 
 
 CHANCE = 0.01  # a p-value below this one means that the losses are not on a line
@@ -325,8 +325,8 @@ def numbers_of_flows() -> list[Record]:
         Record(
             f"figure {figure}, index close to 1 at every {varied} ratio",
             "figure",
-            [1.0] * len(RATIOS),
-            partial(_close, varied, scenarios),
+            printed=[1.0] * len(RATIOS),
+            compute=partial(_close, varied, scenarios),
             tolerance=0.05,
             prints=("close to 1",),
             note=f"At ratios of {_listed(RATIOS)}. "
@@ -340,15 +340,15 @@ def numbers_of_flows() -> list[Record]:
         Record(
             "section IV-A, index at ratio 3, by packets",
             "claim",
-            0.97,
-            _at_three,
+            printed=0.97,
+            compute=_at_three,
             note=f"{IN_NS3} {SPREAD_3}",
         ),
         Record(
             "section IV-A, utilisations at ratio 3, by packets",
             "claim",
-            [74, 24],
-            _use,
+            printed=[74, 24],
+            compute=_use,
             note="Percent of the link, without the ACKs of the reverse flows, which take up to 4 "
             "%. If all these ACKs were NewReno's, its value would differ from the print, too. "
             f"{IN_NS3} {SPREAD_3}",
@@ -356,16 +356,16 @@ def numbers_of_flows() -> list[Record]:
         Record(
             "figure 4b, Vegas's loss grows linearly with the NewReno flows",
             "figure",
-            True,
-            partial(_line, "NewReno", more_newreno(), True),
+            printed=True,
+            compute=partial(_line, "NewReno", more_newreno(), True),
             note=f"{BY_LINE} {IN_NS3.replace(ONCE, ANEW)} The router ran the four ratios up to 3. "
             f"{NO_PICTURE}",
         ),
         Record(
             "figure 5b, Vegas's loss grows non-linearly with the Vegas flows",
             "figure",
-            True,
-            partial(_line, "Vegas", more_vegas(), False),
+            printed=True,
+            compute=partial(_line, "Vegas", more_vegas(), False),
             note=f"{BY_LINE} {IN_NS2.replace(ONCE, ANEW)} Where both have run, at ratio 1, CBQ "
             f"loses a tenth of what the router does. {NO_PICTURE}",
         ),

@@ -59,7 +59,7 @@ def index_range(
             f" Index by CBQ, which does not count the short flows: {by_cbq}; at full scale, one "
             f"run each: {full}."
         )
-    found = mean_beside_print(values[ends].T, printed, 0.01, text)
+    found = mean_beside_print(values[ends].T, printed=printed, unit=0.01, detail=text)
     return dataclasses.replace(found, missing=_by_scale(runs) if with_router else BY_CBQ)
 
 
@@ -151,7 +151,7 @@ def _narrowest(runs: Runs) -> Found:
         f"{by_router.mean():.2f}. CBQ at a fifth of the scale has {fifth.mean():.2f}, so the scale "
         "matters here."
     )
-    found = mean_beside_print(full, 0.61, 0.01, text)
+    found = mean_beside_print(full, printed=0.61, unit=0.01, detail=text)
     why = (
         "At full scale we ran this with CBQ only. We ran the paper's router at a fifth of the "
         "scale, where its three runs scatter around the print."
@@ -234,38 +234,38 @@ def capacity() -> list[Record]:
         Record(
             "section IV-D, index from above 10 Mbit/s to 1 Gbit/s",
             "claim",
-            [0.72, 0.88],
-            _above_narrowest,
+            printed=[0.72, 0.88],
+            compute=_above_narrowest,
             note=f"Least and largest index from 30 Mbit/s to 1 Gbit/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "section IV-D, index at 10 Mbit/s",
             "claim",
-            0.61,
-            _narrowest,
+            printed=0.61,
+            compute=_narrowest,
             note=f"{full} {WEB} {SPREAD}",
         ),
         Record(
             "section IV-D, Vegas's loss at 10 Mbit/s, percent",
             "claim",
-            28,
-            _lost_at_narrowest,
+            printed=28,
+            compute=_lost_at_narrowest,
             tolerance=0.5,
             note=f"{full} {WEB} Tolerance: rounding of the print.",
         ),
         Record(
             "figure 7a, Vegas's throughput drops at 10 Mbit/s",
             "figure",
-            True,
-            _starves,
+            printed=True,
+            compute=_starves,
             note="Read as: the index is below 1 and below that at 30 Mbit/s, both by more than two "
             f"standard errors. {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 7b, Vegas's loss falls quickly from 10 to 30 Mbit/s",
             "figure",
-            True,
-            _falls,
+            printed=True,
+            compute=_falls,
             note="Read as: the mean loss falls to less than half, by the paper's router and by "
             f"CBQ. {NO_SPREAD} Above 30 Mbit/s we ran CBQ only, so these losses do not count. "
             f"{IN_NS3} {COUNTED} {NO_PICTURE}",
@@ -332,16 +332,18 @@ def delays() -> list[Record]:
         Record(
             "section IV-E, index over maximum RTTs of 30 ms to 1 s",
             "claim",
-            [0.83, 0.87],
-            partial(index_range, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True),
+            printed=[0.83, 0.87],
+            compute=partial(
+                index_range, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True
+            ),
             note="Least and largest index at 30 ms, 200 ms and 1 s. "
             f"{IN_NS3} {COUNTED} {NS3_LOSES} {SPREAD_3}",
         ),
         Record(
             "section IV-E, Vegas's loss at 20, 200 and 1000 ms, percent",
             "claim",
-            [0.29, 0.01, 0.11],
-            _turns,
+            printed=[0.29, 0.01, 0.11],
+            compute=_turns,
             tolerance=0.005,
             note="At maximum RTTs of 30, 200 and 1000 ms; the axis begins at 30 ms, not at 20. "
             f"{IN_NS3} {COUNTED} {NS3_LOSES} Tolerance: rounding of the print.",
@@ -349,23 +351,25 @@ def delays() -> list[Record]:
         Record(
             "section IV-E, Vegas's loss well below 1 %",
             "claim",
-            True,
-            _low,
+            printed=True,
+            compute=_low,
             note=f"At 30 ms, 200 ms and 1 s. {IN_NS3} {COUNTED} {NS3_LOSES}",
         ),
         Record(
             "figure 8a, very robust over the round-trip times",
             "figure",
-            True,
-            partial(steady, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True),
+            printed=True,
+            compute=partial(
+                steady, LONGEST_IN_NS3, round_trips(LONGEST_IN_NS3), (0.83, 0.87), True
+            ),
             note="Read as: the largest over the least index is at most that of the printed "
             f"indices, even if two standard errors are added. {IN_NS3} {COUNTED} {NO_PICTURE}",
         ),
         Record(
             "figure 8b, Vegas's loss falls and then grows",
             "figure",
-            True,
-            _non_monotonic,
+            printed=True,
+            compute=_non_monotonic,
             note="Read as: of the maximum RTTs of 30 ms, 200 ms and 1 s, for which the text has "
             "values, Vegas loses least at 200 ms, by the router, by CBQ, and by CBQ at full scale. "
             "Another record compares how much it loses, and that differs from the print. "

@@ -51,7 +51,7 @@ def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by CBQ; ``unit`` is that of the last digit of ``printed``."""
     values = index(runs, scenario)
     each = ", ".join(f"{value:.2f}" for value in values)
-    found = mean_beside_print(values, printed, unit, f"Runs: {each}.")
+    found = mean_beside_print(values, printed=printed, unit=unit, detail=f"Runs: {each}.")
     return dataclasses.replace(found, missing=found.missing or BY_CBQ)
 
 
@@ -64,9 +64,10 @@ def _with_router_at(scenario: Scenario, printed: float, unit: float, runs: Runs)
     losses = [loss(runs, scenario, law, with_router=True) for law in LAWS]
     found = mean_beside_print(
         values,
-        printed,
-        unit,
-        f"Runs: {', '.join(f'{value:.2f}' for value in values)}; NewReno loses {losses[0]:.1f} %, "
+        printed=printed,
+        unit=unit,
+        detail=f"Runs: {', '.join(f'{value:.2f}' for value in values)}; NewReno loses "
+        f"{losses[0]:.1f} %, "
         f"Vegas {losses[1]:.1f} %. By CBQ, which does not count the short flows, {by_cbq:.2f}.",
     )
     between = (float(values.mean()) - printed) * (by_cbq - printed) < 0
@@ -129,23 +130,23 @@ def web_traffic() -> list[Record]:
         Record(
             "section IV-C, index with Web traffic",
             "claim",
-            [0.75, 0.96],
-            partial(index_range, WEBS, webs(), (0.75, 0.96), False),
+            printed=[0.75, 0.96],
+            compute=partial(index_range, WEBS, webs(), (0.75, 0.96), False),
             note=f"Least and largest index from 1 to 300 flows/s. {IN_NS2} {WEB} {SPREAD}",
         ),
         Record(
             "figure 6a, robust to the dynamics of Web traffic",
             "figure",
-            True,
-            partial(steady, WEBS, webs(), (0.75, 0.96), False),
+            printed=True,
+            compute=partial(steady, WEBS, webs(), (0.75, 0.96), False),
             note="Read as: the largest over the least index is at most that of the printed "
             f"indices, even if two standard errors are added. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
         Record(
             "figure 6b, Vegas's loss grows with the intensity of Web traffic",
             "figure",
-            True,
-            _rises_with_web,
+            printed=True,
+            compute=_rises_with_web,
             note=f"At 1, 50, 100, 200 and 300 flows/s. {IN_NS2} {WEB} {NO_PICTURE}",
         ),
     ]
@@ -189,8 +190,8 @@ def burstiness() -> list[Record]:
             Record(
                 f"section IV-F, index at {rate} flows/s of {size:g} KB",
                 "claim",
-                printed,
-                partial(_with_router_at if with_router else _at, scenario, printed, 0.01),
+                printed=printed,
+                compute=partial(_with_router_at if with_router else _at, scenario, printed, 0.01),
                 note=f"Pareto arrivals, shape 1.1. {how}",
             )
         )
@@ -198,8 +199,8 @@ def burstiness() -> list[Record]:
         Record(
             f"figure 9{letter}, Vegas's loss grows with the short flows of {size:g} KB",
             "figure",
-            True,
-            partial(_rises, size),
+            printed=True,
+            compute=partial(_rises, size),
             note="Read as: the mean losses grow, by CBQ at 50, 100 and 200 flows/s, and by the "
             "paper's router, with which we ran 50 and 200 flows/s of 30 KB. "
             f"{NO_SPREAD} {IN_NS2} {WEB} {NO_PICTURE}",
@@ -210,8 +211,8 @@ def burstiness() -> list[Record]:
         Record(
             "section IV-F, the decline in fairness is explained by Vegas's loss",
             "claim",
-            True,
-            _explained,
+            printed=True,
+            compute=_explained,
             note="Read as: from 50 to 200 flows/s the index falls by more than two standard errors "
             "and Vegas's loss grows, with 30 KB by ns-2 2.35 with CBQ, 5 runs, and by figure 2's "
             "router, 3 runs; with 100 KB by CBQ only, since we did not run 200 flows/s of 100 KB "
@@ -220,7 +221,7 @@ def burstiness() -> list[Record]:
         Record(
             "figure 9, NewReno's loss",
             "figure",
-            None,
+            printed=None,
             blocked="The text gives no number, and does not say how the loss changes.",
             note=f"The record of the decline in fairness has our values. {NO_PICTURE}",
         ),

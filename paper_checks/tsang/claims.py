@@ -134,16 +134,16 @@ RECORDS = (
     Record(
         "section 1, the index lies between 0 and 1",
         "claim",
-        [True, True],
-        by_theory(_index_limits()),
+        printed=[True, True],
+        compute=by_theory(_index_limits()),
         note="Above 0 and at most 1, if one of n flows has all, if the rates are unequal and if "
         "they are equal.",
     ),
     Record(
         "table 1, point 5a, a second source that starts later over-estimates and gets more",
         "table",
-        True,
-        _gain,
+        printed=True,
+        compute=_gain,
         note=f"The print has 'may'. Read as: more in most cases, and less in none. The second "
         f"source starts {LATER:g} s after the first, or both start at once; alpha 1, beta 3; rates "
         f"from 30 s on. {RULE}",
@@ -152,8 +152,8 @@ RECORDS = (
     Record(
         "section 3.1, the window of 30 is no limit",
         "claim",
-        True,
-        _unlimited,
+        printed=True,
+        compute=_unlimited,
         note="Both windows in the 13 cases with alpha 1 and beta 3, whichever connection's packet "
         "is the first at R1. "
         f"{RULE} Section 3.3 names the advertised window as another limit of the longer "
@@ -163,16 +163,16 @@ RECORDS = (
     Record(
         "section 3.1, RED's thresholds of 15 and 45 do not act",
         "claim",
-        True,
-        _below_red,
+        printed=True,
+        compute=_below_red,
         note="Mean queue from 30 s on in the 13 cases, below the lower threshold; ns-2 2.35, RED "
         "as printed. No packet is lost either (the record of section 3.2).",
     ),
     Record(
         "section 3.2, FIFO: the rates are as the packets in the queue",
         "claim",
-        1.0,
-        _by_backlog,
+        printed=1.0,
+        compute=_by_backlog,
         prints=("reflects the ratio of the bandwidth sharing",),
         tolerance=0.1,
         note="computed: the ratio of the two connections' packets at R1, divided by the ratio of "
@@ -184,8 +184,8 @@ RECORDS = (
     Record(
         "table 4, least RTT of the longer connection",
         "table",
-        [*PRINTED, 0.013],
-        from_printed_numbers([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in DELAYS]),
+        printed=[*PRINTED, 0.013],
+        compute=from_printed_numbers([1e-3 * (SHORTEST + 2 * (x2 - 1)) for x2 in DELAYS]),
         tolerance=rounding(0.001),
         note="s, the table's 13 rows: section 3.1's 13.211 ms and 2 (x2 - 1) ms. Tolerance: "
         "rounding of the print.",
@@ -193,23 +193,23 @@ RECORDS = (
     Record(
         "section 3.3, the larger delta the more packets wait",
         "claim",
-        True,
-        _queues,
+        printed=True,
+        compute=_queues,
         note="Mean queue over the 13 delays; ns-2 2.35.",
     ),
     Record(
         "section 3.3, the longer's expected rate: under the fair share with Vegas-1 alone",
         "claim",
-        True,
-        _relieved,
+        printed=True,
+        compute=_relieved,
         note=f"pkt/s from 30 s on. {CASES}",
         source="replay",
     ),
     Record(
         "abstract, with alpha = beta = 1 the fairness is unstable",
         "claim",
-        "Vegas-1",
-        _unstable,
+        printed="Vegas-1",
+        compute=_unstable,
         note=f"Read as the largest range of the index over the 13 delays. {RULE}",
         source="replay",
     ),

@@ -71,8 +71,8 @@ def cells() -> list[Record]:
         Record(
             f"table 3, x2 = {x2} ms, {name}",
             "table",
-            TABLE_3[x2][i],
-            _cell(x2, i),
+            printed=TABLE_3[x2][i],
+            compute=_cell(x2, i),
             note="bit/s. Mean over Vegas's decisions (one per round trip) from 30 s on. "
             f"{REPLAYED} Tolerance: 1 bit/s, as the print is cut off to whole bit/s; plus, where "
             "the rate moves, two standard errors of a mean of four decisions, but at most 10 %. "
@@ -138,16 +138,16 @@ def derived() -> list[Record]:
             Record(
                 f"table 3, x2 = {x2} ms, ratio",
                 "table",
-                ratio,
-                from_printed_numbers(first / second),
+                printed=ratio,
+                compute=from_printed_numbers(first / second),
                 tolerance=rounding(0.01),
                 note="From the printed actual rates. Tolerance: rounding of the print.",
             ),
             Record(
                 f"table 3, x2 = {x2} ms, index",
                 "table",
-                printed,
-                partial(_index, x2),
+                printed=printed,
+                compute=partial(_index, x2),
                 tolerance=rounding(0.001),
                 note=f"Jain's index of the mean rates from 10 s after the start on: {NOT_10_MS} "
                 f"{REPLAYED} "
@@ -226,8 +226,8 @@ def implied() -> list[Record]:
         Record(
             "table 1, point 5, free from the impact of an incorrect minimum RTT",
             "table",
-            True,
-            lambda _: _over_estimates(),
+            printed=True,
+            compute=lambda _: _over_estimates(),
             note="Read as: baseRTT 2 is nowhere over-estimated by 1 % of a packet's time on the "
             "shared link or more; the rounding of the print makes less. The over-estimate follows "
             "from the printed expected rate, which is W/baseRTT with a whole window W.",
@@ -238,8 +238,8 @@ def implied() -> list[Record]:
         Record(
             "section 3.2, alpha <= alpha_i <= beta in each row of table 3",
             "equation",
-            True,
-            from_printed_numbers(_backlogs()),
+            printed=True,
+            compute=from_printed_numbers(_backlogs()),
             note="alpha_i = (expected - actual) baseRTT_i of the printed rates. baseRTT_2 is the "
             "one with which the printed expected rate, W/baseRTT_2, has a whole window W, as in "
             "table 1, point 5.",
@@ -288,8 +288,8 @@ def conclusions() -> list[Record]:
         Record(
             "section 3.2, the longer connection always loses from x2 = 10 ms on",
             "claim",
-            True,
-            _losing,
+            printed=True,
+            compute=_losing,
             note="Throughput from 30 s on in the 11 cases, packet by packet with the printed rule; "
             "the shorter connection's packet is the first at R1, as in table 3.",
             source="replay",
@@ -297,31 +297,33 @@ def conclusions() -> list[Record]:
         Record(
             "section 3.2, no packet is lost",
             "claim",
-            0,
-            _no_losses,
+            printed=0,
+            compute=_no_losses,
             note="Retransmissions in the 13 cases. ns-2 2.35, the run as described.",
         ),
         Record(
             "section 3.2, range of the index",
             "claim",
-            [0.90, 0.996],
-            from_printed_numbers([min(indices), max(indices)]),
+            printed=[0.90, 0.996],
+            compute=from_printed_numbers([min(indices), max(indices)]),
             tolerance=1e-9,
             note="Printed indices for x2 of 10 ms and more. Tolerance: rounding of the arithmetic.",
         ),
         Record(
             "section 3.2, the bias does not always grow with the delay",
             "claim",
-            True,
-            from_printed_numbers(bool(np.any(np.diff([TABLE_3[x2][4] for x2 in DELAYS]) > 0))),
+            printed=True,
+            compute=from_printed_numbers(
+                bool(np.any(np.diff([TABLE_3[x2][4] for x2 in DELAYS]) > 0))
+            ),
             note="Of the printed ratios, one at some delay is larger than that at the next longer "
             "delay.",
         ),
         Record(
             "section 3.2, worst at x2 = 10 ms with twice the rate",
             "claim",
-            [10, 2.0],
-            from_printed_numbers(
+            printed=[10, 2.0],
+            compute=from_printed_numbers(
                 [
                     min(TABLE_3, key=lambda x2: jain([TABLE_3[x2][1], TABLE_3[x2][3]])),
                     TABLE_3[10][1] / TABLE_3[10][3],
@@ -334,8 +336,8 @@ def conclusions() -> list[Record]:
         Record(
             "section 3.2, one cause is the difference in alpha_i, even when x_i is zero",
             "claim",
-            True,
-            from_printed_numbers(
+            printed=True,
+            compute=from_printed_numbers(
                 Found(
                     min(ratios) > 1,
                     detail=f"alpha_1/alpha_2 from {min(ratios):.2f} to {max(ratios):.2f}.",

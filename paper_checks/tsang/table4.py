@@ -70,8 +70,8 @@ def cells() -> list[Record]:
         Record(
             f"table 4, x2 = {x2} ms, {name}",
             "table",
-            TABLE_4[x2][i],
-            partial(_cell, x2, name),
+            printed=TABLE_4[x2][i],
+            compute=partial(_cell, x2, name),
             tolerance=rounding(0.001),
             note=f"ACKs from 10 s after the start on: {NOT_10_MS} Packet by packet with the rules "
             "of sections 2.1 and 2.2 as printed: the backlog is not rounded. The longer "
@@ -115,8 +115,8 @@ def begin() -> list[Record]:
         Record(
             "section 3.1, averages begin 10 ms after the start",
             "claim",
-            0.01,
-            _begin,
+            printed=0.01,
+            compute=_begin,
             prints=("10 ms",),
             note="In seconds. computed: the beginning of the averages with which most cells of "
             "table 4 agree, of eight that we tried; packet by packet, the longer connection's "
@@ -269,8 +269,8 @@ def section_33() -> list[Record]:
         Record(
             f"section 3.3, {name}, {end} rate of the shorter connection",
             "claim",
-            printed[i],
-            partial(_end, name, i),
+            printed=printed[i],
+            compute=partial(_end, name, i),
             tolerance=0.1 * printed[i],
             note=f"pkt/s, actual rates of the decisions from 30 s on. {CURVES} The paper does not "
             "say for which delay. We take the one of 13 that comes nearest to the other five "
@@ -285,8 +285,8 @@ def section_33() -> list[Record]:
         Record(
             "section 3.3, Vegas-1, expected rate of the longer connection",
             "claim",
-            60,
-            _expected,
+            printed=60,
+            compute=_expected,
             tolerance=6.0,
             note="pkt/s, mean from 30 s on at the delay that comes nearest to the six figures. "
             f"{CURVES} Tolerance: 10 %, since the print says 'around'.",
@@ -295,8 +295,8 @@ def section_33() -> list[Record]:
         Record(
             "section 3.3, Vegas-1, the longer stays in a narrow range at the shorter's lowest edge",
             "claim",
-            True,
-            _at_the_edge,
+            printed=True,
+            compute=_at_the_edge,
             note="Read as: the longer's range is less than a fifth as wide as the shorter's, and "
             "the lower ends of both differ by less than this fifth. The note has the shorter's "
             f"range, then the longer's, in pkt/s from 30 s on. {CASES}",
@@ -305,23 +305,23 @@ def section_33() -> list[Record]:
         Record(
             "section 3.3, Vegas-1, the shorter connection gets more on average",
             "claim",
-            True,
-            _shorter_gets_more,
+            printed=True,
+            compute=_shorter_gets_more,
             note=f"pkt/s from 10 s on. {CASES}",
             source="replay",
         ),
         Record(
             "section 3.3, 60 packets per second in bit/s",
             "claim",
-            480000,
-            from_printed_numbers(60 * BITS),
+            printed=480000,
+            compute=from_printed_numbers(60 * BITS),
             note="8000 bits a packet.",
         ),
         Record(
             "section 3.3, the larger delta the fairer",
             "claim",
-            True,
-            from_printed_numbers(
+            printed=True,
+            compute=from_printed_numbers(
                 Found(
                     rises(ROWS.mean(axis=0)[:3]),
                     detail="Means: " + ", ".join(f"{m:.4f}" for m in ROWS.mean(axis=0)[:3]) + ".",
@@ -332,8 +332,8 @@ def section_33() -> list[Record]:
         Record(
             "abstract, alpha = beta of 2 or 3 resolves the unfairness, 1 does not",
             "claim",
-            True,
-            _column_means,
+            printed=True,
+            compute=_column_means,
             note="Read as: the mean index over the 13 delays is higher with 2 and with 3 than with "
             "1, and than with alpha 1, beta 3; packet by packet with the printed rules.",
             source="replay",
@@ -341,8 +341,8 @@ def section_33() -> list[Record]:
         Record(
             "abstract, alpha = beta = 1 can be worse than 1 and 3",
             "claim",
-            True,
-            _worse_with_one,
+            printed=True,
+            compute=_worse_with_one,
             note="Read as: at some delay the index is lower by more than 0.001, a unit of the "
             "table's last digit; packet by packet with the printed rules, as for table 4.",
             source="replay",
@@ -366,8 +366,8 @@ def section_34() -> list[Record]:
         Record(
             "table 6a, 10 % of 200: the index fits the means",
             "table",
-            True,
-            from_printed_numbers(
+            printed=True,
+            compute=from_printed_numbers(
                 Found(
                     bool(bound >= INDEX),
                     detail=f"The means alone allow at most {bound:.3f}; {INDEX} is printed. They "
@@ -380,7 +380,7 @@ def section_34() -> list[Record]:
         Record(
             "section 3.4, shares of Vegas connections",
             "claim",
-            10,
+            printed=10,
             blocked="The section contradicts itself: its example has 10 % of Vegas, and the shares "
             "that it says it studies are 30, 50 and 70 %. Which of both is wrong cannot be told, "
             "as table 6 is missing from our text.",
@@ -390,10 +390,15 @@ def section_34() -> list[Record]:
         Record(
             "table 5",
             "table",
-            None,
+            printed=None,
             blocked="Its numbers are missing from our text; the caption is that of table 4.",
         ),
-        Record("table 2", "table", None, blocked="Its text is missing; only the caption is left."),
+        Record(
+            "table 2",
+            "table",
+            printed=None,
+            blocked="Its text is missing; only the caption is left.",
+        ),
     ]
 
 

@@ -30,8 +30,8 @@ def introduction() -> list[Record]:
         Record(
             "section 1, index of k of n equal shares",
             "equation",
-            [0.5, 0.75, 1.0],
-            by_theory([jain([1, 0]), jain([1, 1, 1, 0]), jain([2, 2])]),
+            printed=[0.5, 0.75, 1.0],
+            compute=by_theory([jain([1, 0]), jain([1, 1, 1, 0]), jain([2, 2])]),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-12,
             note="k/n for 1 of 2, 3 of 4, 2 of 2: (sum b)^2/(n sum b^2). The formula itself is "
@@ -40,16 +40,16 @@ def introduction() -> list[Record]:
         Record(
             "section 1, index 0.9 means 2/3 for one of two",
             "claim",
-            0.9,
-            by_theory(jain([2, 1])),
+            printed=0.9,
+            compute=by_theory(jain([2, 1])),
             tolerance=1e-12,
             note=f"(2 + 1)^2/(2 (4 + 1)). {ARITHMETIC}",
         ),
         Record(
             "section 1, 300 % between alpha = 1 and beta = 3",
             "claim",
-            300,
-            from_printed_numbers(_most_between(1.0, 3.0)),
+            printed=300,
+            compute=from_printed_numbers(_most_between(1.0, 3.0)),
             tolerance=1e-9,
             note="Largest ratio of two rates in the set alpha/Delta <= rate <= beta/Delta, which "
             f"can be no other than beta/alpha. {ARITHMETIC}",
@@ -57,13 +57,13 @@ def introduction() -> list[Record]:
         Record(
             "section 1, throughput ratios of Vegas and of Reno by delay",
             "claim",
-            [1.09, 1.33, 1.35, 37.12],
+            printed=[1.09, 1.33, 1.35, 37.12],
             blocked=QUOTED,
         ),
         Record(
             "section 1, Reno over Vegas from buffer 4 to 50",
             "claim",
-            [0.535, 11.73],
+            printed=[0.535, 11.73],
             blocked=QUOTED,
         ),
     ]
@@ -128,8 +128,8 @@ def rules() -> list[Record]:
         Record(
             "section 2.1, the window rule keeps alpha to beta packets in the network",
             "equation",
-            True,
-            lambda _: _extra(),
+            printed=True,
+            compute=lambda _: _extra(),
             note="The text has 'extra bytes', read as packets, the unit of alpha and beta. These "
             "are the whole packets of the window less throughput times the RTT of the empty path. "
             f"{single}",
@@ -138,16 +138,16 @@ def rules() -> list[Record]:
         Record(
             "section 2.1, the window converges to a fixed value",
             "claim",
-            True,
-            lambda _: _fixed(),
+            printed=True,
+            compute=lambda _: _fixed(),
             note=single,
             source="replay",
         ),
         Record(
             "section 2.2, rule of Enhanced Vegas: no window stays fixed any more",
             "equation",
-            True,
-            lambda _: _moving(),
+            printed=True,
+            compute=lambda _: _moving(),
             note="Section 1: equal thresholds remove the range of backlogs in which a window "
             "stays. We count the windows that move after 30 s, of 2 connections at 13 delays, "
             "packet by packet with the printed rules (paper_checks/tsang/replay.py).",
@@ -185,8 +185,8 @@ def network() -> list[Record]:
         Record(
             "section 3.1, windows converge in less than 5 s",
             "claim",
-            True,
-            still,
+            printed=True,
+            compute=still,
             note="No window of the 13 cases with alpha 1 and beta 3 moves from 5 to 60 s; by ns-2 "
             "2.35, sampled every 0.25 s, and packet by packet with the printed rule, whichever "
             "connection's packet is the first at R1 (paper_checks/tsang/replay.py).",
@@ -194,8 +194,8 @@ def network() -> list[Record]:
         Record(
             "figure 1, least RTT of connection 1",
             "figure",
-            SHORTEST,
-            from_printed_numbers(1e3 * 4 * BITS / EXPECTED_1),
+            printed=SHORTEST,
+            compute=from_printed_numbers(1e3 * 4 * BITS / EXPECTED_1),
             prints=("13.21",),  # the scan sets the last digit apart
             tolerance=rounding(0.001),
             note="ms, printed in section 3.1; computed: a window of 4 packets divided by table 3's "
@@ -206,15 +206,15 @@ def network() -> list[Record]:
         Record(
             "section 3.1, propagation of connection 2 at x2 = 30 ms",
             "claim",
-            64,
-            from_printed_numbers(2.0 * (30 + 2)),
+            printed=64,
+            compute=from_printed_numbers(2.0 * (30 + 2)),
             note="ms; 2 (x2 + 2).",
         ),
         Record(
             "section 3.1, least RTT of connection 2 at x2 = 30 ms",
             "claim",
-            AT_30,
-            from_printed_numbers(SHORTEST + 64 - 6),
+            printed=AT_30,
+            compute=from_printed_numbers(SHORTEST + 64 - 6),
             tolerance=rounding(0.001),
             prints=("71.21",),  # the scan sets the last digit apart
             note=f"ms; 13.211 with a propagation of 64 in place of 6. {rounded}",
@@ -222,24 +222,24 @@ def network() -> list[Record]:
         Record(
             "section 3.1, least RTTs in packets",
             "claim",
-            [2.48, 13.35],
-            from_printed_numbers([CAPACITY * 1e-3 * SHORTEST, CAPACITY * 1e-3 * AT_30]),
+            printed=[2.48, 13.35],
+            compute=from_printed_numbers([CAPACITY * 1e-3 * SHORTEST, CAPACITY * 1e-3 * AT_30]),
             tolerance=rounding(0.01),
             note=f"13.211 and 71.211 ms times the shared link's 187.5 packets a second. {rounded}",
         ),
         Record(
             "section 3.1, packets of connection 1 at half the link",
             "claim",
-            [2.24, 4.24],
-            from_printed_numbers([2.48 / 2 + 1, 2.48 / 2 + 3]),
+            printed=[2.24, 4.24],
+            compute=from_printed_numbers([2.48 / 2 + 1, 2.48 / 2 + 3]),
             tolerance=rounding(0.01),
             note=f"Half of 2.48, plus alpha or beta. {rounded}",
         ),
         Record(
             "section 3.1, packets of connection 2 at half the link",
             "claim",
-            [7.67, 9.67],
-            from_printed_numbers([13.35 / 2 + 1, 13.35 / 2 + 3]),
+            printed=[7.67, 9.67],
+            compute=from_printed_numbers([13.35 / 2 + 1, 13.35 / 2 + 3]),
             tolerance=rounding(0.01),
             note=f"Half of 13.35, plus alpha or beta; the print cuts 7.675 off to 7.67. {rounded}",
         ),
@@ -259,8 +259,8 @@ def model() -> list[Record]:
         Record(
             "section 3.2, cwnd_i = alpha_i (d_i + Delta_i)/(Delta_i - x_i)",
             "equation",
-            alpha * (d + delay) / (delay - x),
-            by_theory(window),
+            printed=alpha * (d + delay) / (delay - x),
+            compute=by_theory(window),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note=note,
@@ -268,8 +268,8 @@ def model() -> list[Record]:
         Record(
             "section 3.2, rate_i = alpha_i/(Delta_i - x_i)",
             "equation",
-            alpha / (delay - x),
-            by_theory(window / rtt),
+            printed=alpha / (delay - x),
+            compute=by_theory(window / rtt),
             prints=FORMULA_AT_OUR_NUMBERS,
             tolerance=1e-9,
             note=note,
