@@ -78,13 +78,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Found:
-    """A computed value, and its tolerance if that follows from the evidence (a spread of runs).
+    """A computed value, and what the verdict about the printed value needs besides.
 
+    ``tolerance``: it is here, and not in the record, if it follows from the spread of our runs.
     ``detail``: text for the note.  ``packets``: the value of a packet simulation, if ``value``
     comes from something else.  ``share``: the fraction of the seeds that agree with the print (see
-    ``Check``).  ``missing``: why the evidence would not decide against the print if the value
-    differed from it.  ``undecided``: why the evidence decides neither for nor against the print,
-    whatever the value.
+    ``Check``).
+
+    Two reasons lead to the verdict ``blocked``.  ``missing`` is a reason why a difference would not
+    show that the print is wrong, such as a setting that the paper does not state: it counts only if
+    the value differs from the print.  ``undecided`` is a reason why the value shows nothing,
+    whether it differs or not.
     """
 
     value: Value
@@ -98,7 +102,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Known:
-    """A function that returns a value computed without a run of ns-2 or ns-3."""
+    """The ``compute`` function of a record whose value is known without a run of ns-2 or ns-3."""
 
     value: Found | Value
     source: Source
@@ -267,7 +271,7 @@ def _as_text(value: Value) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The value for JSON: sequences as lists, NumPy's numbers as Python's, non-finite as null."""
+    """The value in a form for JSON: lists, Python's own numbers, ``None`` for NaN and infinity."""
     if isinstance(value, (str, bool)) or value is None:
         return value
     if isinstance(value, Sequence):

@@ -74,7 +74,11 @@ def jittered(scenario: Scenario) -> Scenario:
 
 
 def one_scenario_per_seed(scenario: Scenario) -> tuple[Scenario, ...]:
-    """``jittered`` as ``SEEDS`` scenarios of one run each, for results stored as means of runs."""
+    """``jittered`` as ``SEEDS`` scenarios of one run each.
+
+    They are for quantities, such as retransmissions, of which a stored result has only the mean
+    over its runs: so the value of each single run is known.
+    """
     moved = jittered(scenario)
     return tuple(
         dataclasses.replace(
@@ -89,8 +93,12 @@ def one_scenario_per_seed(scenario: Scenario) -> tuple[Scenario, ...]:
 def for_each_seed(
     runs: Runs, scenarios: Sequence[Scenario], statistic: Callable[..., Value]
 ) -> list[Value]:
-    """``statistic`` for each seed; its arguments are the throughputs in each of ``scenarios``."""
-    rows = [runs(jittered(scenario)).throughput for scenario in scenarios]
+    """The value of ``statistic`` for each of the seeds of ``jittered``.
+
+    ``statistic`` has an argument for each of ``scenarios``: the throughputs of this scenario's
+    flows in the seed's run, [flows] pkt/s.
+    """
+    rows = [runs(jittered(scenario)).throughput for scenario in scenarios]  # [seeds, flows] each
     return [statistic(*(row[k] for row in rows)) for k in range(len(rows[0]))]
 
 
@@ -101,11 +109,13 @@ def majority_of_seeds(
     detail: str = "",
     described: Value = None,
 ) -> Found:
-    """The seeds' median (for truth values: what most of them say), and the fraction that agrees.
+    """The median of the seeds' values, and the fraction of the seeds that agree with the print.
 
-    ``values`` has one value for each seed, and ``described`` that of the run whose starts do not
-    move.  Where ``described`` agrees with the printed value, or the seeds scatter around the
-    printed value, the seeds do not decide against it.
+    ``values`` has one value for each seed.  The median of truth values is what most of them say.
+    ``described`` is the value of the run whose starts do not move, as the paper describes the case.
+
+    If most seeds differ from the print, it need not be wrong: not if ``described`` agrees with it,
+    nor if the seeds' values scatter around it.  ``missing`` of the result then says so.
     """
     share = sum(distance(value, printed) <= tolerance for value in values) / len(values)
     # a seed's value is one number, a truth value or None, never a list; None counts as infinite
@@ -119,9 +129,10 @@ def majority_of_seeds(
 
 
 def _within_chance(values: Sequence[Value], printed: Value) -> bool:
-    """Whether the printed value is as near to the runs' mean as another run often is.
+    """Whether the printed value may be that of just another run, so near is it to the runs' mean.
 
-    That is within two standard errors of the difference between one run and the mean.
+    That is within two standard errors of the difference between one run and the mean.  The result
+    is false if some value is no number, but a truth value or ``None``.
     """
     numbers = [value for value in (*values, printed) if isinstance(value, float | int)]
     if len(numbers) <= len(values) or any(isinstance(value, bool) for value in numbers):
@@ -134,9 +145,10 @@ def _within_chance(values: Sequence[Value], printed: Value) -> bool:
 def median_of_seeds(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """A function that finds ``statistic`` by the majority of seeds.
+    """The ``compute`` function of a record: the median of ``statistic`` over the seeds.
 
-    ``unit`` is that of the last printed digit.
+    ``statistic`` is a function of the throughputs of one run.  The majority of the seeds decides
+    whether the printed value is reproduced.  ``unit`` is that of the last printed digit.
     """
 
     def compute(runs: Runs) -> Found:
@@ -162,9 +174,10 @@ def median_of_seeds(
 def mean_of_runs(
     scenario: Scenario, statistic: Statistic, printed: float, unit: float
 ) -> Callable[[Runs], Found]:
-    """A function that finds the mean of ``statistic`` over the scenario's own runs.
+    """The ``compute`` function of a record: the mean of ``statistic`` over the scenario's own runs.
 
-    It is for scenarios in which something is random, such as losses.
+    It is for scenarios in which something is random, such as losses, so that their runs differ even
+    if starts do not move.  ``unit`` is that of the last printed digit.
     """
 
     def compute(runs: Runs) -> Found:
@@ -178,7 +191,10 @@ def mean_of_runs(
 
 
 def difference_and_error(one: Floats, other: Floats) -> tuple[float, float]:
-    """Difference of the means of two samples of runs, and its standard error."""
+    """By how much the mean of the runs ``one`` exceeds that of ``other``, and its standard error.
+
+    Each argument has one value for each run.
+    """
     error = np.hypot(standard_error(one), standard_error(other))
     return float(one.mean() - other.mean()), float(error)
 
@@ -203,10 +219,11 @@ def mean_beside_print(
 ) -> Found:
     """Means of ``values`` [runs] or [runs, entries], beside the paper's means over ``of`` runs.
 
-    The tolerance is the rounding of the print plus two standard errors of the difference of two
-    such means.  It is at most ``LIMIT`` times the smallest printed entry, so that it is within the
-    limit for each entry.  If no entry differs by more than rounding and chance, the runs do not
-    decide against the print.
+    ``unit`` is that of the last printed digit.  Two means of few runs differ by chance.  So the
+    tolerance is the rounding of the print plus two standard errors of the difference of two such
+    means.  All entries have the same tolerance, at most ``LIMIT`` times the smallest printed entry.
+    With this limit an entry may exceed the tolerance, but differ by no more than rounding and
+    chance.  If that is so for all entries, the runs do not decide against the print.
     """
     values = np.asarray(values, dtype=np.float64)
     chance = rounding(unit) + 2 * values.std(axis=0, ddof=1) * np.sqrt(1 / len(values) + 1 / of)

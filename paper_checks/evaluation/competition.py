@@ -9,8 +9,6 @@ import dataclasses
 import itertools
 from collections.abc import Callable
 
-import numpy as np
-
 from paper_checks.checks import Found, Record, from_printed_numbers
 from paper_checks.evaluation.figures import AXIS, LOSS_BASED, MBIT, NO_PICTURE, holds
 from paper_checks.evaluation.readings import STARTS, with_both_starts
@@ -111,16 +109,18 @@ def competition() -> list[Record]:
 
 
 def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
-    """A function for the buffer at which ``law`` and Vegas have equal shares.
+    """The ``compute`` function for the buffer at which ``law`` and Vegas have equal throughputs.
 
-    ``printed`` is the buffer that the paper states.
+    With a smaller buffer Vegas gets more, with a larger one less.  ``printed`` is the buffer that
+    the paper states.
     """
 
     def compute(runs: Runs) -> Found:
         scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
         values = for_each_seed(runs, scenes, _cross)
-        shares = [float(np.diff(runs(jittered(s)).mean)[0]) / -CAPACITY for s in scenes]
-        text = ", ".join(f"{share:+.2f}" for share in shares)
+        means = [runs(jittered(scene)).mean for scene in scenes]
+        leads = [float(of_law - of_vegas) / CAPACITY for of_law, of_vegas in means]
+        text = ", ".join(f"{lead:+.2f}" for lead in leads)
         by_seeds = ", ".join("none" if v is None else f"{v:.1f}" for v in values)
         described = _cross(*(runs(scene).throughput[0] for scene in scenes))
         crossing = "none" if described is None else f"{described:.2f}"
@@ -136,9 +136,10 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
 
 
 def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
-    """The record of the claim that ``law`` gets more than Vegas at the buffer ``B``.
+    """The record of the claim that Vegas gets more than ``law`` at the buffer ``B``.
 
-    With ``vegas``, the claim is that Vegas gets more.
+    That is the claim if ``vegas`` is true; else it is that ``law`` gets more.  With ``red`` the
+    queue is RED.
     """
     queue = Red(min_threshold=B / 2, max_threshold=B) if red else None
     section = "3.3.2.2, RED" if red else "3.3.2.1, DropTail"
@@ -158,9 +159,10 @@ def _wins(law: str, B: float, red: bool, vegas: bool) -> Record:
 
 
 def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
-    """A function that says whether the share of ``law`` beside Vegas grows with the buffer.
+    """The ``compute`` function for: the share of ``law`` beside Vegas grows with the buffer.
 
-    It compares the shares at a buffer of 50 packets and at one of 4.
+    That holds if the share is larger at a buffer of 50 packets than at one of 4.  With ``red`` the
+    queue is RED.
     """
 
     def compute(runs: Runs) -> Found:
@@ -200,9 +202,9 @@ def _cross(*rates: Floats) -> float | None:
     ``rates`` has both throughputs at each buffer of ``AXIS``, Vegas's second.  Between two buffers
     we interpolate linearly.
     """
-    leads = [float(other - vegas) for other, vegas in rates]
+    leads = [float(other - vegas) for other, vegas in rates]  # at each buffer, in ascending order
     for k in range(1, len(leads)):
-        if leads[k - 1] < 0 <= leads[k]:
+        if leads[k - 1] < 0 <= leads[k]:  # Vegas gets more at the buffer k - 1, but not at k
             part = -leads[k - 1] / (leads[k] - leads[k - 1])
             return AXIS[k - 1] + part * (AXIS[k] - AXIS[k - 1])
     return None
@@ -259,17 +261,19 @@ OTHER_THRESHOLDS = (
 def _modified(
     compute: Callable[[Runs], Found], claim: Callable[[Floats], bool], B: float
 ) -> Callable[[Runs], Found]:
-    """``compute`` with a longer note, which says whether ``claim`` holds with other thresholds.
+    """``compute``, but its note also says whether ``claim`` holds with other thresholds of Vegas.
 
-    These are alpha = 3 and beta = 6; ``B`` is the buffer.
+    ``compute`` is the function for a record of figure 8 at the buffer ``B``, with alpha = 1 and
+    beta = 3.  We also try alpha = 3 and beta = 6.  If the claim then holds for most seeds, a
+    difference from the print shows nothing, since the paper does not state the thresholds.
     """
 
     def both(runs: Runs) -> Found:
         found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
-        shares = ", ".join(f"{r * MBIT:.3f}" for r in tried.mean)
-        agree = sum(claim(row) for row in tried.throughput)
+        rates = ", ".join(f"{r * MBIT:.3f}" for r in tried.mean)
+        agree = sum(claim(row) for row in tried.throughput)  # number of seeds
         alike = " within 10 %" if claim is _alike else ""
-        text = f"{TRIED}{shares} Mbit/s, {agree} of 5 seeds{alike}."
+        text = f"{TRIED}{rates} Mbit/s, {agree} of 5 seeds{alike}."
         missing = found.missing or (OTHER_THRESHOLDS if agree > 2 else "")
         return dataclasses.replace(found, detail=f"{found.detail} {text}", missing=missing)
 

@@ -51,16 +51,19 @@ LOSS_BASED = ("reno", "sack")
 def holds(
     scenario: Scenario, claim: Callable[[Floats], bool], names: str
 ) -> Callable[[Runs], Found]:
-    """A function that says whether a claim about the throughputs holds for most seeds.
+    """The ``compute`` function of a record: whether a claim on throughputs holds for most seeds.
 
-    ``claim`` takes the throughputs of one run.  The note has the throughputs, under ``names``.
+    In a run of each seed, the sources' starts move by up to one packet's time.  ``claim`` is a
+    function of the throughputs of one run, in pkt/s.  The note has the throughputs in Mbit/s;
+    ``names`` are the sources' names for it.
     """
 
     def compute(runs: Runs) -> Found:
         values = for_each_seed(runs, [scenario], lambda rates: bool(claim(rates)))
         means = ", ".join(f"{rate * MBIT:.3f}" for rate in runs(jittered(scenario)).mean)
         text = f"{names}: {means} Mbit/s on average."
-        if isinstance(scenario.links[0].queue, Red):  # it drops at random, wherever starts are
+        if isinstance(scenario.links[0].queue, Red):
+            # RED drops at random, so the run whose starts do not move is no special case
             return majority_of_seeds(values, printed=True, tolerance=0.0, detail=text)
         rates = runs(scenario).throughput[0]
         described = ", ".join(f"{rate * MBIT:.3f}" for rate in rates)
@@ -90,9 +93,9 @@ BUFFER_DECIDES = "The buffer decides, and the paper does not state that of figur
 
 
 def least(runs: Runs, law: str, drops: tuple[int, ...], buffer: float = BUFFERS[0]) -> float:
-    """The least window of figure 1's source after it has lost the packets ``drops``, packets.
+    """The least window of figure 1's source after the link has dropped some packets, in packets.
 
-    ``law`` is its congestion control.
+    ``law`` is the source's congestion control, and ``drops`` has the numbers of these packets.
     """
     return float(runs(forced(law, drops, buffer=buffer)).window[1, 0])
 
@@ -170,9 +173,9 @@ def figure_1() -> list[Record]:
 
 
 def alike(law: str, X: float) -> Scenario:
-    """The scenario of two sources of the same law; the second one starts 0.5 s later.
+    """The scenario of two sources of the same law, of which the second one starts 0.5 s later.
 
-    Packets are counted from 15 s on.
+    ``X`` is the delay of the second source's last link, s.  Packets are counted from 15 s on.
     """
     return pair(law, law, X=X, starts=(0.0, 0.5))
 
@@ -292,9 +295,11 @@ def _almost_twice(runs: Runs) -> Found:
 
 
 def _at_once(law: str) -> Callable[[Runs], Found]:
-    """A function for the value of figure 3a, with two sources of ``law``.
+    """The ``compute`` function for figure 3a: the ratio of the rates of two sources of ``law``.
 
-    The note has the values if both sources start at 0, and with other buffers.
+    The second source starts 0.5 s after the first.  The note also has the rates if both start at 0,
+    and the ratios with other buffers.  If another buffer gives the printed ratio, a difference
+    shows nothing, since the paper does not state the buffer.
     """
     compute = median_of_seeds(alike(law, 1e-3), ratio, printed=1.0, unit=0.1)
     buffers = (6.0, 8.0, 15.0, 50.0)
@@ -335,8 +340,8 @@ def figure_5() -> Record:
             chart = np.array([ratio(r) for r in rates]).reshape(2, len(TABLE_3))
             return all(map(rises, chart))
 
-        middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in scenes]
-        text = ", ".join(f"{v:.3g}" for v in middle)
+        medians = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in scenes]
+        text = ", ".join(f"{v:.3g}" for v in medians)
         found = for_each_seed(runs, scenes, both_rise)
         return majority_of_seeds(
             found,
@@ -361,7 +366,11 @@ AS_TABLE_3 = (
 
 
 def _chart(law: str, red: bool) -> list[Scenario]:
-    """The scenarios of a chart of section 3.2.3, one for each buffer; ``red``: the queue is RED."""
+    """The scenarios of a chart of section 3.2.3, one for each buffer of its axis.
+
+    Two sources of ``law`` share the link, with X = 58 ms.  With ``red`` the queue is RED, whose
+    upper threshold is the buffer; else it is DropTail.
+    """
     queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in DELAY_AXIS]
     return [
         pair(law, law, X=58e-3, buffer=B, starts=(0.0, 0.5), warmup=0.0, queue=queue)
@@ -370,16 +379,17 @@ def _chart(law: str, red: bool) -> list[Scenario]:
 
 
 def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
-    """A function that says whether the ratio ACK1/ACK2 falls from the least buffer to the largest.
+    """The ``compute`` function for: the ratio ACK1/ACK2 is less at the largest buffer than at 10.
 
-    The ratio is that of the packets acknowledged to the two sources.  ``red``: the queue is RED.
+    ACK1 and ACK2 are the numbers of packets acknowledged to the two sources of ``law``.  With
+    ``red`` the queue is RED.
     """
 
     def compute(runs: Runs) -> Found:
-        chart = _chart(law, red)
+        chart = _chart(law, red)  # by buffer, from the least to the largest
         values = for_each_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
-        middle = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
-        text = ", ".join(f"{v:.3g}" for v in middle)
+        medians = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]
+        text = ", ".join(f"{v:.3g}" for v in medians)
         return majority_of_seeds(
             values, printed=True, tolerance=0.0, detail=f"Medians at 10, 15, 20, 30, 50: {text}."
         )
@@ -388,16 +398,20 @@ def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
 
 
 def _fairer_with_red(runs: Runs) -> Found:
-    """Whether the ratio ACK1/ACK2 is smaller with RED than with DropTail at every buffer."""
-    tail, red = ([s for law in LOSS_BASED for s in _chart(law, kind)] for kind in (False, True))
-    n = len(tail)
+    """Whether the ratio ACK1/ACK2 is smaller with RED than with DropTail, in every case.
+
+    A case is a law of both sources, Reno or SACK, and a buffer.
+    """
+    droptail = [scenario for law in LOSS_BASED for scenario in _chart(law, red=False)]
+    red = [scenario for law in LOSS_BASED for scenario in _chart(law, red=True)]
+    n = len(droptail)  # number of cases
 
     def fairer(*rates: Floats) -> int:
         """The number of cases in which RED has the smaller ratio; ``rates`` are those of a seed."""
-        found = [ratio(r) for r in rates]
+        found = [ratio(r) for r in rates]  # with DropTail in each case, then with RED
         return sum(r < d for d, r in zip(found[:n], found[n:], strict=True))
 
-    counts = for_each_seed(runs, [*tail, *red], fairer)
+    counts = for_each_seed(runs, [*droptail, *red], fairer)
     text = ", ".join(map(str, counts))
     return majority_of_seeds(
         [k == n for k in counts],
@@ -471,6 +485,7 @@ def vegas_alone(runs: Runs) -> Found:
 
 def _lost(runs: Runs) -> Found:
     """The largest number of packets that Vegas retransmits in a run of table 2."""
+    # a name is, for example, "table2-1-vegas-reno": its last words are the laws of both sources
     most = {
         name: max(
             float(runs(one).retransmits[name.split("-")[2:].index("vegas")])

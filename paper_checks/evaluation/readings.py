@@ -58,9 +58,11 @@ class _OneByOne:
 def with_both_starts(
     compute: Callable[[Runs], Found], printed: Value = True
 ) -> Callable[[Runs], Found]:
-    """A function that calls ``compute`` with all sources starting at 0 and one after the other.
+    """A function that calls ``compute``, a record's function, with each of two start times.
 
-    Its result is undecided if only one of the two agrees with the printed value.
+    In one call all sources start at 0, in the other one after the other.  The result is undecided
+    if only one of the two values agrees with the printed one, because the paper does not say when
+    sources start.
     """
 
     def each(runs: Runs) -> Found:
@@ -72,9 +74,10 @@ def with_both_starts(
 
 
 def with_both_timers(compute: Callable[[Runs], Found], printed: Value) -> Callable[[Runs], Found]:
-    """A function that calls ``compute`` with ns-2's older timers and with those of ns-2 2.35.
+    """A function that calls ``compute``, a record's function, with old and with new timers of ns-2.
 
-    Its result is undecided if only one of the two agrees with the printed value.
+    The new ones are those of ns-2 2.35.  The result is undecided if only one of the two values
+    agrees with the printed one, because the paper does not name its version of ns-2.
     """
 
     def each(runs: Runs) -> Found:
@@ -88,10 +91,12 @@ def with_both_timers(compute: Callable[[Runs], Found], printed: Value) -> Callab
 
 
 def _both(one: Found, other: Found, printed: Value, text: str, what: str, *names: str) -> Found:
-    """The value by the reading ``one``; undecided if only one reading agrees with ``printed``.
+    """The value ``one`` of the first of two readings, beside the value ``other`` of the second.
 
-    It is also undecided if one of the readings is.  ``text`` describes both values, ``what`` begins
-    the reason why the result is undecided, and ``names`` are those of the two readings.
+    A reading is a choice of what the paper does not state.  The result is undecided if only one of
+    the two values agrees with ``printed``, or if one of them is itself undecided.  ``text``
+    describes both values, and ``names`` are the names of the readings.  ``what`` begins the reason
+    why the result is undecided, for example "The starts decide".
     """
     agreeing = [
         name

@@ -33,7 +33,11 @@ SETTINGS = (
 
 
 class _Other:
-    """Like ``runs``, but with another setting of RED; scenarios without RED do not change."""
+    """Stored runs, like ``runs``, but those with another setting of RED.
+
+    ``other`` finds the run of a scenario with this setting.  A drop-tail scenario has the same run
+    with every setting.
+    """
 
     def __init__(self, runs: Runs, other: Callable[[Scenario], Measured]) -> None:
         self._runs, self._other = runs, other
@@ -47,9 +51,10 @@ class _Other:
 def with_each_red(
     compute: Callable[[Runs], Found], printed: Value = True
 ) -> Callable[[Runs], Found]:
-    """A function that calls ``compute`` with each setting of RED.
+    """A function that calls ``compute``, a record's function, with each of three settings of RED.
 
-    Its result is undecided if some settings agree with the printed value and some do not.
+    The value is that with the first setting, ns-2's older defaults.  The result is undecided if
+    some of the settings give the printed value and some do not.
     """
 
     def each(runs: Runs) -> Found:

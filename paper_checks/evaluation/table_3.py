@@ -52,10 +52,12 @@ def _readings(law: str, X: float) -> dict[str, Scenario]:
 
 
 def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
-    """A function that finds a ratio of table 3 with the first of the four readings (``_readings``).
+    """The ``compute`` function for a cell of table 3, the ratio ACK1/ACK2.
 
-    A reading says when the sources start and from when on packets count.  The note has the
-    ratios with the other readings, and says whether the choice decides.
+    The paper does not say when the sources of table 3 start, nor from when on packets count.  A
+    reading is a choice of both (``_readings``).  The ratio is that with the first of four readings,
+    and the note has the others.  The result is undecided if one or two of the four readings give
+    the printed ratio.  If none does, the note also has ratios with other settings.
     """
 
     def compute(runs: Runs) -> Found:
@@ -95,11 +97,13 @@ LATER_STARTS = (1.0, 2.0)  # s: when the second source starts; the readings have
 
 
 def _other_settings(law: str, X: float, printed: float, runs: Runs) -> tuple[str, str]:
-    """Two texts on other buffers and on a later start of the second source.
+    """Two texts on a cell of table 3 with other buffers, and with a later start of source 2.
 
-    The first says that these settings decide; it is empty if the printed ratio does not lie between
-    their ratios.  The second has the ratios.  Both are empty for the cells in which the four
-    readings decide, since no other settings were run for them.
+    The first text says that these settings decide: that is so if the printed ratio lies between the
+    ratios with all settings, and else the text is empty.  The second text has the ratios.
+
+    Both texts are empty for the cells in which the choice of starts and interval decides already,
+    since no other settings were run for them.
     """
     if X < 5e-3 or (law != "vegas" and X < 200e-3):
         return "", ""
@@ -130,18 +134,20 @@ def _other_settings(law: str, X: float, printed: float, runs: Runs) -> tuple[str
 
 
 def _counts(scenario: Scenario) -> Callable[[Floats], float]:
-    """A function of the rates: the ratio ACK1/ACK2 of the two sources' numbers of packets.
+    """A function of both sources' rates: the ratio ACK1/ACK2 of their numbers of packets.
 
     It is not the ratio of the rates, since a source that starts later sends for a shorter time.
     """
+    # s, for how long each source sends in the interval in which packets count
     active = [m.stop - max(m.start, scenario.run.warmup) for m in scenario.members]
     return lambda rates: float(rates[0] * active[0] / (rates[1] * active[1]))
 
 
 def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
-    """A function that returns the result of ``compute`` with a longer note.
+    """``compute``, the function for a cell of Vegas, with a longer note.
 
-    The note also has ACK1/ACK2 with Vegas's rule as printed, without rounding.  ``X`` is in ms.
+    The note also has ACK1/ACK2 by a simulation with Vegas's rule as it is printed.  ns-2 rounds
+    Vegas's backlog, the printed rule does not.  ``X`` is in ms.
     """
 
     def both(runs: Runs) -> Found:

@@ -87,7 +87,12 @@ def table_1() -> list[Record]:
     ]
 
     def best(runs: Runs) -> Found:
-        """The law with the highest mean rate at 5 % loss."""
+        """The law with the highest mean rate at 5 % loss.
+
+        The paper ran each law once.  So the result is open if another law than Vegas leads, but by
+        so little that single runs often give another order.
+        """
+        # pkt/s of each law in each of its runs
         rates = {law: runs(_lossy("5%", law)).throughput[:, 0] for law in ("reno", "sack", "vegas")}
         means = {law: float(of_law.mean()) for law, of_law in rates.items()}
         text = ", ".join(f"{law} {mean:.1f}" for law, mean in means.items())
@@ -159,7 +164,10 @@ INTERVAL_NOTE = (
 
 
 def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
-    """Number of packets of source ``i`` that are acknowledged from 14 to 120 s."""
+    """The number of packets of source ``i`` that are acknowledged from 14 to 120 s.
+
+    ``described`` is that of the run whose starts do not move, as the paper describes it.
+    """
     seconds = scenario.run.duration - scenario.run.warmup
     values = for_each_seed(runs, [scenario], counted(i, seconds))
     described = float(runs(scenario).acks[i])
@@ -170,7 +178,7 @@ def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
 
 
 def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
-    """Number of packets that source ``i`` sends again from 14 to 120 s."""
+    """The number of packets that source ``i`` sends again from 14 to 120 s."""
     values = [float(runs(one).retransmits[i]) for one in one_scenario_per_seed(scenario)]
     seeds = ", ".join(f"{value:g}" for value in values)
     described = float(runs(scenario).retransmits[i])
@@ -274,10 +282,11 @@ def red(law: str, maximum: float) -> Scenario:
 def _count(
     scenario: Scenario, statistic: Callable[[Floats], float], printed: int, smaller: float
 ) -> Callable[[Runs], Found]:
-    """A function that finds a count of table 4 by the majority of the seeds.
+    """The ``compute`` function for a count of ACKs in table 4, by the majority of the seeds.
 
-    ``statistic`` computes it from the rates; ``smaller`` is the smaller of the row's two counts, of
-    which the tolerance is at most 10 %.
+    ``statistic`` computes the count from the rates of one run.  The tolerance is at most 10 % of
+    ``smaller``, the smaller of the row's two counts.  The starts of the sources and three settings
+    of RED are tried, since the paper does not state them.
     """
 
     def compute(runs: Runs) -> Found:

@@ -41,7 +41,7 @@ THRESHOLDS = tuple(map(float, TABLE_4["reno"]))  # RED's upper thresholds in tab
 def _swings(runs: Runs) -> Found:
     """How much a window varies at most in figures 3a and 3b: largest less least, in packets."""
     found = [
-        max(
+        max(  # rows 1 and 2 of ``window`` have each source's least and largest window
             float(np.ptp(runs(one).window[1:], axis=0).max())
             for one in one_scenario_per_seed(alike("vegas", X))
         )
@@ -101,9 +101,10 @@ def section_2() -> list[Record]:
 def _once(runs: Runs) -> Found:
     """Whether SACK's least window is the same after one loss in a window and after four.
 
-    The note also has Reno's least windows.
+    The note also has Reno's least windows.  The result is undecided if it differs between the
+    buffers, since the paper does not state that of figure 1.
     """
-    stays, texts = [], []
+    stays, texts = [], []  # for each buffer
     for buffer in BUFFERS:
         pairs = {
             law: [
@@ -142,11 +143,11 @@ def _beyond_window(runs: Runs) -> Found:
 
 
 def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
-    """A function that says whether Vegas gets a larger share with RED than with DropTail.
+    """The ``compute`` function for: Vegas gets a larger share with RED than with DropTail.
 
-    The other source has the law ``law``, RED's lower threshold is 3 packets, and Vegas's share must
-    be larger at each buffer.  Even then the result is undecided, since the paper calls the share
-    "relative fair", which is no number.
+    The other source has the law ``law``, and RED's lower threshold is 3 packets.  Vegas's share
+    must be larger at each buffer.  Even then the result is undecided, since the paper calls the
+    share "relative fair", which is no number.
     """
 
     def compute(runs: Runs) -> Found:
@@ -156,9 +157,9 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
 
         def more(*rates: Floats) -> bool:
             """Whether Vegas's share is larger with RED at each buffer; ``rates`` of one seed."""
-            shares = [r[1] / r.sum() for r in rates]
+            shares = [r[1] / r.sum() for r in rates]  # with RED at each buffer, then with DropTail
             n = len(THRESHOLDS)
-            return all(e > t for e, t in zip(shares[:n], shares[n:], strict=True))
+            return all(r > d for r, d in zip(shares[:n], shares[n:], strict=True))
 
         means = [100 * r[1] / r.sum() for r in (runs(jittered(scene)).mean for scene in scenes)]
         text = ", ".join(f"{share:.0f}" for share in means)
