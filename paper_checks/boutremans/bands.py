@@ -24,9 +24,10 @@ def bands() -> list[Record]:
     from vegasmodel.equilibrium import bands as package
 
     two = package.equilibria([ALPHA] * 2, [BETA] * 2, [0.0, 0.0], CAPACITY)
-    _, most = two.ratio_range
+    _, most = two.ratio_range  # most[i, j]: largest ratio of source i's rate to source j's
+    # by the common value of alpha and beta: the state in which the window rule (1) comes to rest
     edges = {limit: settled(limit, limit, FINE) for limit in (ALPHA, BETA)}
-    # bounds on the windows and on the rates for a threshold of 1
+    # the printed bounds on the windows and on the rates, divided by the threshold, of each source
     scales = [(D + rest.wait) / (rest.wait - X) for rest in edges.values()]
     rates = [1 / (rest.wait - X) for rest in edges.values()]
     arrived = arrivals.arrive(
@@ -101,11 +102,12 @@ def _bounds() -> Found:
 
 
 def _many() -> Found:
-    """Whether the paper's rule (1) keeps all windows in several states with a full link.
+    """Whether the paper's rule (1) has several states in which it keeps all windows on a full link.
 
-    Two sets of first windows must lead to two such states.
+    We iterate the rule from two sets of first windows.  They must lead to two such states, with
+    different rates.
     """
-    starts = [(1.0,) * N, (1.0,) * (N - 1) + (40.0,)]
+    starts = [(1.0,) * N, (1.0,) * (N - 1) + (40.0,)]  # packets
     rests = [settled(x=(0.0,) * N, first=first) for first in starts]
     text = "; ".join(", ".join(f"{rate:.1f}" for rate in rest.rates) for rest in rests)
     full = all(abs(rest.rates.sum() - CAPACITY) < 1e-6 for rest in rests)

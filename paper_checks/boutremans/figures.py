@@ -77,12 +77,15 @@ def mean_and_error(values: Floats) -> str:
 
 
 def _rested(runs: Runs) -> Found:
-    """Whether ns-2 has the ratio of ``by_six`` at each alpha, with the longest of ``EVERY``.
+    """Whether the last source's rate over the first one's is in ns-2 what equation (6) says.
 
-    The ratio is the last source's rate over the first one's.
+    It must be so at each alpha (``by_six``), with the slowest of the arrivals that we ran
+    (``EVERY``).  The note also has the ratio by the paper's window rule (1), with steps of a whole
+    and of half a packet.
     """
     by_ns2 = {alpha: in_ns2(alpha, runs) for alpha in ALPHAS}
-    whole, half = ({alpha: by_rule(alpha, step) for alpha in ALPHAS} for step in (1.0, 0.5))
+    whole = {alpha: by_rule(alpha, step=1.0) for alpha in ALPHAS}
+    half = {alpha: by_rule(alpha, step=0.5) for alpha in ALPHAS}
 
     def near(ratios: Floats, alpha: float) -> bool:
         return bool(abs(ratios.mean() / by_six(alpha) - 1) < NEAR)

@@ -74,10 +74,11 @@ def course(
 
     One source joins every ``every`` seconds, plus up to 0.1 s drawn with ``seed``.
 
-    The queueing delay is that at which the rates cwnd/(d + Delta) add up to the capacity, so the
-    queue reacts to the windows without delay.  ``noise``: standard deviation of the random part of
-    each measured RTT, s.  ``known``: every source knows d.  ``step``: the change of a window in a
-    round trip, packets.  ``rounded``: Diff is rounded to a whole number, as in ns-2.
+    The queueing delay Delta is that at which the rates cwnd/(d + Delta) add up to the capacity, so
+    the queue reacts to the windows at once.  ``noise``: standard deviation of the random part of
+    each measured RTT, s.  ``known``: every source knows d, its propagation delay, and need not
+    measure it.  ``step``: the change of a window in a round trip, packets.  ``rounded``: Diff, the
+    backlog, is rounded to a whole number before it is compared with alpha and beta, as in ns-2.
 
     The course is read from ``READ`` on, but not before ``every`` seconds have passed since the last
     source joined.

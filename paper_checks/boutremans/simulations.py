@@ -48,23 +48,21 @@ NO_UNIT = "The variance of the random part of the delay has no unit, and its siz
 
 
 def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float = 0.0) -> Compute:
-    """A function that computes a statistic for each standard deviation in ``DEVIATIONS``.
+    """The ``compute`` function of a record: ``statistic``, for the noise that decides.
 
-    Its result is the statistic at the standard deviation ``NOISE``.  Its note names those of
-    ``DEVIATIONS`` at which the statistic has the value ``printed``, within ``tolerance``.  If there
-    is one, the evidence does not decide against the print.
+    The noise is the random part of the delay, and the paper states no unit for its variance.  So
+    the statistic is computed for each standard deviation in ``DEVIATIONS``.  The value is that for
+    ``NOISE``.  The note says for which of the others the statistic has the value ``printed``,
+    within ``tolerance``.  If it has for one of them, a difference shows nothing, since the size of
+    the noise decides.
     """
 
     def compute(runs: Runs) -> Found:
         found = {sigma: statistic(sigma, runs) for sigma in DEVIATIONS}
-        agreeing, differing = (
-            [
-                f"{1e3 * sigma:.2g}"
-                for sigma in sorted(found)
-                if (distance(found[sigma].value, printed) <= tolerance) is agrees
-            ]
-            for agrees in (True, False)
-        )
+        agreeing, differing = list[str](), list[str]()  # standard deviations, ms
+        for sigma in sorted(found):
+            near = distance(found[sigma].value, printed) <= tolerance
+            (agreeing if near else differing).append(f"{1e3 * sigma:.2g}")
         text = (
             "Of the standard deviations 0, 5, 9.5, 20 and 76 ms these agree: "
             f"{', '.join(agreeing) or 'none'}; these do not: {', '.join(differing) or 'none'}."
@@ -90,8 +88,8 @@ def base_rtts(measured: Measured) -> Floats:
 def _pessimistic(alpha: float, noise: float, runs: Runs) -> Found:
     """Whether Bonald's baseRTTs exceed the measured ones, on average and for the last source.
 
-    These are the baseRTTs that section 3.1.2 prints; the note also has those of the exact
-    recursion.
+    Bonald's are those of the formula in section 3.1.2, for sources that join one by one.  The note
+    also has the baseRTTs by the exact recursion, which this formula does not solve.
     """
     theory = D + alpha / CAPACITY * np.array([k * harmonic(k) for k in range(20)])
     exact = D + recursion(20, alpha)
@@ -167,18 +165,19 @@ CHANCE = 0.01  # largest probability at which random orders may be as good as th
 
 
 def _in_order(a: Floats, b: Floats) -> tuple[bool, str]:
-    """Whether ``b`` grows with ``a``: their rank correlation is above 0.5 and not due to chance.
+    """Whether ``b`` grows with ``a``, source by source, and a text with their rank correlation.
 
-    Not due to chance means: of 9,999 random orders of ``b`` and the measured order, at most the
-    fraction ``CHANCE`` has a correlation at least as large as the measured one.  The second result
-    is a text with the correlation.
+    ``b`` grows if the correlation is above 0.5 and not due to chance.  This is a permutation test:
+    of 9,999 random orders of ``b`` and the measured order, less than the fraction ``CHANCE`` must
+    have a correlation at least as large as the measured one.
     """
     from scipy.stats import rankdata  # a second to load
 
     x, y = rankdata(a), rankdata(b)
     order = float(np.corrcoef(x, y)[0, 1])
-    shuffled = np.random.default_rng(1).permuted(np.tile(y, (9999, 1)), axis=1)
+    shuffled = np.random.default_rng(1).permuted(np.tile(y, (9999, 1)), axis=1)  # [orders, sources]
     by_chance = (shuffled - y.mean()) @ (x - x.mean()) / (x.size * x.std() * y.std())
+    # the measured order counts as one of the random orders
     chance = (1 + int(np.count_nonzero(by_chance >= order - 1e-12))) / (1 + by_chance.size)
     return order > 0.5 and chance < CHANCE, f"rank correlation {order:.2f}, by chance {chance:.2g}"
 
@@ -187,7 +186,11 @@ def _in_order(a: Floats, b: Floats) -> tuple[bool, str]:
 
 
 def _rising(n: int, pairs: Sequence[tuple[float, float]], noise: float, runs: Runs) -> Found:
-    """Whether the rates grow with the baseRTTs, by rank correlation, for each alpha and beta."""
+    """Whether later sources, whose baseRTTs are longer, have higher rates, for each of ``pairs``.
+
+    ``n`` is the number of sources, ``pairs`` are values of alpha and beta, and ``_in_order`` says
+    whether the rates grow with the baseRTTs.
+    """
     parts = []
     for alpha, beta in pairs:
         measured = runs(joining(n, alpha, beta, noise=noise))
@@ -211,10 +214,11 @@ def _use(noise: float, _: Runs) -> Found:
     ``noise`` is the standard deviation of the random part of the delay.  The note has the shortest
     queue, and the queue that there would be if all windows were smallest at the same time.
     """
-    courses = _courses(noise)
+    courses = _courses(noise)  # arrays are [times, sources]
     used = min(float(course.rates.sum(axis=1).min()) for course in courses) / CAPACITY
-    waiting = min(float(course.wait.min()) for course in courses) * CAPACITY
-    together = min(float(course.windows.min(axis=0).sum()) for course in courses) - CAPACITY * D
+    waiting = min(float(course.wait.min()) for course in courses) * CAPACITY  # packets
+    least_sum = min(float(course.windows.min(axis=0).sum()) for course in courses)
+    together = least_sum - CAPACITY * D  # packets that wait: the path itself holds CAPACITY * D
     return Found(
         used,
         detail=f"At least {waiting:.0f} packets wait. If all windows were smallest at the same "
@@ -224,9 +228,11 @@ def _use(noise: float, _: Runs) -> Found:
 
 
 def _most(runs: Runs) -> Found:
-    """The largest rate of the last source over that of the first, over the alphas of figure 4.
+    """The last source's rate over the first one's, in that case of figure 4 in which it is largest.
 
-    Our copy of the paper lacks these alphas.  If the answer depends on them, it is left open.
+    A case is a number of sources and an alpha.  Our copy of the paper lacks the alphas of figure 4,
+    so we take those of figure 3.  The result is left open if they decide: if the printed ratio lies
+    between the largest one without alpha = 1 and the largest one of all.
     """
     ratios = {
         (n, alpha): float(
@@ -236,9 +242,8 @@ def _most(runs: Runs) -> Found:
         for alpha in ALPHAS
     }
     text = "; ".join(f"n {n}, alpha {a:g}: {ratio:.1f}" for (n, a), ratio in ratios.items())
-    without_1, largest = (
-        max(ratio for (_, a), ratio in ratios.items() if a > above) for above in (1, 0)
-    )
+    without_1 = max(ratio for (_, a), ratio in ratios.items() if a > 1)
+    largest = max(ratios.values())
     if without_1 - 0.5 < UP_TO < largest + 0.5:
         return open_question(
             "Our text lacks the pictures of figure 4 and so its alphas, and they decide: with "
@@ -272,8 +277,11 @@ def _swings(noise: float, runs: Runs) -> Found:
 
 
 def _in_ns2(noise: float, runs: Runs) -> str:
-    """A text on how far windows move in ns-2, which rounds Diff, in the same case."""
-    window = runs(joining(20, 3.0, 3.0, noise=noise)).window
+    """A text on how far windows move in ns-2, with 20 sources and alpha = beta = 3.
+
+    ns-2 rounds Diff, the backlog that a source computes, before it compares it with alpha and beta.
+    """
+    window = runs(joining(20, 3.0, 3.0, noise=noise)).window  # rows: mean, least, largest
     most = float((window[2] - window[1]).max())
     if most == 0:
         return (
@@ -294,7 +302,10 @@ def _alike(noise: float, runs: Runs) -> Found:
 
 
 def _apart(noise: float, _: Runs) -> Found:
-    """Whether the variance of the sum of all windows is below twice the sum of their variances."""
+    """Whether the variance of the sum of all windows is below twice the sum of their variances.
+
+    Then the windows of different sources do not move together.
+    """
     parts = [
         float(course.windows.sum(axis=1).var() / course.windows.var(axis=0).sum())
         for course in _courses(noise)
@@ -398,10 +409,14 @@ def _by_ratio(noise: float, runs: Runs) -> Found:
 
 
 def _still(noise: float, runs: Runs) -> Found:
-    """Whether every window oscillates with alpha = beta, and none with alpha < beta."""
+    """Whether every window oscillates with alpha = beta, and none with alpha < beta, by rule (1).
+
+    A window oscillates if it both grows and shrinks.  The note also has by how much windows move in
+    ns-2.
+    """
 
     def oscillating(pairs: Sequence[tuple[float, float]]) -> Floats:
-        """Part of the windows that both grow and shrink, for each pair and seed."""
+        """The part of the windows that oscillate, for each pair (alpha, beta) and each seed."""
         courses = (
             rule.course(10, *pair, noise, known=True, seed=seed)
             for pair in pairs

@@ -32,8 +32,9 @@ FINE = 2.0**-10  # packets, a small step by which rule (1) changes windows
 def delay(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> float:
     """The queueing delay Delta that solves equation (6), by Brent's method, s.
 
-    Delta exceeds the largest over-estimate, since rates are positive, by at most n alpha/c, which
-    it is if all over-estimates are equal.
+    By (5) and (6) the rates alpha/(Delta - x_i) are positive and add up to c.  So Delta is above
+    the largest over-estimate.  It is above it by at most n alpha/c, and by just so much if all
+    over-estimates are equal.  ``x`` has the over-estimates of the n sources, in s.
     """
     largest = float(x.max())
     most = x.size * alpha / c
@@ -52,9 +53,9 @@ def rates(x: Floats, alpha: float = ALPHA, c: float = CAPACITY) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """The state in which rule (1), applied again and again, ends; one array entry per source.
+    """The last state of an iteration of Vegas's rule (1); one array entry per source.
 
-    If ``moves`` is false, the rule keeps all windows.
+    ``moves`` is false if the iteration has come to rest: the rule then keeps all windows.
     """
 
     windows: Floats  # packets
@@ -83,9 +84,11 @@ def settled(
 ) -> Rest:
     """The state in which Vegas's rule (1) changes no window, found by iterating the rule.
 
-    The rule is applied once per round trip, beginning with the windows ``first``, and Delta follows
-    from the windows.  A window changes by one packet at first.  This step is halved repeatedly, and
-    ends at ``step`` packets.  ``x`` are the over-estimates in s.
+    The rule is applied once per round trip, beginning with the windows ``first``.  The queueing
+    delay follows from the windows each time.  At first a window changes by one packet.  After every
+    300 round trips this step is halved; the last one is ``step`` packets.  So with a small step the
+    state is near that in which each backlog is alpha, if alpha = beta.  ``x`` are the
+    over-estimates in s.
     """
     W, size, over_estimates = np.array(first), 1.0, np.array(x)
 
@@ -113,7 +116,10 @@ def _wait(W: Floats) -> float:
 
 
 def _own_gain() -> Found:
-    """Whether each source's rate grows with its own over-estimate, if Delta changes, too."""
+    """Whether each source's rate grows with its own over-estimate.
+
+    A larger over-estimate also changes Delta: equation (6) is solved again.
+    """
     gains = [float((rates(X + 1e-3 * unit) - rates(X)) @ unit) for unit in np.eye(N)]
     text = ", ".join(f"{gain:.3f}" for gain in gains)
     return Found(min(gains) > 0, detail=f"The rates grow by {text} pkt/s.")
@@ -363,7 +369,7 @@ def _grows_with(influence: Floats) -> Found:
     """Whether (d rate_i/d x_i)/rate_i, equation (7), grows from the first source to the last.
 
     The sources joined one after the other, so later ones over-estimate more.  ``influence`` has the
-    value for each source, in 1/s.
+    value of equation (7) for each source in order of arrival, in 1/s.
     """
     steps = np.diff(influence)
     ranks = np.argsort(np.argsort(influence))
@@ -441,10 +447,10 @@ def _cross() -> Found:
 
 def derivatives() -> list[Record]:
     """The records of equations (7) to (9), derivatives of the rates."""
-    y = delay(X) - X  # Delta - x_j of each source
-    i, k = 1, 2
-    S = float(np.sum(np.delete(1 / y**2, i)))
-    y_j = np.delete(y, k)
+    y = delay(X) - X  # Delta - x_j of each source j
+    i, k = 1, 2  # counted from 0: the paper's sources 2 and 3
+    S = float(np.sum(np.delete(1 / y**2, i)))  # over all sources j but i
+    y_j = np.delete(y, k)  # for all sources j but k
     note = (
         f"4 sources, i = {i + 1}. computed: numerical derivatives of solutions of (6). Tolerance: "
         "their error."

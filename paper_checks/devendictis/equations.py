@@ -74,8 +74,7 @@ def window_rules() -> list[Record]:
             printed=(W / T - W / alone.RTT) * T,
             computed=alone.waiting,
             note="Diff is the number of packets that wait; at a link of 120 pkt/s, W 12, BaseRTT "
-            "80 ms. "
-            "printed: Diff with the mean RTT of the simulation;",
+            "80 ms. printed: Diff with the mean RTT of the simulation;",
         ),
         Record(
             "equation 2",
@@ -197,8 +196,7 @@ def equilibrium() -> list[Record]:
             printed=[ALPHA * (M + q) / q for q in (5.0, 12.0)],
             computed=[_window_at_alpha(q) for q in (5.0, 12.0)],
             note=f"{HERE} At q of 5 and 12; computed: the window whose Diff is alpha at an RTT "
-            "of T + "
-            "q/mu, by Brent's method.",
+            "of T + q/mu, by Brent's method.",
         ),
         Record(
             "section 3, W_V(N) and W_R(N)",
@@ -326,8 +324,7 @@ def phases() -> list[Record]:
             printed=vegas[b - 1] / at_b.rates[0],
             computed=at_b.RTT,
             note=f"{where} Mini-cycle b lasts an RTT, which is the window over the rate by "
-            "Little's "
-            "law. Rate and RTT come from the simulation;",
+            "Little's law. Rate and RTT come from the simulation;",
         ),
         _counted(
             "equation 15",
@@ -415,8 +412,7 @@ def _equilibrium_phase() -> list[Record]:
             printed=ALPHA * (M + 2 * k) / (2 * k),
             computed=V_a + solved_k,
             note=f"{HERE} a 10, W_V(a) 9. computed: the growing window W_V(a) + b - a where it "
-            "equals "
-            "(7) at q = 2 (b - a), by Brent's method.",
+            "equals (7) at q = 2 (b - a), by Brent's method.",
         ),
         equation(
             "section 3, b",
@@ -429,8 +425,7 @@ def _equilibrium_phase() -> list[Record]:
             printed=printed.tolist(),
             computed=solved,
             note=f"{HERE} W_R(b) 80, five mini-cycles: the root of (7) with q = W_V + W_R - mu "
-            "T, by "
-            "Brent's method.",
+            "T, by Brent's method.",
             tolerance=1e-5,
         ),
     ]

@@ -48,8 +48,7 @@ def small_buffers() -> list[Record]:
             printed=[most / (3 - 2 * lam) * x for x in (1, 2 * (1 - lam))],
             computed=[V_N, R_N],
             note=f"{where} printed: solved for W_V(N) and W_R(N), (mu T + B + 1)/(3 - 2 lambda) "
-            "and "
-            "2 (1 - lambda) times it.",
+            "and 2 (1 - lambda) times it.",
         ),
         equation(
             "appendix A, N",
@@ -77,8 +76,7 @@ def small_buffers() -> list[Record]:
             printed=a * T + (first + N - a + 1) * (N - a) / MU,
             computed=duration,
             note=f"s. {where} mu {MU:g} pkt/s. computed: the sum of the mini-cycles; each lasts "
-            "the sum "
-            "of both windows over mu, or T while the link is not full.",
+            "the sum of both windows over mu, or T while the link is not full.",
             erratum="a T + [(N-1)/(1-lambda) + N + a - 1] (N-a)/mu: in mini-cycle i both windows "
             "have (N-1)/(1-lambda) + 2 (i-1) packets together, and the second term is the sum of "
             "these from a+1 to N, over mu. The print, with - a + 1, is 2 (a-1)(N-a)/mu seconds "

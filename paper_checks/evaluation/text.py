@@ -169,8 +169,7 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
             printed=True,
             tolerance=0.0,
             detail="Vegas's mean share at buffers of 10, 20, 40 and 80, RED, then DropTail, "
-            "percent: "
-            f"{text}.",
+            f"percent: {text}.",
         )
 
     compute_with_each_red = with_each_red(compute)
@@ -291,8 +290,7 @@ def section_3() -> list[Record]:
             printed=True,
             compute=with_each_red(_shorter_queue),
             note="Read as less than half of DropTail's mean queue; ns-2 2.35, mean of 5 seeds, all "
-            "starts at 0. "
-            f"{SETTINGS}",
+            f"starts at 0. {SETTINGS}",
         ),
         Record(
             "section 4, Vegas causes much fewer retransmissions",
