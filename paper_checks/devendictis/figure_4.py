@@ -30,8 +30,9 @@ def _slope(form: Form, T: float) -> float:
 
     It is below 1 if the ratio falls with the capacity.
     """
-    high, low = (model(T, 20.0, form, mu) for mu in (4000.0, 1150.0))  # Vegas, Reno
-    return (high[0] / high[1]) / (low[0] / low[1])
+    vegas, reno = model(T, 20.0, form, mu=4000.0)
+    slower_vegas, slower_reno = model(T, 20.0, form, mu=1150.0)
+    return (vegas / reno) / (slower_vegas / slower_reno)
 
 
 def _least_slope_in_whole(times: tuple[float, ...]) -> float:

@@ -117,7 +117,8 @@ def throughputs() -> list[Record]:
 def _emptied(runs: Runs) -> Found:
     """Whether the link is idle at times, for each buffer and each T.
 
-    It is idle only while no packet waits, that is, while the buffer is empty.
+    By the paper's hypothesis 4 the buffer is empty when congestion avoidance begins after a loss.
+    The link is idle only while the buffer is empty.
     """
     used = {(T, B): runs(with_room(T, B)).utilization for T in TIMES for B in BUFFERS}
     text = "; ".join(
@@ -139,10 +140,10 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 def _no_timeouts(runs: Runs) -> Found:
     """Whether no source has a timeout, after which it would send more packets again than it lost.
 
-    The note has the quotient of both numbers for each buffer and each T, for each source that lost
-    packets.
+    The note has the packets sent again over those lost, at each buffer and each T, for each source
+    that lost packets.
     """
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[float]] = {}  # by source and buffer: the quotient at each T
     for B, T in itertools.product(BUFFERS, TIMES):
         measured = runs(with_limit(T, B))
         for name, rate, loss, resent in zip(

@@ -72,9 +72,9 @@ def with_limit(T: float, B: float, mu: float = MU) -> Scenario:
 def with_room(T: float, B: float, mu: float = MU) -> Scenario:
     """The scenario ``with_limit`` with room for ``B`` waiting packets: a limit of B + 1 in ns-2.
 
-    In section 3 T is the RTT without waiting.  So the packet in transmission is one of the mu T
-    packets on their way, and the network holds mu T + B packets.  ns-2's limit counts the packet in
-    transmission, too (docs/ns2.md).
+    In the paper's section 3, T is the RTT without waiting, and contains the transmission.  So the
+    packet in transmission is one of the mu T packets on their way, and B others can wait.  ns-2's
+    limit counts the packet in transmission, too (docs/ns2.md).
     """
     return with_limit(T, B + 1, mu)
 

@@ -59,12 +59,13 @@ def ratios(B: float, form: Form) -> np.ndarray:
 def appendix(T: float, B: float, form: Form) -> tuple[float, float]:
     """Throughputs of Vegas and Reno at a buffer below B_th, pkt/s, by appendix A of the paper.
 
-    The duration Delta of a cycle is that of the printed formula or of the derived one (``form``).
+    They are the packets of a cycle, from one loss to the next, over its duration Delta.  ``form``
+    chooses between the printed formula for Delta and the one that we derived.
     """
-    M = MU * T
-    N = (M + B + 1) * (1 - LAM) / (3 - 2 * LAM) + 1
+    M = MU * T  # packets that the path holds while none waits
+    N = (M + B + 1) * (1 - LAM) / (3 - 2 * LAM) + 1  # number of mini-cycles (round trips)
     first = (N - 1) / (1 - LAM)  # sum of both windows in mini-cycle 1, packets
-    a = 0.5 * (M - first) + 1
+    a = 0.5 * (M - first) + 1  # the mini-cycle in which the link becomes full
     term = 1 - a if form == "printed" else a - 1  # the print has the wrong sign
     Delta = a * T + (first + N + term) * (N - a) / MU
     return (1 + LAM) / (2 * (1 - LAM)) * N * (N - 1) / Delta, 1.5 * N * (N - 1) / Delta
@@ -89,14 +90,16 @@ def errors(
 
 
 def _largest(source: int, printed: float, runs: Runs) -> Found:
-    """The largest error over the buffers, percent; open if it depends on T and on the buffers.
+    """The model's largest error over the buffers of figure 3, percent.
 
     ``source`` is 0 for Vegas and 1 for Reno, and ``printed`` is the error that the paper prints.
-    The paper does not say which buffers the figure has, so B = 10 is left out and then included.
+    The paper states neither T nor the figure's buffers.  So we try several T, and we leave B = 10
+    out and then include it.  The result is left open if the printed error lies between the errors
+    that we find in this way.
     """
 
     def largest(place: Place, form: Form, without: tuple[float, ...]) -> list[tuple[float, float]]:
-        """For each T the largest error, and the buffer that has it."""
+        """For each T the largest error over the buffers but ``without``, and its buffer."""
         found = []
         for T in TIMES:
             sizes = {B: abs(e) for B, e in errors(source, T, runs, place, form).items()}
@@ -148,9 +151,11 @@ def figure_3() -> list[Record]:
 
 
 def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
-    """A function for the model's ratio Vegas/Reno at the T at which it is nearest to ``printed``.
+    """The ``compute`` function for the model's ratio Vegas/Reno at the buffer ``B``.
 
-    The note has the ratios of the model over all T, and those of ns-2.
+    The paper does not state T.  So the value is the ratio at the T at which it is nearest to
+    ``printed``: if even this ratio differs from the print, no T gives it.  The note has the ratios
+    of the model over all T, and those of ns-2.
     """
 
     def compute(runs: Runs) -> Found:
@@ -173,9 +178,11 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
 
 
 def _left_open(B: float, printed: float) -> str:
-    """A text on where the model gives the printed ratio if its sums have whole mini-cycles.
+    """A text on the T at which the model gives the printed ratio if its sums are rounded.
 
-    ``B`` is then taken as ns-2's limit.  The text is empty if the ratio comes out nowhere.
+    The sums over mini-cycles (round trips) then end at whole numbers.  ``B`` is taken as ns-2's
+    limit, so B - 1 packets can wait.  The text is empty if no T gives the ratio, and for B = 5,
+    where the model has other formulas.
     """
     if B <= 5:
         return ""
@@ -221,9 +228,9 @@ def _outperforms(runs: Runs) -> Found:
 
 
 def _resting(T: float, runs: Runs) -> tuple[float, float]:
-    """The least and the largest window of Vegas alone, each minus alpha + mu T, packets.
+    """The least and the largest window of a Vegas source alone, each minus alpha + mu T, packets.
 
-    Both are taken over the time from 30 s on.
+    alpha + mu T is the window with which alpha packets wait.  Both windows are from 30 s on.
     """
     base = alone(T=T)
     long = dataclasses.replace(base.run, duration=90.0, warmup=30.0)
@@ -234,9 +241,11 @@ def _resting(T: float, runs: Runs) -> tuple[float, float]:
 
 
 def _oscillates(runs: Runs) -> tuple[list[float], list[float], str]:
-    """For each T, by how much Vegas's window oscillates, and its least value minus alpha + mu T.
+    """How the window of a Vegas source alone moves, at each T.
 
-    Both are in packets.  The third result is a text with the least and largest values.
+    The first list says by how many packets the window oscillates.  The second one has the least
+    window minus alpha + mu T, the window at rest.  The third value is a text with the least and
+    largest windows.
     """
     ends = [_resting(T, runs) for T in TIMES]
     text = ", ".join(f"{least:.2f} to {largest:.2f}" for least, largest in ends)
@@ -294,19 +303,20 @@ def _end(alpha: float, excess: float) -> float:
     """The buffer at which Vegas's window at the loss exceeds its equilibrium window by ``excess``.
 
     The equilibrium window is that of equation (7) with the threshold ``alpha``.  All are in
-    packets.  With ``excess`` = 0 the result is the threshold B_th.
+    packets.  With ``excess`` = 0 the result is B_th: at smaller buffers a loss comes before Vegas
+    reaches its equilibrium.
     """
-    M = MU * 0.08
+    M = MU * 0.08  # packets that the path holds while none waits
     return float(
         brentq(lambda B: (M + B + 1) / (3 - 2 * LAM) - alpha * (M + B) / B - excess, 0.1, 50.0)
     )
 
 
 def _in_whole(B: float) -> str:
-    """A text on the model's ratio Vegas/Reno if its sums have whole mini-cycles.
+    """A text with the largest ratio Vegas/Reno of the model over all T, if its sums are rounded.
 
-    It has the largest ratio.  For B = 5, where the model is that of appendix A, it also says at
-    which T the ratio is 2.58, as printed.
+    The sums over mini-cycles (round trips) then end at whole numbers.  For B = 5, where the model
+    is that of appendix A, the text also says at which T the ratio is 2.58, as printed.
     """
     formula = whole_minicycles.appendix_a if B <= 5 else whole_minicycles.section_3
     most, _ = whole_minicycles.at_figure_3(formula, B, np.nan)

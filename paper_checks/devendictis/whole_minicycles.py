@@ -60,9 +60,10 @@ def appendix_a(T: float, B: float, way: Way) -> float:
 def at_figure_3(
     ratio: Callable[[float, float, Way], float], B: float, printed: float
 ) -> tuple[float, str]:
-    """The largest value of ``ratio`` over the T of ``SCAN`` and the three ways, and a text.
+    """The largest value of ``ratio`` over the T of ``SCAN`` and the ways of rounding, and a text.
 
-    The text says at which T each way gives the value ``printed``; it is empty if none does.
+    ``ratio`` is ``section_3`` or ``appendix_a``.  The text says at which T each way of rounding
+    gives the value ``printed``; it is empty if none does.
     """
     values = {name: np.array([ratio(T, B, way) for T in SCAN]) for name, way in WAYS.items()}
     hits = {name: SCAN[abs(found - printed) <= rounding(0.01)] for name, found in values.items()}

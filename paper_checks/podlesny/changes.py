@@ -52,17 +52,16 @@ NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
 
 def _indices(kind: Discipline, runs: Runs, with_router: bool = False) -> Floats:
-    """The index in each run and in each window of time (``INTERVALS``): [runs, windows].
+    """The index in each run and in each interval of time (``INTERVALS``): [runs, intervals].
 
-    ``with_router``: by ns-3 with the paper's router, not by ns-2 with CBQ.
+    ``kind`` is the kind of queue.  ``with_router``: by ns-3 with the paper's router, not by ns-2
+    with CBQ.
     """
-    return np.column_stack(
-        [index(runs, sudden(kind, *window), with_router) for window in INTERVALS]
-    )
+    return np.column_stack([index(runs, sudden(kind, *span), with_router) for span in INTERVALS])
 
 
 def _texts(runs: Runs) -> str:
-    """The mean index with each queue in each window of time, by ns-2, as text."""
+    """The mean index with each queue in each interval of time, by ns-2, as text."""
     rows = [
         f"{NAMES[kind]} {', '.join(f'{v:.2f}' for v in _indices(kind, runs).mean(axis=0))}"
         for kind in reversed(QUEUES)
@@ -92,8 +91,9 @@ def _at_once(runs: Runs) -> Found:
 def _order(runs: Runs) -> Found:
     """Whether the index is nearest to 1 with RD, and nearer with RED/ECN than with DropTail.
 
-    The distance of a run's index from 1 is |ln(index)|, as a mean over the windows of time.
-    Distances must differ by more than two standard errors.
+    The distance of a run's index from 1 is |ln(index)|, as a mean over the intervals of time.
+    Distances must differ by more than two standard errors, for both choices of RED's thresholds,
+    and for RD by CBQ in ns-2 and by the paper's router in ns-3.
     """
 
     def distance(kind: Discipline, with_router: bool = False) -> Floats:
@@ -116,12 +116,15 @@ def _order(runs: Runs) -> Found:
 
 
 def _struggles(runs: Runs) -> Found:
-    """Whether the index with DropTail is below 0.5 in each window of time."""
+    """Whether the index with DropTail is below 0.5 in each interval of time."""
     return Found(bool(_indices("droptail", runs).mean(axis=0).max() < 0.5), detail=_texts(runs))
 
 
 def _advantage_after(runs: Runs) -> Found:
-    """Whether the index with RED is below 0.9 after rates have settled again."""
+    """Whether the index with RED is below 0.9 after rates have settled again.
+
+    The result is open if it depends on RED's thresholds, which the paper does not state.
+    """
     last = _indices("red", runs).mean(axis=0)[2]
     high = _indices("red-high", runs).mean(axis=0)
     text = f"{_texts(runs)} {TRIED} {', '.join(f'{v:.2f}' for v in high)}."
@@ -236,7 +239,10 @@ def _links(runs: Runs) -> str:
 
 
 def _equal(runs: Runs) -> Found:
-    """Vegas's over NewReno's throughput on each link with RD: undecided, as CBQ alone ran this."""
+    """Vegas's throughput over NewReno's on each of five links with RD: an open question.
+
+    Only CBQ in ns-2 ran this, not the paper's router, and CBQ fixes the throughputs by its shares.
+    """
     found = _by_link("rd", runs)
     errors = standard_error(found)
     packets = ", ".join(f"{WIRE * ratio:.3f}" for ratio in found.mean(axis=0))
@@ -253,7 +259,10 @@ def _behind(kind: Discipline, limit: float, runs: Runs) -> Found:
 
 
 def _behind_red(runs: Runs) -> Found:
-    """Whether this ratio is below 0.9 on each link with RED."""
+    """Whether Vegas's over NewReno's throughput is below 0.9 on each link with RED.
+
+    The result is open if it depends on RED's thresholds.
+    """
     low, high = (_behind(kind, 0.9, runs).value for kind in ("red", "red-high"))
     return _if_thresholds_agree(bool(low), bool(high), f"{_links(runs)} {_tried(runs)}")
 
@@ -265,7 +274,10 @@ def _tried(runs: Runs) -> str:
 
 
 def _improves(runs: Runs) -> Found:
-    """Whether this ratio is nearer to 1 with RED than with DropTail on each link."""
+    """Whether Vegas's over NewReno's throughput is nearer to 1 with RED than with DropTail.
+
+    It must be so on each link.  The result is open if it depends on RED's thresholds.
+    """
     tail, *reds = (_by_link(kind, runs).mean(axis=0) for kind in ("droptail", "red", "red-high"))
     low, high = (bool(np.all(np.abs(red - 1) < np.abs(tail - 1))) for red in reds)
     return _if_thresholds_agree(low, high, f"{_links(runs)} {_tried(runs)}")
@@ -339,9 +351,11 @@ def rates(scenario: Scenario, setting: str, runs: Runs) -> Floats:
 def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str]:
     """Rate of a wrongly marked flow over that of a flow of its law if all are marked right.
 
-    ``newreno`` and ``vegas`` are the numbers of wrongly marked flows, ``setting`` is one of
-    ``SETTINGS``.  The second value is both rates as text.
+    A mark tells the router whether the flow is one for throughput (NewReno) or for low delay
+    (Vegas).  ``newreno`` and ``vegas`` are the numbers of wrongly marked flows: one of them is 0.
+    ``setting`` is one of ``SETTINGS``.  The second value is a text with both rates.
     """
+    # groups of flows: 0 NewReno, 1 Vegas, 2 those with a wrong mark
     masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)[:, 2]
     wrong = float(masked.mean())
     right = float(rates(dumbbell(), setting, runs)[:, 0 if newreno else 1].mean())
@@ -375,8 +389,8 @@ REVERSE_DECIDES = (
 def _could_gain(runs: Runs) -> Found:
     """Whether wrong marks let a NewReno flow gain by more than two standard errors.
 
-    It must gain in some case with the paper's router: 1 or 10 masked flows, with or without reverse
-    flows.
+    It must gain in some case with the paper's router: 1 or 10 wrongly marked flows, with or without
+    reverse flows.  The note also has the gains with CBQ.
     """
     rows, gains = [], []
     for setting in SETTINGS:
@@ -396,9 +410,9 @@ def _could_gain(runs: Runs) -> Found:
 
 
 def _kept(setting: str, runs: Runs) -> list[float]:
-    """Vegas's throughput beside 1 and 10 wrongly marked NewReno flows, over that beside none.
+    """The part of its throughput that Vegas keeps if 1 or 10 NewReno flows are wrongly marked.
 
-    ``setting`` is one of ``SETTINGS``.
+    The list has this part for 1 and for 10 such flows.  ``setting`` is one of ``SETTINGS``.
     """
     scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]
     alone, *beside = (rates(scene, setting, runs)[:, 1] for scene in scenes)
@@ -406,9 +420,10 @@ def _kept(setting: str, runs: Runs) -> list[float]:
 
 
 def _hurt(runs: Runs) -> Found:
-    """Whether Vegas flows lose more than a quarter beside 10 masked NewReno flows, in any setting.
+    """Whether Vegas flows lose over a quarter of their rate beside 10 wrongly marked NewReno flows.
 
-    If they do not, the question stays open.
+    It is enough if they do in one of ``SETTINGS``.  If they do not, the question stays open, since
+    the paper only says that they "could".
     """
     kept = {setting: _kept(setting, runs) for setting in SETTINGS}
     text = "; ".join(f"{setting} {one:.0%}, {ten:.0%}" for setting, (one, ten) in kept.items())

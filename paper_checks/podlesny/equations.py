@@ -29,8 +29,8 @@ N_R, N_D, K, C = 300, 100, 1.0, 12500.0
 def dispatched(n_rate: int, n_delay: int, k: float, packets: int = 70_000) -> tuple[int, int]:
     """Packets that figure 2's test sends from R and from D while neither queue is empty.
 
-    ``n_rate`` and ``n_delay`` are the numbers of flows of R and of D, ``k`` is the paper's k, and
-    ``packets`` are sent in total.
+    ``n_rate`` and ``n_delay`` are the numbers of flows of R and of D.  ``k`` is the paper's k: a
+    flow of R gets k times the rate of a flow of D.  ``packets`` is the number sent in total.
     """
     L_R = L_D = 0  # packets sent so far from R and from D
     for _ in range(packets):

@@ -1,4 +1,4 @@
-"""Figure 1 and experiments A and B of Podlesny and Williamson, with losses, in ns-2 and ns-3.
+"""Figure 1 and experiments A and B of Podlesny and Williamson, in ns-2 and ns-3.
 
 Our text lacks the pictures; we test what it says about them.  The index is the relative fairness:
 throughput of a Vegas flow over that of a NewReno flow.  ``varied`` names the law whose number of
@@ -65,9 +65,10 @@ def _share_of_bytes(runs: Runs, buffer: float) -> list[float]:
 
 
 def _share(runs: Runs) -> Found:
-    """NewReno's share in percent, at that of three RTTs at which it is nearest to the printed one.
+    """NewReno's share of the bytes, percent, at the one of three RTTs where it is nearest to 92.
 
-    The note has the shares at all RTTs, those of the payload alone, and those with ns-2's buffer.
+    92 % is printed, and the paper states neither the RTT nor the buffer.  So the note has the
+    shares at all RTTs, those of the payload alone, and those with ns-2's default buffer.
     """
     shares = _share_of_bytes(runs, 62.0)
     rows = {
@@ -128,7 +129,10 @@ def _index(found: Groups, scenario: Scenario) -> Floats:
 
 
 def loss(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) -> float:
-    """Loss rate of the long-lived forward flows of a law, percent."""
+    """Loss rate of the long-lived forward flows of a law, percent, as a mean over the runs.
+
+    ``with_router``: in ns-3 with the paper's router, else in ns-2 with CBQ.
+    """
     names = [group.name for group in scenario.flows]
     found = runs.with_router(scenario) if with_router else runs.groups(scenario)
     return 100 * float(found.loss_rate[names.index(law)])
@@ -137,9 +141,9 @@ def loss(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) ->
 def losses(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) -> Floats:
     """``loss`` of each run, from scenarios of one run each.
 
-    A result that is stored for several runs has only their mean.
+    A result that is stored for several runs has only the mean of their losses.
     """
-    end = scenario.run.seed + (ROUTER_RUNS if with_router else scenario.run.times)
+    end = scenario.run.seed + (ROUTER_RUNS if with_router else scenario.run.times)  # last seed + 1
     each = (
         dataclasses.replace(
             scenario,
@@ -165,7 +169,11 @@ def curve(
 
 
 def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
-    """The index at each ratio: with the paper's router if ns-3 ran all ratios, else with CBQ."""
+    """The index at each ratio of the numbers of flows, one for each of ``scenarios``.
+
+    It is that with the paper's router, in ns-3, if ns-3 ran all ratios.  Else it is that with CBQ,
+    in ns-2; a difference from the print then shows nothing, since the paper did not use CBQ.
+    """
     by_cbq = [index(runs, s) for s in scenarios]
     in_ns3 = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
     by_ns3 = [index(runs, s, with_router=True) for s in in_ns3]
@@ -193,7 +201,10 @@ NOT_ALL = (
 
 
 def router_ran_all(varied: str) -> bool:
-    """Whether ns-3 ran every ratio if the number of flows of the law ``varied`` varies."""
+    """Whether ns-3, which has the paper's router, ran every ratio of the numbers of flows.
+
+    ``varied`` is the law whose number of flows varies.
+    """
     return BY_NS3[varied] == RATIOS
 
 
@@ -233,15 +244,20 @@ def more_vegas() -> list[Scenario]:
 
 
 def _use(runs: Runs) -> Found:
-    """Percent of the link that NewReno and Vegas flows use in figure 4 (a) at a ratio of 3."""
+    """Percent of the link that NewReno and Vegas flows use in figure 4 (a) at a ratio of 3.
+
+    The value is that with the paper's router, in ns-3.  The note has those with CBQ, in ns-2, at
+    the scale of our runs and at the paper's.
+    """
     scenario = dumbbell(3 * N, N)
     capacity = scenario.links[0].capacity
-    found, by_cbq = (
+    found, by_cbq = (  # [runs, NewReno and Vegas]: number of flows times the rate of one
         100 * np.array([3 * N, N]) * rates[:, :2] / capacity
         for rates in (runs.with_router(scenario).throughput, runs.groups(scenario).throughput)
     )
     full = full_three()
     at_full = runs.groups(full).throughput[:, :2] / full.links[0].capacity * [300, 100]
+    # ns-2's NewReno packets are larger by WIRE, so they take more of the link
     cbq, cbq_full = (use.mean(axis=0) * [WIRE, 1.0] for use in (by_cbq, 100 * at_full))
     text = (
         f"By CBQ in ns-2 {cbq[0]:.1f} and {cbq[1]:.1f}, in one run at full scale "
@@ -267,7 +283,9 @@ def _lost(ratios: Sequence[float], values: Floats) -> str:
 def _p_value(ratios: Sequence[float], values: Floats) -> float:
     """p-value of the F test for lack of fit of a straight line; ``values`` [ratios, runs].
 
-    It compares the means' squared distances from the line with the runs' from their means.
+    If it is small, the means over the runs are further from the line than chance explains.  The
+    test compares the squared distances of these means from the line with those of the runs from
+    their means.
     """
     from scipy.stats import f  # a second to load
 
@@ -282,10 +300,13 @@ def _p_value(ratios: Sequence[float], values: Floats) -> float:
 def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs) -> Found:
     """Whether Vegas's loss grows with the ratio, along a straight line if ``straight``, else not.
 
-    The result is open if the router did not run enough ratios.
+    The ratio is the number of flows of the law ``varied`` over that of the other law.  The result
+    is open in two cases.  Either ns-3, which has the paper's router, ran less than three ratios, so
+    that only the losses with CBQ can be tested for a line.  Or the losses with the router are on a
+    line, but ns-3 ran only a part of the ratios.
     """
     by_ratio = dict(zip(RATIOS, scenarios, strict=True))
-    ratios = BY_NS3[varied]
+    ratios = BY_NS3[varied]  # those that ns-3 ran
     by_ns3 = np.array(
         [losses(runs, by_ratio[ratio], "vegas", with_router=True) for ratio in ratios]
     )

@@ -48,8 +48,12 @@ def index_range(
     with_router: bool,
     runs: Runs,
 ) -> Found:
-    """The least and the largest mean index of the scenarios, for comparison with ``printed``."""
-    values = np.array([index(runs, s, with_router) for s in scenarios])
+    """The least and the largest index of the scenarios, as means over the runs.
+
+    ``printed`` has the two that the paper states.  Without ``with_router`` the runs are by CBQ,
+    which is not the paper's router, so a difference from the print shows nothing.
+    """
+    values = np.array([index(runs, s, with_router) for s in scenarios])  # [scenarios, runs]
     ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
     text = curve(runs, axis, scenarios, with_router)
     if with_router:
@@ -64,7 +68,11 @@ def index_range(
 
 
 def _by_scale(runs: Runs) -> str:
-    """A text on how much the index of experiment E by CBQ changes with the scale, at most."""
+    """A text on how much the index of experiment E by CBQ changes with the scale, at most.
+
+    The router has run at a fifth of the paper's scale only.  So the change with CBQ is all that we
+    know about the effect of the scale.
+    """
     changes = [
         float(index(runs, full).mean() - index(runs, fifth).mean())
         for full, fifth in zip(at_full_scale(), round_trips(LONGEST_IN_NS3), strict=True)
@@ -79,11 +87,14 @@ def steady(
     with_router: bool,
     runs: Runs,
 ) -> Found:
-    """Whether the ratio of the largest mean index to the least is at most that of the printed ones.
+    """Whether the index varies over the scenarios by no more than the printed ones.
 
-    The question stays open without ``with_router``, and if the runs do not decide.
+    Its variation is the ratio of the largest index to the least, as means over the runs.
+    ``printed`` has the least and the largest printed index.  The question stays open without
+    ``with_router``, that is, if only CBQ ran the scenarios.  It also stays open if the difference
+    between our variation and the printed one may be chance.
     """
-    values = np.array([index(runs, s, with_router) for s in scenarios])
+    values = np.array([index(runs, s, with_router) for s in scenarios])  # [scenarios, runs]
     means = values.mean(axis=1)
     least, most = int(np.argmin(means)), int(np.argmax(means))
     ratio, limit = float(means[most] / means[least]), printed[1] / printed[0]
@@ -125,7 +136,11 @@ def _starves(runs: Runs) -> Found:
 
 
 def _above_narrowest(runs: Runs) -> Found:
-    """The range of the index above 10 Mbit/s with CBQ; the note has the router's at 30 Mbit/s."""
+    """The least and the largest index at capacities above 10 Mbit/s, with CBQ.
+
+    The note has the index with the paper's router at 30 Mbit/s, the only such capacity that ns-3
+    ran.
+    """
     by_router = index(runs, capacities()[1], with_router=True)
     found = index_range(MBITS[1:], capacities()[1:], (0.72, 0.88), False, runs)
     each = ", ".join(f"{value:.2f}" for value in by_router)
@@ -274,9 +289,9 @@ def capacity() -> list[Record]:
 
 
 def _losses(runs: Runs) -> tuple[list[float], str]:
-    """Vegas's loss at three values of the longest RTT with the router, percent.
+    """Vegas's loss at the longest RTTs of 30, 200 and 1000 ms with the router, percent.
 
-    The second value is a text with the loss with CBQ at all values.
+    The second value is a text with the losses with CBQ at all longest RTTs, for the note.
     """
     found = [loss(runs, s, "vegas", with_router=True) for s in round_trips(LONGEST_IN_NS3)]
     by_cbq = ", ".join(f"{loss(runs, s, 'vegas'):.2f}" for s in round_trips())
@@ -314,9 +329,13 @@ def _low(runs: Runs) -> Found:
 
 
 def _non_monotonic(runs: Runs) -> Found:
-    """Whether Vegas loses least at a longest RTT of 200 ms, by router, by CBQ, at full scale."""
+    """Whether Vegas loses less at a longest RTT of 200 ms than at 30 and at 1000 ms.
+
+    It must be so with the router, and with CBQ both at a fifth of the paper's scale and at full
+    scale.
+    """
     (first, middle, last), text = _losses(runs)
-    others = [
+    others = [  # with CBQ
         [loss(runs, s, "vegas") for s in scenarios]
         for scenarios in (round_trips(LONGEST_IN_NS3), at_full_scale())
     ]

@@ -85,7 +85,8 @@ def _queue(kind: Discipline, capacity: float, base: Queue) -> Queue:
 def _with_rtts(flow: Flow, capacity: float, low: float, high: float) -> Flow:
     """The flow with a propagation RTT between ``low`` and ``high`` seconds.
 
-    Its access links have twice the bottleneck's rate, which is ``capacity``.
+    ``capacity`` is the bottleneck's, pkt/s; the flow's access links have twice this rate.  The RTT
+    of a scenario contains the transmissions, so they are added.
     """
     # s, transmissions of a data packet and its ACK (4 % of its size) at bottleneck and access links
     transmission = 1.04 * (1 / capacity + 2 / (2 * capacity))
@@ -94,7 +95,7 @@ def _with_rtts(flow: Flow, capacity: float, low: float, high: float) -> Flow:
 
 
 def _back(flow: Flow) -> Flow:
-    """The flow in the reverse direction."""
+    """A flow like ``flow``, but in the reverse direction."""
     return dataclasses.replace(flow, name=f"{flow.law} back", direction="reverse")
 
 
@@ -129,9 +130,9 @@ def dumbbell(
 ) -> Scenario:
     """Figure 3: ``n_rate`` NewReno and ``n_delay`` Vegas flows each way, and short flows ``web``.
 
-    The link has ``mbit`` Mbit/s, the longest propagation RTT is ``longest`` s, and ``kind`` is the
-    kind of its queue.  ``masked``: number of NewReno flows marked as Vegas, and of Vegas flows
-    marked as NewReno.
+    The link has ``mbit`` Mbit/s, and ``kind`` is the kind of its queue.  The longest propagation
+    RTT is ``longest`` s.  ``masked``: number of NewReno flows marked as Vegas (so the router serves
+    them from the queue for low delay), and of Vegas flows marked as NewReno.
     """
     base = load(FOLDER / "dumbbell.toml")
     capacity = mbit * 1e6 / PACKET

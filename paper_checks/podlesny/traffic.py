@@ -48,7 +48,11 @@ LAWS = ("newreno", "vegas")
 
 
 def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
-    """The index by CBQ; ``unit`` is that of the last digit of ``printed``."""
+    """The index by CBQ in ns-2, for the cases that ns-3 did not run.
+
+    CBQ is not the paper's router, so a difference from ``printed`` shows nothing.  ``unit`` is that
+    of the last digit of ``printed``.
+    """
     values = index(runs, scenario)
     each = ", ".join(f"{value:.2f}" for value in values)
     found = mean_beside_print(values, printed=printed, unit=unit, detail=f"Runs: {each}.")
@@ -56,9 +60,10 @@ def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
 
 
 def _with_router_at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
-    """The index by the router; ``unit`` is that of the last digit of ``printed``.
+    """The index by the paper's router in ns-3; ``unit`` is that of the last digit of ``printed``.
 
-    It cannot refute ``printed`` if this lies between the index by the router and that by CBQ.
+    A difference from ``printed`` shows nothing if this value lies between the index by the router
+    and that by CBQ in ns-2.
     """
     values, by_cbq = index(runs, scenario, with_router=True), float(index(runs, scenario).mean())
     losses = [loss(runs, scenario, law, with_router=True) for law in LAWS]
@@ -81,9 +86,10 @@ BETWEEN = (
 
 
 def _rises(size: float, runs: Runs) -> Found:
-    """Whether Vegas's loss grows from each rate of short flows to the next, with CBQ and router.
+    """Whether Vegas's loss grows from each rate of short flows to the next.
 
-    The short flows have ``size`` packets on average.
+    It must grow with CBQ, and with the paper's router for those rates that ns-3 ran.  The question
+    stays open if ns-3 ran only one rate.  The short flows have ``size`` packets on average.
     """
     text = f"By CBQ: {curve(runs, BURSTS, bursts(size))}"
     by_cbq = rises([loss(runs, s, "vegas") for s in bursts(size)])

@@ -1,8 +1,8 @@
 """Statements of Tsang and Chang about network and thresholds, other than tables 3 and 4.
 
 x2 is the delay of the second connection's last link in ms, delta is alpha = beta, and R1 is the
-router before the shared link.  ``order`` or ``longer_first`` says whether the longer connection's
-first packet arrives at R1 before the shorter one's.
+router before the shared link.  ``longer_first`` says whether the longer connection's first packet
+arrives at R1 before the shorter one's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ RULE = "Packet by packet with the printed rules (paper_checks/tsang/replay.py)."
 
 def _index_limits() -> Found:
     """Whether Jain's index is above 0, and whether it is at most 1, for several sets of rates."""
-    cases = [[1.0, *[0.0] * n] for n in (0, 1, 9, 999)] + [[3.0, 1.0, 2.0], [5.0, 5.0]]
+    cases = [[1.0, *[0.0] * n] for n in (0, 1, 9, 999)]  # one flow has all, n others nothing
+    cases += [[3.0, 1.0, 2.0], [5.0, 5.0]]
     found = [jain(case) for case in cases]
     return Found([min(found) > 0, max(found) <= 1], detail=f"{min(found):g} to {max(found):g}.")
 
@@ -41,11 +42,11 @@ def _gain(runs: Runs) -> Found:
     It must get more in most cases and less in none.  Only delays are used at which the later start
     increases its over-estimate of baseRTT.
     """
-    gains = {}
+    gains = {}  # by x2: the second source's rate if it starts later, over that otherwise
     for x2 in DELAYS:
-        once, later = replay(x2)[1], replay(x2, later_by=LATER)[1]
-        if later.base > once.base + 0.01 * PACKET:
-            gains[x2] = later.rate(CONVERGED) / once.rate(CONVERGED)
+        (_, at_once), (_, later) = replay(x2), replay(x2, later_by=LATER)
+        if later.base > at_once.base + 0.01 * PACKET:
+            gains[x2] = later.rate(CONVERGED) / at_once.rate(CONVERGED)
     more = sum(gain > 1.01 for gain in gains.values())
     text = ", ".join(f"{x2} ms {gain:.2f}" for x2, gain in gains.items())
     return Found(
@@ -56,7 +57,10 @@ def _gain(runs: Runs) -> Found:
 
 
 def _by_backlog(runs: Runs) -> Found:
-    """Ratio of both connections' packets at R1 over that of their rates, mean over the delays."""
+    """The ratio of the two connections' packets at R1, divided by the ratio of their rates.
+
+    It is 1 if the rates are as the packets in the queue.  The result is a mean over the delays x2.
+    """
     found = []
     for x2 in DELAYS:
         first, second = replay(x2)
@@ -70,7 +74,7 @@ def _by_backlog(runs: Runs) -> Found:
 
 
 def _unlimited(runs: Runs) -> Found:
-    """Whether all windows with alpha 1 and beta 3 stay below the limit.
+    """Whether all windows with alpha 1 and beta 3 stay below the advertised window of 30 packets.
 
     The note has the largest window with each pair of thresholds.
     """
@@ -78,8 +82,8 @@ def _unlimited(runs: Runs) -> Found:
         name: max(
             r.window
             for x2 in DELAYS
-            for order in (False, True)
-            for c in replay(x2, *pair, longer_first=order)
+            for longer_first in (False, True)
+            for c in replay(x2, *pair, longer_first=longer_first)
             for r in c.rounds
         )
         for name, pair in VEGAS.items()
@@ -105,12 +109,12 @@ def _queues(runs: Runs) -> Found:
     return Found(rises(means), detail=f"Packets with delta 1, 2, 3: {text}.")
 
 
-def _expected(name: str, x2: int, order: bool) -> float:
+def _expected(name: str, x2: int, longer_first: bool) -> float:
     """Mean expected rate of the longer connection from 30 s on, pkt/s.
 
     ``name`` is the paper's name of the thresholds, such as "Vegas-1".
     """
-    late = replay(x2, *VEGAS[name], longer_first=order)[1].decisions(SETTLED)
+    late = replay(x2, *VEGAS[name], longer_first=longer_first)[1].decisions(SETTLED)
     return float(np.mean([r.expected for r in late])) / BITS
 
 

@@ -107,8 +107,12 @@ def _logs(found: Groups) -> Floats:
 
 
 def _cells(runs: Runs, n: int, table: str, x: int) -> tuple[Floats, str]:
-    """Of each run ``_logs`` as a mean over SHARES, and a row of the table as text."""
-    logs, cells = [], []
+    """The logarithm of the ratio Vegas/Reno in each run (``_logs``), and a row of table 6 as text.
+
+    The logarithm is a mean over ``SHARES``, the parts of the flows that are Vegas.  ``n`` is the
+    number of flows, ``table`` the part of table 6, and ``x`` sets the RTT (``mix``).
+    """
+    logs, cells = [], []  # for each of SHARES
     for share in SHARES:
         found = runs.groups(mix(n, share, *TABLES[table], x))
         logs.append(_logs(found))
@@ -119,14 +123,18 @@ def _cells(runs: Runs, n: int, table: str, x: int) -> tuple[Floats, str]:
 
 
 def _later(runs: Runs, n: int, table: str, x: int) -> Floats:
-    """``_logs`` with RED's defaults of ns-2 2.35 if half of the flows are Vegas."""
+    """``_logs`` with RED's defaults of ns-2 2.35, instead of the older ones of all other runs.
+
+    Half of the flows are Vegas.
+    """
     return _logs(runs.groups_automatic(mix(n, 0.5, *TABLES[table], x)))
 
 
 def _factor(logs: Floats) -> str:
-    """The mean ratio and the factor that two standard errors make, as text.
+    """The geometric mean of ratios, and its uncertainty as a factor, as text.
 
-    ``logs`` are the logarithms of the ratios.
+    ``logs`` are the logarithms of the ratios, one for each run.  The factor is that of two standard
+    errors of the mean logarithm.
     """
     error = standard_error(logs)
     return f"{np.exp(logs.mean()):.3f}, within a factor of {np.exp(2 * error):.3f}"
@@ -146,9 +154,10 @@ def clear(leads: Floats, names: tuple[str, str]) -> str:
 def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
     """The law whose flows get more.  ``printed`` is the law that gets more by the paper.
 
-    The result is undecided unless this law leads with both RTTs and both settings of RED.
+    Our text of the paper states neither the RTTs nor RED's settings.  So the result is undecided
+    unless ``printed`` leads with each of two RTTs and each of two settings of RED.
     """
-    leaders, texts = [], []
+    leaders, texts = [], []  # for each RTT
     for x, rtt in RTTS.items():
         logs, cells = _cells(runs, n, table, x)
         leaders.append(clear(logs, LAWS))
@@ -180,8 +189,11 @@ PAIRS: dict[str, tuple[tuple[Mix, Mix], ...]] = {
 
 
 def _moved(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
-    """Whether the ratio Vegas/Reno differs between two mixes with each RTT, and by how much."""
-    differ, parts = [], []
+    """Whether the ratio Vegas/Reno differs between two mixes with each RTT, and by how much.
+
+    The second value is a text: by which factor the ratio differs with each RTT.
+    """
+    differ, parts = [], []  # for each RTT
     for x in RTTS:
         logs = [_cells(runs, n, table, x)[0] for table, n in (one, other)]
         difference, error = difference_and_error(*logs)
@@ -209,11 +221,12 @@ def _depends(runs: Runs) -> Found:
 def _tenth(
     statistic: Callable[[Runs, int], Floats], printed: float, unit: float, runs: Runs
 ) -> Found:
-    """The mean of ``statistic`` for 200 flows, 10 % of them Vegas, with one of the two RTTS.
+    """The mean of ``statistic`` for 200 flows, 10 % of them Vegas, with one of two RTTs.
 
-    It is the RTT whose mean is further from the printed value: if this mean agrees with the printed
-    value, so does that with the other RTT.  ``statistic`` has the arguments runs and x, and returns
-    a value for each run; ``unit`` is that of the last printed digit.
+    Our text of the paper lacks the RTT.  We take the one whose mean is further from the printed
+    value: if this mean agrees with the print, so does that with the other RTT.  ``statistic`` has
+    the arguments runs and x, which sets the RTT, and returns a value for each run.  ``unit`` is
+    that of the last printed digit.
     """
     values = {x: statistic(runs, x) for x in RTTS}
     x = max(values, key=lambda k: abs(values[k].mean() - printed))
@@ -328,12 +341,13 @@ def _alone(runs: Runs, n: int, vegas: bool, x: int) -> Floats:
 
 
 def _fairer(n: int, rtts: tuple[int, ...], runs: Runs) -> Found:
-    """The law whose index is higher by more than two standard errors, or "neither".
+    """The law whose flows alone have the higher Jain's index, or "neither".
 
-    ``rtts`` has the values of x2, in ms, that set the RTTs.  The result is undecided if the law is
-    not the same with all of them.
+    The index must be higher by more than two standard errors.  ``n`` is the number of flows, and
+    ``rtts`` has the values of x2, in ms, that set the RTTs.  The result is undecided if it is not
+    the same with all of them.
     """
-    leaders, texts = [], []
+    leaders, texts = [], []  # for each RTT
     for x in rtts:
         found = {name: _alone(runs, n, name == "Vegas", x) for name in LAWS}
         lead, error = difference_and_error(found["Vegas"], found["Reno"])
@@ -353,10 +367,10 @@ NEITHER = "The runs do not decide: neither law leads by two standard errors."
 
 
 def _stabler(runs: Runs) -> Found:
-    """Whether Reno's index has a smaller standard deviation than Vegas's with both RTTs.
+    """Whether Reno's index has a smaller standard deviation over the runs than Vegas's.
 
-    Undecided if, with one of the RTTs, the logarithms of the standard deviations differ by at most
-    two standard errors.
+    It must be so with both RTTs.  The result is undecided if the two standard deviations are equal
+    within chance with one of the RTTs: if their logarithms differ by at most two standard errors.
     """
     # ln of a standard deviation over n runs has the variance 1/(2 (n - 1)), the difference of two
     # such logarithms twice that

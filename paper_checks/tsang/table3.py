@@ -52,10 +52,15 @@ FEW = 4  # decisions over which the tolerance assumes that the paper averages
 
 
 def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
-    """A function that finds a rate of ``COLUMNS``, bit/s: its mean over decisions from 30 s on."""
+    """The ``compute`` function for a rate of table 3, bit/s; ``column`` is an index of ``COLUMNS``.
+
+    Vegas computes its rates at each decision, once per round trip.  The value is the mean over the
+    decisions from 30 s on.  The paper may average fewer of them, so the tolerance is that of a mean
+    of ``FEW``.
+    """
 
     def compute(runs: Runs) -> Found:
-        connection, actual = divmod(column, 2)
+        connection, actual = divmod(column, 2)  # each connection has an expected, an actual rate
         late = replay(x2)[connection].decisions(CONVERGED)
         rates = np.array([r.actual if actual else r.expected for r in late])
         chance = 2 * float(rates.std()) / FEW**0.5  # two standard errors of a mean of FEW
@@ -162,10 +167,10 @@ def derived() -> list[Record]:
 
 
 def window_and_base(x2: int) -> tuple[int, float]:
-    """Window and baseRTT of connection 2 that its printed expected rate implies.
+    """Window (packets) and baseRTT (s) of connection 2 that its printed expected rate implies.
 
-    expected = W/baseRTT with a whole number W; W is the smallest for which baseRTT is at least the
-    RTT with empty queues.
+    The expected rate is W/baseRTT, where the window W is a whole number.  A baseRTT cannot be less
+    than the RTT with empty queues.  So W is the smallest number with which it is not.
     """
     rate = TABLE_3[x2][2] / BITS
     window = math.ceil(rate * (base_rtt(x2) - 1e-6))  # 1 us: the rate is cut off to 1 bit/s
@@ -175,11 +180,13 @@ def window_and_base(x2: int) -> tuple[int, float]:
 def _over_estimates() -> Found:
     """Whether the printed expected rates imply no over-estimate of connection 2's baseRTT.
 
-    The note has the over-estimates in packet times.
+    The note has the over-estimates, in transmission times of a packet: those that the print
+    implies, and those in our simulation.
     """
     printed = [(window_and_base(x2)[1] - base_rtt(x2)) / PACKET for x2 in DELAYS]
     simulated = [(replay(x2)[1].base - base_rtt(x2)) / PACKET for x2 in DELAYS]
     by_print, by_rule = (", ".join(f"{x:.2f}" for x in xs) for xs in (printed, simulated))
+    # by how much the index changes if both connections know their least RTTs
     changes = [abs(index(x2, known=True) - TABLE_3[x2][5]) for x2 in DELAYS]
     return Found(
         max(printed) < 0.01,
@@ -202,9 +209,10 @@ def backlogs(x2: int) -> tuple[float, float]:
 
 
 def _backlogs() -> Found:
-    """Whether the backlogs of the printed rates are between Vegas's thresholds, 1 and 3.
+    """Whether the backlogs that the printed rates imply are between Vegas's thresholds, 1 and 3.
 
-    The note has those of connection 2 that would not be if its baseRTT were its least RTT.
+    The note has those backlogs of connection 2 that would be outside if its baseRTT were its least
+    RTT.
     """
     every = [backlog for x2 in DELAYS for backlog in backlogs(x2)]
     by_least_rtt = {

@@ -1,8 +1,8 @@
 """Table 4 of Tsang and Chang (indices with alpha = beta), section 3.3, and the missing tables.
 
 x2 is the delay of the longer connection's last link in ms, ``name`` is the paper's name for a pair
-of thresholds, such as "Vegas-1", and ``longer_first`` and ``order`` say whether the longer
-connection's packet is the first at R1, the router before the link that both connections share.
+of thresholds, such as "Vegas-1", and ``longer_first`` says whether the longer connection's packet
+is the first at R1, the router before the link that both connections share.
 """
 
 from __future__ import annotations
@@ -52,7 +52,11 @@ def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) ->
 
 
 def _cell(x2: int, name: str, runs: Runs) -> Found:
-    """The index of a cell of table 4; the note has it by other averages, another order and ns-2."""
+    """Jain's index of a cell of table 4, by the packet-by-packet simulation.
+
+    The note also has the index if averages begin earlier, if the other connection's packet is first
+    at R1, and by ns-2.
+    """
     ns2 = rounded(x2, *VEGAS[name], runs)
     other = index(x2, name, longer_first=False)
     early = index(x2, name, since=BEGINS[0] + START)
@@ -143,12 +147,15 @@ def _worse_with_one(runs: Runs) -> Found:
 
 
 @cache
-def _range(x2: int, name: str, longer: bool = False, order: bool = False) -> tuple[float, float]:
+def _range(
+    x2: int, name: str, longer: bool = False, longer_first: bool = False
+) -> tuple[float, float]:
     """Least and largest actual rate of one connection from 30 s on, pkt/s.
 
-    It is the longer connection if ``longer``, otherwise the shorter one.
+    The actual rate is the one that Vegas computes at each of its decisions.  ``longer`` chooses the
+    longer connection, otherwise it is the shorter one.
     """
-    late = replay(x2, *VEGAS[name], longer_first=order)[longer].decisions(SETTLED)
+    late = replay(x2, *VEGAS[name], longer_first=longer_first)[longer].decisions(SETTLED)
     rates = [r.actual / BITS for r in late]
     return min(rates), max(rates)
 
@@ -157,8 +164,9 @@ def _range(x2: int, name: str, longer: bool = False, order: bool = False) -> tup
 def nearest(but: tuple[str, int] | None = None) -> int:
     """The delay x2, ms, at which the rates come nearest to the ranges that section 3.3 states.
 
-    Each of the three ranges has two ends.  ``but`` leaves one of these six figures out: it has the
-    name of the thresholds, and 0 or 1 for the lower or upper end.
+    The section does not state its delay, so we look for it with all other figures than the one to
+    be compared.  Three ranges with two ends each are six figures.  ``but`` names the one to leave
+    out: the name of its thresholds, and 0 or 1 for the lower or upper end.
     """
 
     def miss(x2: int) -> float:
@@ -182,19 +190,19 @@ ORDER = (
 
 @cache
 def as_printed() -> tuple[tuple[int, bool], ...]:
-    """The cases (x2, order) that section 3.3 may be about.
+    """The cases (x2, ``longer_first``) that section 3.3 may be about, since it states neither.
 
     In these cases the shorter connection's least and largest rate with Vegas-1 are within 10 % of
     the printed ones.
     """
     ends = RANGES["Vegas-1"]
     return tuple(
-        (x2, order)
-        for order in (False, True)
+        (x2, longer_first)
+        for longer_first in (False, True)
         for x2 in DELAYS
         if all(
             abs(own / end - 1) <= 0.1
-            for own, end in zip(_range(x2, "Vegas-1", order=order), ends, strict=True)
+            for own, end in zip(_range(x2, "Vegas-1", longer_first=longer_first), ends, strict=True)
         )
     )
 
@@ -214,9 +222,10 @@ CASES = (
 
 
 def _end(name: str, end: int, runs: Runs) -> Found:
-    """The lower (``end`` 0) or upper end of the range of rates with the thresholds ``name``.
+    """The lower (``end`` 0) or upper end of the range of rates with the thresholds ``name``, pkt/s.
 
-    It is taken at the delay with which the other five ends come nearest to the printed ones.
+    It is taken at the delay with which the other five ends of the three ranges come nearest to the
+    printed ones.  The result is undecided, since the paper states no delay (``ORDER``).
     """
     x2 = nearest((name, end))
     found = _range(x2, name)[end]
@@ -237,9 +246,9 @@ def _at_the_edge(runs: Runs) -> Found:
     of both must be nearer to each other than that.
     """
     holds, rows = [], []
-    for x2, order in as_printed():
-        low, high = _range(x2, "Vegas-1", longer=False, order=order)
-        longer_low, longer_high = _range(x2, "Vegas-1", longer=True, order=order)
+    for x2, longer_first in as_printed():
+        low, high = _range(x2, "Vegas-1", longer=False, longer_first=longer_first)
+        longer_low, longer_high = _range(x2, "Vegas-1", longer=True, longer_first=longer_first)
         near = 0.2 * (high - low)
         holds.append(longer_high - longer_low < near and abs(longer_low - low) < near)
         rows.append(f"{low:.0f} to {high:.0f} and {longer_low:.0f} to {longer_high:.0f}")
@@ -249,8 +258,8 @@ def _at_the_edge(runs: Runs) -> Found:
 def _shorter_gets_more(runs: Runs) -> Found:
     """Whether the shorter connection gets more than the longer one in each of ``as_printed``."""
     pairs = [
-        [c.rate(LATE) for c in replay(x2, *VEGAS["Vegas-1"], longer_first=order)]
-        for x2, order in as_printed()
+        [c.rate(LATE) for c in replay(x2, *VEGAS["Vegas-1"], longer_first=longer_first)]
+        for x2, longer_first in as_printed()
     ]
     text = each_case([f"{shorter:.1f} and {longer:.1f}" for shorter, longer in pairs])
     return Found(all(shorter > longer for shorter, longer in pairs), detail=text)

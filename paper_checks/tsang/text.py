@@ -80,6 +80,7 @@ def _most_between(alpha: float, beta: float) -> float:
 
 def _fixed() -> Found:
     """Whether a single source's window stays as it is after 30 s, at each delay of UNLIMITED."""
+    # packets, largest less least window
     swings = [np.ptp([r.window for r in alone(x2).decisions(30.0)]) for x2 in UNLIMITED]
     return Found(max(swings) == 0.0, detail=f"They move by {max(swings):g} packets after 30 s.")
 
@@ -89,7 +90,7 @@ def _extra() -> Found:
 
     The empty path holds throughput times baseRTT.  Only whole packets of the window count.
     """
-    found = []
+    found = []  # packets, at each delay of UNLIMITED
     for x2 in UNLIMITED:
         source = alone(x2)
         window = float(np.mean([int(r.window) for r in source.decisions(30.0)]))
@@ -169,8 +170,8 @@ def network() -> list[Record]:
         by_rule = {
             x2: max(
                 float(np.ptp([r.window for r in connection.decisions(5.0)]))
-                for order in (False, True)
-                for connection in replay(x2, longer_first=order)
+                for longer_first in (False, True)
+                for connection in replay(x2, longer_first=longer_first)
             )
             for x2 in DELAYS
         }
