@@ -1,6 +1,6 @@
-"""The fair alpha: the smallest alpha with which Vegas gets as much as Reno at a given buffer.
+"""Makes the page on the fair alpha, with which Vegas gets as much as Reno at a given buffer.
 
-Buffers are in packets.
+The fair alpha is a value of alpha = beta.  Buffers are in packets.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -77,22 +77,22 @@ def crossing(alphas: Sequence[float], ratios: Sequence[float]) -> float:
 
 
 def closed_form(scene: Scene, buffer: int, losers: Losers) -> float:
-    """The fair alpha by the mini-cycle model; NaN if there is none.
+    """The fair alpha at the buffer ``buffer`` by the mini-cycle model; NaN if there is none.
 
     ``scene`` is ``short`` or ``long``.  ``losers`` says which flows lose when the buffer overflows.
-    In the model Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, as in ns-2.
-    The model's buffer is one packet less than ns-2's limit, which counts the packet in
-    transmission.
+    As in ns-2, Vegas's window is constant at backlogs from alpha - 1/2 to alpha + 1/2, and reacts
+    two round trips late.  The model's buffer is one packet less than ns-2's limit, which counts the
+    packet in transmission.
     """
     scenario = scene(buffer, 1)
     capacity, rtt = scenario.links[0].capacity, scenario.members[0].rtt
     waiting = buffer - 1.0
 
     alphas = np.arange(0.55, waiting, 0.01)
-    v, r = minicycle.throughput(
+    vegas, reno = minicycle.throughput(
         capacity, rtt, waiting, alpha=alphas, losers=losers, variant="ns2", response=2.0
     )
-    return crossing(alphas.tolist(), (v / r).tolist())
+    return crossing(alphas.tolist(), (vegas / reno).tolist())
 
 
 def printed_ratio(B: float) -> float:
@@ -104,48 +104,54 @@ def printed_ratio(B: float) -> float:
     return vegas / reno
 
 
-def _rows(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> np.ndarray:
-    """A row for each buffer of ``grid``, which has the values of alpha to try at each.
+class FairAlphas(NamedTuple):
+    """The fair alpha on one link, by each of ``NAMES``; NaN if there is none."""
 
-    Columns: buffer, and the fair alpha by ns-2, by ``rounds``, by the mini-cycle model if a growing
-    flow loses, and by that model if both flows lose.
+    buffers: np.ndarray  # [buffers] packets
+    alphas: np.ndarray  # [buffers, NAMES] packets
+
+
+NAMES = ("ns-2", "rounds", "mini-cycle, who grows loses", "mini-cycle, both lose")
+
+
+def _fair(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> FairAlphas:
+    """The fair alphas on the link of ``scene``, which is ``short`` or ``long``.
+
+    ``grid`` has the values of alpha to try at each buffer in ns-2 and in ``rounds``.
     """
     rows = []
     for buffer, alphas in grid.items():
         by_ns2, by_rounds = [], []  # Vegas's rate over Reno's at each alpha
         for alpha in alphas:
             scenario = scene(buffer, alpha)
-            v, r = runs(scenario).mean
-            by_ns2.append(float(v / r))
+            vegas, reno = runs(scenario).mean
+            by_ns2.append(float(vegas / reno))
             rates = predict(scenario, "rounds").throughput
             assert rates is not None
             by_rounds.append(float(rates[0] / rates[1]))
         forms = [closed_form(scene, buffer, losers) for losers in LOSERS]
-        rows.append([buffer, crossing(alphas, by_ns2), crossing(alphas, by_rounds), *forms])
-    return np.array(rows)
-
-
-NAMES = ("ns-2", "rounds", "mini-cycle, who grows loses", "mini-cycle, both lose")
+        rows.append([crossing(alphas, by_ns2), crossing(alphas, by_rounds), *forms])
+    return FairAlphas(np.array(list(grid), dtype=np.float64), np.array(rows))
 
 
 def page(runs: Runs) -> Page:
     """The page.  Raises ``NoRun`` if a stored run is missing."""
-    tables = [_rows(short, SHORT, runs), _rows(long, LONG, runs)]
+    links = [_fair(short, SHORT, runs), _fair(long, LONG, runs)]
     fig = figure(9.0, 4.0)
     axes = fig.subplots(1, 2)
     titles = ("the link holds 2.5 packets", "the link holds 86 packets")
-    for ax, rows, title in zip(axes, tables, titles, strict=True):
+    for ax, found, title in zip(axes, links, titles, strict=True):
         for k, name in enumerate(NAMES):
             how = {"ls": "none", "marker": "o", "color": "black"} if k == 0 else {
                 "ls": DASHES[k - 1], "color": COLORS[k - 1], "marker": MARKERS[k], "ms": 4,
             }  # fmt: skip
-            ax.plot(rows[:, 0], rows[:, k + 1], label=name, **how)
+            ax.plot(found.buffers, found.alphas[:, k], label=name, **how)
         ax.set(xlabel="buffer (packets)", title=title, xlim=(0, None), ylim=(0, None))
     axes[0].set_ylabel("alpha for equal throughputs (packets)")
     tidy(*axes)
     legend(fig, *axes)
     return Page(
-        "The least alpha that is fair to Vegas beside Reno", _text(tables, runs), fig, CAPTION
+        "The least alpha that is fair to Vegas beside Reno", _text(links, runs), fig, CAPTION
     )
 
 
@@ -153,7 +159,10 @@ CAPTION = "Alpha = beta at which one Vegas and one Reno source get the same."
 
 
 def _lottery(runs: Runs) -> str:
-    """The text on the largest buffer of ``short``, where the random start times decide."""
+    """The text on the largest buffer of ``short``, where the random start times decide the rates.
+
+    There the fair alpha is uncertain.
+    """
     buffer = max(SHORT)
     alpha = SHORT[buffer][0]
     measured = runs(short(buffer, alpha))
@@ -172,43 +181,55 @@ over the runs is {1e3 * measured.base_rtt[0]:.0f} ms; the true baseRTT is
 {1e3 * short(buffer, alpha).members[0].rtt:.0f} ms."""
 
 
-def _fair_alphas(rows: np.ndarray) -> str:
-    """The table of fair alphas at one link, by buffer."""
+def _fair_alphas(found: FairAlphas) -> str:
+    """The table of fair alphas on one link, by buffer."""
 
-    def cell(value: float) -> str:
-        return "none" if np.isnan(value) else f"{value:.1f}"
+    def cell(alpha: float) -> str:
+        return "none" if np.isnan(alpha) else f"{alpha:.1f}"
 
-    return table(["buffer", *NAMES], [[f"{r[0]:.0f}", *map(cell, r[1:])] for r in rows])
+    return table(
+        ["buffer", *NAMES],
+        [[f"{B:.0f}", *map(cell, alphas)] for B, alphas in zip(*found, strict=True)],
+    )
 
 
-def _errors(tables: list[np.ndarray]) -> str:
-    """The table of mean relative errors against ns-2, by model and link."""
-    errors = [
-        np.nanmean(np.abs(rows[:, 2:] - rows[:, 1:2]) / rows[:, 1:2], axis=0) for rows in tables
+def _errors(links: list[FairAlphas]) -> str:
+    """The table of each model's relative error against ns-2 on each link, as mean over buffers."""
+
+    def cell(found: FairAlphas, k: int) -> str:
+        """The error of the ``k``-th of ``NAMES``; ns-2 has number 0."""
+        by_ns2, by_model = found.alphas[:, 0], found.alphas[:, k]
+        error = np.nanmean(np.abs(by_model - by_ns2) / by_ns2)
+        none = np.isnan(by_model).sum()
+        without = f" (without {none} of {by_model.size}: no answer)" if none else ""
+        return f"{error:.1%}{without}"
+
+    rows = [[name, *(cell(found, k) for found in links)] for k, name in enumerate(NAMES[1:], 1)]
+    return table(["model", "link of evaluation", "link of devendictis"], rows)
+
+
+def _text(links: list[FairAlphas], runs: Runs) -> str:
+    """The page's text; ``links`` has the fair alphas on the links of ``short`` and of ``long``."""
+    by_ns2 = [found.alphas[:, 0] for found in links]
+    slopes = [
+        np.polyfit(found.buffers, alphas, 1) for found, alphas in zip(links, by_ns2, strict=True)
     ]
-    unanswered = [np.isnan(rows[:, 2:]).sum(axis=0) for rows in tables]
-    cells = [
-        [name]
-        + [
-            f"{error[k]:.1%}"
-            + (f" (without {none[k]} of {len(rows)}: no answer)" if none[k] else "")
-            for rows, error, none in zip(tables, errors, unanswered, strict=True)
-        ]
-        for k, name in enumerate(NAMES[1:])
-    ]
-    return table(["model", "link of evaluation", "link of devendictis"], cells)
-
-
-def _text(tables: list[np.ndarray], runs: Runs) -> str:
-    """The text; ``tables`` has ``_rows`` for the links of ``short`` and of ``long``."""
-    slopes = [np.polyfit(rows[:, 0], rows[:, 1], 1) for rows in tables]
     lines = [
         f"{slope:.2f} B {'+' if level >= 0 else '-'} {abs(level):.1f}" for slope, level in slopes
     ]
-    three = [float(np.interp(3.0, rows[:, 1], rows[:, 0])) for rows in tables]
-    parts_of_B = np.concatenate([rows[:, 1] / rows[:, 0] for rows in tables])
+    # the buffers at which an alpha of 3 is fair
+    three = [
+        float(np.interp(3.0, alphas, found.buffers))
+        for found, alphas in zip(links, by_ns2, strict=True)
+    ]
+    parts_of_B = np.concatenate(
+        [alphas / found.buffers for found, alphas in zip(links, by_ns2, strict=True)]
+    )
     above = {B: printed_ratio(float(B)) for B in (5, 6, 7, 8)}
-    over = np.concatenate([rows[:, 3] - rows[:, 1] for rows in (tables[0][:-1], tables[1])])
+    # by how much the model "who grows loses" exceeds ns-2; not at the largest buffer of ``short``,
+    # where the fair alpha is uncertain (``_lottery``)
+    excess = [found.alphas[:, 2] - found.alphas[:, 0] for found in links]
+    over = np.concatenate([excess[0][:-1], excess[1]])
     return f"""How large must Vegas's threshold alpha be, so that a Vegas source beside a Reno
 source gets as much as Reno? Two papers have partial answers. In `devendictis` (De Vendictis and
 Baiocchi), Vegas gets more than Reno if the buffer is smaller than B_th = alpha (3 - 2 lambda),
@@ -245,17 +266,17 @@ the model's buffer is one packet smaller than ns-2's limit (`docs/ns2.md`).
 **Link of `evaluation`** (187.5 pkt/s, 13.2 ms, so the bandwidth-delay product is 2.5 packets).
 Buffers and fair alphas are in packets:
 
-{_fair_alphas(tables[0])}
+{_fair_alphas(links[0])}
 
 **Link of `devendictis`** (1080 pkt/s, 80 ms, so the bandwidth-delay product is 86 packets). Buffers
 and fair alphas are in packets:
 
-{_fair_alphas(tables[1])}
+{_fair_alphas(links[1])}
 
 The last table has the relative error of the fair alpha against ns-2, as the mean over the buffers
 of each link:
 
-{_errors(tables)}
+{_errors(links)}
 
 **What remains true.** The fair alpha grows with the buffer B. The model of the paper `devendictis`
 suggests this, because B_th, the buffer above which Vegas's share falls, is proportional to alpha.

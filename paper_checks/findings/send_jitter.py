@@ -1,6 +1,7 @@
-"""Whether the papers' conclusions survive if senders wait, which prevents phase effects.
+"""Makes the page on which conclusions of the papers survive if senders wait at random.
 
-A sender that waits delays each packet by a random time.
+In the papers senders do not wait, so phase effects may decide a result: the same source loses a
+packet each time.  A sender that waits delays each packet by a random time, which prevents this.
 """
 
 from __future__ import annotations
@@ -268,9 +269,9 @@ class Answer:
 
     conclusion: Conclusion
     no_waits: Sequence[float]  # ns-2, senders do not wait
-    waits: Sequence[float]  # ns-2, senders wait, the runs' median
-    seeds: int  # number of ns-2's runs with waits in which the conclusion holds
-    rounds: Sequence[float]  # ``rounds``, senders wait
+    waits: Sequence[float]  # ns-2, senders wait, median over the runs
+    seeds: int  # in how many of ns-2's ``SEEDS`` runs with waits the conclusion holds
+    rounds: Sequence[float]  # the simulator ``rounds``, senders wait
 
     @property
     def holds_without_waits(self) -> bool:
@@ -290,13 +291,13 @@ class Answer:
 def _answer(conclusion: Conclusion, runs: Runs) -> Answer:
     """The numbers of ``conclusion``, from stored runs of ns-2 and from ``rounds``."""
     scenes = [waiting(scene) for scene in conclusion.scenes]
-    measured = [runs(scene).throughput for scene in scenes]
-    for_each_seed = [conclusion.figures([m[k] for m in measured]) for k in range(SEEDS)]
+    measured = [runs(scene).throughput for scene in scenes]  # [seeds, flows] of each scenario
+    by_seed = [conclusion.figures([rates[k] for rates in measured]) for k in range(SEEDS)]
     return Answer(
         conclusion,
         no_waits=conclusion.figures([runs(scene).mean for scene in conclusion.scenes]),
-        waits=np.median(for_each_seed, axis=0).tolist(),
-        seeds=sum(conclusion.holds(x) for x in for_each_seed),
+        waits=np.median(by_seed, axis=0).tolist(),
+        seeds=sum(conclusion.holds(x) for x in by_seed),
         rounds=conclusion.figures([_rounds(scene) for scene in scenes]),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -22,17 +22,20 @@ T = 0.08  # s, the RTT without queueing; the paper states none
 
 @dataclass(frozen=True)
 class Form:
-    """A form of the mini-cycle model; in each, the buffer is one packet less than ns-2's limit."""
+    """A form of the mini-cycle model, by which the page explains ns-2's results.
 
-    form: Literal["printed", "derived"]
-    losers: Literal["both", "growing"] = "both"
-    variant: Literal["paper", "ns2"] = "paper"
-    response: float = 0.0  # round trips from a queue to the window
+    The model follows the windows of Vegas and Reno from one overflow of the buffer to the next.
+    """
+
+    form: Literal["printed", "derived"]  # the paper's formulas, or those that we derived
+    losers: Literal["both", "growing"] = "both"  # which flows lose a packet at an overflow
+    variant: Literal["paper", "ns2"] = "paper"  # with ``ns2`` Vegas rounds its backlog
+    response: float = 0.0  # round trips after which Vegas's window reacts to the queue
 
     def ratio(self, limit: float) -> float:
         """Vegas's rate over Reno's if ns-2's drop-tail queue holds ``limit`` packets.
 
-        That number counts the packet in transmission.
+        This limit counts the packet in transmission, and the buffer of the model does not.
         """
         v, r = minicycle.throughput(
             MU, T, limit - 1, 3.0, 0.75, form=self.form, losers=self.losers, variant=self.variant,
@@ -50,26 +53,29 @@ FORMS = {
 NAMES = ("ns-2", "rounds", *FORMS)
 
 
-def _rows(runs: Runs) -> np.ndarray:
-    """A row for each buffer.
+class Results(NamedTuple):
+    """What the page compares, at each buffer."""
 
-    Columns: buffer, ratio of Vegas's rate to Reno's by each of ``NAMES``, and Vegas's and Reno's
-    loss rate in ns-2 in percent.
-    """
-    rows = []
+    buffers: np.ndarray  # [buffers] packets, ns-2's limits
+    ratios: np.ndarray  # [buffers, NAMES] Vegas's rate over Reno's
+    lost: np.ndarray  # [buffers, Vegas and Reno] percent of its packets that a source loses in ns-2
+
+
+def _results(runs: Runs) -> Results:
+    ratios, lost = [], []  # for each buffer
     for B in BUFFERS:
         measured = runs(with_limit(T, B))
         rates = predict(with_limit(T, B), "rounds").throughput
         assert rates is not None
-        ratios = [measured.mean[0] / measured.mean[1], rates[0] / rates[1]]
-        ratios += [form.ratio(B) for form in FORMS.values()]
-        rows.append([B, *ratios, *(100 * measured.loss_rate)])
-    return np.array(rows, dtype=np.float64)
+        by_simulation = [measured.mean[0] / measured.mean[1], rates[0] / rates[1]]
+        ratios.append(by_simulation + [form.ratio(B) for form in FORMS.values()])
+        lost.append(100 * measured.loss_rate)
+    return Results(np.array(BUFFERS), np.array(ratios), np.array(lost))
 
 
 def page(runs: Runs) -> Page:
     """The page.  Raises ``NoRun`` if a stored run is missing."""
-    rows = _rows(runs)
+    found = _results(runs)
     fig = figure(9.0, 3.9)
     left, right = fig.subplots(1, 2)
     for k, name in enumerate(NAMES):
@@ -77,41 +83,41 @@ def page(runs: Runs) -> Page:
         color = "black" if k == 0 else COLORS[k - 1]
         size = 10 if k == 0 else 5  # so that ns-2's can be seen behind the others
         left.plot(
-            rows[:, 0], rows[:, k + 1], ls=dash, color=color, marker=MARKERS[k], ms=size, label=name
-        )
+            found.buffers, found.ratios[:, k], ls=dash, color=color, marker=MARKERS[k], ms=size,
+            label=name,
+        )  # fmt: skip
     left.set(ylabel="throughput, Vegas over Reno", yscale="log", yticks=(0.2, 0.5, 1.0, 2.0, 3.0))
     left.yaxis.set_major_formatter("{x:g}")
     left.yaxis.set_minor_formatter("")
     for k, name in enumerate(("Vegas's packets", "Reno's packets")):
-        right.plot(
-            rows[:, 0], rows[:, len(NAMES) + 1 + k], color=COLORS[k], marker=MARKERS[k], label=name
-        )
+        right.plot(found.buffers, found.lost[:, k], color=COLORS[k], marker=MARKERS[k], label=name)
     right.set(ylabel="lost in ns-2 (percent)", ylim=(0, None))
     for ax in (left, right):
         ax.set(xlabel="buffer (packets)", xlim=(0, None))
     tidy(left, right)
     legend(fig, left, right)
-    return Page("Who loses when the buffer overflows", _text(rows), fig, CAPTION)
+    return Page("Who loses when the buffer overflows", _text(found), fig, CAPTION)
 
 
 CAPTION = "One Vegas and one Reno source, 1080 pkt/s, 80 ms, alpha = 3."
 
 
-def _text(rows: np.ndarray) -> str:
-    """The text; ``rows`` come from ``_rows``."""
-    n = len(NAMES) + 1
+def _text(found: Results) -> str:
+    """The page's text, with its tables in Markdown."""
     head = ["buffer", *NAMES, "Vegas loses", "Reno loses"]
     cells = [
-        [f"{r[0]:.0f}", *(f"{v:.2f}" for v in r[1:n]), *(f"{v:.3f} %" for v in r[n:])] for r in rows
+        [f"{B:.0f}", *(f"{ratio:.2f}" for ratio in ratios), *(f"{part:.3f} %" for part in lost)]
+        for B, ratios, lost in zip(*found, strict=True)
     ]
-    large = rows[rows[:, 0] >= 10]
-    errors = np.abs(large[:, 2:n] / large[:, 1:2] - 1)
+    large = found.buffers >= 10
+    # relative errors of the ratios against ns-2, which is the first of NAMES: [buffers, others]
+    errors = np.abs(found.ratios[large, 1:] / found.ratios[large, :1] - 1)
     error_rows = [
         [name, *(f"{error:.0%}" for error in column)]
         for name, column in zip(NAMES[1:], errors.T, strict=True)
     ]
-    buffers = [f"buffer of {r[0]:.0f}" for r in large]
-    # mean error at 20 and 30 packets: both lose, with ns-2's edges, and with ns-2's losers, too
+    buffers = [f"buffer of {B:.0f}" for B in found.buffers[large]]
+    # of the last three forms of the model: mean error at buffers of 20 and 30 packets
     mean_errors = [float(errors[1:, k].mean()) for k in (2, 3, 4)]
     removed = [1 - after / before for before, after in itertools.pairwise(mean_errors)]
     return f"""Hypothesis 5 of the paper `devendictis` (De Vendictis and Baiocchi) says that one
@@ -152,8 +158,8 @@ The next table has the relative errors, against ns-2, of the ratio of Vegas's th
 **What remains true.** The model of `devendictis` follows both windows from one overflow of the
 buffer to the next. The comparison with ns-2 confirms this method. But hypothesis 5 of the paper,
 that both sources lose a packet at an overflow, holds only at a buffer of 5 packets. The hypothesis
-is wrong at buffers of 10, 20 and 30 packets, where Vegas loses {large[:, n].max():.3f} % of its
-packets.
+is wrong at buffers of 10, 20 and 30 packets, where Vegas loses {found.lost[large, 0].max():.3f} %
+of its packets.
 
 Why does Vegas lose nothing? A source with a constant window sends one packet for each ACK. This
 packet takes the place of the acknowledged one, so the queue does not become longer by it. Only a
