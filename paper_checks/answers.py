@@ -59,11 +59,13 @@ _known: dict[tuple[str, str], Prediction] = {}  # by fingerprint and model
 
 
 class _Lacking:
-    """Results of a model; access to a result that the model does not give raises ``NoRun``.
+    """A model's results, with the attributes that ``Measured`` or ``Groups`` have for ns-2.
 
-    ``figures`` has the results by name, ``None`` for those that the model does not give.
+    ``figures`` has the results by name, ``None`` for those that the model does not give.  Access to
+    one of these raises ``NoRun``, so the record that needs it has no value from this model.
 
-    The first access to ``window`` or ``rate`` of a simulator simulates the scenario (``swing``).
+    ``window`` and ``rate`` of a simulator need its course over time.  They take long and are seldom
+    needed, so they are computed only when they are read (``swing``).
     """
 
     def __init__(self, scenario: Scenario, model: str, **figures: Any) -> None:
@@ -79,10 +81,10 @@ class _Lacking:
 def answer(scenario: Scenario, model: str) -> Prediction:
     """The prediction of a model for a scenario, computed once and then kept.
 
-    ``rounds`` takes seconds for a run of many flows, so only one of the runs is simulated then.
-    For short flows that arrive at random its stored predictions are used (``web``).  ``fluid`` has
-    only one link, so it gets the scenario without the links at which no packet waits
-    (``topology.shared``).
+    Three cases are special.  With many flows the simulator ``rounds`` takes seconds for a run, so
+    it makes only one.  With short flows that arrive at random ``rounds`` takes minutes, so its
+    stored predictions are used (``web``).  The simulator ``fluid`` has only one link, so it gets
+    the scenario without the links at which no packet waits (``topology.shared``).
     """
     key = scenario.fingerprint(), model
     if key not in _known:
@@ -95,7 +97,8 @@ def prime(scenarios: Iterable[Scenario]) -> None:
 
     Those that are known already are not computed again.  Scenarios with short flows that arrive at
     random are left out, because their predictions are stored.  If at most ``FEW`` scenarios remain,
-    nothing is done.
+    nothing is done: ``answer`` then computes them one by one, which is faster than starting
+    processes.
     """
     new = (s for s in scenarios if (s.fingerprint(), "rounds") not in _known)
     todo = {s.fingerprint(): s for s in new if not s.random_arrivals}
@@ -111,9 +114,10 @@ def prime(scenarios: Iterable[Scenario]) -> None:
 
 
 def _work(scenario: Scenario) -> float:
-    """The number of packets that all links can carry in all runs.
+    """An estimate of how long ``rounds`` takes: the number of packets that all links can carry.
 
-    With more than ``MANY`` flows only one run counts, because ``rounds`` makes only one.
+    It is the number in all runs.  With more than ``MANY`` flows only one run counts, because
+    ``rounds`` makes only one.
     """
     runs = 1 if len(scenario.members) > MANY else scenario.run.times
     return runs * scenario.run.duration * sum(link.capacity for link in scenario.links)
@@ -137,10 +141,11 @@ def _predict(scenario: Scenario, model: str) -> Prediction:
 
 @cache
 def swing(scenario: Scenario, model: str) -> tuple[Floats, Floats]:
-    """Mean, least and largest window and rate of each flow after the warm-up, from a simulator.
+    """How far windows and rates move after the warm-up, by a simulator.
 
-    The rate is window over RTT, as in ``runs``.  Raises ``NoRun`` if the simulator cannot simulate
-    the scenario.
+    The first array has the mean, least and largest window of each flow, packets, and the second
+    array those of its rate, pkt/s, [3, flows] each.  The rate is window over RTT, as in ``runs``.
+    Raises ``NoRun`` if the simulator cannot simulate the scenario.
     """
     from vegasmodel.simulation import simulate
 
@@ -183,6 +188,7 @@ def best_closed_form(scenario: Scenario) -> Prediction | None:
 class Answers(Runs):
     """Has the methods of ``Runs``, but all results come from a model instead of ns-2 or ns-3.
 
+    ``predicts`` is the function that gives the model's prediction for a scenario, or ``None``.
     ``models`` lists the names of the models whose predictions were used.
     """
 
@@ -201,7 +207,7 @@ class Answers(Runs):
         results = _Lacking(
             scenario,
             found.model,
-            throughput=np.tile(rates, (ROWS, 1)),
+            throughput=np.tile(rates, (ROWS, 1)),  # as of ROWS equal runs
             mean=rates,
             jain=np.full(ROWS, jain(rates)),
             acks=rates * spans,  # one for each packet delivered

@@ -55,9 +55,11 @@ def to_toml(scenario: Scenario) -> str:
 
 
 def _quantity(value: float, kind: str, size: float) -> str:
-    """Text with a unit that reads back as ``value``.
+    """A text with a unit that reads back as exactly ``value``.
 
-    ``kind`` is the kind of quantity, such as a time, and ``size`` is that of a packet in bytes.
+    ``kind`` is the kind of quantity, a key of ``UNITS``, and ``size`` is that of a packet in bytes.
+    Of the units of this kind it takes the first that gives the same float; if none does, all digits
+    of the float with the last unit, which is the package's own.
     """
     if math.isinf(value):
         return "inf"
@@ -72,7 +74,10 @@ def _quantity(value: float, kind: str, size: float) -> str:
 
 
 def _changed(entries: Mapping[str, tuple[Any, Any, Any]]) -> dict[str, Any]:
-    """The texts of those entries (value, default, text) whose value is not the default."""
+    """The keys to write: of ``entries``, those whose value is not the default, with their texts.
+
+    An entry is (value, default, text).
+    """
     return {key: text for key, (value, default, text) in entries.items() if value != default}
 
 

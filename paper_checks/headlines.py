@@ -36,11 +36,12 @@ Figure: TypeAlias = "Callable[[Runs], Found | Value]"  # computes a value from m
 
 @dataclass(frozen=True)
 class Headline:
-    """A main result: a record's value as every source can compute it.
+    """A main result of a paper, as a value that ns-2, the simulators and closed forms can compute.
 
-    ``item`` is the record's name and ``says`` describes the value.  ``figure`` computes it, by
-    default as the record does.  ``printed`` has the paper's value in words if it is no number.
-    ``closed`` is the paper's own formula, for a scenario that no closed form can answer.
+    ``item`` is the name of its record, which gives the verdict, and ``says`` describes the value.
+    ``figure`` computes it, by default as the record does.  ``printed`` has the paper's value in
+    words if it is no number.  ``closed`` gives the value in the column of closed forms if none of
+    them can answer the scenario: by the paper's own formula, or ``None``.
     """
 
     item: str
@@ -67,9 +68,11 @@ class Row:
 def row(
     paper: str, headline: Headline, runs: Runs, forms: Answers, simulated: Mapping[str, Answers]
 ) -> Row:
-    """The row of ``headline``, with ``None`` where a source does not give the value.
+    """The row of ``headline`` in the report, with ``None`` where a source does not give the value.
 
-    ``forms`` answers by closed forms, and ``simulated`` has each simulator's answers.
+    ``forms`` answers by closed forms, and ``simulated`` has each simulator's answers.  If the
+    record's value is that of our own simulation of single packets (a replay), the row has this
+    value, and ns-2's in the text beside it.
     """
     [record] = [record for record in records(paper) if record.item == headline.item]
     check = judge(paper, record, runs)

@@ -112,10 +112,10 @@ def rows(
     models: Sequence[str] = MODELS,
     chosen: Mapping[str, Sequence[Scenario]] | None = None,
 ) -> list[Row]:
-    """Errors of ``models``, family by family, best model first.
+    """The rows of the table of errors against ns-2: family by family, best model first.
 
-    ``chosen`` has the scenarios of each family, by default those of all families.  A model has no
-    row for a family if it answers none of the scenarios that have a stored run.
+    ``chosen`` has the scenarios of each family, by default those of all papers.  A model has no row
+    for a family if it answers none of the scenarios of which a run of ns-2 is stored.
     """
     found = []
     chosen = families() if chosen is None else chosen
@@ -150,9 +150,10 @@ def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Ro
 
 
 def error(scenario: Scenario, model: str, runs: Runs) -> float | None:
-    """NRMSE of a model's throughputs, per flow, or per group if ns-2's run is stored so.
+    """NRMSE of a model's throughputs against ns-2: root mean square error over the mean.
 
-    ``None`` if the model has no answer.  Raises ``NoRun`` if no run of ns-2 is stored.
+    It is over the flows, or over the groups of flows if only these are stored of ns-2's run.  The
+    result is ``None`` if the model has no answer.  Raises ``NoRun`` if no run of ns-2 is stored.
     """
     try:
         measured, per_flow = runs(scenario).mean, True

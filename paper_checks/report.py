@@ -122,7 +122,8 @@ def build(papers: Sequence[str], live: bool = False) -> list[Paper]:
 
 
 def _paper(key: str, runs: Runs) -> Paper:
-    prime(asked(key, runs))
+    """The chapter of the paper ``key``."""
+    prime(asked(key, runs))  # predictions of all scenarios, in parallel processes
     found = lines(key, records(key), runs)
     forms, simulated = _models()
     opening = [row(key, headline, runs, forms, simulated) for headline in HEADLINES[key]]
@@ -174,7 +175,13 @@ def paragraphs(text: str) -> markupsafe.Markup:
 def _line(
     paper: str, record: Record, runs: Runs, forms: Answers, simulated: Mapping[str, Answers]
 ) -> Line:
-    runs.scenarios.clear()
+    """The row of ``record``: its value from ns-2 (or ns-3), and from the models in ns-2's place.
+
+    Models have a value only if the record ran a packet simulator: otherwise there is no scenario
+    that they could predict.  A value by theory or by arithmetic stands in the column of the closed
+    forms.  ``forms`` answers by closed forms, and ``simulated`` has each simulator's answers.
+    """
+    runs.scenarios.clear()  # ``judge`` adds those that the record asks for
     check = judge(paper, record, runs)
     computed, closed, model, packets = show(check.computed), "", "", ""
     simulator_values = dict.fromkeys(simulated, "")

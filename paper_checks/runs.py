@@ -78,11 +78,12 @@ class Groups:
 
 
 class Runs:
-    """Results of ns-2 and ns-3.  Stored ones are read; if there is none, ``NoRun`` is raised.
+    """Results of ns-2 and ns-3, of which the records ask for those that they need.
 
-    With ``live``, all scenarios are simulated again.  With ``keep``, those without a stored result
-    are simulated, and each new result is stored at once.  ``scenarios`` are those that were
-    requested from ns-2, by the key of their entry in the file.
+    Stored results are read; if there is none, ``NoRun`` is raised.  With ``live``, all scenarios
+    are simulated again.  With ``keep``, those without a stored result are simulated, and each new
+    result is stored at once.  ``scenarios`` are those that were requested from ns-2, by the key of
+    their entry in the file.
     """
 
     def __init__(self, live: bool = False, keep: bool = False) -> None:
@@ -279,17 +280,19 @@ TIMERS = (  # parameters of ns-2 that set the timers of the papers' years
 
 
 def _slowest(scenario: Scenario) -> int:
+    """The index of the slowest link."""
     return int(np.argmin([link.capacity for link in scenario.links]))
 
 
 def _swing(scenario: Scenario, extra: dict[str, Any]) -> tuple[Floats, Floats]:
     """Mean, least and largest window and rate of each flow, from the samples after the warm-up.
 
-    The rate is the papers' actual rate, window over RTT.  The RTT is that of a packet sent at the
-    time of the sample: the flow's own RTT plus the wait behind the packets in the queue.
+    Both arrays are [3, flows].  ``extra`` has the course of a run of ns-2 over time.  The rate is
+    the papers' actual rate, window over RTT.  The RTT is that of a packet sent at the time of the
+    sample: the flow's own RTT plus the wait behind the packets in the queue.
     """
     late = np.asarray(extra["time"]) >= scenario.run.warmup
-    windows = np.asarray(extra["window"])[late]
+    windows = np.asarray(extra["window"])[late]  # [times, flows]
     slowest = _slowest(scenario)
     wait = np.asarray(extra["queue"])[late, slowest] / scenario.links[slowest].capacity
     rtts = np.array([member.rtt for member in scenario.members])

@@ -1,7 +1,7 @@
 """The behaviour of a single source: slow start, the window after a loss and after a timeout.
 
-Several papers describe it; each passes a scenario ``base`` with its own link and the defaults of
-ns-2 at its time.
+Records of several papers test it.  Each passes a scenario ``base``, which has the link of its paper
+and the defaults of ns-2 at its time; ``law`` names one of the flows of ``base``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ def _alone(base: Scenario, law: str, rtt: float, max_window: float = math.inf) -
 
 @cache
 def slow_start(base: Scenario, law: str, number: int) -> Scenario:
-    """A source alone, measured late in round trip ``number`` (from 0), after all its ACKs."""
+    """A source alone in slow start, measured late in round trip ``number`` (from 0).
+
+    By then all ACKs of the round trip have arrived.
+    """
     scenario = _alone(base, law, RTT)
     run = dataclasses.replace(
         scenario.run, duration=RTT * (number + 0.95), warmup=RTT * (number + 0.5)

@@ -117,7 +117,10 @@ def absent(record: Record, text: str) -> list[str]:
 
 
 def _stands(fragment: str, text: str) -> bool:
-    """Whether the text has the fragment, but not as a part of a longer number."""
+    """Whether the text has the fragment, but not as a part of a longer number.
+
+    For example, 2.5 does not stand in 12.5.
+    """
     before, after = r"(?<![\d.])(?<!\d,)", r"(?!\d|\.\d|,\d{3})"
     return re.search(before + re.escape(fragment.lower()) + after, text) is not None
 

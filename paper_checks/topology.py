@@ -15,10 +15,12 @@ SHORT = 1e-3  # s, one-way delay of every link but the one whose delay the paper
 
 
 def link_by_link(scenario: Scenario, last: tuple[float, float]) -> Scenario:
-    """The scenario of one link and two flows, with each access link as a link of its own.
+    """A scenario of one link and two flows, but with each access link as a link of the scenario.
 
-    ``last``: seconds one way from R2 to each receiver; every other link takes 1 ms.  If the delays
-    differ, phase effects depend on which link has the delay.
+    In a scenario with one link, the delay of a flow is split evenly over its access links.  But
+    phase effects depend on which link has the delay.  So here each link gets the delay that the
+    paper gives it: ``last`` has the seconds one way from R2 to each receiver, and every other link
+    takes 1 ms.
     """
     access = scenario.access_rate(scenario.flows[0])
     shared = scenario.links[0]
@@ -45,10 +47,10 @@ INSTANT = 1e9  # pkt/s of the flows' own access links, which here are links of t
 
 
 def shared(scenario: Scenario) -> Scenario:
-    """The scenario with the shared link only, if each other link serves one flow and is faster.
+    """The scenario with the shared link only, for models that have only one link.
 
-    Otherwise it is unchanged.  A model of one link can answer this scenario; in the fluid limit no
-    packet waits at the other links.
+    The other links are left out if each of them serves one flow and is faster than the shared link:
+    in the fluid limit no packet waits there.  Otherwise the scenario is unchanged.
     """
     first, *others = scenario.links
     paths = [flow.path or () for flow in scenario.flows]

@@ -1,9 +1,10 @@
-"""Stored answers of ``rounds`` on Web traffic: ``python -m paper_checks.web [--check]``.
+"""Stored predictions of ``rounds`` on Web traffic: ``python -m paper_checks.web [--check]``.
 
-With short flows that arrive at random, ``rounds`` takes seconds per scenario, and minutes for all
-of ``podlesny``'s.  So its answers are stored (``web.json``), with a hash of the sources of
-``rounds``.  After a change of ``rounds`` the old answers are still shown, with a remark, until this
-command makes them again.  ``--check`` exits with 1 if they are from an earlier version.
+With short flows that arrive at random, the simulator ``rounds`` takes seconds per scenario, and
+minutes for all of the paper ``podlesny``.  So its predictions are stored (``web.json``), with a
+hash of the source code of ``rounds``.  After a change of ``rounds`` the old predictions are still
+shown, with a remark, until this command makes them again.  ``--check`` exits with 1 if they are
+from an earlier version.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _digits(values: Any) -> list[float]:
 
 
 def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
-    """Compute all answers in parallel processes, and write the file."""
+    """Compute the predictions for ``scenarios`` in parallel processes, and write the file."""
     before = version()  # a change of the sources while this runs must not pass unnoticed
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(processes, mp_context=context) as pool:

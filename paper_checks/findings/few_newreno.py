@@ -6,7 +6,7 @@ that of Podlesny and Williamson, which ns-3 runs; CBQ stands in for it in ns-2.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
 from paper_checks.findings.page import Page, table
 from paper_checks.podlesny import isolation
@@ -23,30 +23,40 @@ __all__ = ["page"]
 KINDS: tuple[Compared, ...] = ("rd", "red", "droptail")
 
 
-def _sweep(runs: Runs) -> np.ndarray:
-    """A row for each ratio of NewReno to Vegas flows, by CBQ in ns-2.
+class Point(NamedTuple):
+    """Results for one ratio of the numbers of NewReno and Vegas flows, by CBQ in ns-2."""
 
-    Columns: ratio, index, its standard error, NewReno's and Vegas's loss rate in percent.
-    """
-    rows = []
+    ratio: float  # NewReno flows per Vegas flow
+    index: float  # relative fairness, mean over the runs
+    error: float  # standard error of ``index``
+    newreno_loss: float  # percent
+    vegas_loss: float  # percent
+
+
+def _points(runs: Runs) -> list[Point]:
+    points = []
     for ratio in RATIOS:
         scenario = dumbbell(round(N * ratio), N)
         found = index(runs, scenario)
         losses = [loss(runs, scenario, law) for law in ("newreno", "vegas")]
-        rows.append([ratio, found.mean(), standard_error(found), *losses])
-    return np.array(rows)
+        points.append(Point(ratio, float(found.mean()), float(standard_error(found)), *losses))
+    return points
 
 
 def page(runs: Runs) -> Page:
     """The page.  Raises ``NoRun`` if a stored run is missing."""
-    rows = _sweep(runs)
+    points = _points(runs)
+    ratios = [point.ratio for point in points]
+    errors = [2 * point.error for point in points]
     fig = figure(9.0, 3.8)
     left, right = fig.subplots(1, 2)
-    left.errorbar(rows[:, 0], rows[:, 1], yerr=2 * rows[:, 2], color=BLUE, marker="o", capsize=3)
+    left.errorbar(ratios, [p.index for p in points], errors, color=BLUE, marker="o", capsize=3)
     left.axhline(1.0, color=GREY, lw=1, ls=":")
     left.set(ylabel="relative fairness, Vegas over NewReno", ylim=(0, None))
-    right.plot(rows[:, 0], rows[:, 3], color=RED, marker="o", label="NewReno")
-    right.plot(rows[:, 0], rows[:, 4], color=BLUE, ls=DASHES[1], marker="s", label="Vegas")
+    right.plot(ratios, [p.newreno_loss for p in points], color=RED, marker="o", label="NewReno")
+    right.plot(
+        ratios, [p.vegas_loss for p in points], color=BLUE, ls=DASHES[1], marker="s", label="Vegas"
+    )
     right.set(ylabel="lost packets (percent)", ylim=(0, None))
     for ax in (left, right):
         ax.set(xlabel="NewReno flows per Vegas flow", xscale="log", xticks=RATIOS)
@@ -55,7 +65,7 @@ def page(runs: Runs) -> Page:
     tidy(left, right)
     legend(fig, right)
     return Page(
-        "Rate-Delay services with few or wrongly marked flows", _text(rows, runs), fig, CAPTION
+        "Rate-Delay services with few or wrongly marked flows", _text(points, runs), fig, CAPTION
     )
 
 
@@ -71,10 +81,16 @@ CAPTION = (
 )
 
 
-def _by_cbq(rows: np.ndarray) -> str:
+def _by_cbq(points: list[Point]) -> str:
     """The table of relative fairness and loss rates in ns-2."""
     cells = [
-        [f"{r[0]:g}", f"{r[1]:.2f} +- {r[2]:.2f}", f"{r[3]:.2f} %", f"{r[4]:.2f} %"] for r in rows
+        [
+            f"{p.ratio:g}",
+            f"{p.index:.2f} +- {p.error:.2f}",
+            f"{p.newreno_loss:.2f} %",
+            f"{p.vegas_loss:.2f} %",
+        ]
+        for p in points
     ]
     return table(
         ["NewReno per Vegas", "relative fairness", "NewReno's loss", "Vegas's loss"], cells
@@ -128,8 +144,9 @@ def _at_few() -> str:
     return table(["alpha, beta in ns-3", "relative fairness"], rows)
 
 
-def _text(rows: np.ndarray, runs: Runs) -> str:
-    fair = rows[np.abs(rows[:, 1] - 1) <= 0.15, 0]  # the ratios at which the index is near 1
+def _text(points: list[Point], runs: Runs) -> str:
+    fair = [p.ratio for p in points if abs(p.index - 1) <= 0.15]
+    fewest_flows = points[0]
     router_both_ways, router_one_way = (_single(setting, runs) for setting in SETTINGS[:2])
     few = dumbbell(round(N * BY_NS3["NewReno"][0]), N)
     fewest = ", ".join(f"{value:.2f}" for value in index(runs, few, with_router=True))
@@ -148,17 +165,16 @@ The table has the *relative fairness*, which is the throughput of a Vegas flow d
 NewReno flow, and the loss rates of both.  The first column has the number of NewReno flows per
 Vegas flow:
 
-{_by_cbq(rows)}
+{_by_cbq(points)}
 
 **What remains true.** The claim of equal throughputs is right to within 0.15 (the relative fairness
-is between 0.85 and 1.15) if there are {fair.min():g} to {fair.max():g} NewReno flows per Vegas
-flow.
+is between 0.85 and 1.15) if there are {min(fair):g} to {max(fair):g} NewReno flows per Vegas flow.
 
 For 0.1 NewReno flows per Vegas flow, the paper `podlesny` also claims a relative fairness of about
-1: a Vegas flow and a NewReno flow get about the same. We find {rows[0, 1]:.2f} with a standard
-error of {rows[0, 2]:.2f}. This result neither confirms nor refutes the claim. With 0.1 NewReno
-flows per Vegas flow there are only two NewReno flows. Their throughput depends on a few losses, so
-the relative fairness differs much between runs.
+1: a Vegas flow and a NewReno flow get about the same. We find {fewest_flows.index:.2f} with a
+standard error of {fewest_flows.error:.2f}. This result neither confirms nor refutes the claim. With
+0.1 NewReno flows per Vegas flow there are only two NewReno flows. Their throughput depends on a few
+losses, so the relative fairness differs much between runs.
 
 **Flows marked for the wrong queue.** The router of the paper `podlesny` has one queue for flows
 that want throughput (NewReno), and one for flows that want low delay (Vegas). A mark in each packet

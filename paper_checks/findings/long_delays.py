@@ -1,7 +1,7 @@
-"""Whether Vegas disfavours long delays: two papers, ns-2 and Linux's rule compared.
+"""Makes the page on whether Vegas disfavours long delays, by two papers, ns-2 and Linux's rule.
 
-Tsang and Chang find that it does, unlike the theory of Boutremans and Le Boudec.  There are two
-connections; x2 is the delay of the longer one's last link in ms.
+Tsang and Chang find that it does.  By the theory of Boutremans and Le Boudec it does not.  There
+are two connections; x2 is the delay of the longer one's last link in ms.
 """
 
 from __future__ import annotations
@@ -38,17 +38,18 @@ PRINT, RULE, NS2, NS2_EQUAL, LINUX = 0, 1, 2, 4, 6  # places in COLUMNS
 def _replayed(x2: int, longer_first: bool = False, known: bool = False) -> float:
     """Rate of the connection with the shorter delay over the other's, by the printed rule.
 
-    ``longer_first``: the longer one's packet is the first at the link; ``known``: both connections
-    know their least RTTs.
+    ``longer_first``: the longer connection's packet is the first at the link.  ``known``: both
+    connections know their least RTTs, and need not measure them.
     """
     shorter, longer = replay(x2, longer_first=longer_first, known=known)
     return shorter.rate(CONVERGED) / longer.rate(CONVERGED)
 
 
 def _backlogs() -> np.ndarray:
-    """The backlogs at which the windows stop growing, packets: [case, connection].
+    """The backlogs at which the windows stop growing, packets: [delay x2, connection].
 
-    Only whole packets of a window count; the backlog is W (1 - actual/expected).
+    The backlog is W (1 - actual/expected), with the rates of Vegas's last decision.  Only whole
+    packets of the window W count.
     """
     last = [[c.rounds[-1] for c in replay(x2)] for x2 in DELAYS[:-2]]
     return np.array([[int(r.window) * (1 - r.actual / r.expected) for r in pair] for pair in last])
@@ -78,9 +79,9 @@ def _linux(x2: int) -> float:
 
 
 def _rows(runs: Runs) -> np.ndarray:
-    """Rate of the connection with the shorter delay over the other's: [case, column].
+    """Rate of the connection with the shorter delay over the other's: [delay x2, COLUMNS].
 
-    Each case is a delay x2; that of equal delays is left out.
+    The delay x2 with which both connections have equal delays is left out.
     """
     rows = []
     for x2 in DELAYS[:-1]:
