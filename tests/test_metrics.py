@@ -18,10 +18,13 @@ POSITIVE = st.lists(st.floats(1e-300, 1e300), min_size=1, max_size=20)
 
 
 def test_students_t_quantiles() -> None:
-    runs = range(2, 14)
-    found = [float(metrics.relative_uncertainty(np.ones(1), np.ones(1), n)[0]) for n in runs]
-    expected = [stats.t.ppf(0.975, n - 1) for n in runs]
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    """SciPy computes them in another way: from the incomplete beta function."""
+    for tests in (1, 2, 39, 5000):
+        freedoms = [*range(1, 14), 40, 401, 9999]
+        found = [metrics.student_t(freedom, tests) for freedom in freedoms]
+        expected = [stats.t.isf(0.025 / tests, freedom) for freedom in freedoms]
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
+    assert math.isnan(metrics.student_t(0))
 
 
 def test_jain_of_tsang_section_1() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -18,11 +19,6 @@ Floats = NDArray[np.float64]
 
 ROUNDING = 1e-12  # part of a throughput: runs that differ by less agree
 ENOUGH_PRECISION = 0.1  # greatest ``relative_uncertainty`` at which there are enough runs
-STUDENT_T = (  # 0.975 quantiles of Student's t distribution with 1, 2, ... degrees of freedom
-    12.706204736174694, 4.302652729749462, 3.1824463052837078, 2.7764451051977934,
-    2.5705818356363146, 2.4469118511449786, 2.364624251592784, 2.306004135204166,
-    2.262157162798205,
-)  # fmt: skip
 
 
 @kinds.checked
@@ -225,8 +221,36 @@ def student_t(freedom: int, tests: int = 1) -> float:
     """
     Integer(0).check(freedom, "freedom")
     Integer(1).check(tests, "tests")
-    if tests == 1 and 1 <= freedom <= len(STUDENT_T):
-        return STUDENT_T[freedom - 1]
-    from scipy.special import stdtrit  # its import takes longer than most answers
+    return _student_quantile(freedom, 0.05 / tests) if freedom > 0 else math.nan
 
-    return float(stdtrit(freedom, 1.0 - 0.025 / tests))
+
+@functools.cache
+def _student_quantile(freedom: int, beyond: float) -> float:
+    """The number that Student's t exceeds in magnitude with the probability ``beyond``.
+
+    The angle a with tan(a) = t/sqrt(``freedom``) is found by bisection.
+    """
+    low, high = 0.0, 0.5 * math.pi
+    while low < (angle := 0.5 * (low + high)) < high:
+        if _student_beyond(freedom, angle) > beyond:
+            low = angle
+        else:
+            high = angle
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _student_beyond(freedom: int, angle: float) -> float:
+    """The probability that Student's t exceeds sqrt(``freedom``) tan(``angle``) in magnitude.
+
+    Abramowitz and Stegun (1964), equations 26.7.3 (odd ``freedom``) and 26.7.4 (even), give 1 minus
+    this probability as a finite sum.
+    """
+    odd = freedom % 2
+    square = math.cos(angle) ** 2
+    term = math.cos(angle) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for j in range(2 + odd, freedom - 1, 2):
+        term *= square * (j - 1) / j
+        total += term
+    within = math.sin(angle) * total
+    return 1.0 - (2.0 / math.pi * (angle + within) if odd else within)
