@@ -145,7 +145,7 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
     length = min(length, MOST * step * least)
     scenario = case.at(x, length)
     samples = int(np.clip(24 * length / predicted.period, 2001, 400_001))
-    begin = feedback.Rest(near.delay, near.window)
+    begin = feedback.Equilibrium(near.delay, near.window)
     run = feedback.run(scenario, samples, step=step, begin=begin)
     return (
         predicted.stable,

@@ -153,7 +153,7 @@ FUNCTIONS = {
     if not isinstance(thing, type) and name not in OBJECTS and hasattr(thing, "__globals__")
 }
 MADE = {  # classes of what a function takes; the others are of what a function returns
-    "engines.delayed.feedback.Rest",
+    "engines.delayed.feedback.Equilibrium",
     "engines.delayed.integrator.Event",
     "engines.rounds.run.Simulation",
     "equilibrium.heterogeneous.Flows",

@@ -199,7 +199,9 @@ def swing(case, near, span):
 
     It starts at ``near``.
     """
-    run = feedback.run(case, 20001, begin=feedback.Rest(near.delay, near.window), step=1 / 64)
+    run = feedback.run(
+        case, 20001, begin=feedback.Equilibrium(near.delay, near.window), step=1 / 64
+    )
     T = run.time[-1]
     parts = [
         np.ptp(run.queue[(run.time >= begin) & (run.time < begin + span), 0])

@@ -87,7 +87,7 @@ from vegasmodel.scenario import Red, Scenario
 from vegasmodel.scenario.placement import to_first_link
 from vegasmodel.support.threads import check
 
-__all__ = ["DelayedRun", "Rest", "run", "unsupported"]
+__all__ = ["DelayedRun", "Equilibrium", "run", "unsupported"]
 
 STEP = 1.0 / 32.0  # length of a step, as a part of the shortest round trip
 ROOM = 1 << 14  # past steps that can be stored at first, summed over all flows
@@ -97,7 +97,7 @@ STEP_LIMIT = 3e9  # most steps, summed over all flows; they take half an hour
 
 @kinds.checked
 @dataclass(frozen=True, eq=False)
-class Rest:
+class Equilibrium:
     """A run's initial equilibrium: up to time 0, queueing delay and windows are constant."""
 
     delay: float  # s, seconds
@@ -145,7 +145,7 @@ def run(
     *,
     losers: str = "growing",
     step: float = STEP,
-    begin: Rest | None = None,
+    begin: Equilibrium | None = None,
 ) -> DelayedRun:
     """Integrate the equations of the windows from time 0 to the scenario's ``duration``.
 
@@ -318,7 +318,7 @@ def chances(scenario: Scenario) -> Chance:
 
 
 def resting(
-    flows: Flows, way: Floats, rest: Rest, c: float, chance: Chance
+    flows: Flows, way: Floats, rest: Equilibrium, c: float, chance: Chance
 ) -> tuple[Senders, Past]:
     """The senders' state and the history (``Past``) at time 0, if a run begins in equilibrium.
 
