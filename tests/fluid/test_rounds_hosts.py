@@ -80,11 +80,11 @@ def test_the_ack_of_a_retransmission_waits_if_nothing_is_beyond(beyond: float, h
     f.holes, f.missing = 1, 2.0
     holes = np.zeros((4, 6))
     holes[0, :2] = 10.0, 12.0
-    p.first, p.count, p.back = 10.0, 1.0, 5.0
+    p.first, p.packets, p.back = 10.0, 1.0, 5.0
     acks_fill_hole(f, p, holes, 5.0, 0.0)
     assert (f.acked, f.delack_packets) == (11.0 - held, held)
     assert f.delack_expires == (pytest.approx(5.1) if held else 0.0)
-    p.first, p.count = 11.0, 1.0
+    p.first, p.packets = 11.0, 1.0
     acks_fill_hole(f, p, holes, 5.0, 0.0)
     assert (f.acked, f.delack_packets) == (12.0 + beyond, 0.0)  # one ACK for both
 

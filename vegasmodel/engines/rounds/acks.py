@@ -314,10 +314,10 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     ACKs give. It is 0 for example if the packets were sent more than once. Returns the time at
     which the last of the ACKs arrives.
     """
-    part = 1.0 if packets == p.count else packets / p.count
+    part = 1.0 if packets == p.packets else packets / p.packets
     end = now + max(p.back - now, 0.0) * part
     share = p.rtt_sum * part
-    f.rtt_last = for_each(p.rtt_sum, p.count)
+    f.rtt_last = for_each(p.rtt_sum, p.packets)
     f.latest = max(f.latest, p.sent_at)
     f.late = p.late
     if samples > 0.0:
@@ -336,9 +336,9 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     f.acks += packets
     p.rtt_sum -= share
     p.first += packets
-    p.count -= packets
-    if p.count <= 1e-9:
-        p.count = 0.0
+    p.packets -= packets
+    if p.packets <= 1e-9:
+        p.packets = 0.0
     if p.marked:
         f.marked = 1
     return end
@@ -353,6 +353,6 @@ def portion(p: Parcel, now: float, step: float) -> float:
     the whole group.
     """
     span = p.back - now
-    if p.count <= 1.0 or span <= 1.5 * step:
-        return p.count
-    return min(max(np.floor(p.count * step / span + 0.5), 1.0), p.count)
+    if p.packets <= 1.0 or span <= 1.5 * step:
+        return p.packets
+    return min(max(np.floor(p.packets * step / span + 0.5), 1.0), p.packets)

@@ -230,7 +230,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     duplicate ACK (``enough``; in Linux sometimes an earlier one) signals a loss.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
-    bare = now + (p.back - now) * acks / p.count  # when the last would arrive without SACK blocks
+    bare = now + (p.back - now) * acks / p.packets  # when the last would arrive without SACK blocks
     end = max(bare, now)
     if f.deadline < end:
         f.event = TIMER
@@ -363,7 +363,7 @@ def acks_fill_hole(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     # at each of these ACKs the sender may retransmit a packet, or the receiver delays the ACK
     if f.overdue_checks or (f.phase == RECOVERY and (f.halves_rate or not f.scoreboard)) or delays:
         acks = 1.0
-    bare = now + (p.back - now) * acks / p.count
+    bare = now + (p.back - now) * acks / p.packets
     end = max(bare, now)
     acknowledge(f, p, acks, now, acks if f.timestamps else 0.0)
     hear(f, acks, end, end)

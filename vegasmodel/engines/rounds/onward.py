@@ -122,14 +122,17 @@ def push(
     """
     if holder.count > 0:
         last = ring[around(holder.head + holder.count - 1, ring)]
-        if group.packets == 0.0 and group.lost == 0.0 and last.count == 0.0 and last.lost == 0.0:
+        if group.packets == 0.0 and group.lost == 0.0 and last.packets == 0.0 and last.lost == 0.0:
             last.back = back  # one pause after another
             return 0
     if holder.count == ring.shape[0]:
         return -1
     p = ring[around(holder.head + holder.count, ring)]
-    p.back, p.first, p.count, p.lost = back, group.first, group.packets, group.lost
-    p.rtt_sum, p.rtt_min = group.packets * group.spent + late * group.packets, group.least + late
+    p.back, p.first, p.packets, p.lost = back, group.first, group.packets, group.lost
+    p.rtt_sum, p.rtt_min = (
+        group.packets * group.rtt_mean + late * group.packets,
+        group.rtt_min + late,
+    )
     p.marked, p.sent_at = group.marked, group.sent_at
     p.late, p.silent = 0.0, 0.0
     holder.count += 1
@@ -164,13 +167,13 @@ def _lengthen(
         return False
     last = ring[around(h.head + h.count - 1, ring)]
     before = ring[around(h.head + h.count - 2, ring)]
-    intact = last.count > 0.0 and last.lost == 0.0 and last.marked == 0
-    if not intact or group.first != last.first + last.count or back - before.back > step:
+    intact = last.packets > 0.0 and last.lost == 0.0 and last.marked == 0
+    if not intact or group.first != last.first + last.packets or back - before.back > step:
         return False
     last.back, last.sent_at = back, group.sent_at
-    last.count += group.packets
-    last.rtt_sum += group.packets * group.spent + late * group.packets
-    last.rtt_min = min(last.rtt_min, group.least + late)
+    last.packets += group.packets
+    last.rtt_sum += group.packets * group.rtt_mean + late * group.packets
+    last.rtt_min = min(last.rtt_min, group.rtt_min + late)
     return True
 
 

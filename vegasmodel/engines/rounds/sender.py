@@ -176,7 +176,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     # with ``decides_late`` (Linux) the RTT sample of this ACK still belongs to the old round trip
     if decides and not f.decides_late:
         # seconds until this ACK arrives: the one of the last packet that it acknowledges
-        until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.count
+        until = max(p.back - now, 0.0) * (each - f.delack_packets) / p.packets
         end_round(f, now + until, in_flight(f) - each + 1.0, each)
     alone = in_flight(f) <= each  # the first ACK acknowledges all packets in flight
     f.received_at = p.sent_at
@@ -274,15 +274,15 @@ def _merge(f: Sender, ring: Table[Parcel], now: float, step: float) -> None:
         p, after = ring[f.head], ring[around(f.head + 1, ring)]
         if after.back - now > step or after.first == f.round_end:
             return
-        intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.count
+        intact = p.lost == 0.0 and p.marked == 0 and after.first == p.first + p.packets
         # the sender processes each of these ACKs by itself
         each = f.holes > 0 and (f.overdue_checks or f.phase == RECOVERY)
         if not intact or each:
             return
         after.first = p.first
-        after.count += p.count
+        after.packets += p.packets
         after.rtt_sum += p.rtt_sum
-        if p.count > 0.0:
+        if p.packets > 0.0:
             after.rtt_min = min(after.rtt_min, p.rtt_min)
         _pop(f, ring)
 
@@ -402,7 +402,7 @@ def _next_interval(f: Sender, ring: Table[Parcel], holes: Floats, now: float, st
     while f.count > 0:
         _merge(f, ring, now, step)
         p = ring[f.head]
-        if p.count > 0.0:  # its ACKs come next
+        if p.packets > 0.0:  # its ACKs come next
             break
         if p.lost > 0.0:
             if f.phase == RECOVERY and f.finds_lost_again:
@@ -440,7 +440,7 @@ def _parcel_arrives(f: Sender, p: Parcel, holes: Floats, now: float, step: float
     ACKs expires, or the retransmission timer expires. If one of them does, the function handles
     only this event, and no ACK.
     """
-    bare = now + for_each(p.back - now, p.count)  # when the first ACK would come without blocks
+    bare = now + for_each(p.back - now, p.packets)  # when the first ACK would come without blocks
     first = max(bare, now)
     whole = max(bare + sack_seconds(f, holes), now)  # SACK blocks make the ACK longer
     due = f.deadline if _armed(f) else NEVER
@@ -468,7 +468,7 @@ def _packets_arrive(
     if p.first < f.acked and duplicate_waits(f, p):  # the receiver has this packet already
         f.time = delay_duplicate(f, p, now)
     elif p.first < f.acked and f.scoreboard:  # SACK shows that no packet is new
-        extra = min(p.count, duplicates_alike(f, p))
+        extra = min(p.packets, duplicates_alike(f, p))
         f.time = acknowledge(f, p, extra, now, 0.0)
     elif p.first != f.acked + f.delack_packets and f.delack_packets > 0.0:
         f.time = _single_ack(f, holes, first, 0.0)  # a packet out of order ends the delay

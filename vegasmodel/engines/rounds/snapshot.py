@@ -121,7 +121,7 @@ TURNS = Kinds(
 WAY = Kinds(
     instants=("back", "sent_at"),
     spans=("rtt_sum", "rtt_min", "late"),
-    plain=_words("count lost marked silent"),
+    plain=_words("packets lost marked silent"),
 )
 
 

@@ -291,14 +291,14 @@ class Parcel:
 
     back: float  # when its last packet reaches the next queue, or its last ACK the sender
     first: float  # number of the first packet
-    count: float  # number of packets that travel; the receiver gets them
+    packets: float  # number of packets that travel; the receiver gets them
     lost: float  # number of packets dropped directly behind them
     sent_at: float  # when its last packet set out
     rtt_sum: float  # sum of the times that the packets have travelled so far, seconds
     rtt_min: float  # least of these times, seconds
     marked: int  # 1: one of the packets has an ECN mark
     late: float  # seconds that the sender's random wait below TCP delays its ACK
-    silent: float  # number of packets in ``count`` that no ACK answers (``delayed_ack.py``)
+    silent: float  # number of ``packets`` that no ACK answers (``delayed_ack.py``)
     hop: int  # while it waits at a Rate-Delay link: the hop at which it waits; -1: a handshake's
     work: float  # ... and the size of each packet there, in packets of the scenario
 
@@ -306,14 +306,16 @@ class Parcel:
 class Group(NamedTuple):
     """Packets of one flow that travel together, as functions pass them on.
 
-    A ring buffer keeps such packets as a ``Parcel``.
+    A ring buffer keeps such packets as a ``Parcel``. It has the sum of the times that they have
+    travelled, because parcels are joined and divided. Here it is the mean, because a wait adds the
+    same time for any number of packets.
     """
 
     first: float  # number of the first packet
     packets: float  # number of packets
     lost: float  # number of packets directly behind them that were lost at queues so far
-    spent: float  # mean of the times that the packets have travelled so far, seconds
-    least: float  # least of these times, seconds
+    rtt_mean: float  # mean of the times that the packets have travelled so far, seconds
+    rtt_min: float  # least of these times, seconds
     marked: int  # 1: one of the packets has an ECN mark
     sent_at: float  # when the last packet was sent
 

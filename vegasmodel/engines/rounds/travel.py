@@ -86,7 +86,7 @@ def arrive_evenly(net: Net, e: int, time: float, found: float, group: Group) -> 
     before = waiting(net.links, h.link, found, h.work)
     after = waiting(net.links, h.link, link.queue, h.work)
     back = time + h.to_next + after  # when the last of the packets reaches the next queue
-    spent, least = group.spent + 0.5 * (before + after), group.least + min(before, after)
+    spent, least = group.rtt_mean + 0.5 * (before + after), group.rtt_min + min(before, after)
     mark, lost = max(group.marked, int(marks > 0.0)), lost + group.lost
     return forward(net, e, back, Group(group.first, kept, lost, spent, least, mark, group.sent_at))
 
@@ -116,11 +116,11 @@ def _join_class(net: Net, e: int, time: float, group: Group, acks_lost: float) -
     h, fits, g = net.hops[e], True, group
     if g.packets > 0.0 or acks_lost == 0.0:
         gone = g.lost if acks_lost == 0.0 else 0.0
-        there = Group(g.first, g.packets, gone, g.spent, g.least, g.marked, g.sent_at)
+        there = Group(g.first, g.packets, gone, g.rtt_mean, g.rtt_min, g.marked, g.sent_at)
         fits = join(net, h.link, e, time, there, h.work, 0.0)
     if acks_lost > 0.0:
         first = g.first + g.packets
-        rest = Group(first, acks_lost, g.lost, g.spent, g.least, g.marked, g.sent_at)
+        rest = Group(first, acks_lost, g.lost, g.rtt_mean, g.rtt_min, g.marked, g.sent_at)
         fits = join(net, h.link, e, time, rest, 0.0, 0.0) and fits
     return fits
 
@@ -284,19 +284,19 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     # the desired length of an interval. ``share`` is the part of the group's packets that arrive in
     # the interval that begins now.
     span, step = max(p.back - now, 0.0), min(f.rtt_last / net.parts, f.longest_stretch)
-    share = portion(p, now, step) / p.count if p.count > 0.0 else 1.0
-    packets = p.count * share
+    share = portion(p, now, step) / p.packets if p.packets > 0.0 else 1.0
+    packets = p.packets * share
     h.time, h.first, h.spread, h.burst = now + span * share, p.first, packets, 0.0
     delays = f.delayed_ack and not h.data and packets > 0.0
     h.silent = _silent(net, e, p, packets) if delays else 0.0
     p.silent -= min(h.silent, p.silent)
-    h.rtt = p.rtt_sum / p.count if p.count > 0.0 else 0.0
+    h.rtt = p.rtt_sum / p.packets if p.packets > 0.0 else 0.0
     h.min_rtt, h.marked, h.sent_at = p.rtt_min, p.marked, p.sent_at
     p.first += packets
-    p.count -= packets
+    p.packets -= packets
     p.rtt_sum -= p.rtt_sum * share
     h.ends_parcel, h.lost = 0, 0.0
-    if p.count <= 1e-9:
+    if p.packets <= 1e-9:
         h.ends_parcel, h.lost = 1, p.lost
         h.head = around(h.head + 1, ring)
         h.count -= 1

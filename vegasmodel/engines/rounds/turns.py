@@ -159,9 +159,9 @@ def _pass_weightless(net: Net, link: Queue, now: float) -> bool:
     store, fits = net.hops[link.store], True
     while store.count > 0:
         p = net.rings[store.ring + store.head]
-        if p.work > 0.0 and p.count > NOTHING:
+        if p.work > 0.0 and p.packets > NOTHING:
             break
-        fits = _go_on(net, store, p.count, now) and fits
+        fits = _go_on(net, store, p.packets, now) and fits
     return fits
 
 
@@ -173,7 +173,7 @@ def _send_first(net: Net, link: Queue, now: float) -> bool:
     """
     store = net.hops[link.store]
     p = net.rings[store.ring + store.head]
-    part = min(p.count, 1.0)
+    part = min(p.packets, 1.0)
     link.waiting -= part
     link.unsent = part * p.work
     return _go_on(net, store, part, now)
@@ -189,8 +189,8 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     ring = net.rings[store.ring : store.ring + store.places]
     p = ring[store.head]
     # ``share``: what part of the group goes on; ``ends``: nothing of the group is left then
-    wait, share = now - p.back, packets / p.count if p.count > 0.0 else 1.0
-    rtt_sum, ends = p.rtt_sum * share, p.count - packets < NOTHING
+    wait, share = now - p.back, packets / p.packets if p.packets > 0.0 else 1.0
+    rtt_sum, ends = p.rtt_sum * share, p.packets - packets < NOTHING
     lost, fits = p.lost if ends else 0.0, True
     if p.hop >= 0:
         spent = rtt_sum / packets + wait if packets > 0.0 else 0.0
@@ -199,7 +199,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
         if p.silent > 0.0:
             mark_silent(net, p.hop, p.silent)
     p.first += packets
-    p.count -= packets
+    p.packets -= packets
     p.rtt_sum -= rtt_sum
     if ends:
         store.head = around(store.head + 1, ring)
