@@ -29,6 +29,7 @@ import numpy as np
 
 from benchmarks.accuracy_cases import CASES, FAMILIES, OTHER_DRAWS, SEED, case, with_seed
 from benchmarks.accuracy_runs import load, measure, spread_of
+from benchmarks.arguments import at_least
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.metrics import standard_error
 from vegasmodel.predictor import predict
@@ -305,11 +306,19 @@ def main() -> None:
     parser.add_argument("--same-starts", action="store_true", help="starts as in the runs of ns-2")
     parser.add_argument("--again", nargs="+", metavar=("RUNS", "CASE"), help="runs, then cases")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
-    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--processes", type=at_least(1), default=2)
     parser.add_argument("--model", choices=tuple(BARS), default="rounds", help="which to judge")
     options = parser.parse_args()
     if options.again:
-        again(int(options.again[0]), options.again[1:], options.fresh)
+        runs, *keys = options.again
+        possible = {f"{family}/{index}" for family in FAMILIES for index in range(CASES)}
+        wrong = [key for key in keys if key not in possible]
+        if wrong or not keys:
+            parser.error(f"--again: {wrong or 'no case'}; a case is like mixed/0 or mixed/19")
+        try:
+            again(at_least(2)(runs), keys, options.fresh)
+        except argparse.ArgumentTypeError as error:
+            parser.error(f"--again: {error}")
         return
     if options.measure or options.refine:
         for refine in (False, True)[: 1 + options.refine]:
@@ -319,6 +328,8 @@ def main() -> None:
                 seed=options.fresh,
                 families=options.families,
             )
+    if not load(options.fresh):
+        parser.error(f"--fresh: no stored runs of seed {options.fresh}; --measure makes them")
     if options.ablations:
         if options.model != "rounds":
             parser.error("--ablations: the model rounds alone has mechanisms to switch off")

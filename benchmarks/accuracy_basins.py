@@ -23,6 +23,7 @@ import numpy as np
 from scipy.stats import binom
 
 import vegasmodel as vm
+from benchmarks.arguments import at_least
 from vegasmodel.study.agreement import agreement
 from vegasmodel.study.basins import Basins, basins
 
@@ -136,12 +137,12 @@ def verdict(p: list[float]) -> str:
 def main() -> None:
     """Print a line for each case, then how many cases differ."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--cases", type=int, default=4, help="of each family, multistable")
-    parser.add_argument("--starts", type=int, default=200)
+    parser.add_argument("--cases", type=at_least(1), default=4, help="of each family, multistable")
+    parser.add_argument("--starts", type=at_least(1), default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--model", default="rounds")
+    parser.add_argument("--model", default="rounds", choices=("rounds", "fluid"))
     parser.add_argument("--family", choices=FAMILIES, help="this one alone; default: all")
-    parser.add_argument("--threads", type=int, default=1, help="runs at a time")
+    parser.add_argument("--threads", type=at_least(1), default=1, help="runs at a time")
     options = parser.parse_args()
     found: list[tuple[float, float]] = []
     skipped = 0  # drawn cases that are not multistable

@@ -30,6 +30,7 @@ import dataclasses
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel.metrics import Floats, standard_error
 from vegasmodel.packets import ns2, ns3
 from vegasmodel.predictor import predict
@@ -138,7 +139,7 @@ def errors(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=40, help="of each family")
+    parser.add_argument("--cases", type=at_least(1), default=40, help="of each family")
     parser.add_argument("--against", choices=FAMILIES, nargs="*", default=FAMILIES)
     parser.add_argument("--engine", choices=("ns2", "ns3"), default="ns2")
     options = parser.parse_args()

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel.engines.rounds.cycle import FIRST
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.metrics import Floats
@@ -70,7 +71,7 @@ def long_run(scenario: Scenario) -> Floats:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--cases", type=int, default=200)
+    parser.add_argument("--cases", type=at_least(1), default=200)
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     errors: dict[str, list[float]] = {"fixed point": [], "periodic": [], "neither found": []}

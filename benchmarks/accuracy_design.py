@@ -24,6 +24,7 @@ import sys
 import numpy as np
 
 import vegasmodel as vm
+from benchmarks.arguments import at_least
 from vegasmodel.study import fields
 
 SCENARIO = """
@@ -171,8 +172,8 @@ def by_ns2(rng: np.random.Generator, targets: int) -> int:
 def main() -> int:
     """Print a line for each kind of check."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--targets", type=int, default=200)
-    parser.add_argument("--ns2", type=int, default=0)
+    parser.add_argument("--targets", type=at_least(1), default=200)
+    parser.add_argument("--ns2", type=at_least(0), default=0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)

@@ -20,6 +20,7 @@ import numpy as np
 
 from benchmarks.accuracy_cases import CASES, OTHER_DRAWS, SEED, case, with_seed
 from benchmarks.accuracy_runs import load
+from benchmarks.arguments import at_least
 from benchmarks.fluid import cpu, pair
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.engines.fluid import continuous
@@ -60,7 +61,7 @@ def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--cases", type=at_least(2, CASES), default=CASES)
     parser.add_argument("--families", nargs="+", default=FAMILIES, choices=FAMILIES)
     parser.add_argument("--list", action="store_true", help="every case")
     options = parser.parse_args()

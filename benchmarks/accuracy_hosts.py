@@ -23,6 +23,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.accuracy_cases import FAMILIES, OTHER_DRAWS, WITHOUT_WAITS
+from benchmarks.arguments import at_least
 from vegasmodel.metrics import Floats, nrmse, standard_error
 from vegasmodel.packets import ns2
 from vegasmodel.predictor import predict
@@ -124,9 +125,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", choices=tuple(KINDS), nargs="*", default=tuple(KINDS))
     parser.add_argument("--families", choices=FAMILY, nargs="*", default=FAMILY)
-    parser.add_argument("--cases", type=int, default=CASES, help="of each kind and family")
+    parser.add_argument("--cases", type=at_least(1), default=CASES, help="of each kind and family")
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--runs", type=int, help="of ns-2 and of each model, for every case")
+    parser.add_argument(
+        "--runs", type=at_least(2), help="of ns-2 and of each model, for every case"
+    )
     parser.add_argument("--each", action="store_true", help="print every case")
     options = parser.parse_args()
     print(f"{'kind, family':20}{'model':18}{'cases':>6}{'mean':>8}{'worst':>8}{'beyond 2 se':>12}")

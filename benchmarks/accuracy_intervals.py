@@ -30,6 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.accuracy_cases import with_seed
+from benchmarks.arguments import at_least
 from benchmarks.cost_beside_ns2 import case
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.run import run
@@ -120,7 +121,7 @@ def row(name: str, cases: list[list[Answered]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--cases", type=at_least(1), default=CASES)
     options = parser.parse_args()
     kinds: dict[str, list[list[Answered]]] = {}
     with_phases: list[Answered] = []  # of scenarios in which phase effects are possible

@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.packets import ns2
 from vegasmodel.scenario import DropTail, Flow, Link, RateDelay, Red, Run, Scenario
@@ -207,7 +208,7 @@ def error(scenario: Scenario) -> tuple[float, float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--cases", type=int, default=8, help="of each kind")
+    parser.add_argument("--cases", type=at_least(1), default=8, help="of each kind")
     parser.add_argument("--kind", choices=tuple(KINDS), action="append")
     options = parser.parse_args()
     answer(parking_vegas(np.random.default_rng(0)), runs=1)  # compiles

@@ -43,6 +43,7 @@ import numpy as np
 
 import vegasmodel as vm
 from benchmarks.accuracy_cubic import case
+from benchmarks.arguments import at_least
 from vegasmodel.packets import ns2, ns2_script
 
 RIVALS = ("sack", "vegas", "cubic")
@@ -161,9 +162,12 @@ def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--networks", type=int, default=NETWORKS, help="of each family")
+    parser.add_argument("--networks", type=at_least(1), default=NETWORKS, help="of each family")
     parser.add_argument("laws", nargs="*", default=LAWS, help=f"of {', '.join(LAWS)}")
     given = parser.parse_args()
+    for law in given.laws:
+        if law not in LAWS:
+            parser.error(f"'{law}' is not allowed; one of {', '.join(LAWS)}")
     table = []
     for law in given.laws:
         for rival in RIVALS:

@@ -14,6 +14,7 @@ import argparse
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel.metrics import Floats
 from vegasmodel.packets import ns2
 from vegasmodel.predictor import predict
@@ -65,7 +66,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--cases", type=int, default=40)
+    parser.add_argument("--cases", type=at_least(2), default=40)
     given = parser.parse_args()
     found = 100.0 * np.array([errors(draw(given.seed, k)) for k in range(given.cases)])
     print("| RED | cases | queue: mean | largest | rates: mean | largest |")

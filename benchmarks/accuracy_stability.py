@@ -12,6 +12,7 @@ rightmost characteristic root.  The exit status is 1 if a sign is wrong.
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel.adapters.stability import place
 from vegasmodel.engines.delayed import feedback
 from vegasmodel.equilibrium import hopf
@@ -154,7 +156,7 @@ def measured(case: Case, x: float) -> tuple[bool, float, float]:
     )
 
 
-def main(points: int = 20, seed: int = 1) -> int:
+def main(points: int, seed: int) -> int:
     """Print one line for each side of each boundary point; return 1 if a sign is wrong."""
     wrong = 0
     found = boundaries(np.random.default_rng(seed))
@@ -176,4 +178,8 @@ def main(points: int = 20, seed: int = 1) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(text) for text in sys.argv[1:])))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("points", type=at_least(1), nargs="?", default=20)
+    parser.add_argument("seed", type=at_least(0), nargs="?", default=1)
+    given = parser.parse_args()
+    sys.exit(main(given.points, given.seed))

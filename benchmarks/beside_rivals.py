@@ -31,6 +31,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=90125)
     seed = parser.parse_args().seed
+    if not load(seed):
+        parser.error(f"--seed: no stored runs of seed {seed} (benchmarks/reference)")
     heads = [f"{title}: error | answered | CPU s" for title in FAMILIES.values()]
     print(f"| | {' | '.join(heads)} |\n| --- " + "| ---: " * 6 + "|")
     for model, name in MODELS.items():

@@ -11,6 +11,7 @@ The exit status is 1 if some do not.
 
 from __future__ import annotations
 
+import argparse
 import collections
 import sys
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel import predictor
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.scenario import Scenario
@@ -99,8 +101,11 @@ def gather(cases: int, seed: int) -> list[Claim]:
 
 def main() -> int:
     """Print a table; return 0 if all claims are right, else 1."""
-    given = [int(word) for word in sys.argv[1:3]]
-    cases, seed = given + [500, 1][len(given) :]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("cases", type=at_least(1), nargs="?", default=500)
+    parser.add_argument("seed", type=at_least(0), nargs="?", default=1)
+    given = parser.parse_args()
+    cases, seed = given.cases, given.seed
     by_model: dict[str, list[float]] = collections.defaultdict(list)
     for claim in gather(cases, seed):
         by_model[claim.model].append(claim.error)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.accuracy_networks import chain
+from benchmarks.arguments import at_least
 from vegasmodel.engines.rounds.answers import answer
 from vegasmodel.packets import ns2
 from vegasmodel.predictor import predict
@@ -272,7 +273,7 @@ def row(name: str, costs: list[Cost]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--cases", type=int, default=CASES)
+    parser.add_argument("--cases", type=at_least(1), default=CASES)
     parser.add_argument("--kind", choices=tuple(KINDS), nargs="+", default=list(KINDS))
     parser.add_argument("--each", action="store_true", help="print each case")
     options = parser.parse_args()

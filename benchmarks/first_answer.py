@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--other", metavar="PYTHON", help="of another checkout's environment")
     options = parser.parse_args()
+    if options.runs < 1:
+        parser.error(f"--runs: '{options.runs}' is not allowed; 1 or more")
+    if options.other and not shutil.which(options.other):
+        parser.error(f"--other: '{options.other}' is not allowed; a Python interpreter")
     pythons = [sys.executable] + ([options.other] if options.other else [])
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "s.toml").write_text(SCENARIO)

@@ -14,7 +14,10 @@ import os
 import sys
 from pathlib import Path
 
-import atheris
+try:
+    import atheris
+except ModuleNotFoundError:
+    sys.exit("this needs atheris: pip install atheris")
 
 ROOT = Path(__file__).parent.parent
 os.environ["NUMBA_DISABLE_JIT"] = "1"

@@ -298,8 +298,10 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9, help="stop after")
-    parser.add_argument("--format", help="this one only")
+    parser.add_argument("--format", choices=list(samples.every_format()), help="this one only")
     options = parser.parse_args()
+    if options.processes < 1:
+        parser.error(f"--processes: '{options.processes}' is not allowed; 1 or more")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     names = [options.format] if options.format else list(samples.every_format())
     counts = {name: Count() for name in names}

@@ -40,6 +40,8 @@ def main() -> None:
     parser.add_argument("--networks", type=int, default=1000, metavar="N", help="how many to solve")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    if options.networks < 1:
+        parser.error(f"--networks: '{options.networks}' is not allowed; 1 or more")
     rng = np.random.default_rng(options.seed)
     worst, failed, start = 0.0, 0, time.perf_counter()
     for _ in range(options.networks):

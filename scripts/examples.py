@@ -67,6 +67,11 @@ def _play(found: re.Match[str]) -> str:
 def main(arguments: list[str]) -> int:
     """Run every page; return 1 if a page's output has changed and ``--write`` is not given."""
     pages = [Path(a).resolve() for a in arguments if a != "--write"]
+    missing = [str(page) for page in pages if not page.is_file()]
+    if missing or not pages:
+        said = f"{missing[0]} is not a file" if missing else "no page is named"
+        print(f"{said}; usage: python scripts/examples.py [--write] PAGE.md ...", file=sys.stderr)
+        return 2
     changed = 0
     for page in pages:
         text = page.read_text(encoding="utf-8")

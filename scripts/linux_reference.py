@@ -87,4 +87,6 @@ def _sha256(path: Path) -> str:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2 or not (Path(sys.argv[1]) / "summary.csv").is_file():
+        sys.exit("usage: python scripts/linux_reference.py FOLDER (it has summary.csv)")
     main(Path(sys.argv[1]))
