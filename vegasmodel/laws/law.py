@@ -132,8 +132,10 @@ class Law:
         return with_numbers(self.names)(*plain, *(self.first if numbers is None else numbers))
 
     def __post_init__(self) -> None:
+        """Check all fields, and make pairs of ``state``, which may be given as a dictionary."""
         where = f"law {self.name}"
         object.__setattr__(self, "state", checked_state(where, self.state))
+        # the functions, and whether they fit the numbers that the law keeps
         for name in FUNCTIONS:
             rule: Any = getattr(self, name)
             compiled = hasattr(rule, "py_func")  # by Numba
@@ -149,6 +151,7 @@ class Law:
         if self.state and self.update is None and self.remember is None:
             said = "a law with a function update or remember, which returns these numbers"
             raise FieldError(f"{where}: state", ", ".join(self.names), said)
+        # the constants
         for name in ("once_a_round", "delay_based"):
             if not isinstance(getattr(self, name), bool):
                 raise FieldError(f"{where}: {name}", getattr(self, name), "True or False")
@@ -232,34 +235,42 @@ def ask(law: Law, name: str, source: Source) -> float:
 
 def ask_all(law: Law, name: str, source: Source) -> tuple[float, ...]:
     """All numbers that a congestion control's function returns, as ``ask`` tests them."""
-    where, rule, least = f"law {law.name}: {name}", getattr(law, name), least_answer(name)
-    allowed = must_return(law, name, source)
+    where, rule = f"law {law.name}: {name}", getattr(law, name)
+    allowed, least = must_return(law, name, source), least_answer(name)
     _takes_one(rule, where)
     seen = tested(with_numbers(law.names))(*source)
     try:
         found: Any = rule(seen)
-    except StoreError as error:
-        said = f"a new value of {error.name}"
-        reads = "the functions of a law only read their Source, and return numbers"
-        kept = "remember returns the number to keep after a loss"
-        if law.state:
-            kept = f"update and remember return the new {', '.join(law.names)}"
-        raise FieldError(where, said, f"{reads}; {kept} ({place(rule, error)})") from error
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        if isinstance(error, AttributeError) and error.obj is seen:
-            fields = with_numbers(law.names)._fields
-            near = nearest(error.name, fields)
-            allowed = f"a Source has {', '.join(fields)}{near} ({place(rule, error)})"
-        else:
-            allowed = f"{allowed} ({place(rule, error)})"
-        raise FieldError(where, said, allowed, wrong="was raised") from error
+        raise _of_raised(law, name, seen, error, allowed) from error
+    # the function returns one number, or in a tuple all numbers that the law keeps
     several = law.returns_state(name) and isinstance(found, tuple)
     all_found = found if several else (found,)
     expected = len(law.state) if law.returns_state(name) else 1
     if len(all_found) != expected or not all(_usable(each, least) for each in all_found):
         raise FieldError(where, found, f"{allowed} ({place(rule)})")
     return tuple(map(float, all_found))
+
+
+def _of_raised(law: Law, name: str, seen: Any, error: Exception, allowed: str) -> FieldError:
+    """The error for a user whose congestion control's function ``name`` has raised ``error``.
+
+    ``seen`` is the ``Source`` with which the function was called, and ``allowed`` says what it must
+    return. Two mistakes are frequent, so the message says what to do: the function assigns a value
+    to a field of its ``Source``, or reads a field that a ``Source`` does not have.
+    """
+    where, at = f"law {law.name}: {name}", place(getattr(law, name), error)
+    if isinstance(error, StoreError):
+        reads = "the functions of a law only read their Source, and return numbers"
+        kept = "remember returns the number to keep after a loss"
+        if law.state:
+            kept = f"update and remember return the new {', '.join(law.names)}"
+        return FieldError(where, f"a new value of {error.name}", f"{reads}; {kept} ({at})")
+    if isinstance(error, AttributeError) and error.obj is seen:
+        fields = with_numbers(law.names)._fields
+        allowed = f"a Source has {', '.join(fields)}{nearest(error.name, fields)}"
+    said = f"{type(error).__name__}: {error}"
+    return FieldError(where, said, f"{allowed} ({at})", wrong="was raised")
 
 
 def _usable(found: Any, least: float) -> bool:
