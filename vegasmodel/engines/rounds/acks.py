@@ -220,10 +220,11 @@ def fill_holes(
         new += holes[filled, AFTER] - holes[filled, FIRST]
         f.missing -= holes[filled, AFTER] - holes[filled, FIRST]
         filled += 1
-    if filled < f.holes and holes[filled, FIRST] < end:
+    if filled < f.holes and holes[filled, FIRST] < end:  # the next hole is filled in part
         new += end - holes[filled, FIRST]
         f.missing -= end - holes[filled, FIRST]
         holes[filled, FIRST] = end
+    # remove the rows of the filled holes
     if kept == f.first_hole:
         f.first_hole = filled
     elif filled > kept:
@@ -231,7 +232,7 @@ def fill_holes(
             for column in range(COLUMNS):
                 holes[k - filled + kept, column] = holes[k, column]
         f.holes -= filled - kept
-    if f.first_hole == f.holes:
+    if f.first_hole == f.holes:  # no hole is left
         f.first_hole = f.holes = 0
     f.acked = holes[f.first_hole, FIRST] if f.holes > 0 else f.received
     return new
@@ -316,7 +317,7 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
     """
     part = 1.0 if packets == p.packets else packets / p.packets
     end = now + max(p.back - now, 0.0) * part
-    share = p.rtt_sum * part
+    share = p.rtt_sum * part  # the sum of the RTTs of these packets
     f.rtt_last = for_each(p.rtt_sum, p.packets)
     f.latest = max(f.latest, p.sent_at)
     f.late = p.late
@@ -331,6 +332,7 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
             f.base = min(f.base, p.rtt_min)
     elif f.overdue_checks and f.mean_rtt == 0.0:
         begin_mean(f, f.rtt_last)
+    # the totals, and what is left of the group
     f.rtt_area += share
     f.rtt_samples += packets
     f.acks += packets

@@ -323,7 +323,7 @@ def _wanted(
     ``enough``. If the result equals the number of runs made, no further run is needed.
     """
     n = len(outcomes)
-    if outcomes and outcomes[-1].status != Status.DONE:
+    if outcomes and outcomes[-1].status != Status.DONE:  # a run has failed
         return n
     if runs is not None:
         return runs
@@ -331,7 +331,7 @@ def _wanted(
         return scenario.run.runs
     if not chance:
         return 1
-    if n < 2:
+    if n < 2:  # one run does not show how much runs scatter
         return n + 1
     if enough and enough([_prediction(one.scenario, [one]) for one in outcomes]):
         return n

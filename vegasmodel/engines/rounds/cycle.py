@@ -183,6 +183,7 @@ def _periodic(
     from vegasmodel.engines.rounds.flows import sum_by_member
     from vegasmodel.engines.rounds.state import array
 
+    # the flows' totals at the two states, and two periods as the time between them
     n, span = simulation.per_flow.shape[1], after.time - before.time
     old, new = (sum_by_member(observer.flows(one), n) for one in (before, after))
 
@@ -192,7 +193,7 @@ def _periodic(
         return counted
 
     totals, links = simulation.totals(0), array(simulation.net.links).copy()
-    links["mark_area"] = before.areas
+    links["mark_area"] = before.areas  # so that ``_waiting`` counts from the first state on
     first, last = np.searchsorted(simulation.times, (before.time, after.time))
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = more("rtt_area") / more("rtt_samples")

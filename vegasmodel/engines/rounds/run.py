@@ -270,6 +270,7 @@ class Simulation:
         if unknown:
             allowed = ", ".join(MECHANISMS)
             raise FieldError("without", unknown, f"any of {allowed}")
+        # the network at time 0, with memory for packets (``_empty``)
         members, frame = scenario.members, frame or Frame()
         flows = records(scenario, begin, seed, frame.alike)
         who = flows["member"]
@@ -284,6 +285,7 @@ class Simulation:
         self.scenario, self.duration = scenario, scenario.run.duration
         self.starts = np.array([m.start for m in members]) if begin is None else begin
         self.capacity = float(way.links["capacity"][0])
+        # what ``kernel.march`` fills in, and what it keeps from call to call
         self.times = at
         self.per_flow = np.zeros((self.times.size, len(members), 6))
         self.queues = np.zeros((self.times.size, len(way.links)))

@@ -271,7 +271,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
 
     If the array ``out`` is too short, the remaining numbers are counted but not written.
     """
-    ago = 0.0
+    ago = 0.0  # seconds after which the exact time of an event is assumed not to matter
     for i in range(net.flows.shape[0]):
         ago = max(ago, AGO * net.flows[i].rtt_last)
     now, n = Now(time, ago, capacity), 0
@@ -286,6 +286,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
     for i in range(net.flows.shape[0]):
         if not net.flows[i].timestamps:  # ns-2's coarse timers (``Observer.apart``)
             n = write(out, n, flows, i, _TIMER, net.flows[i].acked, now)
+    # all other numbers of each flow, then those of each queue
     for i in range(net.flows.shape[0]):
         n = _write_sender(out, n, net.flows[i], flows, i, now)
         n = _write_holes(out, n, net.flows[i], holes[i], now)
@@ -300,7 +301,7 @@ def write_state(out: Floats, net: Net, holes: Floats, time: float, capacity: flo
         if link.partner >= 0:
             n = write(out, n, links, k, _TURNS, 0.0, now)
             n = _write_waiting(out, n, net, net.hops[link.store], now)
-        if link.mixed == 1:
+        if link.mixed == 1:  # packets of several sizes: their order, too
             n = put(out, n, link.leaving)
             for r in range(link.rows):
                 row = link.stock[(link.oldest + r) % link.stock.shape[0]]

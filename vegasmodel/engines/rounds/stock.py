@@ -81,13 +81,14 @@ def append(link: Queue, work: float, size: float, discrete: int) -> None:
     last = (link.oldest + link.rows - 1) % rows
     if link.rows > 0:
         alike = np.abs(stock[last, SIZE] - size) <= ALIKE * size
+        # the packets join the last row, because they are like those in it or the table is full
         if (alike and stock[last, DISCRETE] == discrete) or link.rows == rows:
             packets = stock[last, PACKETS] + work / size
             if stock[last, SIZE] != size:
                 stock[last, SIZE] = (stock[last, WORK] + work) / packets
             _update(link, last, stock[last, WORK] + work)
             return
-    last = (link.oldest + link.rows) % rows
+    last = (link.oldest + link.rows) % rows  # a new row
     stock[last, SIZE], stock[last, DISCRETE], stock[last, PACKETS] = size, discrete, 0.0
     _update(link, last, work)
     link.fluid_rows += 1 - discrete

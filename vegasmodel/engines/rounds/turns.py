@@ -227,6 +227,7 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
     (delta L) later.
     """
     if rate.waiting > 0.0 and delay.waiting > 0.0:
+        # class R sends if its volume over its share is the smaller one
         first = rate.share * delay.volume > delay.share * rate.volume
         link = rate if first else delay
         link.volume += _first_work(net, link)
@@ -235,9 +236,9 @@ def _by_volume(net: Net, rate: Queue, delay: Queue) -> Queue:
     if rate.waiting > 0.0:
         rate.volume = delay.volume = 0.0
         return rate
-    if delay.lag > 0.0:
+    if delay.lag > 0.0:  # class D alone has packets: this one counts against what it may catch up
         delay.lag -= _first_work(net, delay)
-    if delay.lag > 0.0:
+    if delay.lag > 0.0:  # what is left gives class D an advantage when R's packets come
         delay.volume = -delay.lag
     else:
         rate.volume = delay.volume = 0.0
