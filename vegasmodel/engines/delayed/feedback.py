@@ -179,6 +179,7 @@ def run(
             f"the simulator `delayed` makes at most {STEP_LIMIT:g} steps of a flow; {n} flows over "
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
         )
+    # the propagation delay from each sender to the queue
     way = np.array([to_first_link(scenario, member) for member in scenario.members])
     way, chance = np.clip(way, longest, flows.rtt - longest), chances(scenario)
     if begin is None:
@@ -280,6 +281,7 @@ def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
         mean=np.zeros(size),
         growing=np.zeros((size, n), np.bool_),
     )
+    # the history begins before all times at which a sender may look back from time 0
     past.time[0] = past.exit[0] = -2.0 * float(flows.rtt.max())
     return y, past
 

@@ -416,9 +416,9 @@ class _Run:
 
             memory.current = piece
             end = beyond(h)
-            if end >= -rounding(t + h):
+            if end >= -rounding(t + h):  # it reaches the break by the end of the step
                 root = h
-                if end > rounding(t + h):
+                if end > rounding(t + h):  # it does so before the end
                     root = 0.0 if beyond(0.0) >= 0.0 else float(brentq(beyond, 0.0, h, xtol=1e-15))
                 if first is None or root < first[0]:
                     first = (root, order)

@@ -103,6 +103,7 @@ def start_and_stop(p: Flows, y: State, active: np.ndarray) -> float:
         sends = p.start[i] <= t < p.stop[i]
         if sends and not active[i]:
             y.window[i] = p.initial_window[i]
+            # the queueing delay that it finds counts as propagation delay
             found = max(y.clock[1] - p.less_found[i], 0.0)
             y.over_estimate[i] = found if p.measures_base[i] else p.over_estimate[i]
             begin_slow_start(p, i, y)

@@ -49,9 +49,10 @@ def one_run(scenario: Scenario, flows: np.ndarray, k: int, time: Floats) -> dict
             lost = flows["lost"].copy()  # at the beginning of this part of the run
             further = (*frame(scenario, flows), False, out, time, record)
             advance(scenario, march.march, flows, state, end, *further)
+    # after the warm-up the packets delivered are counted anew; the samples count from the start
     record[time.searchsorted(scenario.run.warmup) :, 2 * n + 1 :] += before.delivered
     delay_based = np.array([member.flow.delay_based for member in scenario.members])
-    propagation = flows["rtt"] - flows["wait"]
+    propagation = flows["rtt"] - flows["wait"]  # ``rtt`` contains the mean random wait ``wait``
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             "throughput": after.delivered / after.active,
@@ -170,11 +171,13 @@ def _too_many(scenario: Scenario, flows: np.ndarray, state: np.ndarray) -> LawFa
     """The error for a law that has enlarged a window without bound; it names the law's function."""
     from vegasmodel.engines.fluid.sampled.law import source
 
+    # the flow with the most packets that the link cannot take, and what its law sees
     i = int((flows["extra"] + flows["undetected"]).argmax())
     flow, now = flows.view(np.recarray)[i], state.view(np.recarray)[0]
     plain = source(flow, now, papers_only(scenario))
     W, trip, law = plain.window, flow.rtt - flow.wait, find(scenario.members[i].flow.law)
     seen = law.source(plain, flow.kept[: len(law.state)])
+    # the function that has enlarged the window: ``cut``, if it does so at a loss, else ``drift``
     name, allowed = "drift", "a growth per round trip that link and buffer can take"
     try:
         found = ask(law, "drift", seen)

@@ -342,6 +342,9 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
 
     Without JAX, ``slow_start.double`` does this, and its module explains it.
     """
+    # ``due``: the flows whose windows have doubled, to ``W``; the others get harmless numbers.
+    # ``part``: which part of the step was over then; ``s`` and ``r``: the queueing delays at the
+    # end of the doubling and before it
     due = y.active & y.in_slow_start & (moved.window >= y.doubled)
     W, before = jnp.where(due, y.doubled, 1.0), jnp.where(due, y.window, 0.5)
     part = jnp.log(W / before) / jnp.log(jnp.where(due, moved.window, 2.0) / before)
@@ -359,6 +362,7 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
         return left.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)
 
     _, least = jax.lax.while_loop(lambda a: jnp.any(a[0]), one_more, (due, moved.s))
+    # the mean queueing delay of the packets, Vegas's backlog, and whether slow start ends
     m = 0.5 * (r + s) + 0.5 * jnp.maximum(0.5 * W / c - jnp.maximum(s - r, 0.0), 0.0)
     backlog = W * (m - y.over_estimate) / (p.rtt + m)
     ends = due & (jnp.floor(backlog + 0.5) > p.gamma)

@@ -76,6 +76,7 @@ def run(
             under_way.wanted = max(asked or MIN_RUNS, len(found) + 1)
             found.append(one_run(scenario, fresh.copy(), len(found), np.empty(0)))
     sound(scenario)
+    # the samples are those of the first run; all numbers of one run are averaged over the runs
     record = found[0]["record"]
     averages = [name for name in found[0] if name not in ("record", "draws", "timeouts", "kept")]
     mean = {name: np.mean([each[name] for each in found], axis=0) for name in averages}

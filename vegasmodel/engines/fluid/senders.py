@@ -140,8 +140,10 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "fine_timer": runs.overdue_checks and rules.overdue_checks,
         "ends_at_gamma": rules.slow_start == "gamma" and not vegas,
         "lower": lower,
+        # ns-2's and Linux's Vegas reduce the window at this edge itself, too
         "upper": upper if runs.upper_edge_rests else np.nextafter(upper, 0.0),
         "gamma": group.gamma,
+        # delayed ACKs halve the growth, unless the window grows by the packets acknowledged
         "drift_factor": 0.5 if late and not runs.counts_packets else 1.0,
         "steps_down": vegas,
         "counts_sent": late and vegas and not runs.decides_late,
@@ -155,7 +157,7 @@ def _group(scenario: Scenario, group: Flow) -> dict[str, Any]:
         "measures_base": group.measures_base,
         "untimed_first": runs.untimed_first and group.law in runs.own_packets,
     }
-    if foreign((group.law,)):
+    if foreign((group.law,)):  # a user's law or CUBIC, whose functions are called by address
         from vegasmodel.engines.outside import address
 
         row |= {f"{name}_at": address(rules, name) for name in FUNCTIONS}

@@ -223,6 +223,7 @@ def step_length(
     """
     h: float = until - now.time
     if smooth or not rests(flows, link):
+        # shorter steps while trains of a slow start reach RED, or if all RTTs are equal
         for i in range(len(flows)):
             waits = flows[i].timeout_ends > now.time
             if flows[i].active and comes_in_trains(flows[i]) and not waits:

@@ -233,8 +233,8 @@ def block_by_block(
     now.red_part -= sent
     for i in range(len(flows)):
         flows[i].arrives = 0.0  # the packets are counted one by one
-    for k in range(int(sent)):
-        ago = now.step * (1.0 - k / sent)
+    for k in range(int(sent)):  # one transmission time of the link after another
+        ago = now.step * (1.0 - k / sent)  # s to the end of the step
         for i in range(len(flows)):
             flow = flows[i]
             if flow.active and sends(flow, now, now.time - ago, c, queue):
@@ -256,7 +256,7 @@ def block_by_block(
 @rare
 def whose(flows: Table[Sender], now: LinkState) -> int:
     """The flow of a packet that reaches RED in this step, drawn in proportion to ``arrives``."""
-    total, last = 0.0, 0
+    total, last = 0.0, 0  # ``last``: the result if rounding errors leave a remainder
     for i in range(len(flows)):
         total += flows[i].arrives if flows[i].active else 0.0
     left = draw(now) * total
@@ -377,20 +377,22 @@ def dropped(now: LinkState, link: Bottleneck, queue: float) -> bool:
     dropped with the probability p/(2 - n p) if 1 <= n p < 2.
     """
     now.red_average += link.weight * (queue - now.red_average)
-    if queue >= link.room:
+    if queue >= link.room:  # the buffer is full
         count_anew(now, 0.0)
         return True
     p = red_probability(link, now.red_average)
     if p <= 0.0 or queue <= 1.0:
         now.red_count = -1.0
         return False
-    if now.red_count < 0.0:
+    if now.red_count < 0.0:  # p has just risen above 0
         count_anew(now, 1.0)
         return False
     now.red_count += 1.0
     n_p = now.red_count * p
     if p < 1.0 and n_p < 1.0:
         return False
+    # ``red_passes`` is the probability that RED would have dropped no packet since the last drop.
+    # RED drops a packet as soon as this falls to the random number ``red_gap``.
     now.red_passes *= 1.0 - p / (2.0 - n_p) if p < 1.0 and n_p + p < 2.0 else 0.0
     if now.red_passes > now.red_gap:
         return False
