@@ -263,12 +263,16 @@ def _gap(linux: bool, alpha: Any, x: Any, rtt: Any, c: Any, top: Any, present: A
         return rate.sum(-1), (rate / y).sum(-1), (pole / g - c) + rate.sum(-1)
 
     def precise(g: Any) -> Any:
-        """The same numbers as ``rough``; the excess is computed with extra digits."""
+        """The same numbers as ``rough``; the excess is computed with extra digits.
+
+        For this, sums and quotients are pairs of floats: the rounded value and its error.
+        """
+        # y, the queueing delay minus the over-estimate, is s + e; alpha/y is q + q_low
         s, e = _sum(g[..., None], d, d_low)
         s, e = jnp.where(present, s, 1.0), jnp.where(present, e, 0.0)
         q, q_low, inverse = quotient(alpha, s, e)
         high, low = _total(q, q_low)
-        if linux:
+        if linux:  # the rate is alpha/y - alpha/(y + base), where base is baseRTT
             base, base_low = two_sum(rtt, x)
             w, w_low, w_inverse = quotient(alpha, *_sum(s, base, base_low + e))
             minus, minus_low = _total(w, w_low)

@@ -270,6 +270,7 @@ def survey_all(
             alpha, x, rtt, linux, c, first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
         )
         work[k, 0], work[k, 1], work[k, 2], work[k, 3], work[k, 4], work[k, 5] = part
+    # combine the results of the chunks; ``pole`` and ``least`` are of the flows with the largest x
     top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     for k in range(chunks):
         largest = float(work[k, 0])

@@ -183,6 +183,7 @@ def cycles(
     if len(ends) != 2 or not low < ends[1] < math.inf:
         raise FieldError("buffers", buffers, "(least, greatest), greatest above least and finite")
 
+    # the first point of the curve: with p = 1 the equation gives z at the least buffer
     equation = _Equation(M, lam, n_V, n_R, edge, behind)
     first = 1.0 + math.log(equation.edge_window(low) / equation.window(low, 1.0))
     # the unit of the buffer in steps: with it the curve turns by less than a right angle at corners

@@ -76,6 +76,7 @@ def told(cycle: Cycle, setting: Setting) -> tuple[tuple[str, bool, str], ...]:
     peak = max(float(each.max()) for each in windows)
     least = min(float(each[..., -1]) for each in (windows if both else windows[1:]))
     first = float(_after_loss(cycle, setting.n_vegas, setting.n_reno))
+    # what is told about each hypothesis, whether it holds or not
     details = {
         "receiver-window": (
             f"the largest window is {peak:.4g} packets; the receiver allows {setting.max_window:g} "

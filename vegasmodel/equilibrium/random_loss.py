@@ -150,8 +150,8 @@ def _source(
     if flow.scoreboard:
         law = dataclasses.replace(law, one_loss_only=False, round_per_hole=False)
     T_0 = float(coarse_timeout(flow.rtt)) if flow.timeout is None else flow.timeout
-    hold = flow.max_window
-    if find(flow.law).keeps_backlog:
+    hold = flow.max_window  # the window at which growth stops
+    if find(flow.law).keeps_backlog:  # Vegas
         own = hold_window(flow.rtt, queueing, flow.alpha, flow.over_estimate, capacity)
         hold = min(hold, float(own))
     overflow = capacity * flow.rtt + buffer + 1  # one more is in transmission

@@ -123,6 +123,7 @@ def balance(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper")
         return cast("Equilibrium", _jax().solve(alpha, x, c, rtt if linux else None))
     if rtt is not None:
         rtt = floats("rtt", rtt)
+    # one link for each entry of ``shape``; the solver gets the flows of all links in one row
     alpha, x, rtt, c = _broadcast(alpha, x, rtt if linux else None, c)
     shape, n = alpha.shape[:-1], alpha.shape[-1]
     alpha, x, rtt = (np.ascontiguousarray(a).reshape(-1) for a in (alpha, x, rtt))
