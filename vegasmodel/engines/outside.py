@@ -152,6 +152,7 @@ def _compiled_with(
         return _Compiled(_as_c_function(with_state, inner, names, stores), record)
 
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips, _):  # type: ignore[no-untyped-def]  # ``_PLAIN``
+        """Call the rule with these numbers as a ``Source``; 0 if its result is unusable."""
         source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
         value = math.nan
         try:  # noqa: SIM105 - Numba has no context managers
@@ -178,6 +179,7 @@ def _with_state(
     unknown = (math.nan,) * count
 
     def plain(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips, kept):  # type: ignore[no-untyped-def]  # ``_PLAIN``
+        """Call the rule; ``kept`` is the address of the numbers that the law keeps."""
         source = Source(window, rtt, base_rtt, backlog, elapsed, memory, alpha, beta, trips)
         seen, found = whole(source, kept), unknown
         try:  # noqa: SIM105 - Numba has no context managers

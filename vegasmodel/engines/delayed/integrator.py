@@ -266,6 +266,7 @@ class _Run:
         keep: float,
         max_step: float,
     ) -> None:
+        """Store the arguments of ``integrate``; ``grid`` are the sample times in rising order."""
         self.stepper, self.memory, self.events = stepper, stepper.memory, events
         self.grid, self.end, self.keep, self.max_step = grid, end, keep, max_step
         self.fired: set[int] = set()  # events at the start of this step

@@ -117,6 +117,7 @@ def pack(
     rows = []
     for scenario in scenarios:
         flows = flows_of(scenario, in_packets(scenario, packets), trains)
+        # all scenarios get as many flows as the largest one; those added never start
         n = flows.rtt.size
         padded = Flows(*(np.pad(column, (0, most - n), mode="edge") for column in flows))
         padded.start[n:] = np.inf

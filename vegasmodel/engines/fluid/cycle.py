@@ -78,6 +78,7 @@ class _Motion:
     def __init__(
         self, scenario: Scenario, losers: str, packets: bool | None, step: float, trains: bool
     ) -> None:
+        """Prepare the simulation; the arguments are those of ``continuous.run``."""
         from vegasmodel.engines.fluid import march as windows_march
 
         self._march = windows_march.march

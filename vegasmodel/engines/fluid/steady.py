@@ -47,6 +47,7 @@ class _Motion:
     """The senders and the link of a scenario, with functions that advance their state in time."""
 
     def __init__(self, scenario: Scenario) -> None:
+        """Prepare the simulation, with the senders and the link at time 0."""
         from vegasmodel.engines.fluid.sampled.march import march
         from vegasmodel.engines.fluid.sampled.state import SIZE, write_state
         from vegasmodel.engines.states import apart
@@ -106,6 +107,7 @@ class _Motion:
         if later.draws > one.draws:
             return math.inf
         n = self.n
+        # a row begins with the packets that each flow has lost, and the times since its last loss
         worst: float = self._apart(one.row, later.row, 2 * n, CLOSE)
         if worst < math.inf:
             lost = later.row[:n] > one.row[:n]

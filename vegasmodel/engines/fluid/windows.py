@@ -179,11 +179,11 @@ def delay_after(
         new = guess - f / slope
         if abs(new - guess) <= STEP_ERROR * guess or abs(f) <= RATE_ERROR * c:
             return max(new, 0.0)
-        if not low < new < high or new < 0.0:
+        if not low < new < high or new < 0.0:  # Newton's step has left the bracket
             chords += 1
             if low < 0.0:
                 new = 0.0
-            elif chords % 3:
+            elif chords % 3:  # a secant step; every third time a bisection
                 new = low + (high - low) * f_low / (f_low - f_high)
             else:
                 new = 0.5 * (low + high)

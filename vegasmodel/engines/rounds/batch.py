@@ -41,6 +41,7 @@ def run(
             Integer(1, most).check(value, name)
 
     def one(scenario: Scenario) -> Prediction:
+        """The prediction for one scenario; not applicable if a run of it fails."""
         try:
             found = answer(scenario, parts=parts, runs=runs)
             count.done += 1

@@ -259,6 +259,7 @@ class Simulation:
         without: Collection[str] = (),
         frame: Frame | None = None,
     ) -> None:
+        """Check the arguments, and make the network as it is at time 0."""
         from vegasmodel.engines.rounds.kernel import march
 
         if parts is not None:

@@ -189,6 +189,7 @@ class Observer:
     """
 
     def __init__(self, net: Net, holes: Floats, capacity: float) -> None:
+        """Observe the network ``net``; ``holes`` are the packets that its receivers miss."""
         self._net, self._holes, self._capacity = net, holes, capacity
         self._flows, self._links = array(net.flows), array(net.links)
         self._coarse = ~self._flows["timestamps"]  # senders with ns-2's coarse timers

@@ -55,11 +55,11 @@ def ticks_at(f: Sender, now: float) -> float:
 def expiry(f: Sender, now: float, pause: float) -> float:
     """The time at which a timer of Linux expires if it is set at ``now`` for ``pause`` seconds.
 
-    The timer never expires before the pause is over, and only at a tick of the clock. If the pause
-    is at least 63 ticks, the timer expires only at a tick whose number is a multiple of 8. If it is
-    at least 504 ticks, the number is a multiple of 64 (the kernel's calc_index). For pauses of 4032
-    ticks (16 s) or more the kernel takes multiples of 512; this is neglected here. The clock
-    started at a random time (``boot_time``).
+    The timer never expires before the pause is over, and only at a tick of the host's clock, every
+    ``JIFFY`` seconds. If the pause is at least 63 ticks, the timer expires only at a tick whose
+    number is a multiple of 8. If it is at least 504 ticks, the number is a multiple of 64 (the
+    kernel's calc_index). For pauses of 4032 ticks (16 s) or more the kernel takes multiples of 512;
+    this is neglected here. The clock started at a random time (``boot_time``).
     """
     ticks = np.ceil(pause / JIFFY - 1e-9)
     grain = 1.0 if ticks < LEVELS[0] else (8.0 if ticks < LEVELS[1] else GRAINS)

@@ -49,8 +49,10 @@ def next_hole(flow: Sender, gap: float) -> None:
     ``new_beyond`` is the number of outstanding packets minus the window without these additions. If
     it is negative, the window has room.
     """
-    at_ack = min(max(gap - flow.new_beyond, 0.0), 2.0)
+    at_ack = min(max(gap - flow.new_beyond, 0.0), 2.0)  # new packets at the ACK of the filled hole
     flow.new_beyond += at_ack - gap
+    # New packets at the duplicate ACKs. Each of these adds one packet to the window. So it releases
+    # no packet while too many are outstanding, then one, and a second one while there is room.
     duplicates, room = flow.new_in_flight, max(-flow.new_beyond, 0.0)
     later = max(duplicates + min(duplicates, room) - max(flow.new_beyond, 0.0), 0.0)
     flow.new_beyond += later

@@ -189,19 +189,19 @@ def end_backoff(flow: Sender, now: LinkState, g: float) -> None:
     if flow.recovery_left > 0.0 or silent(flow):
         return
     g = min(g, (now.time - flow.timeout_ends) / (flow.rtt + now.delay))
-    if g <= 0.0:
+    if g <= 0.0:  # the timer has not expired yet
         return
-    if flow.resends > FRESH:
+    if flow.resends > FRESH:  # first the lost packets; what is left of ``g`` is for the rest
         again = g if flow.fine_timer else g * (flow.in_flight - flow.undetected)  # in this step
         left = flow.resends - FRESH
         flow.resends -= min(again, left)
         g *= max(1.0 - left / again, 0.0)
     flow.resends = max(flow.resends - g, 0.0)
-    if flow.resends <= 1.0 + WINDOW_ERROR:
+    if flow.resends <= 1.0 + WINDOW_ERROR:  # the ACK of the fresh packet has come
         flow.backoff, flow.ignores_duplicates = 1.0, False
         if flow.in_flight - flow.undetected >= 2.0 * flow.acked_at_once:
             flow.resends = 0.0
-    if flow.resends <= WINDOW_ERROR:
+    if flow.resends <= WINDOW_ERROR:  # a later ACK has restarted the timer, without backoff
         flow.resends, flow.timer = 0.0, 1.0
 
 
