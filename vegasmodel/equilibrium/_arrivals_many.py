@@ -57,7 +57,9 @@ def delays(alpha: Floats, c: float) -> tuple[Floats, Floats]:
     """
     n = alpha.size
     found, residual = np.full(n, np.nan), np.full(n, np.nan)
+    # [cluster, pole or weight, node]: terms that replace those of groups of flows (``_gather``)
     clusters = np.empty((2 * (n // BLOCK) + 64, 2, NODES))
+    # ``gap`` is the last queueing delay less the arriving flow's over-estimate
     i, gap = 0, float(alpha[0]) / c
     while i < n:
         i, gap = _march(alpha, c, i, gap, found, residual, clusters)

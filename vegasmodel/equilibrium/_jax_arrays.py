@@ -44,6 +44,7 @@ def same_kind(function: _Function) -> _Function:
 
     @functools.wraps(function)
     def call(*args: Any, **named: Any) -> Any:
+        """Call the function with NumPy arrays in place of JAX arrays."""
         given = [value for value in (*args, *named.values()) if is_jax(value)]
         if not given:
             return function(*args, **named)

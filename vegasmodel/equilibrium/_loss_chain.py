@@ -60,6 +60,7 @@ class Chain:
         overflows: bool,
         needed: float,
     ) -> None:
+        """Compute how often a loss occurs at each window, and the packets from loss to loss."""
         self.law, self.loss, self.counted_every = law, loss, counted_every
         self.overflows, self.needed = overflows, needed
         self.step = max(1.0, top / GRID)

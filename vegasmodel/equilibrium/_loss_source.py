@@ -90,6 +90,7 @@ class Source:
     counts_packets: bool = False
 
     def __post_init__(self) -> None:
+        """Check all fields."""
         numbers("loss", self.loss, high=1.0)
         positive("rtt", self.rtt)
         numbers("timeout", self.timeout)

@@ -311,9 +311,11 @@ def _iterate(
     """
 
     def unfinished(state: Any) -> Any:
+        """Whether a link has not converged, and another step is allowed."""
         return ~state[2].all() & (state[3] < limit)
 
     def advance(state: Any) -> Any:
+        """Make one step: ``k`` counts the steps, ``lower`` and ``upper`` are bounds of the gaps."""
         g, used, done, k, lower, upper = state
         rest, slope, f = evaluate(g)
         lower, upper = jnp.where(f > 0, g, lower), jnp.where(f > 0, upper, g)

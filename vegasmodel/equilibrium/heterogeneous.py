@@ -91,6 +91,7 @@ class Flows:
     decrease: ArrayLike | None = None
 
     def __post_init__(self) -> None:
+        """Check all fields."""
         for law in self.law:
             word("law", law, LAWS)
         positive("rtt", self.rtt)

@@ -88,6 +88,7 @@ class Sources:
     most: Floats
 
     def __post_init__(self) -> None:
+        """Check all fields."""
         same_size(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
         positive("rtt", self.rtt)
         numbers("edge", self.edge, above=True, infinite=True)

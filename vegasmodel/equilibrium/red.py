@@ -65,6 +65,7 @@ class Curve:
     spacing: Spacing = "wait"
 
     def __post_init__(self) -> None:
+        """Check all fields."""
         numbers("min_threshold", self.min_threshold)
         numbers("max_threshold", self.max_threshold, self.min_threshold, above=True)
         numbers("max_probability", self.max_probability, high=1.0, above=True)
@@ -272,6 +273,7 @@ def _demand(flows: Flows, curve: Curve, capacity: float) -> Callable[[float, flo
         timeout = np.asarray(flows.timeout, dtype=np.float64)
 
     def rates(queue: float, loss: float) -> Floats:
+        """The rate that each flow delivers, pkt/s."""
         delay = queue / capacity
         RTT = T + delay
         T_0, arrive = (np.zeros_like(T), 1.0) if curve.ecn else (timeout + delay, 1.0 - loss)
@@ -369,7 +371,7 @@ def on_curve(corners: Floats, first: int, t: float) -> tuple[float, float]:
     change linearly with ``t``.
     """
     piece, part = first, t
-    if not 0 <= t <= 1:
+    if not 0 <= t <= 1:  # the point lies on another piece of the curve
         piece = min(int(first + t), len(corners) - 2)
         part = first + t - piece
     (q0, p0), (q1, p1) = corners[piece], corners[piece + 1]

@@ -165,6 +165,7 @@ def _broadcast(alpha: Any, x: Any, rtt: Any, c: Any) -> tuple[np.ndarray[Any, An
 
 
 def _jax() -> Any:
+    """The solver for JAX arrays, which is loaded only when it is needed."""
     from vegasmodel.equilibrium import _secular_jax
 
     return _secular_jax
@@ -172,6 +173,7 @@ def _jax() -> Any:
 
 @functools.cache
 def _compiled() -> Any:
+    """The compiled solver, which is loaded only when it is needed, because it loads Numba."""
     from vegasmodel.equilibrium import _compiled as module
 
     return module

@@ -84,6 +84,7 @@ class Loop:
     marks: bool = False
 
     def __post_init__(self) -> None:
+        """Check all fields."""
         one_per_flow = ("rtt", "rate", "slope", "window", "climb")
         same_size(**{name: getattr(self, name) for name in one_per_flow})
         positive("rtt", self.rtt)

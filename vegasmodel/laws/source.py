@@ -70,6 +70,8 @@ def tested(kind: Any) -> Any:
 
 
 class _Tested:
+    """Makes errors of a ``Source`` that name what a law cannot do with it (``tested``)."""
+
     __slots__ = ()
 
     def __getattribute__(self, name: str) -> Any:

@@ -38,6 +38,7 @@ class Red(Discipline):
     random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        """Check all fields; ``max_threshold`` must exceed ``min_threshold``."""
         super().__post_init__()
         thresholds = (self.min_threshold, self.max_threshold)
         if known(*thresholds) and self.max_threshold <= self.min_threshold:
