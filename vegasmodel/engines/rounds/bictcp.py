@@ -81,11 +81,11 @@ def sample(f: Sender, rtt: float, now: float, acked: float, samples: float) -> N
     f.delay_min = min(f.delay_min, rtt)
     if f.hystart_found or f.cwnd >= f.ssthresh:
         return
-    if acked > f.train_end:
+    if acked > f.train_end:  # a round of HyStart is over
         _hystart_reset(f, now)
     if f.cwnd < HYSTART_LOW_WINDOW:
         return
-    if now - f.train_last <= HYSTART_ACK_DELTA:
+    if now - f.train_last <= HYSTART_ACK_DELTA:  # the ACK belongs to the train
         f.train_last = now
         f.hystart_found = now - f.train_start > 0.5 * (f.delay_min + HYSTART_ACK_DELAY)
     f.train_rtt = min(f.train_rtt, rtt)

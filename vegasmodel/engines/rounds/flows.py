@@ -67,7 +67,7 @@ def mechanisms(law: Law, stack: Stack, record: Any) -> None:
     record["overdue_checks"] = stack.overdue_checks and law.overdue_checks
     record["restarts_rounds"] = stack.restarts_rounds and law.keeps_backlog
     record["sack_exit_rests"] = stack.sack_exit_rests and law.recovery == "scoreboard"
-    own = law.overdue_checks or law.is_cubic  # other code cuts the window of these laws
+    own = law.overdue_checks or law.is_cubic  # Vegas, CUBIC: other code cuts their windows
     record["halves_in_slow_start"] = stack.halves_in_slow_start and not own
     record["partial_deflates"] = stack.partial_deflates and law.recovery == "hole by hole"
     swells = law.recovery in ("one hole", "hole by hole")
@@ -311,10 +311,11 @@ def receivers(scenario: Scenario, flows: NDArray[Any], way: Routes) -> NDArray[A
     matters: data packets cross this queue, too, or ACKs may wait long at some link
     (``links_where_acks_wait``).
     """
-    hops = way.hops[way.first[0] :]
+    hops = way.hops[way.first[0] :]  # without those of Rate-Delay classes
     data = hops["data"] == 1
     if data.all():
         return np.zeros(0, RECEIVER)
+    # by hop: whether data cross its queue, and whether the number of the ACKs there matters
     mixed = np.isin(hops["link"], hops["link"][data])
     meets = ~data & (mixed | bool(links_where_acks_wait(scenario)))
     found = np.zeros(len(flows), RECEIVER)

@@ -326,7 +326,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     if f.timer_kind == RETRANSMIT:
         return False
     f.early_timers += 1.0
-    if f.timer_kind == REORDERING and cut(f):
+    if f.timer_kind == REORDERING and cut(f):  # a recovery begins
         retransmit_first(f, holes)
         fast_retransmit(f, now)
     elif f.timer_kind == TAIL_PROBE:  # a new packet, even beyond the window
@@ -337,7 +337,7 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
             f.retransmit = f.high - 1.0
         f.next += f.burst
         f.probed = f.next
-    else:
+    else:  # the window was cut already for packets of this window
         f.deadline, f.timer_kind = expiry(f, now, f.rto), RETRANSMIT
     return True
 

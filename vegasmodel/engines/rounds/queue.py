@@ -337,7 +337,7 @@ def room_for(link: Queue, packets: float, precedes: int) -> float:
     if link.partner >= 0:
         room = np.floor(link.buffer - link.waiting)
     else:
-        found = link.queue * link.packets_per_work
+        found = link.queue * link.packets_per_work  # packets at the link
         if link.now < link.handshake_leaves:
             found += link.handshake_excess
         room = np.floor(link.buffer + 1.0 - found + link.instant)

@@ -53,7 +53,9 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     if not link_stack(scenario).scheduled_ties:
         return np.zeros((0, 2))
     units = 2.0 ** (np.arange(BINADES)[:, None] + FIRST_BINADE - 53)  # seconds, [row, 1]
-    scale = UNIT / links["capacity"].max() / 2.0**-44  # factor on rounding errors
+    # factor on rounding errors: the unit of the times from 256 s to 512 s, 2^-44 s, becomes so long
+    # that the fastest link sends ``UNIT`` packets in it
+    scale = UNIT / links["capacity"].max() / 2.0**-44
 
     def rounded(delays: Floats) -> Floats:
         """The ``delays``, in seconds, with the enlarged rounding errors of ns-2's clock.
@@ -63,6 +65,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
         found: Floats = delays + scale * (np.rint(delays / units) * units - delays)
         return found
 
+    # the size of the largest packet of each queue, or of both queues of a Rate-Delay link
     largest = np.zeros(len(links))
     np.maximum.at(largest, hops["link"], hops["work"])
     classes = np.flatnonzero(links["partner"] >= 0)
@@ -74,6 +77,7 @@ def roundings(scenario: Scenario, members: list[Member], way: Routes) -> Floats:
     capacity_here = links["capacity"][hops["link"]]
     works = rounded(hops["work"] / capacity_here) * capacity[:, hops["link"]]
     works = np.where(hops["work"] == largest[hops["link"]], hops["work"], works)
+    # for flows of one group and RTT, the rounding errors from each queue to the next, by row
     more: dict[tuple[int, float], list[Floats]] = {}
     queues = {key: k for k, key in enumerate(way.keys)}
     for member in members:

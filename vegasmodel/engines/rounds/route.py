@@ -131,7 +131,7 @@ def _plain(capacity: float, room: float, record: NDArray[np.void]) -> None:
 def _link_record(scenario: Scenario, link: Link, key: Key, record: NDArray[np.void]) -> None:
     """Fill in the ``record`` of the queue with this key at ``link``: its constant parameters."""
     acks_alone = _acks_alone(scenario, link, key)
-    # no ACK is lost in a queue that only ACKs cross
+    # an infinite buffer: no ACK is lost in a queue that only ACKs cross
     room = math.inf if acks_alone else link.room(link_stack(scenario), key[2])
     _plain(link.capacity, room, record)
     record["loss_hazard"] = -math.log1p(-min(link.loss, 1.0 - 1e-12))

@@ -138,13 +138,13 @@ def _take_sample(net: Net, k: int, time: float, out_flow: Floats, out_queue: Flo
     """
     _copy(net, k, time)
     link = net.copies[k]
-    row = link.sampled
+    row = link.sampled  # number of this sample
     for i in range(net.flows.shape[0]):
         f = net.flows[i]
         if net.hops[f.hop].link != k:
             continue
         active = f.high > 0.0 and link.now <= f.stop and not (f.short_flow and f.acked >= f.size)
-        rtt = f.rtt
+        rtt = f.rtt  # the RTT in the empty network, and the waits in the queues of the path
         for e in range(f.hop, f.hop + f.hops):
             h = net.hops[e]
             queues = net.copies if h.link == k else net.links
@@ -183,7 +183,7 @@ def take_due_samples(
     due = NEVER
     for k in range(net.links.shape[0]):
         link = net.links[k]
-        until = min(now - link.shift, end)
+        until = min(now - link.shift, end)  # by the queue's own clock
         while link.sampled < times.shape[0] and times[link.sampled] <= until:
             _take_sample(net, k, times[link.sampled], out_flow, out_queue)
         if not link.warm and now >= warmup + link.shift:

@@ -207,7 +207,7 @@ def restart_timer(f: Sender, now: float) -> None:
     arm(f, now)
     if f.timestamps or f.timed_at < 0.0 or f.acked <= f.timed:
         return
-    if (f.without & WITHOUT_TICKS) != 0:
+    if (f.without & WITHOUT_TICKS) != 0:  # an experiment without clock ticks
         f.rto = rto_of(f.mean_rtt, f.rtt_deviation)
         arm(f, now)
     else:

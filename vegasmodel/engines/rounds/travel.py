@@ -255,6 +255,7 @@ def _pass_silent(net: Net, e: int, time: float) -> bool:
         h.burst -= count
         return fits
     wait = waiting(net.links, h.link, net.links[h.link].queue + h.work, h.work)
+    # the packets that were lost before follow the last packet of ``h.burst``
     count, lost, back = h.silent, h.lost if h.burst == h.silent else 0.0, time + h.to_next + wait
     spent, least = h.rtt + wait, h.min_rtt + wait
     group = Group(h.first, count, lost, spent, least, h.marked, h.sent_at)
@@ -318,7 +319,7 @@ def _report(net: Net, e: int) -> float:
     the first queue on the way of the ACKs, and the receiver's ACKs have SACK blocks or are delayed.
     """
     h = net.hops[e]
-    if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:
+    if h.data or not net.hops[e - 1].data or net.receivers.shape[0] == 0:  # not the first such hop
         return 0.0
     r, holes = net.receivers[h.flow], net.missing[h.flow]
     if r.block == 0.0 and not r.delayed_ack:

@@ -44,14 +44,14 @@ def join(net: Net, k: int, e: int, time: float, group: Group, work: float, silen
     ring = net.rings[store.ring : store.ring + store.places]
     if push(store, ring, time, 0.0, group) < 0:
         return False
-    p = ring[around(store.head + store.count - 1, ring)]
+    p = ring[around(store.head + store.count - 1, ring)]  # the group that ``push`` has added
     p.hop, p.work, p.silent = e, work, silent
     if e >= 0:
         net.flows[net.hops[e].flow].transit += 1
     if work > 0.0:
         link.queue += group.packets * work
         link.waiting += group.packets
-    if server.idle:
+    if server.idle:  # the link has no packet in transmission: it sends the next one now
         server.idle, server.time = 0, time
         schedule(net, min(link.store, net.links[link.partner].store), time)
     return True
