@@ -158,7 +158,7 @@ class _Stepper:
         memory.current = Piece(t, h, y, guess, t + h)
         old: Floats | None = None
         try:
-            for _ in range(ITERATIONS):
+            for _ in range(ITERATIONS):  # one pass, unless a delay is shorter than the step
                 for s in range(1, 6):
                     K[s] = self.slope(t + C[s] * h, y + h * (A[s, :s] @ K[:s]))
                 new = y + h * (B @ K[:6])
@@ -167,6 +167,7 @@ class _Stepper:
                 error = self.norm(h * (E @ K), y, new)
                 if not memory.used_current or not math.isfinite(error):
                     return piece, new, error
+                # the result depends on the solution within the step: has it converged?
                 if old is not None and self.norm(new - old, y, new) <= 1e-3:
                     return piece, new, error
                 old, memory.current = new, piece
@@ -453,6 +454,7 @@ class _Run:
             u = piece.end if part == 1.0 else piece.start + part * piece.h
             return float(event.function(u, piece(u)))
 
+        # the points of the step between which the signs are compared
         parts = [AFTER if index in self.fired else 0.0]
         parts += [i / SUBSAMPLES for i in range(1, SUBSAMPLES + 1)]
         low, before = parts[0], value(parts[0])

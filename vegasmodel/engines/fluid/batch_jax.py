@@ -116,9 +116,10 @@ def _columns(case: Batch, y: Moving) -> tuple[Floats, ...]:
 
     Their shape is [scenario, flow] or [scenario].
     """
+    # in the states the last axis is that of the scenarios; the results have it first
     p, of = case.flows, y.totals
     failed = y.stuck | ~np.isfinite(of.delivered.sum(axis=0))
-    there = np.isfinite(p.start)
+    there = np.isfinite(p.start)  # a flow that never starts only fills the array (``batch.pack``)
     with np.errstate(invalid="ignore", divide="ignore"):
         wide = (
             of.delivered / of.active,

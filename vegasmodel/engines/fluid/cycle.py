@@ -354,7 +354,7 @@ def _average(
     to the next overflow, and returns a code that says how the simulation has ended.
     """
     start, means, total = motion.copy(state), [], empty_tally(motion.n)
-    for _ in range(16):
+    for _ in range(16):  # blocks
         block = empty_tally(motion.n)
         for _ in range(OVERFLOWS):
             code = to_next_overflow(state, block)

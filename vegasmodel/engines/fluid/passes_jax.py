@@ -266,7 +266,7 @@ def _admit(p: Flows, y: Moving) -> Moving:
     next call of ``one_pass`` then computes the queueing delay for the new windows.
     """
     sends = (p.start <= y.t) & (y.t < p.stop)
-    fresh, gone = sends & ~y.active, y.active & ~sends
+    fresh, gone = sends & ~y.active, y.active & ~sends  # the flows that start, and those that stop
     return y._replace(
         active=sends,
         window=jnp.where(fresh, p.initial_window, jnp.where(gone, 0.0, y.window)),
@@ -321,6 +321,7 @@ def _skip(warmup: Array, due: Array, y: Moving, spilt: Array) -> Moving:
     No cycle is skipped that would end after the time ``due``, or that contains the end of the
     warm-up (``warmup``).
     """
+    # the state now, and that just after the previous overflow; ``same``: they are equal
     now, then = _Mark(y.t, y.window, y.over_estimate, y.totals), y.mark
     near = jnp.abs(now.window - then.window) <= REPEATS * now.window
     near = ~y.active | (near & (now.over_estimate == then.over_estimate) & ~y.in_slow_start)

@@ -117,6 +117,7 @@ def skip_cycles(
         same = (
             same and near and y.over_estimate[i] == mark.over_estimate[i] and not y.in_slow_start[i]
         )
+    # the number of whole cycles that are skipped; each adds as much as the last one
     cycles = max(0.0, np.floor((until - y.clock[0]) / period)) if same and known else 0.0
     y.clock[0] += cycles * period
     mark.clock[0] = y.clock[0]

@@ -205,7 +205,7 @@ def time_to(
     low, high, guess = 0.0, h, 0.5 * h
     for _ in range(100):
         f, _, slope = excess(p, y, active, s, s_max, guess, c)
-        if f > 0.0:
+        if f > 0.0:  # the windows are too large: the buffer is full before ``guess``
             high = guess
         else:
             low = guess

@@ -269,16 +269,19 @@ def drop_last(flows: Table[Sender], now: LinkState, link: Bottleneck, held: floa
     passes the queue, the queue is longer by one packet (``queue.hold_back_from_train``). ``held``
     is the rate that this packet adds in this time, in pkt/s, or 0 if no flow has such a packet.
     """
-    s_max = link.room / link.capacity
+    s_max = link.room / link.capacity  # the queueing delay of a full buffer
     while True:
+        # by how much the flows' rates exceed the capacity, pkt/s; it falls with each packet dropped
         excess = excess_rate(flows, s_max, link.capacity)
         which = last_to_grow(flows, now) if excess + held > RATE_ERROR * link.capacity else -1
-        if which < 0:
+        if which < 0:  # all packets fit, or no additional packet is left
             return
         flow = flows[which]
         excess += flow.held_back * held
         if excess <= RATE_ERROR * link.capacity:
             return
+        # ``ago``: when this packet arrived, in s before the end of the step; ``delayed``: how long
+        # after that a packet of flow ``loses`` is lost for it
         ago = min(grown_ago(flow, flow.cwnd - flow.in_flight + flow.extra_lost), now.step)
         loses, delayed = loser(flows, which, now, link, excess * (flow.rtt + s_max), ago)
         if loses < 0:

@@ -71,7 +71,7 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
     L = length(first, now, c)
     first.place = max(first.in_flight - 1.0 - first.spare_acks, 0.0) / L
     first.place -= since_begin(first, now, ago)
-    before = first.in_flight
+    before = first.in_flight  # packets of the trains that have their places
     for i in range(len(flows)):
         flows[i].in_place = i == grew or not flows[i].active
     while True:
@@ -82,6 +82,8 @@ def line_up(flows: Table[Sender], grew: int, now: LinkState, c: float, ago: floa
                 which, least = i, behind
         if which < 0:
             return
+        # the flow's new place lies ``before`` packets behind that of flow ``grew``; it moves there
+        # by at most half a round trip
         flow = flows[which]
         moved = first.place - before / L - flow.place
         moved -= np.rint(moved)

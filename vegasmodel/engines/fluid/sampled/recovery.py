@@ -237,11 +237,12 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         back_off(flow)
         # with the duplicate ACKs, the window allows new + before - lost outstanding packets
         flow.resends = max(flow.resends, 1.0 if new > lost else FRESH)
-    if timer:
+    if timer:  # it waits for its retransmission timer
         if fast:  # a fast retransmit came first
             W = 1.0 if flow.recovery == SLOW_START else new
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
         flow.heard = flow.heard or before > lost
+        # ns-2's Vegas at RED may measure a far too small baseRTT after the timeout
         if flow.loses_base and now.time < now.ordered_until:
             lose_base(flow, c, before, before - lost, fast)
         # How many round trips ago was the retransmission timer restarted? A fast retransmit or an

@@ -117,8 +117,8 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
     """
     f = source(flow, now, False)
     flow.round_drift = 0.0
-    flow.doubles = 1 - flow.doubles if flow.doubling > 1 else 1
-    if flow.whole_window:
+    flow.doubles = 1 - flow.doubles if flow.doubling > 1 else 1  # 1: the window doubles now
+    if flow.whole_window:  # Linux
         ends = np.floor(f.backlog) > flow.gamma
         W = np.floor(flow.cwnd + WINDOW_ERROR)
         reduced = max(min(W, np.floor(W * f.base_rtt / f.rtt) + 1.0), 2.0)

@@ -198,7 +198,8 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
     If the windows fill the link, equation (S1) of the package ``sampled`` gives the queue. Nothing
     is dropped here then: the module ``drops`` does that.
     """
-    c, stop, fills = link.capacity, now.time + h, now.delay > 0.0
+    c, stop = link.capacity, now.time + h
+    fills = now.delay > 0.0  # the windows fill the link
     if now.recount:
         count_trains(flows, now, c)
     while now.trains_due <= stop:
@@ -224,6 +225,7 @@ def meet(flows: Table[Sender], now: LinkState, link: Bottleneck, h: float) -> No
             if q > link.room:
                 drop_where_trains_meet(flows, now, link, q - link.room, stop - t)
         now.trains_queue, now.trains_time = max(min(q, link.room), 0.0), t
+        # its first or last packet waits for the queue; the next train comes a round trip later
         flow = flows[which]
         wait = now.trains_queue / c
         if flow.arriving:
