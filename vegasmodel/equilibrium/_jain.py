@@ -330,6 +330,7 @@ def _candidates(
     values = [value(path, left), value(path, right)]
     for _ in range(_HALVINGS):
         to_halve = unsettled(path, left, right) & (right > left)
+        # all other intervals are done: their ends are in ``values``
         path, left, right = path[to_halve], left[to_halve], right[to_halve]
         if len(path) == 0:
             break

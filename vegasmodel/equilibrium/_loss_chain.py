@@ -119,6 +119,8 @@ class Chain:
         multiplied by the RTT at the window of its packets.
         """
         rtt = functools.partial(_rtt, source)
+        # by window at which it starts: the sum over linear growth, and over slow start with the
+        # growth that follows it
         growth = self.alive @ (self.sent * rtt(self.middle))
         slow = self.survive * growth
         slow = slow + self.slow_rounds @ (self.slow_windows * rtt(self.slow_windows))

@@ -177,7 +177,7 @@ def _distinct(function: Function, z: Complex, left: float, right: float, top: fl
     """
     f, _, size = function.at(z)
     with np.errstate(invalid="ignore"):
-        z = z[np.abs(f) <= TOLERANCE * size]
+        z = z[np.abs(f) <= TOLERANCE * size]  # the roots
     z = np.where(z.imag < 0, z.conj(), z)
     near = 1e-7 / function.longest  # a root nearer to the real axis is real
     z = np.where(z.imag < near, z.real + 0j, z)

@@ -333,6 +333,8 @@ class Band:
             return False
         if abs(math.fsum(r) - self.c) > tolerance * self.c:
             return False
+        # each flow keeps its window at the queueing delays between that at which its backlog is at
+        # the lower edge and that at which it is at the upper edge
         low = float(np.max(self.x + self._wait(self.lower / r)))
         high = float(np.min(self.x + self._wait(self.upper / r)))
         slack = tolerance * abs(high)

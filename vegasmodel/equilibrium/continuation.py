@@ -237,6 +237,7 @@ class _Curve:
         """
         u = guess
         for _ in range(ROUNDS):
+            # n + 1 equations for the n + 1 scaled variables: F = 0, and u lies in the plane
             misfit = np.append(self.value(u), across @ (u - guess))
             if not np.all(np.isfinite(misfit)):
                 return None

@@ -186,7 +186,7 @@ def _between(make: Make, low: float, high: float, y: float) -> Crossing | Jump:
         if at_middle is None or at_low is None:
             return Jump(low, high, y)
         low, high = (middle, high) if (at_middle < 0.0) == (at_low < 0.0) else (low, middle)
-    for end in (high, low):
+    for end in (high, low):  # from which Newton's method begins, with the root found there
         loop = make(end, y)
         w = 0.0 if loop is None else abs(assess(loop).root.imag)
         if w > 0.0:

@@ -266,13 +266,14 @@ def _polish(A: Floats, c: Floats, a: Floats, x: Floats, prices: Floats) -> Float
 
     best, best_error = y, np.inf
     for _ in range(200):
-        r = a / (y @ B - x)
+        r = a / (y @ B - x)  # the flows' rates
         idle = 1.0 - B @ r  # the gradient: what each link has left
         error = float(np.abs(np.minimum(y / y.sum(), idle)).max())
         if error < best_error:
             best, best_error = y, error
         elif best_error < 1e-11:
             break
+        # Newton's step for the links that have a queue, or get one because they are overloaded
         free = (y > min(error, 1e-6) * y.sum()) | (idle < 0)
         step = -y  # a price that is small beside its link's idle capacity goes to 0
         hessian = (B[free] * (r**2 / a)) @ B[free].T

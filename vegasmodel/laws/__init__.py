@@ -215,6 +215,7 @@ def add(law: Law) -> None:
     fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9). Raises it
     also if ``cut`` seems to return a factor: less than a packet, whatever the window is.
     """
+    # the state of a sender with a usual window, and of one with a large window
     usual, large = law.source(_USUAL), law.source(_LARGE)
     for each in FUNCTIONS:
         if getattr(law, each) is not None:
@@ -222,7 +223,7 @@ def add(law: Law) -> None:
             if each == "cut" and 0.0 < found < 1.0 and 0.0 < ask(law, each, large) < 1.0:
                 said = f"the window after a loss, packets, not a factor: {found:.3g} * f.window"
                 raise FieldError(f"law {law.name}: cut", found, f"{said} ({place(law.cut)})")
-    if law.update is not None:
+    if law.update is not None:  # test all functions with the numbers after a round trip, too
         later = law.source(_USUAL, ask_all(law, "update", usual))
         for each in FUNCTIONS:
             if getattr(law, each) is not None:

@@ -30,6 +30,7 @@ def read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
     The defaults of its arguments count, too.
     """
     code, known = function.__code__, function.__globals__
+    # variables of enclosing functions, by name; all others are global
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     for name, *attributes in _outside(code):
         value = _content(cells[name]) if name in cells else known.get(name)
