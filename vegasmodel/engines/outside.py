@@ -146,6 +146,7 @@ def _compiled_with(
     """
     inner, note = _jitted(rule, {}), _note
     record = Record(len(Source._fields) + len(names))
+    # compiled code finds the record by its address
     where, shape = np.int64(record.table.ctypes.data), record.table.shape
     if names:
         with_state = _with_state(inner, least, names, stores, where, shape)

@@ -318,8 +318,10 @@ def precise_all(
     over-estimate.
 
     The excess is a small difference of large numbers. So it is computed with about twice the digits
-    of float64, and then rounded.
+    of float64, and then rounded. Many flows are summed in chunks, because threads can compute the
+    chunks in parallel; ``work`` gets a row for each chunk.
     """
+    # ``high`` + ``low`` is a sum with twice the digits: the rounded sum, and its rounding error
     if n <= CHUNK:
         total, slope, bend, high, low = precise(alpha, x, rtt, linux, top, g, first, first + n)
         high, error = two_sum(high, -c)

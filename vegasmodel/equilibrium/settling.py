@@ -150,6 +150,7 @@ def peak(windows: Floats, rtt: Floats, c: float, new: tuple[Floats, Floats]) -> 
     _expect(windows=windows, rtt=rtt)
     A, x = floats("new", new[0]), floats("new", new[1])
     same_size(**{"new[0]": A, "new[1]": x})
+    # an earlier flow has the rate of a flow with the backlog W_j and the over-estimate -rtt_j
     poles = np.concatenate([-rtt, x])
     return float(secular.balance(np.concatenate([windows, A]), poles, c).delay)
 

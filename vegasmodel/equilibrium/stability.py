@@ -345,7 +345,7 @@ def _stable(loop: Loop, roots: Complex, complete: bool) -> bool | None:
     ``roots`` are the characteristic roots found, and ``complete`` says whether these are all that
     were searched.
     """
-    if loop.plain:
+    if loop.plain:  # without RED: see ``Loop.gain``
         return loop.gain < 1.0
     if np.any(roots.real >= 0.0):
         return False

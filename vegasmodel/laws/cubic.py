@@ -78,7 +78,7 @@ def drift(f: Source) -> float:
     before = _at_loss(f)
     begin = BETA * before
     rounds = max(f.round_trips, 1.0)
-    climb = (before - begin) / ALPHA
+    climb = (before - begin) / ALPHA  # round trips until Reno's window is the one at the loss
     return _growth(f, begin + ALPHA * rounds if rounds < climb else before + rounds - climb)
 
 

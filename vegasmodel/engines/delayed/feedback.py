@@ -170,7 +170,7 @@ def run(
     Choice(continuous.LOSERS).check(losers, "losers")
     Integer(2, MAX_SAMPLES).check(samples, "samples")
     Quantity("fraction", high=0.5, low_open=True).check(step, "step")
-    packets = continuous.in_packets(scenario, None)
+    packets = continuous.in_packets(scenario, None)  # whether windows are whole packets
     limits = continuous.limits(scenario, packets)
     flows = continuous.flows_of(scenario, packets)
     n, longest = flows.rtt.size, step * float(flows.rtt.min())
@@ -194,6 +194,7 @@ def run(
         flows, y, past, limits, chance, continuous.LOSERS.index(losers),
         (scenario.run.warmup, scenario.run.duration), longest, time, record,
     )  # fmt: skip
+    # a row of ``record`` has five numbers for each flow, and then the queueing delay
     window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = totals.delivered / totals.active, totals.seconds / totals.acked

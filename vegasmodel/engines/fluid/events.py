@@ -53,7 +53,8 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
     if y.clock[0] < y.recovery_until[i]:
         return -np.inf
     rtt, cap, floor = p.rtt[i], p.max_window[i], p.min_window[i]
-    g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))
+    g = 0.5 * h * (1.0 / (rtt + s) + 1.0 / (rtt + s1))  # round trips in the step
+    # the windows at which the backlog is at the lower and at the upper threshold
     low, _ = (
         ends_at(p, i, y, s1) if slow else threshold(p.lower[i], rtt, x, s1, p.backlog_over_base[i])
     )
@@ -66,6 +67,7 @@ def violation(p: Flows, i: int, y: State, s: float, s1: float, h: float, move: i
         passed = up - min(low, cap)
     elif move == DOWN:
         passed = max(high, floor) - down
+    # a window that slides: by how much it cannot reach the threshold in the step
     elif move == LOW:
         passed = max(low - min(up, cap), W - low)
     elif move == HIGH:

@@ -272,7 +272,7 @@ def march(
     jumped = kept[4] != 0.0  # then a short step shows how windows and queue move on
     trend = kept[5], kept[6]
     mean, length = kept[7], kept[8]  # of the last step: mean slope of the delay, and length
-    kept[0] = 0.0
+    kept[0] = 0.0  # 1 after a pause
     steps = 1 + pause // active.size
     while y.clock[0] < end and steps > 0:
         steps -= 1

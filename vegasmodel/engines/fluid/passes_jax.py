@@ -137,8 +137,10 @@ def _ahead(p: Flows, y: Moving, s1: Array, h: Array) -> tuple[Array, Array, Arra
     how the windows move.  Without JAX, ``windows.window_after`` computes this for one flow.
     """
     W = y.window
+    # the step has h ``pace`` round trips; ``bend`` is the derivative of this number by s1
     pace = 0.5 * (1.0 / (p.rtt + y.s) + 1.0 / (p.rtt + s1))
     bend = -0.5 * h / ((p.rtt + s1) * (p.rtt + s1))
+    # the window that grows throughout the step (``up``), and its growth per round trip at the end
     surge = jnp.exp(jnp.where(y.in_slow_start, p.slow_start_growth * h * pace, 0.0))
     rate = jnp.where(y.in_slow_start, W * surge * p.slow_start_growth, p.growth)
     up = jnp.where(y.in_slow_start, W * surge, W + p.growth * h * pace)
@@ -210,9 +212,10 @@ def _met(
     )
     g0, g1 = jnp.where(stays, g0, -1.0), jnp.where(stays, up / low - 1.0, 1.0)
     part = -g0 / (g1 - g0)
-    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)
+    turn = g0 / ((g1 - g0) * (g1 - g0)) / jnp.where(stays, low, 1.0)  # d part / d up
     gain = up - W
     met = jnp.where(stays, W + gain * part, low)
+    # ``met`` changes with the number of round trips in the step (``along``), and with L (``slide``)
     along = rate * (part + gain * turn)
     slide = jnp.where(stays, gain * turn * -up * low_by_s / jnp.where(stays, low, 1.0), 0.0)
     met_by_s = jnp.where(stays, along * bend + slide, low_by_s)

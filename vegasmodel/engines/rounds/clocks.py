@@ -46,8 +46,9 @@ def clocks(
     clock[paired] = np.minimum(clock[paired], links["partner"][paired])
     source, target_clock = clock[hops["link"]], clock[target]
     shifts = _shifts(source, target_clock, hops["to_next"], 1.5 * step, len(links))
-    if shifts is not None:
+    if shifts is not None:  # the desired length is short enough
         return step, shifts[clock]
+    # search by bisection
     low, high = 0.0, 1.5 * step
     best = np.zeros(len(links))
     for _ in range(BISECTIONS):

@@ -80,6 +80,7 @@ def recall(f: Sender, holes: Floats, first: float, packets: float) -> None:
             and first <= holes[k + 1, FIRST]
             and holes[k, AFTER] <= first + packets
         ):
+            # the forgotten packets from ``AFTER`` to before ``FORGOTTEN`` have been sent again
             f.pipe -= holes[k, FORGOTTEN] - holes[k, AFTER]
             holes[k, FORGOTTEN] = 0.0
 

@@ -100,7 +100,7 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
                 f.wait_ends = f.time + (f.pipe - before) * f.gap
         else:
             send(f, free, 0.0)
-    if not f.halves_rate or f.jitter == 0.0:
+    if not f.halves_rate or f.jitter == 0.0:  # not ns-2's CUBIC, or no wait
         return
     if f.flight_limit > window(f):
         f.flight_limit = min(stored, outstanding(f))

@@ -419,7 +419,8 @@ def overflow(flows: Table[Sender], now: LinkState, link: Bottleneck, smooth: boo
     # ``freed`` and ``sent`` are rates in pkt/s at a full buffer: by how much falling windows lower
     # the sum of the rates, and by how much additional packets raise it. ``held`` is the rate of a
     # packet that a receiver holds back. ``most`` is the largest number of additional packets of a
-    # flow. ``many`` says whether a flow has lost far too many packets without knowing it.
+    # flow. ``many`` says whether a flow has lost far too many packets without knowing it, and
+    # ``early`` whether a train has begun whose first ACK releases two packets.
     freed, sent, most, held, early, many = 0.0, 0.0, 0.0, 0.0, False, False
     for i in range(len(flows)):
         flow = flows[i]

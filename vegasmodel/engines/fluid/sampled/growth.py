@@ -285,7 +285,7 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
         return
     if flow.in_slow_start and not flow.decides_slow_start:
         double(flow, now, g, 1.0 / (c * (flow.rtt + now.delay)))
-    elif flow.in_slow_start and flow.doubling == 1:
+    elif flow.in_slow_start and flow.doubling == 1:  # Linux's Vegas
         flow.cwnd = W * 2.0**g
     elif flow.in_slow_start or (flow.once_a_round and not smooth):  # as decided for this round
         part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
@@ -298,6 +298,7 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
         moving, after = grow_by_acks(flow, drift(flow, now, smooth), g)
     else:
         flow.cwnd = W + drift(flow, now, smooth) * g
+    # ``drops`` computes from these two when the additional packets have arrived
     flow.still += after * (flow.rtt + now.delay)
     flow.interval = moving * (flow.rtt + now.delay) / (flow.cwnd - W) if flow.cwnd > W else NEVER
     if doubling:

@@ -145,7 +145,7 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
         after = flow.detection_in
     if flow.recovery_left > WINDOW_ERROR:
         return min(after, flow.recovery_left)
-    if flow.timeout_ends > now.time:
+    if flow.timeout_ends > now.time:  # it waits for a timeout
         return after
     if (flow.once_a_round or flow.delays_acks) and flow.round_part < 1.0 - WINDOW_ERROR:
         after = min(after, 1.0 - flow.round_part)
@@ -155,7 +155,7 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     if 0.0 < flow.detection_in <= flow.silence + 1.0 / max(flow.in_flight, 1.0):
         return after  # no ACK moves the window before the loss is detected (``growing``)
     growth = 0.0  # packets per round trip
-    if flow.once_a_round:
+    if flow.once_a_round:  # its window grows only in the first ``part`` of the round trip
         part = 1.0 if flow.in_slow_start else train_part(flow, now, c)
         growth = flow.round_drift / part if flow.round_part < part else 0.0
     elif flow.compares and not flow.in_slow_start:
@@ -164,6 +164,7 @@ def next_event(flow: Sender, now: LinkState, c: float) -> float:
     elif not flow.in_slow_start:
         growth = drift(flow, now, False)
     if growth > 0.0:
+        # packets up to the next whole number
         left = np.floor(flow.cwnd + WINDOW_ERROR) + 1.0 - flow.cwnd
         after = min(after, left / growth + (flow.rest if flow.grows_by_acks else 0.0))
     return after

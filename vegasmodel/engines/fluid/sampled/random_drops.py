@@ -228,6 +228,7 @@ def block_by_block(
     the end of the step.
     """
     c = link.capacity
+    # only whole packets are sent in a step; the rest is kept for later steps
     now.red_part += c * now.step
     sent = np.floor(now.red_part)
     now.red_part -= sent

@@ -107,6 +107,7 @@ def lose_base(flow: Sender, c: float, W: float, arrived: float, fast: bool) -> N
     duplicate ACK has released. A duplicate ACK adds a packet to the window, so it releases a new
     packet only after earlier ones have made up for the cut of the window.
     """
+    # Has Vegas repaired all losses up to P? P itself is lost if ``from_begin`` is true.
     if fast and flow.lost_before < REPAIRED + (not flow.from_begin):
         return
     acks = flow.short_round
