@@ -250,9 +250,12 @@ def _axis(scenario: Scenario, name: str, values: ArrayLike | str) -> Axis:
 
 
 def _parsed(scenario: Scenario, field: Field, text: str) -> Axis:
-    """The field with the values in ``text``, which has one of the forms in ``FORMS``."""
+    """The field with the values in ``text``: START:STOP:STEP, a list a,b,c, or a range LOW..HIGH.
+
+    Of a range, values are drawn at random later, so the result has only its two ends.
+    """
     low, dots, high = text.partition("..")
-    if dots:
+    if dots:  # a range
         ends = [field.read(end, scenario) for end in (low, high)]
         fields.expect_units(field, (low, high), ends, field.name)
         if not (field.number and ends[0] < ends[1] < math.inf):

@@ -117,14 +117,14 @@ def predictions(
     After each scenario, ``progress`` is called with two numbers: the scenarios done so far, and all
     scenarios.
     """
-    n_threads, ask = predictor.workers(threads), _asked(model, enough, brief=brief)
+    n_threads, evaluate = predictor.workers(threads), _evaluator(model, enough, brief=brief)
 
     def one(scenario: Scenario | str) -> Prediction | tuple[int, str]:
         """The prediction for one scenario, or the status of its point and a reason."""
         if isinstance(scenario, str):
             return NOT_ALLOWED, scenario
         try:
-            found = ask(scenario)
+            found = evaluate(scenario)
         except FieldError as error:  # the simulator lacks a feature of the scenario
             return NO_ANSWER, str(error)
         except (EngineFailed, ValueError, ArithmeticError) as error:
@@ -147,9 +147,15 @@ def predictions(
     return found
 
 
-def _asked(model: str, enough: Enough | None, *, brief: bool) -> Callable[[Scenario], Prediction]:
-    """The function that evaluates a model for a scenario; ``predictions`` explains the options."""
-    if model in measurement.ENGINES:
+def _evaluator(
+    model: str, enough: Enough | None, *, brief: bool
+) -> Callable[[Scenario], Prediction]:
+    """The function that evaluates a model, such as ``fluid``, or runs ns-2 or ns-3 for a scenario.
+
+    It does not modify any data that threads share, so several threads may call it at the same time.
+    ``predictions`` explains ``enough`` and ``brief``.
+    """
+    if model in measurement.ENGINES:  # ns-2 or ns-3
         return lambda scenario: measurement.with_enough_runs(
             measurement.run_engine(scenario, model, brief=brief)
         )

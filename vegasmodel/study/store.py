@@ -205,7 +205,8 @@ def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
                 dimension_names=(*layout.dims, *more),
                 attributes=attrs,
             )
-        zarr.consolidate_metadata(memory)  # one file to open; it does not change any more
+        # the metadata of all arrays in one file, so that the sweep opens faster; they are final
+        zarr.consolidate_metadata(memory)
     return {name: content.to_bytes() for name, content in files.items()}
 
 
@@ -247,7 +248,7 @@ def _differing(stored: Any, wanted: Any) -> tuple[str, str]:
         parts = [[str(stored)], [str(wanted)]]
     old, new = ([part for part in each if part] for each in parts)
     found = next(((a, b) for a, b in zip(old, new, strict=False) if a != b), None)
-    if found is None:  # one is longer
+    if found is None:  # one text is the beginning of the other
         n = min(len(old), len(new))
         return (old[n:] or ["nothing"])[0], (new[n:] or ["nothing"])[0]
     return found

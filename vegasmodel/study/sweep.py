@@ -281,10 +281,32 @@ def _with_beta(space: Grid, field: Field) -> dict[str, str]:
 
 def _layout(space: Grid, model: str) -> Layout:
     """The names, dimensions, units and attributes of the dataset of a sweep."""
-    import vegasmodel
+    meanings = [word.replace(" ", "_") for word in ("not computed", *points.STATUS)]
+    status = {
+        "flag_values": list(range(store.NOT_YET, len(points.STATUS))),
+        "flag_meanings": " ".join(meanings),
+    }
+    reason = {"long_name": "why there is no answer; empty if there is one"}
+    broken = {"long_name": "assumptions that do not hold: their names, with spaces between"}
+    variables = {
+        **FIGURES,
+        "broken": ((), broken),
+        "reason": ((), reason),
+        "status": ((), status),
+    }
+    return Layout(
+        space.dims, space.shape, _coordinates(space), variables, _attributes(space, model)
+    )
 
+
+def _coordinates(space: Grid) -> dict[str, tuple[str, NDArray[Any], dict[str, Any]]]:
+    """The coordinates of the dataset of a sweep: each has a dimension, values and attributes.
+
+    They are the values of the fields that vary, and the names of flows, groups, links and pairs of
+    groups.
+    """
     scenario = space.scenario
-    first = space.points(tuple(slice(0, 1) for _ in space.shape))
+    first = space.points(tuple(slice(0, 1) for _ in space.shape))  # the first point of the grid
     groups = [group.name for group in scenario.flows]
     by_name = {axis.field.name: axis.field for axis in space.axes}
     coordinates: dict[str, tuple[str, NDArray[Any], dict[str, Any]]] = {
@@ -306,11 +328,14 @@ def _layout(space: Grid, model: str) -> Layout:
     }
     if first.by_group:
         coordinates["flow"][2]["long_name"] = "groups: their shares, and means over their flows"
-    meanings = [word.replace(" ", "_") for word in ("not computed", *points.STATUS)]
-    status = {
-        "flag_values": list(range(store.NOT_YET, len(points.STATUS))),
-        "flag_meanings": " ".join(meanings),
-    }
+    return coordinates
+
+
+def _attributes(space: Grid, model: str) -> dict[str, Any]:
+    """The attributes of the dataset of a sweep: the facts that tell it from other sweeps."""
+    import vegasmodel
+
+    scenario = space.scenario
     attributes = {
         "model": model,
         "over": {axis.field.name: _summary(axis.values) for axis in space.axes},
@@ -323,15 +348,7 @@ def _layout(space: Grid, model: str) -> Layout:
     }
     if own := scenario.own_laws:
         attributes["laws"] = {law.name: digests.of_law(law) for law in own}
-    reason = {"long_name": "why there is no answer; empty if there is one"}
-    broken = {"long_name": "assumptions that do not hold: their names, with spaces between"}
-    variables = {
-        **FIGURES,
-        "broken": ((), broken),
-        "reason": ((), reason),
-        "status": ((), status),
-    }
-    return Layout(space.dims, space.shape, coordinates, variables, attributes)
+    return attributes
 
 
 def _summary(values: NDArray[Any]) -> list[Any]:

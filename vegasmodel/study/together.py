@@ -161,9 +161,11 @@ def _allowed(points: Points, values: dict[str, Any]) -> NDArray[np.bool_]:
         if group.keeps_backlog:
             good &= values.get("alpha", group.alpha) <= values.get("beta", group.beta)
     link = scenario.links[0]
-    given = scenario._given[0][0].delay is not None  # else the delay follows from the RTTs
+    # whether the file gives the link's delay; if it does not, the delay follows from the RTTs
+    given = scenario._given[0][0].delay is not None
     capacity = values.get("capacity", np.asarray(link.capacity))
-    for member in scenario.members:  # as ``Scenario.transmission`` has it
+    # the RTT must be at least the transmission times, as in ``Scenario.transmission``, and delays
+    for member in scenario.members:
         packets = (scenario.size_of(member.flow) + scenario.ack_size) / scenario.packet_size
         access = 200.0 * capacity if member.flow.access is None else member.flow.access
         least = packets * (1.0 / capacity + 2.0 / access) + (2.0 * link.delay if given else 0.0)

@@ -28,7 +28,7 @@ def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
     A note tells of a jump without a solution: at two neighbouring values the quantity lies on
     different sides of the target, but at neither is it near enough.
     """
-    found: dict[int, Solution] = {}  # by the index of the value
+    found: dict[int, Solution] = {}  # by the index of the solution in ``tried.x``
     notes = []
     for low, high in sides.met(tried):
         one = _solution(tried, low, high)
@@ -131,13 +131,14 @@ def _places(tried: Tried, found: list[int]) -> list[list[int]]:
     intervals of both solutions. It is also so if the model gives no result at such a value.
     Otherwise the two may be one and the same.
     """
+    # by tried value: the quantity minus the target is ``y``, and its 95 % interval y ± ``half``
     half = tried.half
     places: list[list[int]] = []
     for i in found:
         if places and half[i] > 0:
             before, between = places[-1][-1], slice(places[-1][-1] + 1, i)
             most = max(abs(tried.y[k]) + half[k] for k in (before, i))
-            with np.errstate(invalid="ignore"):  # a value without an answer is no solution
+            with np.errstate(invalid="ignore"):  # ``y`` is NaN if the model gives no result
                 sure = np.isnan(tried.y) | (np.abs(tried.y) - half > most)
             if half[before] > 0 and not sure[between].any():
                 places[-1].append(i)
