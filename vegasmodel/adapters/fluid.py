@@ -40,7 +40,12 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def of_run(scenario: Scenario, run: ContinuousRun) -> Prediction:
-    """The prediction with the averages of a run, and whether each assumption holds in this run."""
+    """The prediction with the averages of a run, and whether each assumption holds in this run.
+
+    ``run`` may hold means over several runs with different random numbers. The result then has the
+    standard errors of the mean throughputs.
+    """
+    # [run, flow]
     runs = run.throughput[None] if run.throughput_runs is None else run.throughput_runs
     found = Prediction(
         NAME,

@@ -41,10 +41,11 @@ def over_estimates(
     """Over-estimates of the baseRTTs [n], s, and the steady state after each starting time.
 
     ``alpha`` [n] is the number of packets that each flow keeps queued. If there are more than
-    ``MAX_ORDER`` flows, and a fast recursion can compute their over-estimates (``_alone``), only
-    these are computed, to save time. The second result is then ``None``.
+    ``MAX_ORDER`` flows, and a fast recursion can compute their over-estimates
+    (``_has_fast_recursion``), only these are computed, to save time. The second result is then
+    ``None``.
     """
-    if alpha.size > MAX_ORDER and _alone(scenario):
+    if alpha.size > MAX_ORDER and _has_fast_recursion(scenario):
         x, order = np.zeros(alpha.size), by_start(scenario)
         x[order] = arrival_order.arrive(alpha[order], scenario.links[0].capacity).x
         return x, None
@@ -137,7 +138,7 @@ def waves_found(scenario: Scenario) -> Floats:
     return found
 
 
-def _alone(scenario: Scenario) -> bool:
+def _has_fast_recursion(scenario: Scenario) -> bool:
     """Whether the fast recursion ``arrivals.arrive`` can compute the over-estimates of baseRTT.
 
     It can if the flows start one at a time, if all measure their baseRTT, and if they compute the
@@ -155,11 +156,13 @@ def _alone(scenario: Scenario) -> bool:
 def too_many_arrivals(scenario: Scenario) -> str | None:
     """The reason why the over-estimates of baseRTT cannot be computed; ``None`` if they can.
 
-    They cannot if the flows have more than ``MAX_ORDER`` starting times, unless the fast recursion
-    can compute them (``_alone``).
+    In general the steady state after each starting time is computed, and the next flows measure
+    their baseRTT in it. The time for this grows with the square of the number of starting times, so
+    at most ``MAX_ORDER`` are allowed. There is no such limit if a fast recursion can compute the
+    over-estimates (``_has_fast_recursion``).
     """
     arrivals = len({m.start for m in scenario.members})
-    if arrivals <= MAX_ORDER or _alone(scenario):
+    if arrivals <= MAX_ORDER or _has_fast_recursion(scenario):
         return None
     return (
         f"over-estimates of baseRTT are computed for at most {MAX_ORDER} start times, unless no "

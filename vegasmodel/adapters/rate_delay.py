@@ -60,9 +60,15 @@ def answer(scenario: Scenario) -> Prediction:
 def _hypotheses(
     scenario: Scenario, queue: RateDelay, delayed: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> list[Assumption]:
-    """The model's assumptions; ``delayed`` [n_flows] is true for flows of class D."""
+    """The model's assumptions, and whether each holds.
+
+    ``delayed`` [n_flows] is true for flows of class D, whose packets wait in the short queue. Class
+    D is meant for Vegas flows, and class R for loss-based flows. Each Vegas flow keeps alpha
+    packets in the short queue. So its buffer must have room for all alphas and for a burst.
+    """
     vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
     marked = bool(np.all(vegas == delayed))
+    # packets that the Vegas flows of class D keep in its queue, and the room that the queue has
     wanted = float(column(scenario, lambda flow: flow.alpha)[vegas & delayed].sum())
     room = scenario.links[0].room(link_stack(scenario), "delay")
     needed = wanted + BURST if wanted > 0.0 else 0.0

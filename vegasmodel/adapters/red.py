@@ -125,9 +125,15 @@ def _undefined(scenario: Scenario, queue: Red) -> str | None:
 
 
 def _hypotheses(scenario: Scenario, kind: str) -> list[Assumption]:
-    """The assumptions on the laws and on the kind of the fixed point (``red.Equilibrium.kind``)."""
+    """The assumptions on the laws and on the kind of the fixed point (``red.Equilibrium.kind``).
+
+    A fixed point of the kind ``at-threshold`` or ``at-buffer`` is a mean queue at which the drop
+    probability jumps. The model also takes Vegas to keep one certain backlog. Vegas with alpha <
+    beta, or one that rounds its backlog, keeps any backlog of a range (``dead_zone``).
+    """
     smooth = kind not in ("at-threshold", "at-buffer")
     vegas = [g for g in scenario.flows if g.keeps_backlog]
+    # whether the two ends of each range are equal
     one = not any(np.ptp(dead_zone(g.alpha, g.beta, g.variant)) for g in vegas)
     return [
         Assumption(

@@ -199,7 +199,11 @@ def _band(scenario: Scenario) -> str:
 
 
 def _unsupported(scenario: Scenario) -> str | None:
-    """The reason why the scenario has no single equilibrium; ``None`` if it may have one."""
+    """The reason why the scenario has no single equilibrium; ``None`` if it may have one.
+
+    In an equilibrium all windows rest. A Vegas window rests where the backlog that Vegas computes
+    from its baseRTT reaches a threshold. So the baseRTT must be known.
+    """
     reason = feedback.unsupported(scenario)
     if reason is not None:
         return reason
@@ -208,6 +212,7 @@ def _unsupported(scenario: Scenario) -> str | None:
     vegas = (g for g in scenario.flows if g.keeps_backlog)
     if any(continuous.thresholds(group)[0] <= 0.0 for group in vegas):
         return "Vegas may keep its window without a packet in the queue, so there may be no queue"
+    # A flow that starts after others finds a queue, so its least RTT is longer than without one.
     starts, by_chance = rests.starts(scenario), scenario.run.start_jitter > 0.0
     late = (starts > starts.min()) | (by_chance and starts.size > 1)
     when = "at a random time (start_jitter)" if by_chance else "after other flows"

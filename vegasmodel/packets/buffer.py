@@ -118,7 +118,7 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
         overflowed = _overflowed(longest[:, link], drops, packets)
         full = bool(overflowed)
         counted = tops > SMALL  # the links that may have lost a packet at a full queue
-        counted[link] = full  # also a buffer of few packets
+        counted[link] = full  # also if its full queue has at most ``SMALL`` packets
         short = ~np.any(longest[:, counted], axis=1)  # intervals in which no queue was full
         if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and overflowed is not None:
             random = round(float(drops[short].sum()))

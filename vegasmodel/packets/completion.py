@@ -78,9 +78,11 @@ def complete(table: Mapping[str, Any], trace: Trace) -> tuple[Scenario, tuple[Fi
     ]
     if not link_gaps and not any(gaps):
         return Scenario.from_dict(table), tuple(filled)
+    # a scenario with placeholders for what is missing, to pair its flows with those of the trace
     completed = copy.deepcopy(dict(table))
     draft = _draft(completed, link_gaps, gaps)
     pairing = pair(trace, draft)
+    # the trace with its numbers of packets converted to the packet sizes of the scenario
     trace, _ = in_packets_of(pairing)
     known = _estimates(trace, pairing.order, draft, "capacity" not in link_gaps)
     # random losses are estimated only beside the missing buffer of a drop-tail link
@@ -366,11 +368,12 @@ def _thresholds(g: int, found: list[Estimate], flow: Flow, both: bool) -> list[F
     lows, values, highs = (
         [counted(getattr(e, end)) for e in found] for end in ("low", "value", "high")
     )
-    least = 0.0 if stack.real_numbers else 1.0  # alpha and beta must be above 0
+    # the thresholds must be above 0, so at least 1 in whole packets
+    least = 0.0 if stack.real_numbers else 1.0
     alpha, beta = max(min(values, default=0.0), least), max(values, default=0.0)
-    if alpha <= 0.0 or beta < alpha:
+    if alpha <= 0.0 or beta < alpha:  # no backlogs, or backlogs of no whole packet
         return [Filled(f"flow[{g}].alpha", flow.alpha, 0.0, math.inf, "pkt", DEFAULT, flow.alpha)]
-    if max(lows) <= min(highs):
+    if max(lows) <= min(highs):  # the intervals of all backlogs overlap: one value agrees with all
         one = counted(float(np.mean([e.value for e in found])))
         alpha = beta = max(min(max(one, *lows), *highs), least)
     pair = {"alpha": alpha, "beta": beta} if both else {"alpha": min(alpha, flow.beta)}

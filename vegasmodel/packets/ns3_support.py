@@ -61,7 +61,7 @@ def check(scenario: Scenario) -> None:
         _link(link, f"link[{i}]")
     for i, flow in enumerate(scenario.flows):
         _flow(scenario, flow, f"flow[{i}]")
-        stretch(scenario, flow)
+        stretch(scenario, flow)  # raises an error if the path leaves out a link
 
 
 def remarks(scenario: Scenario) -> tuple[Assumption, ...]:

@@ -92,7 +92,8 @@ def scenario_of(path: str | Path) -> str | None:
 def _about(path: str | Path, metadata: Mapping[bytes, bytes] | None, rows: int) -> dict[str, Any]:
     """Parse the JSON in the Parquet metadata of a trace file, and check the types of its values.
 
-    ``rows``, the file's number of rows, is checked, too.  Raises ``TraceError``.
+    The JSON has all that is not measured over time, such as the names of the flows.  ``rows``, the
+    file's number of rows, is checked, too.  Raises ``TraceError``.
     """
     raw = (metadata or {}).get(KEY)
     if raw is None or len(raw) > MAX_METADATA:
@@ -147,11 +148,13 @@ def _columns(path: str | Path, schema: Any, about: dict[str, Any], rows: int) ->
     """
     import pyarrow as pa
 
+    # a variable is measured for each flow or for each link (``Variable.over``)
     sizes = {"flow": len(about["flows"]), "link": len(about["links"])}
     columns = {}
     if schema.field("time").type != pa.float64():
         raise TraceError(path, "column time", str(schema.field("time").type), "double")
     for name, kind in VARIABLES.items():
+        # a ``static`` variable has one value for all times and is stored elsewhere in the file
         if kind.static or name not in schema.names:
             continue
         size = sizes[kind.over]

@@ -14,7 +14,9 @@ MAX_FLOWS = 10_000
 MAX_LINKS = 10_000
 MAX_NAME = 500  # characters of a flow's or link's name: an array of names is as wide as the longest
 TIMES = ("first", "last")  # variables that may be negative, because a trace may begin before 0 s
-ARRIVING = "data that arrived"  # the provenance of throughputs that no lost packet holds back
+# what a trace's ``provenance`` says of throughputs that count data as they arrive; throughputs from
+# ACK numbers stop instead while a lost packet is repaired
+ARRIVING = "data that arrived"
 LARGEST = 1e12  # no value is larger, in packets, packets per second or seconds
 
 

@@ -117,6 +117,7 @@ def _packet(text: str, begin: int) -> _Packet | None:
     if ip is None or tcp is None:
         return None
     sport, dport, seq, ack = (int(tcp[i]) for i in (1, 2, 4, 5))
+    # the line may list the data in several parts, each with its size or its two ends
     size = sum(
         int(payload) if payload else max(int(b) - int(a), 0)
         for payload, a, b in _PAYLOAD.findall(text, tcp.end())
@@ -125,7 +126,8 @@ def _packet(text: str, begin: int) -> _Packet | None:
     stamp, echo = (int(x) for x in stamps.groups()) if stamps else (-1, -1)
     key = ((ip[2], sport), (ip[3], dport))
     ident = (int(label[1]) if label else -1) & 0xFFFF
-    return _Packet(key, tcp[3], seq, ack, size, max(int(ip[1]) - size, 0), stamp, echo, ident)
+    headers = max(int(ip[1]) - size, 0)
+    return _Packet(key, tcp[3], seq, ack, size, headers, stamp, echo, ident)
 
 
 class _Queues:
