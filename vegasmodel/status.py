@@ -43,7 +43,7 @@ class Status(IntEnum):
     FULL_RING = 8  # too many packets are under way for the ring buffers that store them
     TOO_MANY_EVENTS = 9
     FALL = 10  # a congestion window fell by a packet or more, and the caller asked to stop there
-    PAUSED = 15  # it has used up the events or steps of one call; the next call goes on
+    PAUSED = 15  # one call simulates a limited number of events or steps; the next call goes on
 
     @property
     def reason(self) -> str:

@@ -8,8 +8,9 @@ import sys
 
 __all__ = ["MISSING", "NO_KEY", "FieldError", "in_words", "printable", "show"]
 
-MISSING = "missing"  # as ``wrong`` of a ``FieldError``
-NO_KEY = "is no key here"  # as ``wrong`` of a ``FieldError`` whose value is an unknown key
+# two values of the argument ``wrong`` of ``FieldError``, for a missing field and an unknown key
+MISSING = "missing"
+NO_KEY = "is no key here"
 
 
 class FieldError(ValueError):

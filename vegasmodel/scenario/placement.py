@@ -35,9 +35,11 @@ from vegasmodel.metrics import Floats
 from vegasmodel.scenario import Flow, Link, Member, RateDelay, Scenario
 from vegasmodel.stacks import Stack
 
-# mean waits of ACKs, in transmission times of a data packet: a shorter one is neglected
-SHORT_WAIT = 0.01  # by ``rounds``, which can simulate the queue of ACKs
-NOTABLE_WAIT = 0.1  # by other models. To Vegas such a wait is a tenth of a queued packet
+# Mean waits of ACKs in queues, in transmission times of a data packet. ``rounds`` can simulate the
+# queue of ACKs, and does so if they wait for longer than ``SHORT_WAIT``. The other models neglect
+# waits up to ``NOTABLE_WAIT``; to Vegas such a wait is like a tenth of a queued packet.
+SHORT_WAIT = 0.01
+NOTABLE_WAIT = 0.1
 
 
 def implementation(scenario: Scenario, group: Flow) -> str:

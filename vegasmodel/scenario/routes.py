@@ -25,12 +25,18 @@ def members(flows: Sequence[Flow], run: Run) -> tuple[Member, ...]:
 
 
 def _of_group(index: int, group: Flow, run: Run) -> list[Member]:
-    """The flows of a group, which has this index among all groups."""
+    """The flows of a group; ``index`` is the group's index among all groups.
+
+    The flows of a group of several are named ``GROUP[0]``, ``GROUP[1]`` and so on. They may have
+    random RTTs, and they may start one after another at equal intervals.
+    """
     if isinstance(group.rtt, Uniform):
+        # drawn with the index, so that the groups of a scenario have different RTTs
         rng = np.random.default_rng([run.seed, index])
         rtts = rng.uniform(group.rtt.low, group.rtt.high, group.count)
     else:
         rtts = np.full(group.count, group.rtt)
+    # if ``start`` is a single time, ``Staggered(start)`` starts all flows at this time
     start = group.start if isinstance(group.start, Staggered) else Staggered(group.start)
     stop = run.duration if group.stop is None else group.stop
     return [
