@@ -103,17 +103,15 @@ class Bins:
         half = self.count // 2
         flow = _empty(RTT_MIN + 1, self.flow.shape[1], count)
         link = _empty(QUEUE_MAX + 1, self.link.shape[1], count)
-        flow[RTT_MIN] = np.inf
-        flow[:RTT_MIN, :, :half] = self.flow[:RTT_MIN, :, ::2] + self.flow[:RTT_MIN, :, 1::2]
-        np.minimum(
-            self.flow[RTT_MIN, :, ::2], self.flow[RTT_MIN, :, 1::2], out=flow[RTT_MIN, :, :half]
-        )
-        link[:QUEUE_MAX, :, :half] = self.link[:QUEUE_MAX, :, ::2] + self.link[:QUEUE_MAX, :, 1::2]
-        np.maximum(
-            self.link[QUEUE_MAX, :, ::2],
-            self.link[QUEUE_MAX, :, 1::2],
-            out=link[QUEUE_MAX, :, :half],
-        )
+        flow[RTT_MIN] = np.inf  # no RTT so far
+        # [quantity, flow or link, pair]: the first and the second bin of each pair. All quantities
+        # but the last are sums.
+        first, second = self.flow[:, :, ::2], self.flow[:, :, 1::2]
+        flow[:RTT_MIN, :, :half] = first[:RTT_MIN] + second[:RTT_MIN]
+        np.minimum(first[RTT_MIN], second[RTT_MIN], out=flow[RTT_MIN, :, :half])
+        first, second = self.link[:, :, ::2], self.link[:, :, 1::2]
+        link[:QUEUE_MAX, :, :half] = first[:QUEUE_MAX] + second[:QUEUE_MAX]
+        np.maximum(first[QUEUE_MAX], second[QUEUE_MAX], out=link[QUEUE_MAX, :, :half])
         self.flow, self.cells, self.link = flow, flow.data, link
         self.count, self.width = count, 2 * self.width
 

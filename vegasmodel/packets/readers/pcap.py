@@ -28,6 +28,7 @@ _VLAN = (0x8100, 0x88A8, 0x9100)  # EtherTypes of a VLAN tag
 _EXTENSIONS = (0, 43, 60)  # IPv6: hop by hop, routing, destination
 _STAMPED = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
 FIN, SYN, RST, ACK = 1, 2, 4, 16  # bits of the flags in a TCP header
+Found = tuple[tuple[bytes, bytes], int, int, int, int]  # the result of ``_tcp``
 # fields that are read from the IPv4 header, the TCP header and the value of the timestamp option
 _IPV4 = struct.Struct(">BxHHHxBxx4s4s").unpack_from
 _TCP = struct.Struct(">HHIIBB").unpack_from
@@ -96,9 +97,7 @@ def _loopback(addresses: tuple[bytes, bytes]) -> bool:
     return addresses[0] == addresses[1] or ipaddress.ip_address(addresses[0]).is_loopback
 
 
-def _tcp(
-    source: Source, link: int, frame: bytes, orig_len: int
-) -> tuple[tuple[bytes, bytes], int, int, int, int] | None:
+def _tcp(source: Source, link: int, frame: bytes, orig_len: int) -> Found | None:
     """Find the TCP header in a frame; ``None`` if it has none, or only a fragment of a packet.
 
     The result contains, in this order:
@@ -111,39 +110,55 @@ def _tcp(
     ``orig_len`` is the length that the frame had on the wire.  ``frame`` may be shorter, because
     the capture may hold only the beginning of each frame.
     """
-    if link in _ETHERTYPE:
-        at, ip = _ETHERTYPE[link], _AFTER[link]
-        if len(frame) < ip:
-            return None
-        kind = frame[at] << 8 | frame[at + 1]
-        while kind in _VLAN and len(frame) > ip + 4:
-            kind, ip = int.from_bytes(frame[ip + 2 : ip + 4]), ip + 4
-        if kind not in (0x0800, 0x86DD):
-            return None
-    elif link in _BARE:
-        ip = _BARE[link]
-    else:
-        source.fail("link type", link, "Ethernet, Linux cooked, loopback or raw IP")
-    if len(frame) < ip + 20:
+    ip = _ip_header(source, link, frame)
+    if ip < 0 or len(frame) < ip + 20:
         return None
     first, length, ident, fragment, protocol, source_, destination = _IPV4(frame, ip)
-    if first >> 4 == 4:
+    if first >> 4 == 4:  # the version of IP
         if protocol != 6 or fragment & 0x3FFF:  # not TCP, or a fragment (MF or an offset)
             return None
         # a length of 0 means that the network card will split the packet
         end = ip + (length or orig_len - ip)
         return (source_, destination), ip + (first & 15) * 4, end, ip, ident
     if first >> 4 == 6 and len(frame) >= ip + 40:
-        at, following = ip + 40, frame[ip + 6]
-        for _ in range(8):
-            if following not in _EXTENSIONS or len(frame) < at + 2:
-                break
-            following, at = frame[at], at + (frame[at + 1] + 1) * 8
-        if following != 6:
-            return None
-        length = (frame[ip + 4] << 8 | frame[ip + 5]) or orig_len - ip - 40
-        return (frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]), at, ip + 40 + length, ip, -1
+        return _in_ipv6(frame, ip, orig_len)
     return None
+
+
+def _ip_header(source: Source, link: int, frame: bytes) -> int:
+    """The position of the IP header in a frame, in bytes; -1 if the frame contains no IP packet.
+
+    ``link`` is the link type. Raises ``TraceError`` if it is not known.
+    """
+    if link in _BARE:
+        return _BARE[link]
+    if link not in _ETHERTYPE:
+        source.fail("link type", link, "Ethernet, Linux cooked, loopback or raw IP")
+    at, ip = _ETHERTYPE[link], _AFTER[link]
+    if len(frame) < ip:
+        return -1
+    kind = frame[at] << 8 | frame[at + 1]
+    while kind in _VLAN and len(frame) > ip + 4:  # a tag of 4 bytes ends with the next EtherType
+        kind, ip = int.from_bytes(frame[ip + 2 : ip + 4]), ip + 4
+    return ip if kind in (0x0800, 0x86DD) else -1  # IPv4 or IPv6
+
+
+def _in_ipv6(frame: bytes, ip: int, orig_len: int) -> Found | None:
+    """What ``_tcp`` returns for a frame with an IPv6 header at the position ``ip``.
+
+    Extension headers may stand between the IPv6 header and the TCP header. Each begins with the
+    number of the next header, then its own length.
+    """
+    at, following = ip + 40, frame[ip + 6]
+    for _ in range(8):
+        if following not in _EXTENSIONS or len(frame) < at + 2:
+            break
+        following, at = frame[at], at + (frame[at + 1] + 1) * 8
+    if following != 6:  # not TCP
+        return None
+    # the length after the IPv6 header; 0 means that the network card will split the packet
+    length = (frame[ip + 4] << 8 | frame[ip + 5]) or orig_len - ip - 40
+    return (frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]), at, ip + 40 + length, ip, -1
 
 
 def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
