@@ -224,9 +224,10 @@ def _rounds(scenario: Scenario, samples: int, parts: int | None) -> dict[str, An
 
 
 def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
-    """What ``simulate`` returns for ``fluid``, as a dictionary like that of ``_rounds``.
+    """What ``simulate`` returns for the simulator ``fluid``, as a dictionary.
 
-    It has no entry ``finished``, because ``fluid`` takes no flows of finite size.
+    It has the dataset's variables by name, the coordinates ``time`` and ``link``, and the entries
+    ``attrs`` and ``assumptions``.
     """
     from vegasmodel.engines.fluid.run import run as by_fluid
 
@@ -247,9 +248,11 @@ def _fluid(scenario: Scenario, samples: int) -> dict[str, Any]:
 
 
 def _delayed(scenario: Scenario, samples: int) -> dict[str, Any]:
-    """What ``simulate`` returns for ``delayed``, as a dictionary like that of ``_rounds``.
+    """What ``simulate`` returns for the simulator ``delayed``, as a dictionary.
 
-    It has no entry ``finished``, because ``delayed`` takes no flows of finite size.
+    It has the dataset's variables by name, the coordinates ``time`` and ``link``, and the entries
+    ``attrs`` and ``assumptions``. ``delayed`` takes laws in continuous time only, so no law whose
+    window starts again from one packet.
     """
     from vegasmodel.engines.delayed import feedback
 

@@ -144,7 +144,7 @@ def inspect(
     out.print()
     out.print(_flow_table(found["flows"]))
     lines = [f"match = {_quoted(flow['match'])}" for flow in found["flows"][:MAX_FLOWS_SHOWN]]
-    if not _short(found["flows"]):
+    if not _names_fit(found["flows"]):
         lines = [f"{line}  # flow {i}" for i, line in enumerate(lines, start=1)]
     text = (
         "In a scenario file, one of these lines in a [[flow]] says which flow of the trace it is:"
@@ -160,18 +160,21 @@ def _quoted(name: str) -> str:
     return '"' + printable(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _short(flows: list[dict[str, Any]]) -> bool:
-    """Whether the names of all flows are short enough for the table."""
+def _names_fit(flows: list[dict[str, Any]]) -> bool:
+    """Whether the names of all flows are short enough for the table; if not, it has numbers."""
     return max(len(flow["name"]) for flow in flows) <= LONG_NAME
 
 
 def _flow_table(flows: list[dict[str, Any]]) -> Any:
-    """The table that ``inspect`` prints, a row per flow; columns without any value are left out."""
+    """The table that ``inspect`` prints, with a row for each of the first flows.
+
+    A column without any value is left out, but never that of names or of delivered packets.
+    """
     from vegasmodel.report import console
 
     rows = [
         [
-            flow["name"] if _short(flows) else str(i + 1),
+            flow["name"] if _names_fit(flows) else str(i + 1),
             flow["control"] or "-",
             console.number(flow["packets"], 7),
             format_time(flow["first_s"]),

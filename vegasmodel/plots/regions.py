@@ -180,14 +180,16 @@ def _lines(ax: Axes, plane: _Plane, top: Floats) -> None:
       window.
     - On one grey line the link is just full, on the other the two rates are equal.
     """
-    c, d = plane.c, plane.d
+    c, d = plane.c, plane.d  # the capacity, pkt/s, and the two RTTs without queueing, s
     last = 2 * float((top / c).max())  # s: at a longer queueing delay, lines are outside the figure
     for flow, color in ((0, BLUE), (1, RED)):
         band = {"alpha": plane.lower[flow], "beta": plane.upper[flow]}
         one = band["alpha"] == band["beta"]
         for (word, edge), dash in zip(band.items(), DASHES, strict=False):
-            begin = plane.x[flow] + edge / c  # about the delay at which it has the whole link
+            # the line begins where this flow has the whole link: about at this queueing delay, s
+            begin = plane.x[flow] + edge / c
             delays = begin + np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 2000) * last])
+            # [delay, flow] the windows on the line
             line = phase_plane.level(edge, flow, plane.x, c, d, delays, plane.variant)
             name = f"\\alpha_{flow + 1}" + (f" = \\beta_{flow + 1}" if one else "")
             name = name if word == "alpha" else f"\\beta_{flow + 1}"

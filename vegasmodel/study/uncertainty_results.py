@@ -173,6 +173,7 @@ class Uncertainty(Shown):
 
     @property
     def _shown(self) -> Table:
+        """A row for each ratio: its value, its standard deviation, and each field's part of it."""
         rows = [
             [
                 name,
