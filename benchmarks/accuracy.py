@@ -45,7 +45,7 @@ RATIO = (
     "mixed-jitter",
     "round_numbers-jitter",
 )  # families whose error is that of the ratio Vegas : loss-based, not of the throughputs
-BARS = {  # goals for the mean error of each family, by model
+GOALS = {  # goals for the mean error of each family, by model
     "rounds": {
         "pair": 0.05,
         "mixed": 0.05,
@@ -175,13 +175,17 @@ def outcomes(
         return list(pool.map(_judge, jobs, chunksize=4))
 
 
-def _row(name: str, chosen: list[Outcome], bar: float | None) -> str:
-    """A line of the table: errors of the cases ``chosen``, and the goal ``bar`` for their mean."""
+def _row(name: str, chosen: list[Outcome], goal: float | None) -> str:
+    """A line of the table: errors of the cases ``chosen``, and the goal for their mean.
+
+    ``goal`` is ``None`` for a family without a goal.
+    """
     answered = [o for o in chosen if not np.isnan(o.error)]
     if not answered:
         return f"{name:22s}{0:5d}  no answer"
     unanswered, chosen = len(chosen) - len(answered), answered
     errors = np.array([abs(o.error) for o in chosen])
+    # the part of each error that chance in ns-2's runs does not explain
     beyond = np.maximum(errors - 2 * np.array([o.se for o in chosen]), 0.0)
     base = np.array([o.base_error for o in chosen])
     known = base[np.isfinite(base)]
@@ -193,7 +197,7 @@ def _row(name: str, chosen: list[Outcome], bar: float | None) -> str:
         f"{np.quantile(beyond, 0.95):9.1%}"
         f"{np.mean([o.se for o in chosen]):9.1%}{np.max([o.spread for o in chosen]):9.1%}"
         f"{1e3 * np.median([o.cpu for o in chosen]):9.1f}"
-        f"{'' if bar is None else format(bar, '.0%'):>7s}{tail}"
+        f"{'' if goal is None else format(goal, '.0%'):>7s}{tail}"
     )
 
 
@@ -215,7 +219,7 @@ def report(
         for name, half in halves.items():
             chosen = [o for o in results if o.family == family and o.index % 2 in half]
             if chosen:
-                print(_row(f"{family} ({name})", chosen, BARS[model].get(family)))
+                print(_row(f"{family} ({name})", chosen, GOALS[model].get(family)))
     if cases:
         for o in results:
             print(
@@ -307,7 +311,7 @@ def main() -> None:
     parser.add_argument("--again", nargs="+", metavar=("RUNS", "CASE"), help="runs, then cases")
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--processes", type=at_least(1), default=2)
-    parser.add_argument("--model", choices=tuple(BARS), default="rounds", help="which to judge")
+    parser.add_argument("--model", choices=tuple(GOALS), default="rounds", help="which to judge")
     options = parser.parse_args()
     if options.again:
         runs, *keys = options.again

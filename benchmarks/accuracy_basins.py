@@ -96,7 +96,10 @@ def answer(text: str, model: str, starts: int, seed: int, threads: int) -> Basin
 
 
 def several(measured: Basins) -> bool:
-    """Whether every outcome has less than nine tenths of the starts."""
+    """Whether a case is multistable: every outcome has less than nine tenths of the starts.
+
+    ``measured`` has the outcomes in ns-2.  Compared with itself, ``agreement`` counts them.
+    """
     return bool(agreement(measured, measured).counts[1].max() < 0.9 * measured.answered)
 
 
@@ -105,12 +108,13 @@ def compared(
 ) -> tuple[float, float]:
     """Compare the model with ns-2 on one case and print a line.
 
-    ``seed`` is that of ``measured``.  Returns p of the test, and the share of starts with the same
-    outcome.
+    ``measured`` has the outcomes in ns-2, whose starts were drawn with ``seed``.  Returns p of the
+    chi-squared test, and the share of starts that lead to the same outcome in both.
     """
     starts = len(measured.starts)
     same = agreement(answer(text, model, starts, seed, threads), measured)
-    other = agreement(answer(text, model, starts, seed + 1, threads), measured)  # other starts
+    # with other starts, since the test needs independent samples
+    other = agreement(answer(text, model, starts, seed + 1, threads), measured)
     print(
         f"{measured.scenario.name:<13} {description}: {len(measured.outcomes)} outcomes in ns-2; "
         f"chi-squared {other.statistic:.1f} on {other.freedom}, p = {other.p:.3g}; "
@@ -121,7 +125,12 @@ def compared(
 
 
 def verdict(p: list[float]) -> str:
-    """How many cases differ, how likely so many are by chance, and how many differ by Holm."""
+    """A text: how many cases differ between the model and ns-2, and whether that may be chance.
+
+    ``p`` has the p-value of each case's test.  Among many cases, some p are small by chance.  So
+    the text has the probability of so many small ones, and how many cases differ by Holm's
+    correction for several tests.
+    """
     differ = sum(each < LEVEL for each in p)
     chance = binom.sf(differ - 1, len(p), LEVEL)
     by_holm = 0  # smallest p first, each tested at 1 % / (number of p not tested yet)

@@ -172,6 +172,7 @@ def _waiting(family: str) -> Callable[[Rng], Scenario]:
     """
 
     def draw(rng: Rng) -> Scenario:
+        """A network of the family ``family``, in which all senders have the same longest wait."""
         drawn = FAMILIES[family](rng)
         transmission = 1.0 / drawn.links[0].capacity
         wait = float(np.round(rng.uniform(1e-4, transmission), 6))

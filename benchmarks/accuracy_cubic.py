@@ -43,7 +43,7 @@ AGAINST = ("cubic", "reno", "sack", "vegas")  # the law of the other source
 FAMILIES = (*AGAINST, "alone")
 MODELS = ("rounds", "fluid")
 SAME = "rounds, same starts"  # the start times of the measured runs
-BAR = 0.05  # goal for the mean error of CUBIC's share by rounds
+GOAL = 0.05  # goal for the mean error of CUBIC's share by rounds
 SURE = 0.01  # if the standard error of CUBIC's share is larger after 3 runs, there are MANY runs
 MANY = 20
 
@@ -106,13 +106,14 @@ def columns(engine: str) -> tuple[str, ...]:
 def errors(
     law: str, cases: int, waits: bool, engine: str
 ) -> tuple[dict[str, list[float]], list[float]]:
-    """Each model's errors of ``part`` over the cases, by its name; also prints each case.
+    """Each model's errors of CUBIC's share (``part``) over the cases, and their uncertainty.
 
-    The second result is for each case the standard error of the difference between ``rounds`` and
-    the measurement.
+    The errors are by the model's name, one for each case.  The second result has for each case the
+    standard error of the difference between ``rounds`` and the measurement by ``engine``.  Each
+    case is also printed.
     """
     found: dict[str, list[float]] = {name: [] for name in columns(engine)}
-    ses = []
+    ses = []  # standard errors
     for index in range(cases):
         scenario = case(law, index, waits)
         if engine == "ns3":
@@ -138,6 +139,7 @@ def errors(
 
 
 def main() -> None:
+    """Print the errors of each family of cases, then the table of the docs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=at_least(1), default=40, help="of each family")
     parser.add_argument("--against", choices=FAMILIES, nargs="*", default=FAMILIES)
@@ -150,8 +152,8 @@ def main() -> None:
             by_chance = np.sqrt(2.0 / np.pi) * np.mean(ses)  # mean |x| of a normal distribution
             found = {model: np.abs(offs) for model, offs in signed.items()}
             cells = [f"{offs.mean():.3f} (largest {offs.max():.3f})" for offs in found.values()]
-            over = law != "alone" and found["rounds"].mean() > BAR
-            missed = f", bar {BAR} missed" if over else ""
+            over = law != "alone" and found["rounds"].mean() > GOAL
+            missed = f", goal {GOAL} missed" if over else ""
             rows.append([law, "wait" if waits else "do not", *cells, f"{by_chance:.3f}"])
             means = ", ".join(f"{model} {np.mean(offs):+.3f}" for model, offs in signed.items())
             print(f"against {law}: {'; '.join(map(' '.join, zip(found, cells, strict=True)))}")

@@ -58,7 +58,11 @@ def draw(seed: int, k: int) -> Scenario:
 
 
 def long_run(scenario: Scenario) -> Floats:
-    """The throughputs over the last 19/20 of a run that is 20 times as long."""
+    """The throughputs in a long run, for comparison with ``limit_cycle``.
+
+    The run is 20 times as long as the first stretch that ``limit_cycle`` simulates, and the first
+    twentieth of it does not count.
+    """
     last_start = max(flow.start for flow in scenario.flows)
     span = LONGER * FIRST * max(flow.rtt for flow in scenario.flows)
     flows = tuple(replace(flow, stop=None) for flow in scenario.flows)

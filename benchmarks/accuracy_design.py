@@ -59,8 +59,11 @@ FIELDS = ("link.buffer", "flow.vegas.alpha", "flow.rtt", "link.capacity", "flow.
 
 
 def figure(kind: str, answer: vm.Prediction) -> float:
-    """The target's quantity, computed here from the prediction's arrays."""
-    v, r = np.asarray(answer.throughput)
+    """The target's quantity, computed here from the prediction's arrays.
+
+    So it is independent of the code of `design`.  ``kind`` is a key of ``RANGES``.
+    """
+    v, r = np.asarray(answer.throughput)  # of Vegas and of Reno
     if kind == "delay":
         return float(np.asarray(answer.queue_mean)[0]) / answer.scenario.links[0].capacity
     if kind == "utilization":
@@ -102,7 +105,12 @@ def wrong(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> 
 
 
 def missed(found: vm.Design, scenario: vm.Scenario, kind: str, wanted: float) -> list[str]:
-    """Solutions that a grid 60 times as fine finds and the design does not."""
+    """Texts on the solutions that a grid 60 times as fine finds and `design` does not.
+
+    Between two points of the grid there is a solution if the quantity is below the target at one of
+    them and above it at the other.  Large jumps do not count: there the quantity may skip the
+    target.
+    """
     low, high = found.scanned
     grid = np.geomspace(low, high, 4001) if low > 0 else np.linspace(low, high, 4001)
     data = vm.sweep(scenario, {found.field: np.unique(np.clip(grid, low, high))}, found.model)

@@ -48,7 +48,11 @@ def one_by_one(scenario: Scenario, k: int) -> Scenario:
 
 
 def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
-    """The error of the ratio of Vegas to loss-based throughputs; the NRMSE if there is one kind."""
+    """The error of the throughputs of ``engine`` against ``measured``, those of ns-2.
+
+    It is the error of the ratio of Vegas's throughput to that of the loss-based flows.  If all
+    flows are of one kind, it is the root mean square error of the throughputs over their mean.
+    """
     asked = with_seed(scenario, OTHER_DRAWS)
     model = np.mean([engine(one_by_one(asked, k)) for k in range(MIN_RUNS)], axis=0)
     vegas = np.array([m.flow.law == "vegas" for m in scenario.members])

@@ -102,9 +102,10 @@ def _asked(scenario: Scenario, model: str) -> Floats | None:
 
 
 def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
-    """The errors of each model with and without the feature, and twice ns-2's standard error.
+    """Each model's errors against ns-2, and twice the standard error of ns-2's mean.
 
-    Both are relative to the mean throughput.
+    Both are relative to the mean throughput.  The errors are by the model's name, and also by the
+    name with ", untold": the model then does not know the feature that the kind of case adds.
     """
     measured = ns2.run(scenario, rtts=False)
     runs = np.asarray(measured.extra["throughput_runs"])
@@ -122,6 +123,7 @@ def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
 
 
 def main() -> None:
+    """Print a line for each kind, family and model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", choices=tuple(KINDS), nargs="*", default=tuple(KINDS))
     parser.add_argument("--families", choices=FAMILY, nargs="*", default=FAMILY)

@@ -65,21 +65,29 @@ def rates(scenario: Scenario, runs: int) -> Floats:
 
 
 def needed(found: Floats) -> float:
-    """Runs after which each flow's mean is certain to 10 %, if the scatter is known."""
+    """Runs after which each flow's mean is certain to 10 %, if the scatter is known.
+
+    ``found`` has the throughputs of many runs, [runs, flows].  The scatter of a flow that gets
+    almost nothing is taken relative to a tenth of the flows' mean.
+    """
     mean = found.mean(axis=0)
     s = found.std(axis=0, ddof=1) / np.maximum(mean, 0.1 * mean.mean())
     return max(1.0, float(np.ceil((1.96 * s.max() / ENOUGH_PRECISION) ** 2)))
 
 
 def judged(scenario: Scenario) -> tuple[list[Answered], float]:
-    """The answers to one scenario, each beside the truth; and the result of ``needed``."""
+    """The answers to one scenario, each beside the truth; and the result of ``needed``.
+
+    The truth is the mean of many runs.  ``is_effect`` says whether phase effects decide the
+    throughputs, so whether they change if senders that waited do not wait, or the other way round.
+    """
     from scipy.special import stdtrit
 
     base = with_seed(scenario, 1000)
     whole = rates(base, RUNS)
     truth, is_effect = whole.mean(axis=0), False
     if phases.possible(scenario):
-        opposite, _ = next(phases.others(base, base.run))
+        opposite, _ = next(phases.others(base, base.run))  # the opposite choice of waits
         other = rates(opposite, OTHER_RUNS).mean(axis=0)
         is_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
     found = []
@@ -119,6 +127,7 @@ def row(name: str, cases: list[list[Answered]]) -> str:
 
 
 def main() -> None:
+    """Print both tables, and the line between them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--cases", type=at_least(1), default=CASES)

@@ -29,7 +29,11 @@ COLUMNS = ["what", "time", "flow", *"abcdefg", "seq", "id"]  # of rtt.txt; the l
 
 
 def part(scenario: Scenario) -> tuple[float, int]:
-    """The part of the lost packets that left with the packet before, and the number of losses."""
+    """The part of the lost packets that left with the packet before, and the number of losses.
+
+    ns-2 runs the scenario once, and writes each transmission of a sender and each drop.  A packet
+    may have been sent several times: what counts is its last transmission before the drop.
+    """
     made = ns2_script.script(scenario, interval=scenario.run.duration, rtts=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -41,12 +45,12 @@ def part(scenario: Scenario) -> tuple[float, int]:
     sent = rows[rows["what"] == "+"]
     after = drops.time > scenario.run.warmup
     pairs = 0  # lost packets that left at the same instant as the packet before
-    for f in range(sizes[0]):
+    for f in range(sizes[0]):  # flow by flow
         of_flow = sent[sent["flow"] == f]
         time, seq = of_flow["time"].to_numpy() - made.origin, of_flow["seq"].to_numpy()
-        with_former = np.concatenate([[False], time[1:] == time[:-1]])
+        with_former = np.concatenate([[False], time[1:] == time[:-1]])  # of each transmission
         last = {}  # of each packet, whether it left with the packet before when it was last sent
-        lost = np.flatnonzero(after & (drops.flow == f))
+        lost = np.flatnonzero(after & (drops.flow == f))  # places in ``drops``
         k = 0  # the next transmission of the flow
         for i in lost:
             while k < time.size and time[k] <= drops.time[i]:

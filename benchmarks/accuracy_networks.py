@@ -207,13 +207,14 @@ def error(scenario: Scenario) -> tuple[float, float, float]:
 
 
 def main() -> None:
+    """Print a line for each kind of network."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", type=at_least(1), default=8, help="of each kind")
     parser.add_argument("--kind", choices=tuple(KINDS), action="append")
     options = parser.parse_args()
     answer(parking_vegas(np.random.default_rng(0)), runs=1)  # compiles
     for name in options.kind or KINDS:
-        errors, of_rounds, of_ns2 = [], 0.0, 0.0  # sums of the seconds of a run
+        errors, of_rounds, of_ns2 = [], 0.0, 0.0  # seconds of a run, summed over the cases
         for i in range(options.cases):
             rng = np.random.default_rng([SEED, list(KINDS).index(name), i])
             nrmse, spent, spent_by_ns2 = error(KINDS[name](rng))

@@ -52,9 +52,10 @@ MODELS = ("rounds", "fluid")
 
 
 def _htcp_round(f: Any) -> tuple[float, ...]:
-    """After a round trip: the largest RTT so far, and the largest filtered throughput since a cut.
+    """The law's stored numbers after a round trip, in the order of ``state``.
 
-    An RTT that exceeds the largest by more than 20 ms does not count (``measure_rtt``).
+    It updates the largest RTT so far, and the largest filtered throughput since the last cut.  An
+    RTT that exceeds the largest by more than 20 ms does not count (``measure_rtt``).
     """
     most, rate = max(f.most_rtt, f.base_rtt), f.window / f.rtt
     if most < f.rtt <= most + 0.02:
@@ -66,7 +67,10 @@ def _htcp_round(f: Any) -> tuple[float, ...]:
 
 
 def _htcp_loss(f: Any) -> tuple[float, ...]:
-    """At a loss: the factor of the cut (``htcp_beta_update``), and a smaller largest RTT."""
+    """The law's stored numbers at a loss, in the order of ``state``.
+
+    It chooses the factor of the cut (``htcp_beta_update``), and makes the largest RTT smaller.
+    """
     steady = 0.8 * f.old_rate <= f.most_rate <= 1.2 * f.old_rate
     factor = 0.5
     if steady and f.adapts == 1.0 and f.base_rtt > 0.01 and f.most_rtt > 0.0:
@@ -140,10 +144,15 @@ def network(law: str, rival: str, index: int) -> vm.Scenario:
 
 
 def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
-    """The share of the law in each run of ns-2, which selects its own module of this law."""
+    """The share of the law in each run of ns-2, with ns-2's own module of this law.
+
+    vegasmodel knows CUBIC's module only.  So it writes the script for CUBIC, and the name of the
+    module is replaced in it.
+    """
     write = ns2_script.script  # ns-2's runs are threads of this process, so the patch reaches them
 
     def with_module(*given: object, **options: object) -> ns2_script.Script:
+        """The script that ``write`` makes, but with the module of ``law`` in place of CUBIC's."""
         made = write(*given, **options)
         text, found = re.subn(
             r"module cubic cubic_beta \d+",
@@ -161,6 +170,7 @@ def in_ns2(law: str, rival: str, index: int) -> np.ndarray:
 
 
 def main() -> None:
+    """Print each case, then the table of mean errors."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--networks", type=at_least(1), default=NETWORKS, help="of each family")
     parser.add_argument("laws", nargs="*", default=LAWS, help=f"of {', '.join(LAWS)}")

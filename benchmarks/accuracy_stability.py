@@ -37,7 +37,10 @@ MOST = 2e6  # largest number of steps of a run
 
 
 class Case(NamedTuple):
-    """A scenario with one free number: a factor on its capacity, or on its RTTs under RED."""
+    """A random network whose equilibrium may lose its stability.
+
+    One number of it is free: a factor on its capacity, or on all RTTs if the queue is RED.
+    """
 
     family: str
     flows: tuple[dict[str, Any], ...]
@@ -58,9 +61,10 @@ class Case(NamedTuple):
         return Scenario.from_dict({"link": [link], "flow": flows, "run": run})
 
     def loop(self, x: float, _: float = 1.0) -> Loop | None:
-        """The linearised control loop for the factor ``x``; ``None`` if there is none.
+        """The linearised control loop at the equilibrium for the factor ``x``.
 
-        There is none either if the packets' transmission times exceed an RTT.
+        It is ``None`` if there is no equilibrium, and if the packets' transmission times exceed an
+        RTT, so that there is no such scenario.
         """
         try:
             found = place(self.at(x))
@@ -100,9 +104,10 @@ def draw(rng: np.random.Generator, family: str) -> Case:
 
 
 def boundaries(rng: np.random.Generator) -> Iterator[tuple[Case, hopf.Crossing]]:
-    """Random cases, family after family, each with the boundary of its stability.
+    """Random cases, family after family, each with a boundary of its stability.
 
-    Cases without a boundary are skipped.
+    A boundary is a factor (on the capacity or the RTTs) at which the rightmost root of the
+    linearised loop crosses the imaginary axis.  Cases without such a factor are skipped.
     """
     k = 0
     while True:

@@ -28,6 +28,7 @@ TIMED = 4  # cases of a family that ns-2 runs again, for its time
 
 
 def main() -> None:
+    """Print the table, with a row for each model and one for ns-2."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=90125)
     seed = parser.parse_args().seed

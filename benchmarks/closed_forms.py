@@ -33,7 +33,9 @@ class Claim(NamedTuple):
 
     model: str
     scenario: Scenario
-    error: float  # largest relative error of a flow; of its distance from the range, if it is a set
+    # largest relative error of a flow's throughput; if the closed form gives a range for each flow,
+    # its distance from this range
+    error: float
 
 
 def draw(rng: np.random.Generator) -> Scenario:
@@ -70,8 +72,11 @@ SHARED = {"buffer-holds-bursts", "many-packets-queued"}
 
 
 def claims(scenario: Scenario) -> Iterator[Claim]:
-    """The closed forms whose assumptions all hold; the fluid runs only if there is one."""
-    reference = None
+    """The closed forms that claim to be right for the scenario: all their assumptions hold.
+
+    Each comes with its error against the fluid model, which runs only if there is such a form.
+    """
+    reference = None  # the fluid model's throughputs, [flows] pkt/s
     for model in MODELS:
         answer = predictor.predict(scenario, model)
         broken = {a.name for a in answer.assumptions if a.holds is not True}
@@ -79,9 +84,9 @@ def claims(scenario: Scenario) -> Iterator[Claim]:
             continue
         if reference is None:
             run = continuous.run(scenario, sample=scenario.run.duration)
-            reference = run.throughput  # NaN where it ended early
+            reference = run.throughput  # NaN if the run ended early
         low, high = answer.throughput, answer.throughput
-        if answer.throughput_range is not None:
+        if answer.throughput_range is not None:  # the model's result is a range for each flow
             low, high = answer.throughput_range.T
         off = np.maximum(low - reference, reference - high) / reference
         yield Claim(model, scenario, float(np.maximum(off, 0.0).max()))

@@ -74,9 +74,11 @@ CASES = (  # model, variant, RED or different RTTs, goal for the first answer in
 def ask(
     model: str, variant: str, feature: str, cache: str
 ) -> tuple[float, float, float, dict[str, float]]:
-    """Run one process; return the CPU seconds of the fixed loop, the process and Numba's part.
+    """Ask a model for one answer in a new process; return CPU seconds.
 
-    The last result is Numba's part by function.
+    They are those of the fixed loop (``pace``), of the process without this loop, and of Numba's
+    compilations; the last result has the compilations by function.  ``feature`` is RED or different
+    RTTs, see ``CASES``, and ``cache`` the folder for compiled code.
     """
     done = subprocess.run(
         [sys.executable, "-c", CHILD, model, variant, feature],
@@ -90,16 +92,17 @@ def ask(
 
 
 def main() -> None:
+    """Print a line for each of ``CASES``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--functions", type=int, default=0, help="show those that took longest")
     most = parser.parse_args().functions
     print(f"{'model':<16}{'first, s':>10}{'compiling':>11}{'second, s':>11}{'pace, s':>9}   goal")
-    for model, variant, feature, bar in CASES:
+    for model, variant, feature, goal in CASES:
         with tempfile.TemporaryDirectory() as cache:
             pace, first, compiling, functions = ask(model, variant, feature, cache)
             _, second, _, _ = ask(model, variant, feature, cache)
         name = f"{model} {variant} {feature}"
-        print(f"{name:<16}{first:>10.2f}{compiling:>11.2f}{second:>11.2f}{pace:>9.2f}   {bar:g}")
+        print(f"{name:<16}{first:>10.2f}{compiling:>11.2f}{second:>11.2f}{pace:>9.2f}   {goal:g}")
         for function, spent in sorted(functions.items(), key=lambda row: -row[1])[:most]:
             print(f"    {function:<40}{spent:>8.2f}")
 

@@ -43,7 +43,7 @@ from vegasmodel.scenario import (
 
 SEED = 4711
 CASES = 101
-MEDIAN_BAR, EACH_BAR = 0.1, 0.5  # of the CPU seconds of one run of ns-2
+MEDIAN_GOAL, EACH_GOAL = 0.1, 0.5  # of the CPU seconds of one run of ns-2
 LOSS_BASED = ("reno", "newreno", "sack")
 RUN = Run(200.0, 50.0)
 Rng = np.random.Generator
@@ -243,7 +243,7 @@ class Cost(NamedTuple):
 
 
 def cost(scenario: Scenario) -> Cost:
-    """What the default answer to a scenario costs, beside ns-2."""
+    """The CPU seconds of ``rounds``'s default answer, of one run of it, and of one run of ns-2."""
     began = time.process_time()
     found = predict(scenario, "rounds")
     answered = time.process_time()
@@ -261,7 +261,7 @@ def cost(scenario: Scenario) -> Cost:
 def row(name: str, costs: list[Cost]) -> str:
     """A line of the table."""
     ratios = [one.ratio for one in costs]
-    over = sum(r > EACH_BAR for r in ratios)
+    over = sum(r > EACH_GOAL for r in ratios)
     return (
         f"| {name} | {len(costs)} | {np.median([one.answer for one in costs]):.3f} "
         f"| {np.median([one.ns2 for one in costs]):.2f} "
@@ -271,6 +271,7 @@ def row(name: str, costs: list[Cost]) -> str:
 
 
 def main() -> None:
+    """Print a row of the table for each kind of case, one for all, and whether goals are met."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--cases", type=at_least(1), default=CASES)
@@ -300,8 +301,8 @@ def main() -> None:
         print(row(kind.replace("_", " "), found))
     print(row("all", [one for found in costs.values() for one in found]))
     every = [one.ratio for found in costs.values() for one in found]
-    met = max(every) <= EACH_BAR and float(np.median(every)) <= MEDIAN_BAR
-    print(f"bars: median {MEDIAN_BAR}, each {EACH_BAR}: {'met' if met else 'missed'}")
+    met = max(every) <= EACH_GOAL and float(np.median(every)) <= MEDIAN_GOAL
+    print(f"goals: median {MEDIAN_GOAL}, each {EACH_GOAL}: {'met' if met else 'missed'}")
 
 
 if __name__ == "__main__":

@@ -114,8 +114,8 @@ def without(table: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def truth(scenario: Scenario, key: str) -> str:
-    """The true value of ``key``, such as ``link[0].buffer``, as text."""
-    kind, _, rest = key.partition("[")
+    """The true value of ``key``, such as ``link[0].buffer``, as text (s, packets or pkt/s)."""
+    kind, _, rest = key.partition("[")  # "link" or "flow", its number and the field
     place = (scenario.links if kind == "link" else scenario.flows)[int(rest.partition("]")[0])]
     return f"{getattr(place, key.rpartition('.')[2]):.6g}"
 

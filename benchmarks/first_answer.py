@@ -35,7 +35,7 @@ rtt = "60 ms"
 """
 RATIO = "ratio --capacity 1080pkt/s --rtt 60ms --buffer 20pkt vegas:alpha=3,beta=3 reno"
 QUESTION = "design s.toml --solve link.buffer --for share:vegas=0.3"
-CASES = {  # what is timed, and its bar in CPU seconds
+CASES = {  # what is timed, and its goal in CPU seconds
     "python -c pass": (["-c", "pass"], None),
     "import numpy": (["-c", "import numpy"], None),
     "import numba": (["-c", "import numba"], None),
@@ -76,6 +76,7 @@ def loaded(python: str, arguments: list[str], folder: str) -> list[str]:
 
 
 def main() -> None:
+    """Print a line for each of ``CASES``."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--other", metavar="PYTHON", help="of another checkout's environment")
@@ -91,12 +92,12 @@ def main() -> None:
             for arguments, _ in CASES.values():
                 cpu(python, arguments, 1, folder)
         print(f"{'CPU seconds':24} {'here':>7} {'other' if options.other else '':>7} {'goal':>6}")
-        for name, (arguments, bar) in CASES.items():
+        for name, (arguments, goal) in CASES.items():
             found = [cpu(python, arguments, options.runs, folder) for python in pythons]
             figures = "".join(f" {value:7.2f}" for value in found) + " " * 8 * (2 - len(found))
-            goal = "" if bar is None else f" {bar:6.2f}{' missed' if found[0] > bar else ''}"
+            said = "" if goal is None else f" {goal:6.2f}{' missed' if found[0] > goal else ''}"
             print(
-                f"{name:24}{figures}{goal}  {' '.join(loaded(sys.executable, arguments, folder))}"
+                f"{name:24}{figures}{said}  {' '.join(loaded(sys.executable, arguments, folder))}"
             )
 
 

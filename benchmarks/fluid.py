@@ -6,7 +6,7 @@ The first of the other programs is in this file: it makes fixed Euler steps of 0
 lists. The second is ns-2, if it is installed. Times are CPU seconds of a second call, when the code
 is compiled; other work on the machine hardly changes them. The speed of a batch is the simulated
 time of all its flows, in flow-seconds, divided by the CPU time per core; the next line has the
-speed by wall time. "bar" stands before a goal.
+speed by wall time. Some lines end with our goal for their value.
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ def cpu(work: Callable[[], Any], repeats: int = 5) -> float:
 
 
 def euler(seconds: float, h: float = 1e-5) -> list[float]:
-    """Integrate a Vegas and a Reno source by Euler steps of ``h`` seconds over Python lists."""
+    """Integrate a Vegas and a Reno source by Euler steps of ``h`` seconds over Python lists.
+
+    This is the simplest program for the same equations, to which the fluid model's speed is
+    compared.  The result has the packets that each source has sent.
+    """
     c, rtt, alpha, full = 1080.0, 0.08, 3.0, 21.0  # full: queue at which Reno halves its window
     windows, queue, done = [10.0, 10.0], 0.0, [0.0, 0.0]  # done: packets sent by each source
     for _ in range(round(seconds / h)):
@@ -86,24 +90,24 @@ def euler(seconds: float, h: float = 1e-5) -> list[float]:
     return done
 
 
-def row(name: str, value: str, bar: str = "") -> None:
+def row(name: str, value: str, goal: str = "") -> None:
     """Print a line with a value and its goal."""
-    print(f"{name:<62} {value:>24}   {bar}")
+    print(f"{name:<62} {value:>24}   {goal}")
 
 
 def single() -> float:
     """Time a scenario's run, its limit cycle and the Euler steps; return the run's CPU seconds."""
     scenario = pair()
     took = cpu(lambda: continuous.run(scenario))
-    row("600 s of 2 flows, continuous, CPU s", f"{took:.4f}", "bar 0.1")
-    row("  by rounds, CPU s", f"{cpu(lambda: rounds.run(scenario)):.4f}", "bar 0.1")
+    row("600 s of 2 flows, continuous, CPU s", f"{took:.4f}", "goal 0.1")
+    row("  by rounds, CPU s", f"{cpu(lambda: rounds.run(scenario)):.4f}", "goal 0.1")
     for model in ("fluid", "rounds"):
         spent = cpu(lambda by=model: limit_cycle(scenario, by))
-        row(f"limit cycle of 2 flows, {model}, CPU ms", f"{1e3 * spent:.2f}", "bar 10")
+        row(f"limit cycle of 2 flows, {model}, CPU ms", f"{1e3 * spent:.2f}", "goal 10")
     short = 0.2
     rival = cpu(lambda: euler(short), 1) * 600.0 / short
     row("Euler steps of 0.01 ms over Python lists, 600 s, CPU s", f"{rival:.0f}")
-    row("  times faster than that", f"{rival / took:.0f}", "bar 1000")
+    row("  times faster than that", f"{rival / took:.0f}", "goal 1000")
     return took
 
 
@@ -118,14 +122,18 @@ def batches(n: int) -> float:
     spent, wall = time.process_time() - begun, time.perf_counter() - wall
     rate = work * cores / spent
     row(f"{n} two-flow scenarios, threads, flow-s/s by CPU time", f"{rate:,.0f}",
-        f"bar 1,000,000 on 2 cores (here {cores})")  # fmt: skip
+        f"goal 1,000,000 on 2 cores (here {cores})")  # fmt: skip
     row("  by wall time", f"{work / wall:,.0f}", f"failed: {int((~run.ok).sum())}")
     jax_rate(cases, run.throughput)
     return rate
 
 
 def jax_rate(cases: Batch, expected: np.ndarray) -> None:
-    """Time the same batch by the JAX engine, on JAX's default device."""
+    """Time the batch ``cases`` by the JAX engine, on JAX's default device.
+
+    ``expected`` has the throughputs by the other engine, [scenarios, flows] pkt/s.  The last line
+    printed says by how much JAX's differ.
+    """
     import jax
 
     n, cores = cases.duration.size, os.cpu_count() or 1
@@ -135,7 +143,7 @@ def jax_rate(cases: Batch, expected: np.ndarray) -> None:
     spent, wall = time.process_time() - begun, time.perf_counter() - wall
     work = 2.0 * float(cases.duration.sum())
     row(f"{n} of them, jax on {jax.default_backend()}, flow-s/s by CPU time",
-        f"{work * cores / spent:,.0f}", f"bar 1,000,000 on 2 cores (here {cores})")  # fmt: skip
+        f"{work * cores / spent:,.0f}", f"goal 1,000,000 on 2 cores (here {cores})")  # fmt: skip
     row("  by wall time", f"{work / wall:,.0f}", f"failed: {int((~found.ok).sum())}")
     off = np.abs(found.throughput / expected - 1.0).max(axis=1)
     row("  throughput beside the threads', median, 99th percentile",
@@ -161,7 +169,9 @@ def sizes(quick: bool) -> None:
         if spent:
             most = max(spent) / min(spent)
             row(
-                f"  largest over smallest, {name}", f"{most:.2f}", "" if name == "ns-2" else "bar 2"
+                f"  largest over smallest, {name}",
+                f"{most:.2f}",
+                "" if name == "ns-2" else "goal 2",
             )
 
 
@@ -183,10 +193,11 @@ def ns2(rate: float, n: int) -> None:
     spent = by_ns2(drawn(n))
     of_ns2 = 1200.0 * n * (os.cpu_count() or 1) / spent  # a scenario has two flows for 600 s
     row(f"ns-2 on {n} of the batch's scenarios, flow-s/s by CPU time", f"{of_ns2:,.0f}")
-    row("  the batch over ns-2", f"{rate / of_ns2:.0f}", "bar 100")
+    row("  the batch over ns-2", f"{rate / of_ns2:.0f}", "goal 100")
 
 
 def main() -> None:
+    """Print a line for each measurement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a batch of 500 instead of 10,000")
     quick = parser.parse_args().quick

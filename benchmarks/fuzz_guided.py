@@ -42,6 +42,10 @@ def main() -> None:
     wrong: list[str] = []
 
     def feed(data: bytes) -> None:
+        """Read one input, which atheris has made.
+
+        The process ends inside atheris, so the counts are written now and then, and at the end.
+        """
         reason = watch.feed(data, name)
         done = watch.count.outcomes.total()
         if reason:

@@ -108,6 +108,7 @@ class Watch:
     """
 
     def __init__(self, name: str, folder: Path) -> None:
+        """Prepare to read inputs of the format ``name``; ``folder`` is for the files."""
         self.name, self.path, self.count = name, folder / "trace", Count()
         self.reading, self.forbidden = False, ""
         for reader in FORMATS:  # "auto" may take an input for another format's
@@ -277,6 +278,7 @@ def guided(names: list[str], options: argparse.Namespace, folder: Path) -> Gener
     share = -(-options.count // len(names))
 
     def one(name: str) -> Batch:
+        """Fuzz one format in a new process, and read the counts that it has written."""
         (folder / name).mkdir()
         script = str(Path(__file__).with_name("fuzz_guided.py"))
         command = [sys.executable, script, name, str(share), str(options.seed), str(folder / name)]

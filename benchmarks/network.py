@@ -21,7 +21,10 @@ from vegasmodel.status import Status
 
 
 def random_case(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """Routing matrix [links, flows], capacities [links], alphas and over-estimates (s) [flows]."""
+    """A random network: routing matrix, capacities, alphas and over-estimates of baseRTT.
+
+    Shapes: [links, flows]; [links] pkt/s; [flows] packets; [flows] s.
+    """
     links, flows = int(rng.integers(1, 21)), int(rng.integers(1, 61))
     A = (rng.random((links, flows)) < rng.uniform(0.05, 0.9)).astype(float)
     A[rng.integers(links, size=flows), np.arange(flows)] = 1  # each flow crosses a link
@@ -36,6 +39,7 @@ def random_case(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
 
 
 def main() -> None:
+    """Print how many solutions have a certificate, and the time of a network."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--networks", type=int, default=1000, metavar="N", help="how many to solve")
     parser.add_argument("--seed", type=int, default=1)

@@ -45,6 +45,7 @@ runs = 3
 
 
 def main() -> None:
+    """Print both tables."""
     columns = [vm.load(file) for file in sorted(CHECKS.glob("evaluation/table2-*.toml"))]
     old = [acks(column) for column in columns]
     print("| parameter | largest change |\n| --- | ---: |")

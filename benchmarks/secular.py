@@ -23,7 +23,11 @@ FAMILIES = ("uniform", "cluster", "close", "magnitudes", "small at top", "mixed"
 
 
 def case(rng: np.random.Generator, family: str, n: int) -> Case:
-    """Thresholds, over-estimates and capacity of a random case; the floats count as exact."""
+    """Thresholds, over-estimates and capacity of a random case.
+
+    ``n`` is the number of flows.  Most families are numerically difficult, for example because the
+    largest over-estimates are nearly equal.  The floats count as exact.
+    """
     alpha, x = rng.uniform(0.5, 5.0, n), rng.uniform(0.0, 1.0, n)
     c = 10 ** rng.uniform(-1.0, 6.0)
     if family == "cluster":  # a few places, each with a spread of its own
@@ -61,7 +65,9 @@ def sizes(rng: np.random.Generator, count: int) -> Iterator[int]:
 def reference(alpha: np.ndarray, x: np.ndarray, c: float, gap: float) -> list[decimal.Decimal]:
     """The rates to 50 digits, in decimal arithmetic.
 
-    Newton's method on 1/S, started from ``gap`` and kept within a bracket.
+    The equation is that the rates alpha/(g + top - x) add up to the capacity ``c``, where top is
+    the largest over-estimate.  The unknown g is the queueing delay less top.  It is found by
+    Newton's method on 1/(sum of the rates), which starts from ``gap`` and is kept within a bracket.
     """
     with decimal.localcontext() as context:
         context.prec = DIGITS + 10
@@ -152,6 +158,7 @@ def best(call: object, repeats: int) -> float:
 
 
 def speed() -> None:
+    """Print the time of the solver beside those of a root finder and of one NumPy sum."""
     from scipy.optimize import brentq
 
     rng, m, n = np.random.default_rng(1), 100_000, 20
@@ -161,6 +168,7 @@ def speed() -> None:
     ours = best(lambda: secular.solve(alpha, x, c), 5)
 
     def loop(cases: int) -> None:
+        """Solve the first ``cases`` cases one by one with SciPy's ``brentq``."""
         for a, v, capacity in zip(alpha[:cases], x[:cases], c[:cases], strict=True):
             d = v.max() - v
             low, high = a[d == 0].sum() / capacity, a.sum() / capacity
@@ -172,19 +180,20 @@ def speed() -> None:
 
     theirs = best(lambda: loop(2000), 3) / 2000 * m
     print(f"{m} cases of {n} flows: {ours:.3f} s; brentq in a loop {theirs:.2f} s (of 2,000 cases)")
-    print(f"  {theirs / ours:.0f} times faster; the bar is 200")
+    print(f"  {theirs / ours:.0f} times faster; the goal is 200")
     alpha, x = rng.uniform(1.0, 4.0, 10_000_000), rng.uniform(0.0, 0.1, 10_000_000)
     for capacity in (1e6, 3e8):
         state = secular.solve(alpha, x, capacity)
         ours = best(lambda: secular.solve(alpha, x, capacity), 5)
         once = best(lambda: float((alpha / (state.delay - x)).sum()), 5)
         print(f"10,000,000 flows, c = {capacity:g}, {int(state.iterations)} passes: {ours:.3f} s")
-        print(f"  {ours / once:.1f} times one NumPy sum ({once:.3f} s); the bar is 6")
+        print(f"  {ours / once:.1f} times one NumPy sum ({once:.3f} s); the goal is 6")
     small = best(lambda: secular.solve(alpha[:n].tolist(), x[:n].tolist(), 1000.0), 50)
     print(f"one case of {n} flows: {1e6 * small:.0f} us")
 
 
 def main() -> None:
+    """Time the solver, or with ``--accuracy`` or ``--jax`` compare its results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--accuracy", type=int, nargs="?", const=100_000, metavar="N")
     parser.add_argument("--jax", type=int, nargs="?", const=200, metavar="N")

@@ -42,7 +42,7 @@ duration = "60 s"
 warmup = "20 s"
 """
 OVER = ["link.buffer=5..60", "flow.rtt=20ms..200ms"]
-CASES = (  # model, variant, points of the bar, seconds of the bar, part of it that is run
+CASES = (  # model, variant, points of the goal, seconds of the goal, part of it that is run
     ("minicycle", "paper", 1_000_000, 10.0, 1),
     ("minicycle", "ns2", 1_000_000, 10.0, 1),
     ("fluid", "paper", 100_000, 120.0, 10),
@@ -65,7 +65,10 @@ def timed(model: str, variant: str, points: int, folder: Path) -> tuple[float, f
 
 
 def linear(folder: Path, picture: Path) -> None:
-    """Draw CPU seconds against points, with a line through the first and the last measurement."""
+    """Draw CPU seconds against points, with a line through the first and the last measurement.
+
+    If the time is in proportion to the points, up to a fixed start, the others lie on this line.
+    """
     figure = style.figure()
     axes = figure.subplots()
     for model, variant, sizes in SIZES:
@@ -96,15 +99,15 @@ def main() -> None:
     options = parser.parse_args()
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first case")
     with tempfile.TemporaryDirectory(prefix="vegasmodel-sweeps-") as name:
-        for model, variant, bar, seconds, part in CASES:
+        for model, variant, goal, seconds, part in CASES:
             timed(model, variant, 8, Path(name))  # compiles, imports
-            points = bar if options.whole else bar // part
+            points = goal if options.whole else goal // part
             clock, worked = timed(model, variant, points, Path(name))
-            scale = bar / points
+            scale = goal / points
             print(
                 f"{model:<10} {variant:<6} {points:>9} points: {clock:7.1f} s, "
                 f"{worked:7.1f} CPU s, {points / clock:9.0f}/s; "
-                f"{bar} points: {clock * scale:.0f} s (bar {seconds:.0f} s)"
+                f"{goal} points: {clock * scale:.0f} s (goal {seconds:.0f} s)"
             )
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"most memory of the process, all cases: {peak:.0f} MB")

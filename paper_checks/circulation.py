@@ -28,7 +28,10 @@ def circulate(windows: Sequence[int], mu: float, T: float) -> Circulated:
     """Simulate sources with fixed ``windows`` (packets) at a link of ``mu`` pkt/s.
 
     ``T`` is the RTT with an empty queue, s.  It includes the transmission time, as in the paper of
-    De Vendictis and Baiocchi.  All sources have the same delays, so packets keep their order.
+    De Vendictis and Baiocchi.
+
+    All sources have the same delays, so packets keep their order for ever.  So with n packets in
+    all windows together, the ACK of packet k releases packet k + n, and both are of one source.
     """
     owner = np.repeat(np.arange(len(windows)), windows)  # the source of each packet on its way
     n = owner.size

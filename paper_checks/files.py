@@ -85,6 +85,7 @@ def _changed(entries: Mapping[str, tuple[Any, Any, Any]]) -> dict[str, Any]:
 
 
 def _link(link: Link, size: float) -> dict[str, Any]:
+    """The keys of a ``[[link]]`` table, without those that have their default."""
     default = Link(capacity=link.capacity)
     found = {
         "name": link.name,
@@ -94,6 +95,7 @@ def _link(link: Link, size: float) -> dict[str, Any]:
         "loss": link.loss,
         "drops": [{"flow": drop.flow, "packets": list(drop.packets)} for drop in link.drops],
     }
+    # each key's value, default and text, for ``_changed``
     keys = {key: (getattr(link, key), getattr(default, key), text) for key, text in found.items()}
     chosen = {"name": link.name, "capacity": found["capacity"]} | _changed(keys)
     assert link.delay is not None
@@ -101,6 +103,7 @@ def _link(link: Link, size: float) -> dict[str, Any]:
 
 
 def _queue(link: Link, size: float) -> dict[str, Any]:
+    """The table of a link's queue; ``size`` is that of a packet in bytes."""
     queue = link.queue
     if isinstance(queue, Red):
         default = Red(queue.min_threshold, queue.max_threshold)
@@ -109,7 +112,7 @@ def _queue(link: Link, size: float) -> dict[str, Any]:
             "min_threshold": _quantity(queue.min_threshold, "packets", size),
             "max_threshold": _quantity(queue.max_threshold, "packets", size),
         }
-        optional = {
+        optional = {  # value, default and what to write, for ``_changed``
             key: (getattr(queue, key), getattr(default, key), getattr(queue, key))
             for key in ("max_probability", "weight", "ecn", "gentle")
         }
@@ -120,10 +123,15 @@ def _queue(link: Link, size: float) -> dict[str, Any]:
 
 
 def _flow(flow: Flow, size: float) -> dict[str, Any]:
+    """The keys of a ``[[flow]]`` table, without those that have their default.
+
+    ``size`` is the scenario's packet size in bytes; the flow may have its own.
+    """
     default = Flow(law=flow.law, rtt=flow.rtt, variant=flow.variant)
     own_size = size if flow.packet_size is None else flow.packet_size  # of its packets, bytes
 
     def text(key: str, kind: str) -> Any:
+        """The value of ``key`` with a unit of its kind; ``None`` and words stay as they are."""
         value = getattr(flow, key)
         is_text = value is None or isinstance(value, str)
         return value if is_text else _quantity(value, kind, own_size)
@@ -165,6 +173,7 @@ def _rtt(flow: Flow, size: float) -> Any:
 
 
 def _start(flow: Flow, size: float) -> Any:
+    """When the flows of a group start: one time, or the first time and the interval."""
     if isinstance(flow.start, Staggered):
         return {
             "first": _quantity(flow.start.first, "time", size),
@@ -181,6 +190,7 @@ def _size(flow: Flow, size: float) -> Any:
 
 
 def _arrivals(flow: Flow, size: float) -> Any:
+    """How short flows arrive: the table of a random process, or the word "once"."""
     if isinstance(flow.arrivals, Poisson):
         return {"poisson": _quantity(flow.arrivals.rate, "frequency", size)}
     if isinstance(flow.arrivals, ParetoArrivals):
@@ -190,6 +200,7 @@ def _arrivals(flow: Flow, size: float) -> Any:
 
 
 def _run(run: Run) -> dict[str, Any]:
+    """The keys of the ``[run]`` table, without those that have their default."""
     found = {
         **{key: _quantity(getattr(run, key), "time", 1.0) for key in ("duration", "warmup")},
         "seed": run.seed,

@@ -79,7 +79,10 @@ def _round_trips(scenario: Scenario) -> float:
 
 
 def family(scenario: Scenario) -> str:
-    """The family of a scenario: its laws, thresholds, arrivals, link and traffic."""
+    """The family of a scenario as text, by which the table of errors groups scenarios.
+
+    It names the laws and what is special about the flows, the link and the traffic.
+    """
     flows, link = scenario.flows, scenario.links[0]
     parts = [" and ".join(sorted({flow.law for flow in flows}, key=LAWS.index))]
     vegas = [flow for flow in flows if flow.law == "vegas"]

@@ -64,6 +64,7 @@ def _measured(scenarios: Iterable[Scenario], runs: Runs) -> list[Prediction]:
 
 
 def _tsang(runs: Runs) -> list[Picture]:
+    """Tables 3 and 4: the ratio of the two sources' rates over the second one's delay."""
     found = []
     for name, alpha, beta in (("table 3", 1, 3), ("table 4", 3, 3)):
         delays = [float(x2) for x2 in sorted(DELAYS)]
@@ -121,6 +122,7 @@ def _ratios(
 
 
 def _boutremans(runs: Runs) -> list[Picture]:
+    """Rates and baseRTTs of sources in the order of arrival, and figure 6."""
     scene = joining(20, 3.0, 3.0)
     measured = _measured([scene], runs)
     predicted = _answers([scene], ("arrivals", "arrivals-bonald", "rounds"))
@@ -161,6 +163,7 @@ def _regions() -> Figure:
 
 
 def _evaluation(runs: Runs) -> list[Picture]:
+    """The throughputs of Reno and Vegas over the buffer, as in section 3.3.2."""
     scenes = [pair("reno", "vegas", buffer=B) for B in AXIS]
     return [
         Picture(
@@ -174,6 +177,7 @@ def _evaluation(runs: Runs) -> list[Picture]:
 
 
 def _devendictis(runs: Runs) -> list[Picture]:
+    """Figure 3, and the windows of Vegas and Reno over time."""
     scenes = [mixed(0.08, B) for B in BUFFERS]
     return [
         Picture(
@@ -192,6 +196,7 @@ def _devendictis(runs: Runs) -> list[Picture]:
 
 
 def _podlesny(runs: Runs) -> list[Picture]:
+    """Experiment A: the shares of NewReno and Vegas over the number of NewReno flows."""
     counts = (2, 10, 20, 60, 100, 140)  # NewReno flows
     rd = [dumbbell(n) for n in counts]
     one_way = [  # the equations have no reverse flows

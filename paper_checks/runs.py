@@ -184,6 +184,7 @@ def _write(runs: dict[str, Any]) -> None:
 
 
 def _run(scenario: Scenario, rtts: bool | None = None, **options: Any) -> Prediction:
+    """The result of ``ns2.run``.  Raises ``NoRun`` if ns-2 cannot run the scenario."""
     from vegasmodel.packets import ns2
 
     try:
@@ -198,6 +199,7 @@ def _alpha_in_ns3(flow: Flow) -> Flow:
 
 
 def _simulate_groups_ns3(scenario: Scenario) -> dict[str, Any]:
+    """Run ns-3; return the entry for the file.  Raises ``NoRun`` if ns-3 is not installed."""
     from vegasmodel.packets import ns3
 
     try:

@@ -152,6 +152,7 @@ def median_of_seeds(
     """
 
     def compute(runs: Runs) -> Found:
+        """The median of the statistic over the seeds, whose starts move a little."""
         described = statistic(runs(scenario).throughput[0])
         rows = runs(jittered(scenario)).throughput
         values = np.array([statistic(row) for row in rows])
@@ -181,6 +182,7 @@ def mean_of_runs(
     """
 
     def compute(runs: Runs) -> Found:
+        """The mean of the statistic over the runs of the scenario."""
         values = np.array([statistic(row) for row in runs(scenario).throughput])
         detail = f"Over the seeds {values.min():.4g} to {values.max():.4g}."
         chance = 2 * float(values.std(ddof=1)) * (1 + 1 / len(values)) ** 0.5

@@ -58,6 +58,7 @@ def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float
     """
 
     def compute(runs: Runs) -> Found:
+        """The statistic for ``NOISE``; the note says for which other noise it agrees, too."""
         found = {sigma: statistic(sigma, runs) for sigma in DEVIATIONS}
         agreeing, differing = list[str](), list[str]()  # standard deviations, ms
         for sigma in sorted(found):

@@ -228,20 +228,25 @@ SLACK = (
 def phases() -> list[Record]:
     """The records of equations (10) to (17), with whole numbers of mini-cycles.
 
-    They are taken at W_V(1) = 10, W_R(1) = 20 and mu T = 50 packets.  In phase 1, mini-cycles 1 to
-    a, no packet waits.  In phase 2, mini-cycles a + 1 to b, the queue grows and both windows still
-    grow by a packet per mini-cycle.  In phase 3, up to N, Vegas is in equilibrium.
+    The paper sums both windows over the mini-cycles (round trips) from one loss to the next.  Here
+    its formulas are compared with sums that are counted mini-cycle by mini-cycle, at W_V(1) = 10,
+    W_R(1) = 20 and mu T = 50 packets.
+
+    In phase 1, mini-cycles 1 to a, no packet waits.  In phase 2, mini-cycles a + 1 to b, the queue
+    grows and both windows still grow by a packet per mini-cycle.  In phase 3, up to mini-cycle N,
+    Vegas is in equilibrium.
     """
     V1, R1, pipe, N = 10.0, 20.0, 50.0, 30  # W_V(1), W_R(1), mu T
     reno = [R1 + i for i in range(N)]  # windows in mini-cycles 1 to N, packets
     vegas = [V1 + i for i in range(N)]
-    a = 1
-    while V1 + R1 + 2 * (a - 1) < pipe:  # the first mini-cycle with a full link
+    a = 1  # the first mini-cycle with a full link
+    while V1 + R1 + 2 * (a - 1) < pipe:
         a += 1
     V_a, R_a = vegas[a - 1], reno[a - 1]
     b = a + 6  # our choice
     phase_2 = range(a + 1, b + 1)
-    sums = [vegas[i - 1] + reno[i - 1] for i in phase_2]
+    sums = [vegas[i - 1] + reno[i - 1] for i in phase_2]  # of both windows
+    # B_V is the number of packets that Vegas sends in phase 2
     printed_B_V = (b - a) * V_a + (a + 1 + b) * (b - a) / 2
     derived_B_V = (b - a) * V_a + (b - a + 1) * (b - a) / 2
     pipe_T = pipe / MU  # s, the T for which mu T is ``pipe``

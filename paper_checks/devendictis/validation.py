@@ -159,6 +159,7 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
     """
 
     def compute(runs: Runs) -> Found:
+        """The model's ratio Vegas/Reno that is nearest to the printed one, over all T."""
         by_form = {form: ratios(B, form) for form in FORMS}
         text = "; ".join(f"{f} form {r.min():.3f} to {r.max():.3f}" for f, r in by_form.items())
         by_appendix = (1 + LAM) / (3 * (1 - LAM))  # P_Vegas/P_Reno of appendix A, at any T

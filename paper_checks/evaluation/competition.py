@@ -116,6 +116,7 @@ def _crossing(law: str, printed: float) -> Callable[[Runs], Found]:
     """
 
     def compute(runs: Runs) -> Found:
+        """The buffer at which ``law`` and Vegas get the same, as the median over the seeds."""
         scenes = [pair(law, "vegas", buffer=B) for B in AXIS]
         values = for_each_seed(runs, scenes, _cross)
         means = [runs(jittered(scene)).mean for scene in scenes]
@@ -166,6 +167,7 @@ def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
     """
 
     def compute(runs: Runs) -> Found:
+        """Whether the share of ``law`` beside Vegas is larger at the largest buffer, by seed."""
         queues = [Red(min_threshold=B / 2, max_threshold=B) if red else None for B in AXIS]
         scenes = [
             pair(law, "vegas", buffer=B, queue=queue) for B, queue in zip(AXIS, queues, strict=True)
@@ -269,6 +271,7 @@ def _modified(
     """
 
     def both(runs: Runs) -> Found:
+        """The result of ``compute``, with the result for alpha 3 and beta 6 in the note."""
         found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
         rates = ", ".join(f"{r * MBIT:.3f}" for r in tried.mean)
         agree = sum(claim(row) for row in tried.throughput)  # number of seeds

@@ -59,6 +59,7 @@ def holds(
     """
 
     def compute(runs: Runs) -> Found:
+        """Whether the claim holds for most seeds."""
         values = for_each_seed(runs, [scenario], lambda rates: bool(claim(rates)))
         means = ", ".join(f"{rate * MBIT:.3f}" for rate in runs(jittered(scenario)).mean)
         text = f"{names}: {means} Mbit/s on average."
@@ -305,6 +306,7 @@ def _at_once(law: str) -> Callable[[Runs], Found]:
     buffers = (6.0, 8.0, 15.0, 50.0)
 
     def both(runs: Runs) -> Found:
+        """The ratio of the sources' rates; with other starts and buffers in the note."""
         found = compute(runs)
         rates = ", ".join(f"{r * MBIT:.3f}" for r in runs(pair(law, law)).throughput[0])
         text = (
@@ -333,6 +335,7 @@ def figure_5() -> Record:
     """The record of figure 5, which is a chart of table 3."""
 
     def compute(runs: Runs) -> Found:
+        """Whether the ratio ACK1/ACK2 of two sources rises with X, for Reno and for SACK."""
         scenes = [delays(law, X * 1e-3) for law in LOSS_BASED for X in TABLE_3]
 
         def both_rise(*rates: Floats) -> bool:
@@ -386,6 +389,7 @@ def _falls(law: str, red: bool) -> Callable[[Runs], Found]:
     """
 
     def compute(runs: Runs) -> Found:
+        """Whether the ratio ACK1/ACK2 is less at the largest buffer than at the least."""
         chart = _chart(law, red)  # by buffer, from the least to the largest
         values = for_each_seed(runs, chart, lambda *r: ratio(r[-1]) < ratio(r[0]))
         medians = [np.median([ratio(r) for r in runs(jittered(s)).throughput]) for s in chart]

@@ -66,6 +66,7 @@ def with_both_starts(
     """
 
     def each(runs: Runs) -> Found:
+        """The value with all starts at 0; undecided if the start times decide."""
         at_once, apart = compute(runs), compute(cast("Runs", _OneByOne(runs)))
         text = f"All at 0: {at_once.detail} 0.5 s apart: {apart.detail}"
         return _both(at_once, apart, printed, text, "The starts decide", *TWO_STARTS)
@@ -81,6 +82,7 @@ def with_both_timers(compute: Callable[[Runs], Found], printed: Value) -> Callab
     """
 
     def each(runs: Runs) -> Found:
+        """The value with the older timers; undecided if the timers decide."""
         older, later = compute(runs), compute(cast("Runs", runs.later_timers))
         text = f"{older.detail} With 2.35's timers {later.value:.4g}, +- {later.tolerance:.2g}: "
         text += later.detail

@@ -58,6 +58,7 @@ def with_each_red(
     """
 
     def each(runs: Runs) -> Found:
+        """The value with ns-2's older defaults of RED; undecided if RED's settings decide."""
         found = {
             OLDER: compute(runs),
             AUTOMATIC: compute(cast("Runs", _Other(runs, runs.automatic))),

@@ -61,6 +61,7 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
     """
 
     def compute(runs: Runs) -> Found:
+        """The ratio ACK1/ACK2 with the first reading; undecided if the readings differ."""
         first, *others = _readings(law, X).items()
         found = median_of_seeds(first[1], _counts(first[1]), printed=printed, unit=0.01)(runs)
         agreeing, texts = int(agrees(found, printed)), []
@@ -151,6 +152,7 @@ def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Fou
     """
 
     def both(runs: Runs) -> Found:
+        """The result of ``compute``; the note also has the ratios without ns-2's rounding."""
         ratios = []
         for later in (0.5, 0.0):
             first, second = replay(X, later_by=later, max_window=1e6)

@@ -290,6 +290,7 @@ def _count(
     """
 
     def compute(runs: Runs) -> Found:
+        """The count, as the median over the seeds."""
         values = np.array([statistic(row) for row in runs(jittered(scenario)).throughput])
         detail = f"Median {np.median(values):.0f}, {values.min():.0f} to {values.max():.0f}."
         return majority_of_seeds(

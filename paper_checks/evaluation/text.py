@@ -151,6 +151,7 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
     """
 
     def compute(runs: Runs) -> Found:
+        """Whether Vegas's share is larger with RED at each buffer, for most seeds."""
         with_red = [red(law, buffer) for buffer in THRESHOLDS]
         without = [pair(law, "vegas", buffer=buffer) for buffer in THRESHOLDS]
         scenes = [*with_red, *without]
@@ -175,6 +176,7 @@ def _fairer_with_red(law: str) -> Callable[[Runs], Found]:
     compute_with_each_red = with_each_red(compute)
 
     def undecided(runs: Runs) -> Found:
+        """The result with each setting of RED, but always undecided, with the reason."""
         found = compute_with_each_red(runs)
         rates = runs(jittered(red(law, 80.0))).mean
         text = (

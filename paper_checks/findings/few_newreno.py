@@ -27,13 +27,14 @@ class Point(NamedTuple):
     """Results for one ratio of the numbers of NewReno and Vegas flows, by CBQ in ns-2."""
 
     ratio: float  # NewReno flows per Vegas flow
-    index: float  # relative fairness, mean over the runs
-    error: float  # standard error of ``index``
+    fairness: float  # relative fairness (the index), mean over the runs
+    error: float  # standard error of ``fairness``
     newreno_loss: float  # percent
     vegas_loss: float  # percent
 
 
 def _points(runs: Runs) -> list[Point]:
+    """The results for each of ``RATIOS``."""
     points = []
     for ratio in RATIOS:
         scenario = dumbbell(round(N * ratio), N)
@@ -50,7 +51,7 @@ def page(runs: Runs) -> Page:
     errors = [2 * point.error for point in points]
     fig = figure(9.0, 3.8)
     left, right = fig.subplots(1, 2)
-    left.errorbar(ratios, [p.index for p in points], errors, color=BLUE, marker="o", capsize=3)
+    left.errorbar(ratios, [p.fairness for p in points], errors, color=BLUE, marker="o", capsize=3)
     left.axhline(1.0, color=GREY, lw=1, ls=":")
     left.set(ylabel="relative fairness, Vegas over NewReno", ylim=(0, None))
     right.plot(ratios, [p.newreno_loss for p in points], color=RED, marker="o", label="NewReno")
@@ -86,7 +87,7 @@ def _by_cbq(points: list[Point]) -> str:
     cells = [
         [
             f"{p.ratio:g}",
-            f"{p.index:.2f} +- {p.error:.2f}",
+            f"{p.fairness:.2f} +- {p.error:.2f}",
             f"{p.newreno_loss:.2f} %",
             f"{p.vegas_loss:.2f} %",
         ]
@@ -145,7 +146,8 @@ def _at_few() -> str:
 
 
 def _text(points: list[Point], runs: Runs) -> str:
-    fair = [p.ratio for p in points if abs(p.index - 1) <= 0.15]
+    """The page's text, with its tables in Markdown; ``points`` come from ``_points``."""
+    fair = [p.ratio for p in points if abs(p.fairness - 1) <= 0.15]
     fewest_flows = points[0]
     router_both_ways, router_one_way = (_single(setting, runs) for setting in SETTINGS[:2])
     few = dumbbell(round(N * BY_NS3["NewReno"][0]), N)
@@ -171,7 +173,7 @@ Vegas flow:
 is between 0.85 and 1.15) if there are {min(fair):g} to {max(fair):g} NewReno flows per Vegas flow.
 
 For 0.1 NewReno flows per Vegas flow, the paper `podlesny` also claims a relative fairness of about
-1: a Vegas flow and a NewReno flow get about the same. We find {fewest_flows.index:.2f} with a
+1: a Vegas flow and a NewReno flow get about the same. We find {fewest_flows.fairness:.2f} with a
 standard error of {fewest_flows.error:.2f}. This result neither confirms nor refutes the claim. With
 0.1 NewReno flows per Vegas flow there are only two NewReno flows. Their throughput depends on a few
 losses, so the relative fairness differs much between runs.

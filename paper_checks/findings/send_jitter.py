@@ -368,6 +368,7 @@ CAPTION = "Table 3 of evaluation: two sources of one law, the second behind a li
 
 
 def _text(answers: Sequence[Answer]) -> str:
+    """The page's text, with its tables in Markdown; ``answers`` has one for each conclusion."""
     without_waits = [a for a in answers if a.holds_without_waits]
     surviving = [a for a in without_waits if a.verdict == "yes"]
     lost = [a for a in without_waits if a.verdict == "no"]

@@ -62,6 +62,7 @@ class Results(NamedTuple):
 
 
 def _results(runs: Runs) -> Results:
+    """The results at each of ``BUFFERS``.  Raises ``NoRun`` if a stored run is missing."""
     ratios, lost = [], []  # for each buffer
     for B in BUFFERS:
         measured = runs(with_limit(T, B))

@@ -261,6 +261,7 @@ def _replay(
     x2: float, alpha: float, beta: float, longer_first: bool, rounded: bool, start: float,
     later_by: float, max_window: float, known: bool,
 ) -> tuple[Connection, Connection]:  # fmt: skip
+    """``replay`` without default values, so that each case is simulated only once."""
     network = Network()
     shorter, longer = (
         Connection(

@@ -60,6 +60,7 @@ def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
     """
 
     def compute(runs: Runs) -> Found:
+        """The mean rate over Vegas's decisions from 30 s on; ``runs`` is not used."""
         connection, actual = divmod(column, 2)  # each connection has an expected, an actual rate
         late = replay(x2)[connection].decisions(CONVERGED)
         rates = np.array([r.actual if actual else r.expected for r in late])
