@@ -144,9 +144,10 @@ def packet_sizes(rng: Rng) -> Scenario:
 
 
 def rate_delay_any(rng: Rng) -> Scenario:
-    """Rate-Delay services with 2 to 6 groups of any law; in half the cases they do not wait.
+    """Rate-Delay services with 2 to 6 groups of flows of any law.
 
-    Most Vegas groups are in the delay class, and most other groups in the rate class.
+    Most Vegas groups are in the class for low delay, and most other groups in that for throughput.
+    In half of the cases senders do not wait at random before they send.
     """
     waits = None if rng.random() < 0.5 else 0.0
     flows = []

@@ -147,9 +147,10 @@ def _boutremans(runs: Runs) -> list[Picture]:
 
 
 def _regions() -> Figure:
-    """The figure of the region in which both windows hold, for two flows.
+    """Figure 6 of ``boutremans``: for which windows of two Vegas flows each of them grows or holds.
 
-    Alpha is 2 and beta 6, so that the region is visible.  The second flow starts at 20 s.
+    The course of both windows is drawn into it, by the simulator ``fluid``.  Alpha is 2 and beta 6,
+    so that the region in which both windows hold is visible.  The second flow starts at 20 s.
     """
     base = joining(10, 2.0, 6.0, known=True)
     flow = dataclasses.replace(base.flows[0], count=1, variant="paper", rtt=0.1)

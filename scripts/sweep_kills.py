@@ -70,9 +70,11 @@ def same(a: Path, b: Path) -> bool:
 
 
 def readable(out: Path) -> int:
-    """The number of complete blocks in the folder.  Raises ``ValueError`` for an incomplete one.
+    """The number of complete blocks that a sweep has stored in its folder ``out``.
 
-    A block has 12 points; those that are not computed yet have a status below 0.
+    A sweep stores its points block by block, 12 at a time; points that are not computed yet have a
+    status below 0.  Raises ``ValueError`` if a point has a status but no throughputs, which would
+    be half of a block.
     """
     if not out.exists():
         return 0

@@ -19,7 +19,12 @@ EDGES = (
 
 
 def bands() -> list[Record]:
-    """Equations (10) and (11), and their consequences for two sources."""
+    """The records of equations (10) and (11), and of what follows from them for two sources.
+
+    With alpha < beta a source may keep any backlog from alpha to beta. So there are many
+    equilibria. Equations (10) and (11) bound the windows and the rates in them: the bounds are
+    those with alpha = beta at either threshold.
+    """
     from vegasmodel.equilibrium import arrivals
     from vegasmodel.equilibrium import bands as package
 
@@ -137,9 +142,10 @@ def _small_buffers(runs: Runs) -> Found:
 
 
 def _efficient(runs: Runs) -> Found:
-    """Whether two Renos leave more of the link unused than two Vegas, and more than 1 %.
+    """Whether two Reno sources leave more of the link unused than two Vegas, and more than 1 %.
 
-    It must hold for a short and for a long propagation delay.
+    The paper describes no network for this claim, so we take that of the paper ``evaluation``.  The
+    claim must hold there for a short and for a long delay X of the second source.
     """
     from paper_checks.evaluation.figures import alike
     from paper_checks.evaluation.tables import CAPACITY as LINK

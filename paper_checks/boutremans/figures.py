@@ -22,7 +22,10 @@ from vegasmodel.metrics import Floats, standard_error, with_error
 
 
 def figure_2() -> list[Record]:
-    """Figure 2: the last of 20 sources that arrive one by one gets more than the earlier ones."""
+    """Figure 2: the last of 20 sources that arrive one by one gets more than the earlier ones.
+
+    A later source over-estimates its propagation delay by the queueing delay that it finds.
+    """
     both = printed_rates(20), rates(recursion(20))  # by the printed formula, exact
     over_median = [float(last_over_middle(r)) for r in both]
     over_mean = [float(r[-1] / r[:-1].mean()) for r in both]
@@ -111,7 +114,10 @@ def _rested(runs: Runs) -> Found:
 
 
 def premise() -> list[Record]:
-    """The premise "if connection i starts when connections 1, ..., i - 1 are in equilibrium"."""
+    """The record of a premise: each source starts when the earlier ones are in equilibrium.
+
+    If they are, equation (6) says which rates the sources get.
+    """
     return [
         Record(
             "section 3.1.2, sources that each find an equilibrium get what (6) says",

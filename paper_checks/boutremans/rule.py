@@ -129,9 +129,10 @@ def unhurried(alpha: float) -> float:
 
 @cache
 def rates(n: int, alpha: float, every: float, step: float, rounded: bool) -> Floats:
-    """Mean rates of ``n`` sources with alpha = beta for each of ``SEEDS``, pkt/s [seeds, sources].
+    """Mean rates of ``n`` sources with alpha = beta, by the rule, pkt/s [seeds, sources].
 
-    The other arguments are those of ``course``.
+    One source joins every ``every`` seconds, and the seeds move these times.  ``step`` is the
+    change of a window in a round trip, packets; ``rounded``: the backlog is rounded, as in ns-2.
     """
     courses = (
         course(n, alpha, alpha, seed=seed, every=every, step=step, rounded=rounded)

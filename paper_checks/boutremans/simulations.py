@@ -315,7 +315,11 @@ def _apart(noise: float, _: Runs) -> Found:
 
 
 def figures_4_and_5() -> list[Record]:
-    """With alpha = beta late sources gain, and rates oscillate."""
+    """The records of figures 4 and 5: with alpha = beta late sources gain, and rates oscillate.
+
+    The sources join one after another. Source i over-estimates its propagation delay by x_i, and
+    later sources by more.
+    """
     return [
         *(
             Record(
@@ -448,7 +452,11 @@ KNOWN = "n = 10; each source first sends three packets through the empty network
 
 
 def figures_7_and_8() -> list[Record]:
-    """With alpha < beta, without and with over-estimates."""
+    """The records of figures 7 and 8, with alpha < beta.
+
+    In figure 7 each source knows its propagation delay, in figure 8 it measures it and so
+    over-estimates it by x_i.
+    """
     found = [
         Record(
             "figure 7, early connections get more",

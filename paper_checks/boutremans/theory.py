@@ -4,8 +4,9 @@ Source i has the propagation delay d_i and over-estimates it by x_i.  Delta is t
 and c the capacity.  Numbers in parentheses are the paper's equations: (1) is Vegas's rule for the
 window, (5) the rate alpha/(Delta - x_i), and (6) says that the rates add up to c.
 
-The printed side is the printed formula at a test point.  The computed side follows from the
-premises in another way: the rule is iterated, the equation is solved by Brent's method, or
+Each equation has a record, which compares a printed with a computed value.  The printed value is
+that of the printed formula for numbers that we chose (a test point).  The computed value follows
+from the premises in another way: the rule is iterated, the equation is solved by Brent's method, or
 solutions are differentiated numerically.
 """
 
@@ -126,7 +127,12 @@ def _own_gain() -> Found:
 
 
 def steady_state() -> list[Record]:
-    """The records of equations (1) to (6)."""
+    """The records of equations (1) to (6): Vegas's window rule, and the rates that it leads to.
+
+    By rule (1) a window grows if the source's backlog (Diff) is below alpha, and shrinks if it is
+    above beta. Equations (3) to (6) are about the state with alpha = beta in which every backlog is
+    alpha.
+    """
     Delta, backlogs = delay(X), settled().backlogs
     RTT, base = D + Delta, D + X
     fine = settled(ALPHA, ALPHA, FINE)  # with beta = alpha, in small steps
@@ -246,7 +252,12 @@ EXACT_ARRIVALS = (
 
 
 def particular_cases() -> list[Record]:
-    """The records of two cases: no over-estimates, and sources that join one after the other."""
+    """The records of two cases of section 3.1.2, in which the over-estimates x_i are known.
+
+    In the first case all are 0. In the second the sources join one after the other, so each
+    over-estimates its propagation delay by the queueing delay Delta that it finds. For this case
+    the paper prints a closed form, Bonald's, which is wrong.
+    """
     n = 20
     fair = delay(np.zeros(n))
     x, unit = recursion(n), ALPHA / CAPACITY
@@ -446,7 +457,12 @@ def _cross() -> Found:
 
 
 def derivatives() -> list[Record]:
-    """The records of equations (7) to (9), derivatives of the rates."""
+    """The records of equations (7) to (9): how a source's rate changes with the over-estimates.
+
+    The rates are those of equation (5) at the queueing delay Delta that solves (6). (7) is the
+    relative change of source i's rate with its own over-estimate x_i, and (8) that with the
+    over-estimate x_k of another source. (9) is that with Delta.
+    """
     y = delay(X) - X  # Delta - x_j of each source j
     i, k = 1, 2  # counted from 0: the paper's sources 2 and 3
     S = float(np.sum(np.delete(1 / y**2, i)))  # over all sources j but i

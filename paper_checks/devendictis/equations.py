@@ -4,7 +4,8 @@ The symbols are the paper's: mu is the capacity in pkt/s, T the RTT without queu
 buffer in packets.  W_V and W_R are the windows of Vegas and Reno.  A mini-cycle is one round trip,
 and a cycle lasts from one loss to the next.
 
-The printed side is the printed formula at a test point.  The computed side is a count over
+Each equation has a record, which compares a printed with a computed value.  The printed value is
+that of the printed formula for numbers that we chose.  The computed value is a count over
 mini-cycles or over circulating packets, an iterated rule, or a root found by Brent's method; it
 uses none of the package's formulas.
 """
@@ -65,7 +66,10 @@ def equation(
 
 
 def window_rules() -> list[Record]:
-    """The records of equations (1) to (3), the rules by which windows change."""
+    """The records of equations (1) to (3), the rules by which windows change.
+
+    (1) is Vegas's backlog (Diff), (2) Reno's growth per round trip, and (3) Vegas's growth per ACK.
+    """
     W, mu = 12.0, 120.0  # packets; pkt/s
     alone = circulate([int(W)], mu, T)
     return [
@@ -158,7 +162,12 @@ def _at_the_loss(V: float, R: float) -> tuple[float, float]:
 
 
 def equilibrium() -> list[Record]:
-    """The records of equations (4) to (7), and of the windows at the loss."""
+    """The records of equations (4) to (7), and of the windows at the loss.
+
+    A Vegas and a Reno source share the link. (4) and (5) are Vegas's rate and the packets in the
+    network. By (6) and (7) Vegas keeps alpha packets in a queue of q packets. At the loss, B + 1
+    packets wait.
+    """
     W_V, W_R = 16, 90
     both = circulate([W_V, W_R], MU, T)
     rest = _resting(W_R)
@@ -372,9 +381,10 @@ def _most_without_wait(pipe: float) -> int:
 
 
 def _equilibrium_phase() -> list[Record]:
-    """The records of equation (16), where Vegas reaches its equilibrium window, and of (17).
+    """The records of equations (16) and (17), about the end of a cycle from loss to loss.
 
-    By (17) Vegas's window then stays at its equilibrium value, which falls as the queue grows.
+    By (16) Vegas reaches its equilibrium window in mini-cycle (round trip) b. By (17) its window
+    then stays at the equilibrium value (7), which falls as the queue grows.
     """
     a, V_a = 10.0, 9.0  # packets: V_a is W_V(a)
     # phase 2 lasts k = b - a mini-cycles, until the growing window meets (7) at q = 2 k

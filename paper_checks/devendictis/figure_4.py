@@ -99,7 +99,10 @@ def _flat(runs: Runs) -> Found:
 
 
 def figure_4() -> list[Record]:
-    """The records of figure 4, the throughputs over the capacity at B = 20."""
+    """The records of figure 4, the throughputs of Vegas and Reno over the capacity, at B = 20.
+
+    The ratio in them is Vegas's throughput over Reno's.
+    """
     times = (0.02, 0.04, 0.08, 0.16, 0.32)
     slopes = {form: [_slope(form, T) for T in times] for form in FORMS}
     text = "; ".join(

@@ -71,7 +71,12 @@ def losses() -> list[Record]:
 
 
 def throughputs() -> list[Record]:
-    """The records of figure 2, the course of the windows, and of the two throughputs."""
+    """The records of the two throughputs, and of figure 2, the course of the windows in a cycle.
+
+    A cycle from loss to loss has the mini-cycles (round trips) 1 to N. The link is full from
+    mini-cycle a on, and Vegas is in equilibrium from b on. Lambda is a source's throughput: its
+    packets in a cycle, P, over the duration of the cycle, Delta.
+    """
     from vegasmodel.equilibrium import minicycle
 
     cycle = minicycle.solve(MU, 0.08, 20.0, ALPHA, LAM)
@@ -163,7 +168,10 @@ def _no_timeouts(runs: Runs) -> Found:
 
 
 def hypotheses() -> list[Record]:
-    """The records of what section 3 assumes about the losses."""
+    """The records of what section 3 assumes about the losses, tested in ns-2.
+
+    The paper does not state the RTT T, so each hypothesis is tested at several T.
+    """
     return [
         Record(
             "section 3, hypothesis 4: the buffer is empty when congestion avoidance begins",

@@ -22,10 +22,12 @@ from paper_checks.devendictis.scenes import ALPHA, LAM, MU
 
 
 def small_buffers() -> list[Record]:
-    """The records of appendix A and of the threshold B_th.
+    """The records of appendix A, for buffers below B_th, and of this threshold itself.
 
-    Appendix A is taken at lambda 3/4, mu T 54 and B 5, where N = 11 and a = 8 are whole numbers: N
-    is the number of mini-cycles in a cycle, and in mini-cycle a the link becomes full.
+    Both windows then grow in each mini-cycle (round trip) of a cycle from loss to loss. The
+    formulas are compared with cycles that are iterated, at lambda 3/4, mu T 54 and B 5. There N =
+    11 and a = 8 are whole numbers: N is the number of mini-cycles in a cycle, and in mini-cycle a
+    the link becomes full.
     """
     pipe, small, lam = 54.0, 5.0, 0.75  # mu T and B in packets, lambda
     most = pipe + small + 1  # sum of both windows at the loss, packets

@@ -1,11 +1,13 @@
-"""The ratios of De Vendictis and Baiocchi if their sums run over whole mini-cycles.
+"""The ratios Vegas/Reno of De Vendictis and Baiocchi if their sums run over whole mini-cycles.
 
 A mini-cycle is a round trip; a cycle from loss to loss has the mini-cycles 1 to N.  The link is
 full from number a on, and Vegas is in equilibrium from number b on.  By the paper's formulas a, b
-and N are in general no whole numbers, and the paper does not say where its sums then end.  Here the
-ends of the sums are rounded, in each of three ways.  The windows W_V(a), W_R(a) and W_R(b) follow
-from the paper's formulas, in which a and b are not rounded.  T is the RTT without queueing in s,
-and B the buffer in packets.
+and N are in general no whole numbers, and the paper does not say where its sums then end.
+
+Does the paper's model give the ratios that the paper prints if these ends are rounded?  Here they
+are rounded in each of three ways.  Only the ends are: the windows of Vegas and Reno in mini-cycles
+a and b, W_V(a), W_R(a) and W_R(b), follow from a and b as they are.  T is the RTT without queueing
+in s, and B the buffer in packets.
 """
 
 from __future__ import annotations

@@ -32,7 +32,10 @@ _LIKE_DROPTAIL = " The paper: 'The conclusion is similar to DropTail queue.'"
 
 
 def competition() -> list[Record]:
-    """The records of sources of different laws that share one link, at different buffers."""
+    """The records of sources of different laws that share one link, at different buffers.
+
+    Section 3.3 of the paper says which law gets more, and at which buffer two laws get the same.
+    """
     return [
         Record(
             "figure 6a, Reno and SACK, ratio",

@@ -188,7 +188,10 @@ AS_STATED = (
 
 
 def figures_2_to_4() -> list[Record]:
-    """The records of figures 2 to 4: each source's rate after 15 s, in Mbit/s."""
+    """The records of figures 2 to 4: the bandwidths of two sources of the same law, in Mbit/s.
+
+    X is the delay of the second source's last link: 1 ms, as the first source's, or 22 ms.
+    """
 
     def reno_leaves_more(runs: Runs) -> Found:
         """Whether two Renos leave more of the link unused than two Vegas, and more than 1 %."""
@@ -332,7 +335,10 @@ def _at_once(law: str) -> Callable[[Runs], Found]:
 
 
 def figure_5() -> Record:
-    """The record of figure 5, which is a chart of table 3."""
+    """The record of figure 5, a chart of table 3: the ratio of two sources' packets over X.
+
+    X is the delay of the second source's last link.
+    """
 
     def compute(runs: Runs) -> Found:
         """Whether the ratio ACK1/ACK2 of two sources rises with X, for Reno and for SACK."""

@@ -169,7 +169,11 @@ def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Fou
 
 
 def table_3() -> list[Record]:
-    """The records of table 3: ratios of ACKs in whole runs of ns-2; ratio of RTTs by arithmetic."""
+    """The records of table 3: two sources of one law, whose RTTs differ.
+
+    X is the delay of the second source's last link. The ratio ACK1/ACK2 of the packets acknowledged
+    to the two sources is compared with ns-2; the ratio of their RTTs follows by arithmetic.
+    """
     found = []
     for X, (rtts, *ratios) in TABLE_3.items():
         found.append(
@@ -201,7 +205,10 @@ def table_3() -> list[Record]:
 
 
 def table_3_claims() -> list[Record]:
-    """The records of the paper's conclusions from table 3, compared with table 3."""
+    """The records of what the paper concludes from its table 3, compared with that table.
+
+    The table has the ratio of the packets of two sources by the ratio of their RTTs.
+    """
     rtts, reno, sack, vegas = np.array(list(TABLE_3.values())).T
     straight = [float(np.corrcoef(rtts, y)[0, 1] ** 2) for y in (reno, sack)]
     return [

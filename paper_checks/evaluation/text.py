@@ -209,7 +209,7 @@ def _shorter_queue(runs: Runs) -> Found:
 
 
 def section_3() -> list[Record]:
-    """The records of sections 3.1.2 to 3.3.2.2."""
+    """The records of statements in sections 3.1.2 to 4 that belong to no chart or table cell."""
     return [
         Record(
             "figure 1, SACK's window stays where the first loss has put it",

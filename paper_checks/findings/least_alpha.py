@@ -211,11 +211,12 @@ def _errors(links: list[FairAlphas]) -> str:
 def _text(links: list[FairAlphas], runs: Runs) -> str:
     """The page's text; ``links`` has the fair alphas on the links of ``short`` and of ``long``."""
     by_ns2 = [found.alphas[:, 0] for found in links]
-    slopes = [
+    # straight lines through ns-2's fair alphas, as texts
+    fits = [
         np.polyfit(found.buffers, alphas, 1) for found, alphas in zip(links, by_ns2, strict=True)
     ]
     lines = [
-        f"{slope:.2f} B {'+' if level >= 0 else '-'} {abs(level):.1f}" for slope, level in slopes
+        f"{slope:.2f} B {'+' if level >= 0 else '-'} {abs(level):.1f}" for slope, level in fits
     ]
     # the buffers at which an alpha of 3 is fair
     three = [

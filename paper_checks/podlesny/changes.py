@@ -148,7 +148,11 @@ def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
 
 
 def sudden_changes() -> list[Record]:
-    """The records of experiment G, figure 10."""
+    """The records of experiment G, figure 10: the number of Vegas flows suddenly grows fivefold.
+
+    The index is a Vegas flow's throughput over a NewReno flow's; 1 is fair. RD is the paper's
+    router with its two queues.
+    """
     note = f"{WITHOUT_RD} No reverse flows. {NO_PICTURE}"
     unity = (
         f"{IN_NS3} No reverse flows. Tolerance: 'approximately unity' is read as rounding to 1.0. "
@@ -284,7 +288,11 @@ def _improves(runs: Runs) -> Found:
 
 
 def many_bottlenecks() -> list[Record]:
-    """The records of experiment H, figures 11 and 12."""
+    """The records of experiment H, figures 11 and 12: flows over five bottlenecks in a row.
+
+    They are about Vegas's throughput over NewReno's on each link, with RD (the paper's router),
+    with RED/ECN and with DropTail.
+    """
     return [
         Record(
             "figure 11, 40 NewReno and 40 Vegas flows on each of 5 bottlenecks",
@@ -438,7 +446,11 @@ def _hurt(runs: Runs) -> Found:
 
 
 def mismarking() -> list[Record]:
-    """The records of section V: whether a flow gains by wrong marks on its packets."""
+    """The records of section V: whether a flow gains by wrong marks on its packets.
+
+    A mark tells the paper's router whether a packet is for the queue of NewReno flows, which want
+    throughput, or for that of Vegas flows, which want low delay.
+    """
     note = (
         "20 NewReno and 20 Vegas flows. A masked flow has the mark of the other law, and the "
         f"router counts it as it is marked. {IN_NS3} A single masked flow has an RTT of 147 ms. "

@@ -85,7 +85,11 @@ def _step(queue: float, rate: float = 100.0, base: float = 0.1) -> int:
 
 
 def windows() -> list[Record]:
-    """The records of equations (1) to (4) and of the window rule."""
+    """The records of equations (1) to (4) and of the window rule.
+
+    (1) is NewReno's growth at an ACK. (2) is Vegas's estimate of its packets in the queue (diff),
+    from the expected rate (3) and the actual rate (4).
+    """
     W, base = 12.0, 0.1
     return [
         Record(
@@ -225,7 +229,12 @@ def senders() -> list[Record]:
 
 
 def scheduler() -> list[Record]:
-    """The records of equations (5) to (7), compared with figure 2's test packet by packet."""
+    """The records of equations (5) to (7), by which the router shares the link between its queues.
+
+    R is the queue for NewReno flows and D that for Vegas flows. L_R and L_D are the packets sent
+    from them. The equations are compared with the test in figure 2, by which the router chooses a
+    queue for each packet.
+    """
     L_R, L_D = dispatched(N_R, N_D, K)
     L_R2, L_D2 = dispatched(100, 100, 2.0)
     total = L_R + L_D

@@ -340,7 +340,12 @@ def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs
 
 
 def numbers_of_flows() -> list[Record]:
-    """The records of figures 4 and 5."""
+    """The records of experiments A and B, figures 4 and 5.
+
+    In A the number of NewReno flows varies, and in B that of Vegas flows. The ratio is the number
+    that varies over the other one. The index is a Vegas flow's throughput over a NewReno flow's; 1
+    is fair. ns-3 runs the paper's router itself, and ns-2 runs CBQ in its place.
+    """
     sweeps = (("4a", "NewReno", more_newreno()), ("5a", "Vegas", more_vegas()))
     found = [
         Record(

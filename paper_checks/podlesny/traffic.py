@@ -131,7 +131,11 @@ def bursts(size: float) -> list[Scenario]:
 
 
 def web_traffic() -> list[Record]:
-    """The records of experiment C, figure 6."""
+    """The records of experiment C, figure 6: short flows (Web traffic) share the link.
+
+    The index is a long Vegas flow's throughput over that of a long NewReno flow; 1 is fair. Only
+    ns-2 has run this, with CBQ in the place of the paper's router.
+    """
     return [
         Record(
             "section IV-C, index with Web traffic",
@@ -186,7 +190,11 @@ def _explained(runs: Runs) -> Found:
 
 
 def burstiness() -> list[Record]:
-    """The records of experiment F, figure 9."""
+    """The records of experiment F, figure 9: bursts of short flows share the link.
+
+    The index is a long Vegas flow's throughput over that of a long NewReno flow; 1 is fair. ns-3
+    ran some of the cases with the paper's router, and ns-2 all of them with CBQ in its place.
+    """
     found = []
     for (size, rate), printed in BURST_INDEX.items():
         with_router = (size, rate) in BURSTS_IN_NS3

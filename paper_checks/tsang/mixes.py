@@ -272,7 +272,12 @@ def _many_drops(runs: Runs) -> Found:
 
 
 def table_6() -> list[Record]:
-    """The records of table 6: the law that gets more, and the one cell that the text quotes."""
+    """The records of table 6: Vegas and Reno flows share a RED link.
+
+    Our text lacks the numbers of the table. It says which law's flows get more in eight cases, and
+    quotes one cell. A case is a part of the table, "6a" to "6d", with thresholds of Vegas and of
+    RED, and a number of flows.
+    """
     found = [
         Record(
             f"table {table}, {n} flows: {'Vegas' if vegas else 'Reno'} gets more",
@@ -420,7 +425,11 @@ def _higher(runs: Runs) -> Found:
 
 
 def one_law() -> list[Record]:
-    """The records of section 4's statements on many flows of a single law."""
+    """The records of section 4's statements on many flows of a single law at a RED link.
+
+    Fairness is Jain's index of the flows' rates. Vegas-3 has alpha = beta = 3, which the paper
+    calls delta. RED 54/108 has its thresholds at 54 and 108 packets.
+    """
     how = "Vegas-3, RED 54/108, 28 runs."
     note = f"{how} {RUN}"
     first = (

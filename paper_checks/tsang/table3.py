@@ -72,7 +72,11 @@ def _cell(x2: int, column: int) -> Callable[[Runs], Found]:
 
 
 def cells() -> list[Record]:
-    """The records of the rates of both connections when their windows have converged."""
+    """The records of table 3's rates of both connections when their windows have converged.
+
+    x2 is the delay of the longer connection's last link. Each connection has an expected and an
+    actual rate, which Vegas computes once per round trip.
+    """
     return [
         Record(
             f"table 3, x2 = {x2} ms, {name}",
@@ -136,7 +140,11 @@ def rounded(x2: int, alpha: float, beta: float, runs: Runs) -> float:
 
 
 def derived() -> list[Record]:
-    """The records of the ratio, found from printed rates, and of the index, from simulations."""
+    """The records of table 3's ratio and index.
+
+    The ratio of the actual rates follows from the printed rates. Jain's index is compared with that
+    of our simulation packet by packet. x2 is the delay of the longer connection's last link.
+    """
     found = []
     for x2 in DELAYS:
         _, first, _, second, ratio, printed = TABLE_3[x2]
@@ -290,7 +298,11 @@ def _no_losses(runs: Runs) -> float:
 
 
 def conclusions() -> list[Record]:
-    """The records of section 3.2's conclusions from table 3, tested on its numbers and on ns-2."""
+    """The records of what section 3.2 concludes from table 3.
+
+    They are tested on the table's numbers, on our simulation packet by packet, and on ns-2. x2 is
+    the delay of the longer connection's last link.
+    """
     indices = [TABLE_3[x2][5] for x2 in DELAYS[:-2]]
     ratios = [first / second for first, second in map(backlogs, DELAYS[:-2])]
     return [

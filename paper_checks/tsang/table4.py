@@ -69,7 +69,11 @@ def _cell(x2: int, name: str, runs: Runs) -> Found:
 
 
 def cells() -> list[Record]:
-    """The records of table 4's cells: Jain's index of the mean rates."""
+    """The records of table 4's cells: Jain's index of the mean rates of two Vegas connections.
+
+    x2 is the delay of the longer connection's last link. R1 is the router before the shared link,
+    where the packets of both connections meet.
+    """
     return [
         Record(
             f"table 4, x2 = {x2} ms, {name}",
@@ -114,7 +118,10 @@ def _begin(runs: Runs) -> Found:
 
 
 def begin() -> list[Record]:
-    """The records of section 3.1: "after the simulation has started for 10 ms"."""
+    """The record of a sentence in section 3.1: "after the simulation has started for 10 ms".
+
+    The averages of table 4 begin at this time.
+    """
     return [
         Record(
             "section 3.1, averages begin 10 ms after the start",
@@ -273,7 +280,11 @@ CURVES = (
 
 
 def section_33() -> list[Record]:
-    """The records of section 3.3's rates and conclusions."""
+    """The records of section 3.3: rates of two Vegas connections with alpha = beta, over time.
+
+    "Vegas-1" has alpha = beta = 1, which the paper calls delta, and so on. The section does not
+    state the delay x2 of the longer connection's last link.
+    """
     found = [
         Record(
             f"section 3.3, {name}, {end} rate of the shorter connection",
@@ -366,7 +377,10 @@ VEGAS_MEAN, RENO_MEAN, INDEX = 67306.0, 47123.0, 0.919
 
 
 def section_34() -> list[Record]:
-    """The records of what the one cell of table 6 in our text implies; ``mixes`` runs the table."""
+    """The records of what the one cell of table 6 in our text implies, and of what our text lacks.
+
+    ``mixes`` has the other records of table 6.
+    """
     n, share = 200, 0.1  # flows, and the part of them that is Vegas
     mean = share * VEGAS_MEAN + (1 - share) * RENO_MEAN
     square = share * VEGAS_MEAN**2 + (1 - share) * RENO_MEAN**2

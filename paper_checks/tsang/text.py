@@ -158,7 +158,10 @@ def rules() -> list[Record]:
 
 
 def network() -> list[Record]:
-    """The records of section 3.1 and figure 1."""
+    """The records of section 3.1 and figure 1, which describe the network of two connections.
+
+    x2 is the delay of the last link of connection 2 in ms; that of connection 1 has 1 ms.
+    """
     rounded = "Tolerance: rounding of the print."
 
     def still(runs: Runs) -> Found:
@@ -248,7 +251,12 @@ def network() -> list[Record]:
 
 
 def model() -> list[Record]:
-    """Records of section 3.2's equations at alpha_i = 2, d = 80 ms, x = 10 ms, Delta = 30 ms."""
+    """The records of section 3.2's equations for the windows and rates at equilibrium.
+
+    Source i has the threshold alpha_i and the propagation delay d_i, which it over-estimates by
+    x_i; Delta_i is its queueing delay. We evaluate the equations at alpha_i = 2, d_i = 80 ms, x_i =
+    10 ms and Delta_i = 30 ms.
+    """
     alpha, d, x, delay = 2.0, 0.08, 0.01, 0.03
     base, rtt = d + x, d + delay
     window = alpha / (1 - base / rtt)  # solves cwnd - (baseRTT/RTT) cwnd = alpha, where it stays

@@ -28,11 +28,14 @@ def job(
     delay: str = "auto",
     interval: float | None = None,
 ) -> dict[str, Any]:
-    """The job for run ``number`` of the scenario.
+    """The job for run ``number`` of the scenario: what ``rig.py`` needs to run it with a kernel.
 
-    ``instead``: congestion control by flow name, in place of the law's.  Starts get the same random
-    jitter as in ns-2 with the same seed.  Raises ``FieldError`` for a feature that the rig does not
-    have.
+    ``instead``: the kernel's congestion control by flow name, in place of the law's.  ``sampler``:
+    how the sockets are read, ``tcp_info`` or the program ``ss``.  ``delay``: whether netem or a
+    process of ours delays ACKs (``auto``: netem if the kernel has it).  ``interval``: seconds
+    between two samples.  Starts get the same random jitter as in ns-2 with the same seed.
+
+    Raises ``FieldError`` for a feature of the scenario that the rig does not have.
     """
     groups = [member.flow for member in scenario.members]
     _check(scenario, groups, instead or {})

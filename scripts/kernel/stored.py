@@ -27,7 +27,7 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.scenario import Scenario
 
 LINUX = reference.FOLDER / "linux"
-BAR = 0.05  # goal for the error of a share
+GOAL = 0.05  # goal for the error of a share
 # how the names of scenarios begin: Vegas sources that start one after another; those of jittered.py
 ARRIVALS = "vegas_arrivals"
 HOSTS = tuple(f"{family} " for family in FAMILIES)
@@ -64,7 +64,10 @@ def store(results: Path, tables: list[dict[str, Any]]) -> None:
 
 
 def show() -> None:
-    """Print the first flow's share, measured and predicted, and the error of ln(first/second)."""
+    """Print the first flow's share by the kernel and by ``rounds``, for each stored pair of flows.
+
+    The error beside it is that of ln(first flow's throughput/second's).
+    """
     rows = []
     for scenario in reference.stored(LINUX):
         if scenario.name.startswith(ARRIVALS) or scenario.name.startswith(HOSTS):
@@ -106,7 +109,7 @@ def show() -> None:
         )
         print(
             f"error of the share in {some.size} {what}: mean {some.mean():.3f}, median "
-            f"{np.median(some):.4f}, beyond 0.05 {np.sum(some > BAR)}, largest {some.max():.3f}"
+            f"{np.median(some):.4f}, beyond 0.05 {np.sum(some > GOAL)}, largest {some.max():.3f}"
         )
 
 
