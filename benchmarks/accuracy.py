@@ -159,7 +159,10 @@ def outcomes(
     families: Sequence[str] = tuple(FAMILIES),
     **options: Any,
 ) -> list[Outcome]:
-    """The results of every stored case of the families."""
+    """The results of ``judge`` for every case of the families whose run of ns-2 is stored.
+
+    ``seed`` is that which drew the cases, and ``options`` are those of ``judge``.
+    """
     stored = load(seed)
     jobs = [
         (family, index, stored[f"{family}/{index}"], {"seed": seed} | options)
@@ -168,7 +171,7 @@ def outcomes(
         if f"{family}/{index}" in stored
     ]
     if jobs and options.get("model") == "fluid":
-        _judge(jobs[0])  # compiles
+        _judge(jobs[0])  # compiles, so that this does not count as time of an answer
     if processes == 1:
         return [_judge(job) for job in jobs]
     with ProcessPoolExecutor(processes) as pool:

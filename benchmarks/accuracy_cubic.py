@@ -49,7 +49,10 @@ MANY = 20
 
 
 def case(law: str, index: int, waits: bool = True) -> Scenario:
-    """The ``index``-th case of CUBIC against ``law``, or ``alone``; ``waits``: senders wait."""
+    """The ``index``-th random network of CUBIC beside a flow of ``law``, or of CUBIC "alone".
+
+    With ``waits`` senders wait at random before they send, up to a packet's transmission time.
+    """
     rng = np.random.default_rng([SEED, 4 if law == "alone" else AGAINST.index(law), index])
     capacity = float(np.round(np.exp(rng.uniform(np.log(200), np.log(3000)))))
     rtt, buffer = float(np.round(rng.uniform(0.03, 0.2), 4)), float(rng.integers(12, 81))

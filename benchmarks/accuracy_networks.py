@@ -192,9 +192,11 @@ KINDS: dict[str, Callable[[Rng], Scenario]] = {
 
 
 def error(scenario: Scenario) -> tuple[float, float, float]:
-    """The NRMSE of the groups' throughputs; CPU s of a run by the model, elapsed s of one by ns-2.
+    """The error of ``rounds`` against ns-2, and the times of a run by each.
 
-    The model and ns-2 make the same number of runs.
+    The error is the root mean square error of the groups' throughputs over their mean.  The time of
+    ``rounds`` is in CPU seconds, that of ns-2 in elapsed seconds.  Both make the same number of
+    runs.
     """
     began = time.process_time()
     found = answer(scenario, runs=RUN.runs)

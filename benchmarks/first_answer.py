@@ -90,7 +90,7 @@ def main() -> None:
         (Path(folder) / "s.toml").write_text(SCENARIO)
         for python in pythons:
             for arguments, _ in CASES.values():
-                cpu(python, arguments, 1, folder)
+                cpu(python, arguments, 1, folder)  # compiles, and writes the caches
         print(f"{'CPU seconds':24} {'here':>7} {'other' if options.other else '':>7} {'goal':>6}")
         for name, (arguments, goal) in CASES.items():
             found = [cpu(python, arguments, options.runs, folder) for python in pythons]

@@ -128,7 +128,7 @@ def _by_rounds(scenario: Scenario) -> Prediction:
 
 
 def _predict(scenario: Scenario, model: str) -> Prediction:
-    """See ``answer``."""
+    """The prediction of a model for a scenario, with the special cases that ``answer`` names."""
     if model == "rounds" and scenario.random_arrivals:
         return web.stored(scenario)
     if model == "rounds" and len(scenario.members) > MANY:

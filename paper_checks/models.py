@@ -133,9 +133,10 @@ def rows(
 def _row(name: str, model: str, scenarios: Sequence[Scenario], runs: Runs) -> Row | None:
     """The row of ``model`` for the family ``name``; ``None`` if it answers none of ``scenarios``.
 
-    Scenarios without a stored run are left out.
+    Scenarios without a stored run of ns-2 are left out.
     """
-    errors, broken, asked = [], Counter[str](), 0
+    errors, asked = [], 0  # of the scenarios answered; number of scenarios with a stored run
+    broken = Counter[str]()  # in how many scenarios an assumption of the model fails, by its name
     for scenario in scenarios:
         with contextlib.suppress(NoRun):
             found = error(scenario, model, runs)

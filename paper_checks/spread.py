@@ -66,7 +66,10 @@ Statistic = Callable[[Floats], float]  # of the throughputs of one run, [flows] 
 
 
 def jittered(scenario: Scenario) -> Scenario:
-    """The scenario with ``SEEDS`` runs; each start moves by up to a packet's transmission time."""
+    """The scenario with five runs, in which each start moves by up to a packet's transmission time.
+
+    The runs show whether a result depends on which packet meets the full queue.
+    """
     run = dataclasses.replace(
         scenario.run, runs=SEEDS, start_jitter=1.0 / scenario.links[0].capacity
     )

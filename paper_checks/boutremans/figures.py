@@ -51,9 +51,10 @@ NEAR = 0.1  # largest difference from the ratio by (6), as a part of this ratio
 
 
 def in_ns2(alpha: float, runs: Runs) -> list[Floats]:
-    """The last of 20 sources' rate over the first one's, in each run of ns-2, for each ``EVERY``.
+    """The last of 20 sources' rate over the first one's, in each run of ns-2.
 
-    ``alpha`` is Vegas's threshold, in packets; beta is equal to it.
+    The list has an entry for each time between arrivals (``EVERY``).  ``alpha`` is Vegas's
+    threshold, in packets; beta is equal to it.
     """
     return [advantage(runs(one_by_one(20, alpha, every)).throughput) for every in EVERY]
 
@@ -67,9 +68,10 @@ def by_six(alpha: float) -> float:
 
 
 def by_rule(alpha: float, step: float, rounded: bool = False) -> Floats:
-    """The last of 20 sources' rate over the first one's, by the paper's rule (1), for each seed.
+    """The last of 20 sources' rate over the first one's, by the paper's window rule (1).
 
-    Each source finds a queue at rest.  ``step`` and ``rounded`` are those of ``rule.course``.
+    There is a value for each seed.  Each source finds a queue at rest.  ``step`` is by how many
+    packets a window changes, and with ``rounded`` the backlog is rounded, as in ns-2.
     """
     return advantage(rule.rates(20, alpha, rule.unhurried(alpha), step, rounded))
 

@@ -36,7 +36,7 @@ SEEDS = 5  # runs of each case, which differ in the start times
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """The windows and the queueing delay over ``SPAN`` seconds, once per ``TICK`` seconds."""
+    """The windows and the queueing delay over time: recorded for 30 s, every 0.05 s."""
 
     windows: Floats  # [times, sources] packets
     wait: Floats  # [times] s

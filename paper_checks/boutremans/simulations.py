@@ -394,7 +394,10 @@ def halves(alpha: float, beta: float, noise: float, runs: Runs) -> tuple[float, 
 
 
 def _early_wins(noise: float, runs: Runs) -> Found:
-    """Whether the first five of ten sources get more than the last five, for each of ``PAIRS``."""
+    """Whether the first five of ten sources get more than the last five.
+
+    It must be so for each of three pairs (alpha, beta).
+    """
     found = {pair: halves(*pair, noise, runs) for pair in PAIRS}
     text = "; ".join(
         f"({a:g}, {b:g}) {early:.2f} and {late:.2f}" for (a, b), (early, late) in found.items()
@@ -406,7 +409,7 @@ def _early_wins(noise: float, runs: Runs) -> Found:
 
 
 def _by_ratio(noise: float, runs: Runs) -> Found:
-    """Whether Jain's index falls as beta/alpha grows, over ``PAIRS``."""
+    """Whether Jain's index falls as beta/alpha grows, over three pairs (alpha, beta)."""
     cases = sorted(PAIRS, key=lambda pair: pair[1] / pair[0])
     values = [jain(runs(joining(10, *pair, known=True, noise=noise)).mean) for pair in cases]
     text = ", ".join(f"({a:g}, {b:g}) {v:.3f}" for (a, b), v in zip(cases, values, strict=True))

@@ -81,9 +81,10 @@ def with_room(T: float, B: float, mu: float = MU) -> Scenario:
 
 @cache
 def one_span(k: int) -> Scenario:
-    """The scenario of figure 4 with T = 80 ms, in one run.
+    """The scenario of figure 4 with T = 80 ms, in one run, measured over a part of its time.
 
-    Averages are over the ``k``-th span of ``PART`` seconds after 200 s.
+    This part is the ``k``-th span of ``PART`` seconds after 200 s.  So the numbers of cycles in
+    different spans of one run can be compared.
     """
     base = with_room(0.08, 20.0)
     begin = 200.0 + k * PART

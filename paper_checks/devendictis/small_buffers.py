@@ -155,8 +155,8 @@ def _cycle(most: float, lam: float, rounds: int = 200) -> tuple[float, float, in
 def _packets_over(most: float, lam: float) -> float:
     """The packets that Vegas sends in a cycle, divided by those that Reno sends.
 
-    Both windows grow linearly, so this is the ratio of the means of first and last window.  The
-    arguments are those of ``_cycle``.
+    Both windows grow linearly, so this is the ratio of the means of first and last window.  A loss
+    multiplies Vegas's window by ``lam`` and halves Reno's; at the loss their sum is ``most``.
     """
     V, R, _ = _cycle(most, lam)
     return (1 + lam) * V / (1.5 * R)

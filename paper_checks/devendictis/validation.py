@@ -45,7 +45,10 @@ SCAN = np.geomspace(0.001, 20.0, 2000)  # s, the T for which we evaluate the for
 
 
 def ratios(B: float, form: Form) -> np.ndarray:
-    """Lambda_Vegas/Lambda_Reno at those T of ``SCAN`` for which hypothesis 2 (mu T > B) holds."""
+    """Vegas's throughput over Reno's by the model (Lambda_Vegas/Lambda_Reno), at many T.
+
+    They are those T of ``SCAN`` for which hypothesis 2 of the paper (mu T > B) holds.
+    """
     from vegasmodel.equilibrium import minicycle
 
     T = SCAN[MU * SCAN > B]

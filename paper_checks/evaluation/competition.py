@@ -204,8 +204,8 @@ _SPAN = (round(2.33 / 1.3, 2), round(2.2 / 1.32, 2))
 def _cross(*rates: Floats) -> float | None:
     """The buffer at which Vegas's throughput falls below the other's, ``None`` if there is none.
 
-    ``rates`` has both throughputs at each buffer of ``AXIS``, Vegas's second.  Between two buffers
-    we interpolate linearly.
+    ``rates`` has both throughputs at each buffer of the paper's chart (``AXIS``), Vegas's second.
+    Between two buffers we interpolate linearly.
     """
     leads = [float(other - vegas) for other, vegas in rates]  # at each buffer, in ascending order
     for k in range(1, len(leads)):

@@ -36,7 +36,11 @@ NAMES = ("ns-2", "rounds", "exact recursion", "Bonald's form")
 
 
 def _rates(alpha: float, runs: Runs) -> list[Floats]:
-    """Rates by each of ``NAMES``, in order of arrival, pkt/s."""
+    """The rates of 20 sources in order of arrival, pkt/s, by ns-2, ``rounds`` and two theories.
+
+    The theories are the exact recursion, which solves the paper's equation (6) at each arrival, and
+    Bonald's closed form.
+    """
     scenario = joining(N, alpha, alpha)
     by_rounds = predict(scenario, "rounds").throughput
     assert by_rounds is not None
@@ -49,7 +53,7 @@ def _rates(alpha: float, runs: Runs) -> list[Floats]:
 
 
 def _over_estimates(alpha: float, runs: Runs) -> list[Floats]:
-    """Over-estimates of baseRTT by each of ``NAMES``, in order of arrival, s."""
+    """Over-estimates of baseRTT in order of arrival, s, by ns-2, ``rounds`` and both theories."""
     scenario = joining(N, alpha, alpha)
     by_rounds = predict(scenario, "rounds").base_rtt
     assert by_rounds is not None
@@ -111,7 +115,7 @@ def _text(by_alpha: dict[float, tuple[list[Floats], list[Floats]]], runs: Runs) 
     """The text; ``by_alpha`` has ``_rates`` and ``_over_estimates`` for each alpha."""
 
     def errors_of(results: list[Floats]) -> list[float]:
-        """The NRMSE of each of ``NAMES`` but ns-2, against ns-2."""
+        """The NRMSE of ``rounds`` and of both theories against ns-2, the first of ``results``."""
         by_ns2 = results[0]
         return [
             float(np.sqrt(np.mean((other - by_ns2) ** 2)) / by_ns2.mean()) for other in results[1:]

@@ -34,7 +34,7 @@ class Point(NamedTuple):
 
 
 def _points(runs: Runs) -> list[Point]:
-    """The results for each of ``RATIOS``."""
+    """The results for each ratio of the numbers of flows, the least ratio first."""
     points = []
     for ratio in RATIOS:
         scenario = dumbbell(round(N * ratio), N)

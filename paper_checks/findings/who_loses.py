@@ -62,7 +62,7 @@ class Results(NamedTuple):
 
 
 def _results(runs: Runs) -> Results:
-    """The results at each of ``BUFFERS``.  Raises ``NoRun`` if a stored run is missing."""
+    """The results at each buffer.  Raises ``NoRun`` if a stored run of ns-2 is missing."""
     ratios, lost = [], []  # for each buffer
     for B in BUFFERS:
         measured = runs(with_limit(T, B))

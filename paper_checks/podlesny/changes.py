@@ -361,7 +361,8 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
 
     A mark tells the router whether the flow is one for throughput (NewReno) or for low delay
     (Vegas).  ``newreno`` and ``vegas`` are the numbers of wrongly marked flows: one of them is 0.
-    ``setting`` is one of ``SETTINGS``.  The second value is a text with both rates.
+    ``setting`` says whether the paper's router or CBQ runs, and whether there are reverse flows.
+    The second value is a text with both rates.
     """
     # groups of flows: 0 NewReno, 1 Vegas, 2 those with a wrong mark
     masked = rates(dumbbell(masked=(newreno, vegas)), setting, runs)[:, 2]
@@ -420,7 +421,8 @@ def _could_gain(runs: Runs) -> Found:
 def _kept(setting: str, runs: Runs) -> list[float]:
     """The part of its throughput that Vegas keeps if 1 or 10 NewReno flows are wrongly marked.
 
-    The list has this part for 1 and for 10 such flows.  ``setting`` is one of ``SETTINGS``.
+    The list has this part for 1 and for 10 such flows.  ``setting`` says whether the paper's router
+    or CBQ runs, and whether there are reverse flows.
     """
     scenes = [dumbbell(masked=(k, 0)) for k in (0, 1, HALF)]
     alone, *beside = (rates(scene, setting, runs)[:, 1] for scene in scenes)

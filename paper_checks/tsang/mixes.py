@@ -204,12 +204,14 @@ def _moved(runs: Runs, one: Mix, other: Mix) -> tuple[bool, str]:
 
 
 def _depends(runs: Runs) -> Found:
-    """Whether each quantity of ``PAIRS`` changes the ratio Vegas/Reno in some pair of mixes.
+    """Whether RED's thresholds, alpha and beta, and the flows each change the ratio Vegas/Reno.
 
-    The note has the first such pair of each quantity, or all its pairs if there is none.
+    For each of these three quantities we compare pairs of mixes that differ in it alone.  The ratio
+    must differ clearly in some pair.  The note has the first such pair of each quantity, or all its
+    pairs if there is none.
     """
     rows, shown = [], []
-    for what, pairs in PAIRS.items():
+    for what, pairs in PAIRS.items():  # the quantity, and its pairs of mixes
         found = [_moved(runs, *pair) for pair in pairs]
         moved = [text for differs, text in found if differs]
         shown.append(bool(moved))
