@@ -126,27 +126,42 @@ def judge(
     cpu = time.process_time() - began
     if prediction.throughput is None or not np.isfinite(prediction.throughput).all():
         return Outcome(family, index, np.nan, np.nan, np.nan, np.nan, cpu)
-    rates = np.asarray(prediction.throughput)
-    runs = np.array(known["runs"])
-    mean, se = runs.mean(axis=0), standard_error(runs)
+    rates, runs = np.asarray(prediction.throughput), np.array(known["runs"])
+    error, se = (_ratio_error if family in RATIO else _rate_error)(scenario, rates, runs)
     base_error = np.nan
-    if family in RATIO:
-        vegas = np.array([member.flow.law == "vegas" for member in scenario.members])
-        measured = mean[vegas].mean() / mean[~vegas].mean()
-        with np.errstate(divide="ignore"):  # infinite where the model starves the others
-            error = float(rates[vegas].mean() / rates[~vegas].mean() / measured - 1.0)
-        means = np.array([runs[:, which].mean(axis=1) for which in (vegas, ~vegas)])
-        relative = standard_error(means.T) / means.mean(axis=1)
-        noise = float(np.hypot(*relative))  # of a ratio of two means, to first order
-    else:
-        error = float(np.sqrt(np.mean((rates - mean) ** 2)) / mean.mean())
-        noise = float(np.sqrt(np.mean(se**2)) / mean.mean())
     if known["base"] is not None:
         rtt = np.array([member.rtt for member in scenario.members])
         by_ns2 = np.array(known["base"], dtype=float) - rtt  # over-estimates, s
         by_model = np.asarray(prediction.base_rtt) - rtt
         base_error = float(np.sqrt(np.mean((by_model - by_ns2) ** 2)) / by_ns2.mean())
-    return Outcome(family, index, error, noise, spread_of(runs), base_error, cpu)
+    return Outcome(family, index, error, se, spread_of(runs), base_error, cpu)
+
+
+def _ratio_error(scenario: Scenario, rates: np.ndarray, runs: np.ndarray) -> tuple[float, float]:
+    """The relative error of the ratio of Vegas's throughput to that of the other flows.
+
+    ``rates`` are the model's, [flows], and ``runs`` those of ns-2, [runs, flows].  The second value
+    is the relative standard error of ns-2's ratio.
+    """
+    vegas = np.array([member.flow.law == "vegas" for member in scenario.members])
+    mean = runs.mean(axis=0)
+    measured = mean[vegas].mean() / mean[~vegas].mean()
+    with np.errstate(divide="ignore"):  # infinite where the model starves the others
+        error = float(rates[vegas].mean() / rates[~vegas].mean() / measured - 1.0)
+    means = np.array([runs[:, which].mean(axis=1) for which in (vegas, ~vegas)])
+    relative = standard_error(means.T) / means.mean(axis=1)
+    return error, float(np.hypot(*relative))  # of a ratio of two means, to first order
+
+
+def _rate_error(_: Scenario, rates: np.ndarray, runs: np.ndarray) -> tuple[float, float]:
+    """The root mean square error of the flows' throughputs, over their mean.
+
+    ``rates`` are the model's, [flows], and ``runs`` those of ns-2, [runs, flows].  The second value
+    is the root mean square of the standard errors of ns-2's means, over the same mean.
+    """
+    mean, se = runs.mean(axis=0), standard_error(runs)
+    error = float(np.sqrt(np.mean((rates - mean) ** 2)) / mean.mean())
+    return error, float(np.sqrt(np.mean(se**2)) / mean.mean())
 
 
 def _judge(job: tuple[str, int, dict[str, Any], dict[str, Any]]) -> Outcome:

@@ -126,7 +126,7 @@ def errors(
             scenario, truth = measured_by_ns2(scenario)
         measured = np.asarray(truth.throughput)
         se = chance(scenario, truth.extra["throughput_runs"])
-        asked = dataclasses.replace(
+        asked = dataclasses.replace(  # with start times of the model's own
             scenario, run=dataclasses.replace(scenario.run, seed=OTHER_DRAWS)
         )
         texts = [f"{engine} {np.round(measured)}, {len(truth.extra['throughput_runs'])} runs"]

@@ -55,7 +55,7 @@ class Answered(NamedTuple):
     right: bool  # whether no flow is off by more than 10 %
     error: float  # the largest of a flow, over the mean throughput
     effect: bool | None  # whether the answer reports phase effects; None: it does not know
-    is_effect: bool  # whether there are some
+    is_effect: bool  # whether there are phase effects in truth
 
 
 def rates(scenario: Scenario, runs: int) -> Floats:
@@ -99,14 +99,14 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float]:
         no_effect = phases.effects(asked, one).holds
         found.append(
             Answered(
-                float(np.mean(off <= stdtrit(n - 1, 0.975) * one.throughput_se)),
-                n,
-                sum(one.extra["durations"]) / scenario.run.duration,
-                scatter.certain(by_run),
-                bool(np.all(off <= 0.1 * np.maximum(truth, 0.1 * truth.mean()))),
-                off.max() / truth.mean(),
-                None if no_effect is None else not no_effect,
-                is_effect,
+                covered=float(np.mean(off <= stdtrit(n - 1, 0.975) * one.throughput_se)),
+                runs=n,
+                cost=sum(one.extra["durations"]) / scenario.run.duration,
+                certain=scatter.certain(by_run),
+                right=bool(np.all(off <= 0.1 * np.maximum(truth, 0.1 * truth.mean()))),
+                error=off.max() / truth.mean(),
+                effect=None if no_effect is None else not no_effect,
+                is_effect=is_effect,
             )
         )
     return found, needed(whole)

@@ -101,10 +101,12 @@ HEAD = f"{'':10}{TITLES}{'slowest, s':>11}{'peak, MB':>10}{'kept, MB':>10}"
 
 
 class Watch:
-    """Reads one input after another and counts the outcomes.
+    """Reads one input of a format after another, and counts the outcomes.
 
-    It first reads valid samples, so that imports and compilation do not count for an input.  Make
-    only one in each process, because its audit hook cannot be removed.
+    ``feed`` reads an input.  Before the first one, valid samples are read, so that imports and
+    compilation do not count for an input.  An audit hook notes what a reader must not do, such as
+    opening a connection.  Make only one ``Watch`` in each process, because the hook cannot be
+    removed.
     """
 
     def __init__(self, name: str, folder: Path) -> None:
@@ -216,7 +218,11 @@ _watches: dict[str, Watch] = {}  # of this process
 
 
 def made(name: str, sample: bytes, rng: random.Random) -> bytes:
-    """A random input: an edited sample, or sometimes a large trace, edited or not."""
+    """A random input for the reader of the format ``name``.
+
+    Mostly it is ``sample`` with random edits, and sometimes a trace of nearly a megabyte, with
+    edits or without.
+    """
     if rng.random() >= LARGE:
         return mutations.mutate(name, sample, rng)
     # pyarrow's usual pool keeps freed memory, which would count as left behind by a reader
@@ -257,7 +263,10 @@ def mutated(names: list[str], options: argparse.Namespace, folder: Path) -> Gene
 def _of_format(
     name: str, batches: int, options: argparse.Namespace, folder: Path
 ) -> Iterator[Batch]:
-    """Run so many batches of one format in parallel processes."""
+    """Run ``batches`` batches of the format ``name`` in parallel processes.
+
+    If a process dies, the input that it was reading is stored.
+    """
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, context) as pool:
         seeds = (options.seed * 10**6 + i for i in range(batches))

@@ -48,7 +48,11 @@ def stop():
 
 
 def run(code: str, data: Path, small: Path) -> tuple[float, float]:
-    """Read one file in a new process; return CPU seconds and peak memory (MB)."""
+    """Read the file ``data`` in a new process; return CPU seconds and peak memory (MB).
+
+    ``code`` is one of the programs above.  Our readers read the file ``small`` first, so that
+    compilation does not count.
+    """
     text = FRAME.format(small=str(small)) + code.format(data=str(data))
     root = Path(__file__).parent.parent
     done = subprocess.run(

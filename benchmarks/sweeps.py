@@ -57,7 +57,10 @@ PICTURE = Path(__file__).parents[1] / "docs" / "static" / "sweep-time.png"
 
 
 def timed(model: str, variant: str, points: int, folder: Path) -> tuple[float, float]:
-    """The wall seconds and CPU seconds of a sweep into a new folder."""
+    """The wall seconds and CPU seconds of a sweep of ``points`` random points.
+
+    It is stored in a new folder below ``folder``.
+    """
     scenario = vm.Scenario.from_toml(SCENARIO.format(variant=variant))
     began, worked = time.perf_counter(), time.process_time()
     vm.sweep(scenario, OVER, model, folder / f"{model}-{variant}-{points}.zarr", draw=points)

@@ -110,7 +110,8 @@ def _largest(source: int, printed: float, runs: Runs) -> Found:
             found.append((sizes[B], B))
         return found
 
-    texts, all_errors = [], []
+    texts = []  # for each place and form, without and with B = 10: the errors at each T
+    all_errors = []  # those that the record is judged by: B packets can wait, as in the model
     tried: tuple[tuple[Place, Form], ...] = (
         (with_room, "printed"),
         (with_limit, "printed"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -297,46 +298,60 @@ def _p_value(ratios: Sequence[float], values: Floats) -> float:
     return float(f.sf(lack / pure, points - 2, points * (times - 1)))
 
 
+class _Tested(NamedTuple):
+    """Vegas's losses that are tested for growth along a straight line."""
+
+    ratios: Sequence[float]
+    percent: Floats  # [ratios, runs]
+    with_router: bool  # whether they are those of the paper's router, in ns-3; else of CBQ
+    text: str  # all losses, for the note
+
+
+def _tested(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> _Tested:
+    """The losses with the paper's router, if ns-3 ran at least three ratios; else those with CBQ.
+
+    With fewer than three points there is no test for a line.  ``scenarios`` has one for each of
+    ``RATIOS``.
+    """
+    by_ratio = dict(zip(RATIOS, scenarios, strict=True))
+    in_ns3 = BY_NS3[varied]  # the ratios that ns-3 ran
+    by_ns3 = np.array(
+        [losses(runs, by_ratio[ratio], "vegas", with_router=True) for ratio in in_ns3]
+    )
+    means = ", ".join(f"{x:g}: {loss(runs, s, 'vegas'):.2f}" for x, s in by_ratio.items())
+    text = f"Percent lost at each ratio, with standard errors: router {_lost(in_ns3, by_ns3)}"
+    if len(in_ns3) >= 3:
+        return _Tested(in_ns3, by_ns3, True, f"{text}; CBQ {means}")
+    by_cbq = np.array([losses(runs, scenario, "vegas") for scenario in scenarios])
+    return _Tested(RATIOS, by_cbq, False, f"{text}; CBQ {_lost(RATIOS, by_cbq)}")
+
+
 def _line(varied: str, scenarios: Sequence[Scenario], straight: bool, runs: Runs) -> Found:
     """Whether Vegas's loss grows with the ratio, along a straight line if ``straight``, else not.
 
     The ratio is the number of flows of the law ``varied`` over that of the other law.  The result
-    is open in two cases.  Either ns-3, which has the paper's router, ran less than three ratios, so
-    that only the losses with CBQ can be tested for a line.  Or the losses with the router are on a
-    line, but ns-3 ran only a part of the ratios.
+    is open in two cases.  Either only the losses with CBQ could be tested (``_tested``).  Or those
+    with the paper's router are on a line, but ns-3 ran only a part of the ratios.
     """
-    by_ratio = dict(zip(RATIOS, scenarios, strict=True))
-    ratios = BY_NS3[varied]  # those that ns-3 ran
-    by_ns3 = np.array(
-        [losses(runs, by_ratio[ratio], "vegas", with_router=True) for ratio in ratios]
-    )
-    by_cbq = ", ".join(f"{x:g}: {loss(runs, s, 'vegas'):.2f}" for x, s in by_ratio.items())
-    text = f"Percent lost at each ratio, with standard errors: router {_lost(ratios, by_ns3)}"
-    cbq_only = len(ratios) < 3
-    if cbq_only:
-        ratios = RATIOS
-        judged = np.array([losses(runs, scenario, "vegas") for scenario in scenarios])
-        text += f"; CBQ {_lost(ratios, judged)}"
-    else:
-        judged = by_ns3
-        text += f"; CBQ {by_cbq}"
-    p_value = _p_value(ratios, judged)
-    growth, error = difference_and_error(judged[-1], judged[0])
+    tested = _tested(varied, scenarios, runs)
+    p_value = _p_value(tested.ratios, tested.percent)
+    on_a_line = p_value >= CHANCE
+    growth, error = difference_and_error(tested.percent[-1], tested.percent[0])
     grows = growth > 2 * error
-    R2 = float(np.corrcoef(ratios, judged.mean(axis=1))[0, 1] ** 2)
-    text += f". Straight line: p-value {p_value:.2g}, R^2 {R2:.3f}"
-    if cbq_only:
-        shape = "but not on a line" if p_value < CHANCE else "on a line"
+    R2 = float(np.corrcoef(tested.ratios, tested.percent.mean(axis=1))[0, 1] ** 2)
+    text = f"{tested.text}. Straight line: p-value {p_value:.2g}, R^2 {R2:.3f}"
+    if not tested.with_router:
+        shape = "on a line" if on_a_line else "but not on a line"
         return open_question(
             f"{BY_CBQ} By CBQ the loss {'grows' if grows else 'does not grow'}, {shape}. {text}"
         )
-    if straight and grows and p_value >= CHANCE and ratios != RATIOS:
+    if straight and grows and on_a_line and tested.ratios != RATIOS:
         line = (
             "At the ratios that we ran with the router its losses are on a line; those of CBQ are "
             "not."
         )
         return open_question(f"{line} {text}")
-    return Found(grows and (p_value >= CHANCE) == straight, detail=f"{text}.")
+    return Found(grows and on_a_line == straight, detail=f"{text}.")
 
 
 def numbers_of_flows() -> list[Record]:
