@@ -1,7 +1,7 @@
 """``python -m paper_checks.causes`` prints why records are discrepant, as a Markdown table.
 
-A record is discrepant if its computed value differs from the one that a paper prints, and if the
-evidence shows that the printed one is wrong.
+A record compares a value that a paper prints with ours.  It is discrepant if the two differ, and if
+the evidence shows that the printed one is wrong.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Defines a record, one printed item of a paper, and computes its verdict.
+"""Defines a record, which compares one printed item of a paper with our value.
 
-The verdict says how the printed value compares with the value that we compute.
+An item is an equation, a table cell, a figure or a claim.  ``judge`` computes the record's verdict,
+which says how the printed value and ours compare.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Writes a ``Scenario`` as the text of a scenario file.
 
-Most keys that have their default are left out.  Numbers are written in the most readable unit that
-gives the same float when read back.  So the file has the fingerprint of its scenario.
+So the scenarios that the records run in ns-2 can be given to a reader as files.  Most keys that
+have their default are left out.  Numbers are written in the most readable unit that gives the same
+float when read back.  So the scenario that is read from the file has the same fingerprint, by which
+its stored run is found.
 """
 
 from __future__ import annotations

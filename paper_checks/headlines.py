@@ -1,8 +1,8 @@
-"""The five main results with which a paper's chapter of the report opens.
+"""The five main results with which a paper's chapter of the HTML report opens.
 
-Each row has the printed value, models, packets, verdict and cause.  It belongs to a record whose
-value every source can compute: the verdict is the record's, and the columns have the same value
-from closed forms, both simulators and packets.
+Each row has the printed value and the same value from closed forms, from both simulators and from
+ns-2 or ns-3.  The verdict and its cause are those of a record, which compares the printed value
+with ours.
 """
 
 from __future__ import annotations

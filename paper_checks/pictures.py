@@ -1,4 +1,7 @@
-"""The papers' main figures: models as lines, ns-2's stored runs as markers."""
+"""Draws the papers' main figures for the HTML report.
+
+Predictions of our models are lines, and the stored runs of ns-2 are markers.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The verdicts of checks: tables for the terminal, numbers by paper.
 
-``python -m paper_checks.summary`` prints the numbers of verdicts by paper as a Markdown table.
+A check is a printed value of a paper beside ours, with a verdict on how they compare.  ``python -m
+paper_checks.summary`` prints the numbers of verdicts by paper as a Markdown table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The network of the papers ``tsang`` and ``evaluation``: two sources that share one link.
 
-The shared link goes from the router R1 to the router R2.
+The shared link goes from the router R1 to the router R2, and each source has links of its own
+before and after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Equations (10) and (11) of Boutremans and Le Boudec, and figure 6: Vegas with alpha < beta."""
+"""Equations (10) and (11) of Boutremans and Le Boudec, and figure 6: Vegas with alpha < beta.
+
+With alpha < beta a source keeps any backlog from alpha to beta, so there are many equilibria.  The
+equations bound the windows and the rates in them.  Each of them has a record, which compares the
+printed value with ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scenarios of Boutremans and Le Boudec, 3.2.1: a Vegas source joins a 1 Mbit/s link every 2 s."""
+"""Scenarios of Boutremans and Le Boudec, 3.2.1: a Vegas source joins a 1 Mbit/s link every 2 s.
+
+The records run them in ns-2, and compare the results with those of the paper.
+"""
 
 from __future__ import annotations
 

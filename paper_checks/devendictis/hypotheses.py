@@ -1,4 +1,9 @@
-"""Section 3 of De Vendictis and Baiocchi: hypotheses, losses, the cycle and the throughputs."""
+"""Section 3 of De Vendictis and Baiocchi: hypotheses, losses, the cycle and the throughputs.
+
+The paper models a Vegas and a Reno source at one link, from one overflow of the buffer to the next.
+T is the RTT without queueing in s, which the paper does not state, B the buffer in packets, and mu
+the capacity in pkt/s.
+"""
 
 from __future__ import annotations
 

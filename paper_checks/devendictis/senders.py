@@ -1,4 +1,7 @@
-"""Section 2 of De Vendictis and Baiocchi: the behaviour of a Vegas and of a Reno source."""
+"""Section 2 of De Vendictis and Baiocchi: the behaviour of a Vegas and of a Reno source alone.
+
+The records compare what the paper says about slow start and timeouts with ns-2.
+"""
 
 from __future__ import annotations
 

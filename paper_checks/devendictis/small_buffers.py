@@ -1,7 +1,7 @@
 """Appendix A of De Vendictis and Baiocchi: the cycle from loss to loss at small buffers.
 
-The buffers are smaller than the threshold B_th, so that Vegas still grows at each loss.  A
-mini-cycle is one round trip.
+A Vegas and a Reno source share the link.  The buffers are smaller than the threshold B_th, so that
+Vegas's window still grows at each loss.  A mini-cycle is one round trip.
 """
 
 from __future__ import annotations

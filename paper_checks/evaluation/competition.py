@@ -1,6 +1,8 @@
 """Figures 6 to 8 and sections 3.3 and 3.4 of the paper ``evaluation``: different laws at one link.
 
-Buffers are in packets.  ``red`` is true for a RED queue, else the queue is DropTail.
+A law is a congestion control: Reno, SACK or Vegas.  The paper says which law gets more, and the
+records compare this with ns-2.  Buffers are in packets.  ``red`` is true for a RED queue, else the
+queue is DropTail.
 """
 
 from __future__ import annotations

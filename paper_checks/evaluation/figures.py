@@ -1,6 +1,8 @@
 """Figures of the paper ``evaluation`` as its text describes them, and its claims.
 
-Our copy of the paper lacks the pictures.  X is the delay of the second source's last link, s.
+The records compare what the text says about the figures with ns-2, since our copy of the paper
+lacks the pictures.  A law is a congestion control: Reno, SACK or Vegas.  X is the delay of the
+second source's last link, s.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What the paper ``evaluation`` leaves open besides RED: start times in section 3.3, ns-2's timers.
+"""Start times and ns-2's timers, which the paper ``evaluation`` does not state.
 
-A reading is one choice of what the paper does not state.
+A reading is one choice of what the paper does not state.  Here a record's value is computed with
+two readings: if only one of them gives the printed value, the record stays undecided.  (``red``
+does so for RED's settings.)
 """
 
 from __future__ import annotations

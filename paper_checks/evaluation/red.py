@@ -1,5 +1,7 @@
 """Settings of RED that the paper ``evaluation`` does not state; we try several of them.
 
+If only some of them give the value that the paper prints, its record stays undecided.
+
 ns-2 had a weight of 0.002 until 29 December 2001, and ``gentle_`` was off until 23 April 2001
 (tcl/lib/ns-default.tcl, whose comments date the changes).  ns-2 2.35 computes the weight from the
 link's rate and has ``gentle_`` on.  In both versions every drop comes at least 1/p packets after

@@ -1,4 +1,7 @@
-"""Scenarios of the paper ``evaluation``: variations of two scenario files."""
+"""Scenarios of the paper ``evaluation``, in which one to three sources share a link.
+
+They are variations of two scenario files, ``pair.toml`` and ``single.toml``.
+"""
 
 from __future__ import annotations
 

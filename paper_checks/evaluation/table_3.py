@@ -1,8 +1,8 @@
 """Table 3 of the paper ``evaluation``: two sources of one law whose RTTs differ.
 
-X is the delay of the second source's last link, in s if not stated otherwise.  The paper does not
-say when the sources of table 3 start, and from when on packets count.  A choice of both is called a
-reading; we try four.
+A law is a congestion control.  X is the delay of the second source's last link, in s if not stated
+otherwise.  The paper does not say when the sources of table 3 start, and from when on packets
+count.  A choice of both is called a reading; we try four.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Tables 1, 2 and 4 of the paper ``evaluation``, cell by cell, and relations between their numbers.
 
-``RECORDS`` has the records of table 3 (``table_3.py``), too.
+Each cell has a record, which compares the printed number with ns-2, or with arithmetic on other
+printed numbers.  ``RECORDS`` has the records of table 3 (``table_3.py``), too.
 """
 
 from __future__ import annotations

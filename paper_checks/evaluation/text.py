@@ -1,4 +1,7 @@
-"""Claims in sections 2 and 3 of the paper ``evaluation`` that do not belong to a figure."""
+"""Claims in sections 2 and 3 of the paper ``evaluation`` that do not belong to a figure.
+
+Each has a record, which compares the claim with ns-2 or with the paper's own tables.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,7 @@ def _once(runs: Runs) -> Found:
     """
     stays, texts = [], []  # for each buffer
     for buffer in BUFFERS:
-        pairs = {
+        pairs = {  # by law: both windows for each choice of the four packets that are lost
             law: [
                 (least(runs, law, drops[:1], buffer), least(runs, law, drops, buffer))
                 for drops in PLACES

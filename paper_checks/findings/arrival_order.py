@@ -1,7 +1,8 @@
-"""Who came first: effects of the order of arrival, by theory, ns-2 and ``rounds``.
+"""Makes the page on who came first: a source that joins later gets more, by theory and by ns-2.
 
-The scenarios are those of Boutremans and Le Boudec.  A ratio is the rate of the last source over
-that of the first.  ``alpha`` is Vegas's threshold in packets, and beta is equal to it.
+The scenarios are those of Boutremans and Le Boudec, in which Vegas sources join one by one.  A
+ratio is the rate of the last source over that of the first.  ``alpha`` is Vegas's threshold in
+packets, and beta is equal to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The parts of a finding's page."""
+"""The parts of a finding's page, and how its text is laid out.
+
+A finding is a conclusion of a paper that we tested.
+"""
 
 from __future__ import annotations
 

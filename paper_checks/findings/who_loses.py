@@ -1,4 +1,7 @@
-"""Who loses when Vegas and Reno overflow a buffer: hypothesis 5 of De Vendictis and Baiocchi."""
+"""Makes the page on who loses a packet when a Vegas and a Reno source overflow a buffer.
+
+By hypothesis 5 of De Vendictis and Baiocchi both do.
+"""
 
 from __future__ import annotations
 

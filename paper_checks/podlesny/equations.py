@@ -1,7 +1,7 @@
 """Equations (1) to (7) of Podlesny and Williamson, the scheduler of figure 2, numbers in the text.
 
-The router has two queues: R for flows of the rate service (NewReno), D for those of the delay
-service (Vegas).
+Each has a record, which compares the printed value with ours.  The paper's router has two queues: R
+for flows of the rate service (NewReno), D for those of the delay service (Vegas).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of the router of figure 2 (RD) in ns-3, at a fifth of the paper's scale; ns-3 beside ns-2.
+"""Runs Podlesny and Williamson's router (RD) in ns-3, at a fifth of the paper's scale, beside ns-2.
 
     python -m paper_checks.podlesny.isolation show     # the tables, from the stored runs
     python -m paper_checks.podlesny.isolation make     # runs what is not stored, with ns-3 and ns-2

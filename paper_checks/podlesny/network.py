@@ -1,8 +1,8 @@
 """Experiments D and E of Podlesny and Williamson: the capacity, and the longest round-trip time.
 
 The index is the relative fairness: throughput of a Vegas flow over that of a NewReno flow.  The
-router is the paper's, which ns-3 runs; CBQ stands in for it in ns-2.  ``with_router`` asks for the
-router.  ``axis`` has the values of the quantity that varies, one for each of ``scenarios``.
+paper's router runs in ns-3; in ns-2 class-based queueing (CBQ) stands in for it.  ``with_router``
+asks for ns-3.  ``axis`` has the values of the quantity that varies, one for each of ``scenarios``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Scenarios of Podlesny and Williamson, section IV: the RD router, DropTail or RED/ECN.
+"""Scenarios of Podlesny and Williamson, section IV, with the RD router, DropTail or RED/ECN.
 
-ns-2 has no RD queue.  Two CBQ classes with weighted round robin stand in for it.  Their shares
-follow the number of long-lived flows (Web flows do not count), and capacity that one class does not
-use goes to the other.
+The RD router has a queue for NewReno flows and one for Vegas flows.  ns-3 has this router.  ns-2
+does not: two CBQ classes with weighted round robin stand in for it.  Their shares follow the number
+of long-lived flows (Web flows do not count), and capacity that one class does not use goes to the
+other.
 """
 
 from __future__ import annotations

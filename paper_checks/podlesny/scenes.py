@@ -1,4 +1,4 @@
-"""Scenarios of Podlesny and Williamson with one or two flows, without the RD router.
+"""Scenarios of Podlesny and Williamson with one or two flows, without the paper's router.
 
 ``router`` has the other scenarios.
 """

@@ -152,10 +152,11 @@ def clear(leads: Floats, names: tuple[str, str]) -> str:
 
 
 def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
-    """The law whose flows get more.  ``printed`` is the law that gets more by the paper.
+    """The law whose flows get more, in a part ``table`` of table 6 with ``n`` flows.
 
-    Our text of the paper states neither the RTTs nor RED's settings.  So the result is undecided
-    unless ``printed`` leads with each of two RTTs and each of two settings of RED.
+    ``printed`` is the law whose flows get more by the paper.  Our text of the paper states neither
+    the RTTs nor RED's settings.  So the result is undecided unless ``printed`` leads with each of
+    two RTTs and each of two settings of RED.
     """
     leaders, texts = [], []  # for each RTT
     for x, rtt in RTTS.items():

@@ -1,4 +1,4 @@
-"""Scenarios of Tsang and Chang: two Vegas sources behind one link."""
+"""Scenarios of Tsang and Chang: two Vegas sources share a link, and have different delays."""
 
 from __future__ import annotations
 
