@@ -9,11 +9,14 @@
     python -m benchmarks.accuracy --same-starts   # the model has the start times of ns-2's runs
     python -m benchmarks.accuracy --again 40 red/6 red/10   # 40 runs of both for two cases
 
-Cases are drawn by ``default_rng([seed, family, index])``.  The cases of ``SEED`` were looked at
-while the model was built, the even-numbered half more than the odd-numbered half.  The cases of
-``--fresh`` were not.  A measurement is the mean of 5 ns-2 runs with starts jittered by up to 0.5 s,
-or of 20 runs under RED and if a throughput's coefficient of variation is above 2 %.  The model
-draws its own start times (``OTHER_DRAWS``), because it does not know those of the measured runs.
+A case is a random network.  A family has networks of one kind, for example one Vegas and one other
+source at a drop-tail link.  Cases are drawn by ``default_rng([seed, family, index])``.  The cases
+of ``SEED`` were looked at while the simulator was built, the even-numbered half more than the
+odd-numbered half.  The cases of ``--fresh`` were not.
+
+A measurement is the mean of 5 runs of ns-2 with starts jittered by up to 0.5 s, or of 20 runs under
+RED and if a throughput's coefficient of variation is above 2 %.  The simulator draws its own start
+times (``OTHER_DRAWS``), because a user does not know those of a measurement either.
 """
 
 from __future__ import annotations

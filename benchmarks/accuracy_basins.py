@@ -2,12 +2,15 @@
 
     python -m benchmarks.accuracy_basins [--cases 4] [--starts 200] [--seed 1] [--model rounds]
 
-The random start times of a case's flows may lead to different steady states, its outcomes.  There
-are five families.  In each, random cases are drawn until ``--cases`` of them are multistable, which
-means that in ns-2 no outcome has nine tenths of the starts or more.  The model does not influence
-this choice.  ns-2 and the model run the same starts, which gives the share of starts with the same
-outcome.  The model also runs as many other starts for the chi-squared test (two samples, 1 %),
-because this test requires independent samples.  No two cases have starts in common.
+A case is a random network.  The random start times of its flows may lead to different steady
+states, its outcomes.  A case is multistable if in ns-2 no outcome has nine tenths of the starts or
+more.  There are five families of networks.  In each, cases are drawn until ``--cases`` of them are
+multistable; the model does not influence this choice.
+
+ns-2 and the model run the same starts, which gives the share of starts with the same outcome.  A
+chi-squared test (two samples, 1 %) says whether the model and ns-2 agree on how often each outcome
+occurs.  It requires independent samples, so for it the model runs as many other starts.  No two
+cases have starts in common.
 
 A case "differs" if its p is below 1 %.  Even if the model agreed with ns-2 everywhere, 0.2 of 20
 cases would differ on average, and at least one would in 18 % of campaigns.  So the last lines also

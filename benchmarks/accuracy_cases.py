@@ -1,7 +1,8 @@
-"""Draws random cases of several families, for comparisons of the simulators with ns-2.
+"""Draws random networks (cases) of several families, to compare the simulators with ns-2.
 
-Cases are drawn by ``default_rng([seed, family, index])``.  The cases of ``SEED`` were looked at
-while the simulator ``rounds`` was built, the even-numbered half more than the odd-numbered half.
+A family has networks of one kind.  Cases are drawn by ``default_rng([seed, family, index])``.  The
+cases of ``SEED`` were looked at while the simulator ``rounds`` was built, the even-numbered half
+more than the odd-numbered half.
 """
 
 from __future__ import annotations

@@ -2,9 +2,11 @@
 
     python -m benchmarks.accuracy_intervals [--seed 90117] [--cases 80]
 
-The cases are of the kinds of ``benchmarks.cost_beside_ns2``, drawn with another seed.  Cases
-without chance and those of flows that arrive at random are left out.  Each case has 8 default
-answers, with 8 seeds of the scenario.  The truth is the mean of 40 whole runs with another seed.
+By default ``rounds`` makes as many runs of a scenario as its result needs, and gives means with
+their standard errors: this is its default answer.  The cases are random scenarios of the kinds of
+``benchmarks.cost_beside_ns2``, drawn with another seed.  Cases whose runs are all equal are left
+out, and those of short flows that arrive at random.  Each case has 8 default answers, with 8 seeds
+of the scenario.  The truth is the mean of 40 whole runs with another seed.
 
 The first table has the mean number of runs of an answer, and its cost: the simulated time over that
 of one whole run.  The coverage is the part of answers and flows whose 95 % interval holds the

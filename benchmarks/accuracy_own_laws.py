@@ -6,8 +6,8 @@ ns-2 contains the congestion controls of Linux 2.6 (``Agent/TCP/Linux``). Five o
 here with ``register_law``: H-TCP, TCP Illinois, Scalable TCP, TCP Veno and Reno (as "linux-reno").
 Each of them meets a SACK, a Vegas and a CUBIC flow at a drop-tail link. The networks are random:
 they are the first ``NETWORKS`` of each family of ``benchmarks.accuracy_cubic``, with the law in the
-place of CUBIC. ns-2 is run anew. A measurement is the mean of 3 runs of 120 s, with a warm-up of
-40 s. A model makes 3 runs, too, with starts of its own.
+place of CUBIC. A measurement is the mean of 3 new runs of ns-2 of 120 s, with a warm-up of 40 s. A
+model makes 3 runs, too, with starts of its own.
 
 Linux's Reno lets the window grow and halves it as our law does. So the errors for "linux-reno" come
 from the rest of ``Agent/TCP/Linux``, above all from its recovery.

@@ -1,4 +1,7 @@
-"""Reads the stored ns-2 runs of the random cases, and measures those that are not stored yet."""
+"""Reads stored runs of ns-2 for ``benchmarks.accuracy``, and makes those that are not stored yet.
+
+They are runs of the random networks of ``accuracy_cases``.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +42,11 @@ def spread_of(runs: np.ndarray) -> float:
 def measure(
     *, refine: bool, processes: int = 2, seed: int = SEED, families: Sequence[str] = tuple(FAMILIES)
 ) -> None:
-    """Run ns-2 for the cases that are not stored; ``refine``: 20 seeds if 5 spread too much.
+    """Run ns-2 for the cases that are not stored, 5 times each, and store the results.
 
-    Under RED there are always 20: in about half the runs of some networks Vegas loses its baseRTT,
-    and five runs may all be of one kind by chance.
+    With ``refine``, stored cases whose 5 runs differ much are run 20 times.  So are all cases with
+    RED: in some networks Vegas loses its baseRTT in about half of the runs, and five runs may all
+    be of one kind by chance.
     """
     from vegasmodel.packets import ns2
 

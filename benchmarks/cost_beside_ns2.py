@@ -8,10 +8,10 @@ and stop, Web traffic, parking lots, Rate-Delay services, 100 flows, Tahoe, thre
 limits.  Case i is of kind i modulo 16, drawn by ``default_rng([seed, i])``.
 
 The scenarios give neither the number of runs nor ``send_jitter``.  So ``rounds`` makes as many runs
-as it needs, with and without random waits (docs/scenario.md), and ns-2 runs once.  All times are
-CPU seconds; the model's code is compiled before the first case.  For each kind and for all cases,
-the table has the median and the largest ratio of the times, model over ns-2; and the median ratio
-for one run of ``rounds``, without a look at phase effects.
+as it needs, with and without random waits of the senders, to find phase effects (docs/scenario.md).
+This is its default answer.  ns-2 runs once.  All times are CPU seconds; the code of ``rounds`` is
+compiled before the first case.  For each kind and for all cases, the table has the median and the
+largest ratio of the times, ``rounds`` over ns-2; and the median ratio for one run of ``rounds``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenarios of Tsang and Chang: two Vegas sources share a link, and have different delays."""
+"""Scenarios of Tsang and Chang, for ns-2: two Vegas sources with different delays share a link."""
 
 from __future__ import annotations
 
