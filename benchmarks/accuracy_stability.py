@@ -74,7 +74,10 @@ class Case(NamedTuple):
 
 
 def draw(rng: np.random.Generator, family: str) -> Case:
-    """One random case."""
+    """A random network of the family ``family``, one of ``FAMILIES``: laws, queue and loss.
+
+    Each Vegas flow knows its true baseRTT, and has alpha = beta.
+    """
     flows: list[dict[str, Any]] = []
     if "reno" in family or "both" in family:
         for k in range(int(rng.integers(1, 3))):

@@ -39,11 +39,11 @@ class Claim(NamedTuple):
 
 
 def draw(rng: np.random.Generator) -> Scenario:
-    """One random scenario."""
+    """A random scenario: up to six Vegas flows, or one Vegas flow beside one Reno flow (mixed)."""
     capacity = np.exp(rng.uniform(np.log(100), np.log(5000)))
-    mixed, band = rng.random() < 0.3, rng.random() < 0.5
+    mixed, band = rng.random() < 0.3, rng.random() < 0.5  # band: alpha may be below beta
     flows: list[dict[str, Any]] = []
-    every = 0.0 if mixed else float(rng.choice([0, 2, 20, 60, 100, 300]))
+    every = 0.0 if mixed else float(rng.choice([0, 2, 20, 60, 100, 300]))  # s, between starts
     rtt = rng.uniform(0.02, 0.3)
     for i in range(1 if mixed else rng.integers(1, 7)):
         alpha = int(rng.integers(1, 7))
@@ -51,7 +51,7 @@ def draw(rng: np.random.Generator) -> Scenario:
         beta = alpha + (int(rng.integers(0, 4)) if band else 0)
         flow = {"law": "vegas", "name": f"v{i}", "alpha": alpha, "beta": beta}
         flow |= {"rtt": f"{rtt:.6f} s", "start": f"{i * every} s"}
-        given = rng.random() < 0.2
+        given = rng.random() < 0.2  # whether the flow knows its true baseRTT
         flows.append(flow | ({"over_estimate": "0 s"} if given else {}))
     buffer = "inf" if rng.random() < 0.7 else f"{rng.uniform(1, 60):.2f} pkt"
     if mixed:

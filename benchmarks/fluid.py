@@ -96,7 +96,11 @@ def row(name: str, value: str, goal: str = "") -> None:
 
 
 def single() -> float:
-    """Time a scenario's run, its limit cycle and the Euler steps; return the run's CPU seconds."""
+    """Time one scenario in several ways; return the CPU seconds of a run by ``fluid``.
+
+    The ways are a run by ``fluid`` and by ``rounds``, the search for the limit cycle by both, and
+    fixed Euler steps over Python lists.
+    """
     scenario = pair()
     took = cpu(lambda: continuous.run(scenario))
     row("600 s of 2 flows, continuous, CPU s", f"{took:.4f}", "goal 0.1")

@@ -22,8 +22,25 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.packets import captures, logs
 
 
+def _capture(seed: int, trace: Path, counts: collections.Counter[str]) -> str:
+    """Make and read a random capture; return what is wrong with the reader's counts, or "".
+
+    ``trace`` is the file to write.  ``counts`` counts how many readings tell the number of
+    retransmissions, and how many captures show it.
+    """
+    rng = random.Random(seed)
+    case = captures.draw(rng)
+    fault, retransmissions = captures.wrong(case, captures.make(case, rng), trace)
+    counts[f"retransmissions {retransmissions}"] += 1
+    if captures.told(case):
+        counts["told by the capture"] += 1
+        if retransmissions != "exact":
+            fault = fault or "unknown, though the capture tells"
+    return f"{fault}\n  {case}" if fault else ""
+
+
 def main() -> int:
-    """Make random captures, read them, compare the counts and print a summary."""
+    """Make random captures or logs, read them, compare the counts and print a summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
@@ -33,22 +50,14 @@ def main() -> int:
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(options.first, options.first + options.count):
-            if options.kind != "pcap":
-                name = f"{options.kind} {seed}"
-                found = logs.wrong(options.kind, random.Random(name), Path(folder) / "trace")
-                counts["wrong"] += bool(found)
-                print(*([f"seed {seed}: {found}"] if found else []), end="\n" * bool(found))
-                continue
-            rng = random.Random(seed)
-            case = captures.draw(rng)
-            found, said = captures.wrong(case, captures.make(case, rng), Path(folder) / "trace")
-            if captures.told(case):
-                counts["told by the capture"] += 1
-                found = found or ("" if said == "exact" else "unknown, though the capture tells")
-            counts[f"retransmissions {said}"] += 1
-            if found:
+            if options.kind == "pcap":
+                fault = _capture(seed, Path(folder) / "trace", counts)
+            else:
+                rng = random.Random(f"{options.kind} {seed}")
+                fault = logs.wrong(options.kind, rng, Path(folder) / "trace")
+            if fault:
                 counts["wrong"] += 1
-                print(f"seed {seed}: {found}\n  {case}")
+                print(f"seed {seed}: {fault}")
     for name, count in sorted(counts.items()):
         print(f"{count:8}  {name}")
     print(f"{counts['wrong']:8}  of {options.count} wrong, in {time.perf_counter() - begun:.0f} s")
