@@ -39,13 +39,17 @@ from vegasmodel.predictor import predict
 from vegasmodel.scenario import Scenario
 
 LINUX = reference.FOLDER / "linux"
-HALVES = ("seen", "unseen")
+HALVES = ("seen", "unseen")  # of the cases: with even and with odd numbers; see above
 WAITS = 8  # runs with other waits, for each of the measured starts
 GOAL, WORST = 0.04, 0.1  # goals for the mean and for the largest error of the cases
 
 
 def cases(family: str, halves: tuple[str, ...], seed: int | None) -> list[Scenario]:
-    """The stored scenarios of a family, in the order in which they were drawn."""
+    """The stored scenarios of a family, in the order in which they were drawn.
+
+    Only those of the given halves, and of ``seed`` unless it is ``None``.  The ``k``-th scenario
+    that a seed draws has the name "FAMILY SEED/k".
+    """
     found = {}
     for scenario in reference.stored(LINUX):
         name, _, draw = scenario.name.partition(" ")

@@ -61,7 +61,10 @@ def part(scenario: Scenario) -> tuple[float, int]:
 
 
 def main() -> None:
-    """Print the part for each network with two different RTTs, and the mean of each family."""
+    """Print which part of the lost packets left with the packet before.
+
+    It has a line for each network with two different RTTs, and for the mean of each family.
+    """
     for family, seed in DRAWN:
         parts = []
         for index in range(CASES):

@@ -38,7 +38,8 @@ def case(rng: np.random.Generator, family: str, n: int) -> Case:
     elif family == "magnitudes":
         alpha = 10 ** rng.uniform(-6.0, 6.0, n)
     elif family in ("small at top", "mixed") and n > 1:
-        # alone at the largest x, while the others already fill c, to within a part in 1e0 to 1e16
+        # One flow, ``top``, has the largest x and a small alpha.  At a queueing delay of x[top] the
+        # other flows have the rate ``full``, from which c differs by a fraction of 1/2 to 1e-16.
         top = int(rng.integers(n))
         others = np.arange(n) != top
         if family == "mixed":

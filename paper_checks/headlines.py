@@ -57,11 +57,11 @@ class Row:
 
     says: str  # what the value is
     check: Check  # the record, with its verdict
-    printed: Value
-    closed_form: Value
-    simulated: Mapping[str, Value]  # by the name of the simulator
-    packets: Value
-    by: str  # which packet simulator gives ``packets``, if it is not ns-2
+    printed: Value  # by the paper
+    closed_form: Value  # by our closed forms
+    simulated: Mapping[str, Value]  # by our simulators ``fluid`` and ``rounds``, by name
+    packets: Value  # by ns-2, or by our own simulation of single packets
+    by: str  # if ``packets`` is by the latter: says so, and has ns-2's value; otherwise empty
     cause: str  # why the verdict is "discrepant" or "erratum", otherwise empty
 
 

@@ -285,7 +285,7 @@ NO_OSCILLATION = (
 
 
 def _almost_twice(runs: Runs) -> Found:
-    """The ratio of two Renos' bandwidths in figure 2b."""
+    """The ratio of two Renos' bandwidths in figure 2b; always undecided, with the reason."""
     scenario = alike("reno", 22e-3)
     values = [ratio(row) for row in runs(jittered(scenario)).throughput]
     described = ratio(runs(scenario).throughput[0])

@@ -65,7 +65,10 @@ def _losses(runs: Runs) -> Found:
 
 
 def section_2() -> list[Record]:
-    """The records of section 2, on the behaviour of the three laws."""
+    """The records of section 2: how windows of Reno and Vegas vary, and whether packets are lost.
+
+    The paper says that Reno's window swings because of its losses, and that Vegas's stays constant.
+    """
     two = "Two sources of a law, as in figures 2 and 3, after 15 s."
     return [
         Record(

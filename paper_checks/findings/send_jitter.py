@@ -375,13 +375,14 @@ def _text(answers: Sequence[Answer]) -> str:
     never = [a for a in answers if not a.holds_without_waits]
 
     def one(start: str) -> Answer:
+        """The answer for the conclusion whose words begin with ``start``."""
         return next(a for a in answers if a.conclusion.says.startswith(start))
 
     reno, sack = (one(f"two {law}: the longer the") for law in ("Reno", "SACK"))
     ratios = [
         [x, *(f"{numbers[k]:.1f}" for a in (reno, sack) for numbers in (a.no_waits, a.waits))]
         for k, x in enumerate(X)
-        if k
+        if k  # not the first X, where both round trips are equal
     ]
     head = ["X, ms", "Reno, no waits", "Reno, waits", "SACK, no waits", "SACK, waits"]
     buffers, vegas = one("Vegas outperforms Reno at a buffer of 4"), one("two Vegas")

@@ -97,9 +97,11 @@ def _order(runs: Runs) -> Found:
     """
 
     def distance(kind: Discipline, with_router: bool = False) -> Floats:
+        """The distance in each run, with the queue ``kind``."""
         return np.asarray(np.abs(np.log(_indices(kind, runs, with_router))).mean(axis=1))
 
     def clearly_more(one: Floats, other: Floats) -> bool:
+        """Whether the mean distance ``one`` exceeds ``other`` by two standard errors."""
         difference, error = difference_and_error(one, other)
         return difference > 2 * error
 
@@ -121,14 +123,14 @@ def _struggles(runs: Runs) -> Found:
 
 
 def _advantage_after(runs: Runs) -> Found:
-    """Whether the index with RED is below 0.9 after rates have settled again.
+    """Whether the index with RED is below 0.9 in the last interval, when rates are stable again.
 
     The result is open if it depends on RED's thresholds, which the paper does not state.
     """
-    last = _indices("red", runs).mean(axis=0)[2]
-    high = _indices("red-high", runs).mean(axis=0)
+    low = _indices("red", runs).mean(axis=0)  # in each interval, with ns-2's own thresholds
+    high = _indices("red-high", runs).mean(axis=0)  # with higher thresholds
     text = f"{_texts(runs)} {TRIED} {', '.join(f'{v:.2f}' for v in high)}."
-    return _if_thresholds_agree(bool(last < 0.9), bool(high[2] < 0.9), text)
+    return _if_thresholds_agree(bool(low[2] < 0.9), bool(high[2] < 0.9), text)
 
 
 def _if_thresholds_agree(low: bool, high: bool, text: str) -> Found:
@@ -282,8 +284,10 @@ def _improves(runs: Runs) -> Found:
 
     It must be so on each link.  The result is open if it depends on RED's thresholds.
     """
-    tail, *reds = (_by_link(kind, runs).mean(axis=0) for kind in ("droptail", "red", "red-high"))
-    low, high = (bool(np.all(np.abs(red - 1) < np.abs(tail - 1))) for red in reds)
+    droptail, *reds = (  # red-high: RED with higher thresholds
+        _by_link(kind, runs).mean(axis=0) for kind in ("droptail", "red", "red-high")
+    )
+    low, high = (bool(np.all(np.abs(red - 1) < np.abs(droptail - 1))) for red in reds)
     return _if_thresholds_agree(low, high, f"{_links(runs)} {_tried(runs)}")
 
 

@@ -177,7 +177,10 @@ def _halved(runs: Runs) -> float:
 
 
 def senders() -> list[Record]:
-    """The records of section II: slow start, and the windows after a loss."""
+    """The records of section II: slow start, and the windows after a loss.
+
+    Section II-A describes NewReno, and II-B Vegas.  We compare both with ns-2.
+    """
     base = figure_1(0.1)
     rounds = (
         "The window in each round trip over that in the round trip before; a source alone with an "
