@@ -66,6 +66,14 @@ def test_a_half_that_differs_by_more_than_chance_does_not_suffice() -> None:
     assert 0.92 < np.mean(passed) < 0.98
 
 
+def test_the_halves_of_many_flows_are_tested_together() -> None:
+    """If each of 100 flows were tested by itself, about 5 would be outside their 95 % intervals."""
+    rng = np.random.default_rng(6)
+    passed = [scatter.half_suffices(rng.normal(1.0, 0.3, (12, 100))) for _ in range(400)]
+    assert np.mean(passed) > 0.92
+    assert not scatter.half_suffices(np.repeat([1.0, 0.9], 6)[:, None] * np.ones(100))
+
+
 @pytest.mark.parametrize("slow", [1, 2, 3])
 def test_a_slow_beginning_is_not_chance(slow: int) -> None:
     """The slow beginning is most of the scatter of all pieces, which would hide it."""
