@@ -319,7 +319,7 @@ def again(runs: int, keys: Sequence[str], seed: int = SEED) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run ns-2 if it is asked for, then print the errors of a model in each family."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--measure", action="store_true", help="run ns-2 where nothing is stored")
     parser.add_argument("--refine", action="store_true", help="20 seeds where 5 spread by > 2 %%")

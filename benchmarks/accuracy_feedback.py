@@ -63,7 +63,7 @@ def error(scenario: Scenario, engine: Engine, measured: Floats) -> float:
 
 
 def main() -> None:
-    """Command line."""
+    """Print a row of errors for each family, then the time of each model."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--cases", type=at_least(2, CASES), default=CASES)
     parser.add_argument("--families", nargs="+", default=FAMILIES, choices=FAMILIES)

@@ -170,6 +170,7 @@ def main() -> None:
 
 
 def _met(yes: np.bool_) -> str:
+    """Whether a goal is met, as a word."""
     return "met" if yes else "missed"
 
 

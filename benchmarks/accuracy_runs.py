@@ -29,6 +29,7 @@ def load(seed: int) -> dict[str, Any]:
 
 
 def _keep(stored: dict[str, Any], seed: int) -> None:
+    """Write the runs of a seed's cases to their file, one case a line."""
     lines = [f"{json.dumps(k)}: {json.dumps(stored[k])}" for k in sorted(stored)]
     _store(seed).write_text("{\n" + ",\n".join(lines) + "\n}\n")
 

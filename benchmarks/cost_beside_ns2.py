@@ -50,14 +50,17 @@ Rng = np.random.Generator
 
 
 def _link(rng: Rng, low: int = 12, high: int = 80) -> Link:
+    """A random drop-tail link, with a buffer from ``low`` to ``high`` packets."""
     return Link(float(np.round(rng.uniform(300.0, 2000.0))), buffer=float(rng.integers(low, high)))
 
 
 def _rtt(rng: Rng, low: float = 0.03, high: float = 0.2) -> float:
+    """A random RTT from ``low`` to ``high`` seconds, to a tenth of a millisecond."""
     return float(np.round(rng.uniform(low, high), 4))
 
 
 def _vegas(rng: Rng, **more: Any) -> Flow:
+    """A random Vegas flow; ``more`` has further fields of it."""
     alpha = float(rng.integers(1, 5))
     fields: dict[str, Any] = {"name": "vegas", "alpha": alpha, "beta": alpha, "variant": "ns2"}
     fields |= more
@@ -65,11 +68,13 @@ def _vegas(rng: Rng, **more: Any) -> Flow:
 
 
 def _other(rng: Rng, name: str = "other", **more: Any) -> Flow:
+    """A random loss-based flow; ``more`` has further fields of it."""
     fields: dict[str, Any] = {"name": name, "variant": "ns2"} | more
     return Flow(str(rng.choice(LOSS_BASED)), _rtt(rng), **fields)
 
 
 def _pair(rng: Rng, **more: Any) -> tuple[Flow, ...]:
+    """A random Vegas flow and a random loss-based flow."""
     return _vegas(rng, **more), _other(rng, **more)
 
 

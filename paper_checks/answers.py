@@ -165,6 +165,7 @@ def by_simulator(model: str) -> Callable[[Scenario], Prediction | None]:
     """
 
     def predicts(scenario: Scenario) -> Prediction | None:
+        """The simulator's prediction; ``None`` if it has no throughputs."""
         found = answer(scenario, model)
         return found if found.applicable and found.throughput is not None else None
 

@@ -168,6 +168,7 @@ def _flow(flow: Flow, size: float) -> dict[str, Any]:
 
 
 def _rtt(flow: Flow, size: float) -> Any:
+    """The RTT of a flow, or the two ends between which those of a group are drawn."""
     if isinstance(flow.rtt, Uniform):
         ends = (flow.rtt.low, flow.rtt.high)
         return {"uniform": [_quantity(end, "time", size) for end in ends]}
@@ -185,6 +186,7 @@ def _start(flow: Flow, size: float) -> Any:
 
 
 def _size(flow: Flow, size: float) -> Any:
+    """The size of a flow, or the distribution from which sizes are drawn."""
     if isinstance(flow.size, Pareto):
         mean = _quantity(flow.size.mean, "packets", size)
         return {"pareto": {"mean": mean, "shape": flow.size.shape}}

@@ -61,6 +61,7 @@ def measure(paper: str, items: Sequence[str]) -> None:
 
 
 def _lines(names: Sequence[str], rates: Floats, losses: Floats) -> str:
+    """A line for each flow or group, with its rate and its loss rate in percent."""
     return "".join(
         f"  {name}: {rate:.3f} pkt/s, loss {loss:.3f} %\n"
         for name, rate, loss in zip(names, rates, losses, strict=True)
@@ -68,7 +69,7 @@ def _lines(names: Sequence[str], rates: Floats, losses: Floats) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns the exit status."""
+    """Store the missing runs, or measure the items of a paper; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m paper_checks.record", description=__doc__)
     parser.add_argument("key", nargs="?", choices=PAPERS)
     parser.add_argument("item", nargs="*")

@@ -165,6 +165,7 @@ def paragraphs(text: str) -> markupsafe.Markup:
     reader = markdown_it.MarkdownIt("commonmark", {"html": False}).enable("table")
 
     def words(_: object, tokens: Sequence[Token], index: int, *__: object) -> str:
+        """A text token of the Markdown as HTML, with symbols as letters."""
         return str(inline(tokens[index].content))
 
     reader.add_render_rule("text", words)

@@ -50,6 +50,7 @@ def version() -> str:
 
 @cache
 def _file() -> dict[str, Any]:
+    """The stored answers, with the version of ``rounds`` that computed them."""
     found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return found
 
@@ -80,6 +81,7 @@ def _answer(scenario: Scenario) -> dict[str, Any]:
 
 
 def _digits(values: Any) -> list[float]:
+    """The values with six digits for the file."""
     return [float(f"{v:.6g}") for v in np.asarray(values)]
 
 
@@ -97,7 +99,7 @@ def store(scenarios: Sequence[Scenario], processes: int = 2) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns the exit status."""
+    """Store the answers, or check that they are current; return the exit status."""
     from paper_checks.runs import Runs
     from paper_checks.scenes import asked
 

@@ -30,7 +30,7 @@ def vegas_reno(buffer: int, variant: str = "ns2") -> vm.Scenario:
 
 
 def main() -> None:
-    """Run both parts."""
+    """Run both parts, and print where their pictures are."""
     began = time.perf_counter()
     OUT.mkdir(exist_ok=True)
     part_a()

@@ -251,6 +251,7 @@ def faulty(line: str, folder: Path, fault: str, done: int) -> list[str]:
 
 
 def _ended(line: str, place: Place, fault: str, allowed: set[int]) -> list[str]:
+    """Run a command with ``fault`` to its end; return what was wrong."""
     process = place.start(line, fault)
     _, said = process.communicate()
     return judged(End(process.returncode, said, 0.0), place, allowed)
@@ -275,6 +276,7 @@ def main() -> int:
         base = Path(name)
 
         def note(fault: str, wrong: list[str]) -> None:
+            """Count a run under ``fault``, and print what was ``wrong`` with it."""
             runs[fault] += 1
             faults[fault] += bool(wrong)
             if wrong:

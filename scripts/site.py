@@ -76,6 +76,7 @@ def linked(page: Path) -> str:
     up = "../" * (len(page.relative_to(SOURCE).parts) - 1)
 
     def link(found: re.Match[str]) -> str:
+        """A link to the page that the match names; if there is none, its own text."""
         name = found[1]
         known = (ROOT / "docs" / f"{name}.md").exists()
         return f"[`{name}`]({up}{name}.md)" if known else found[0]

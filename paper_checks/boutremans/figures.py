@@ -94,6 +94,7 @@ def _rested(runs: Runs) -> Found:
     half = {alpha: by_rule(alpha, step=0.5) for alpha in ALPHAS}
 
     def near(ratios: Floats, alpha: float) -> bool:
+        """Whether the mean of ``ratios``, of single runs, is near to that by (6)."""
         return bool(abs(ratios.mean() / by_six(alpha) - 1) < NEAR)
 
     texts = [

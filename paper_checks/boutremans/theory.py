@@ -111,6 +111,7 @@ def _wait(W: Floats) -> float:
     sources = list(zip(W.tolist(), D.tolist(), strict=True))
 
     def excess(wait: float) -> float:
+        """The sum of the rates at the queueing delay ``wait``, less the capacity."""
         return sum(w / (d + wait) for w, d in sources) - CAPACITY
 
     return float(brentq(excess, 0.0, 10.0, xtol=1e-14)) if excess(0.0) > 0 else 0.0
@@ -356,6 +357,7 @@ def slope(f: Callable[[float], float], at: float) -> float:
     """
 
     def central(step: float) -> float:
+        """The derivative by central differences with this step."""
         return (f(at + step) - f(at - step)) / (2 * step)
 
     h = 1e-6
@@ -369,6 +371,7 @@ def sensitivity(i: int, k: int, x: Floats = X) -> float:
     """
 
     def rate(value: float) -> float:
+        """The logarithm of source i's rate if x_k has this value."""
         moved = x.copy()
         moved[k] = value
         return float(np.log(rates(moved)[i]))

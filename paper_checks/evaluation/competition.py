@@ -180,9 +180,11 @@ def _grows(law: str, red: bool) -> Callable[[Runs], Found]:
 
         # ``rates`` are those of one seed, at each buffer
         def rises(*rates: Floats) -> bool:
+            """Whether the share is larger at the largest buffer than at the least."""
             return bool(rates[-1][0] > rates[0][0])
 
         def never_falls(*rates: Floats) -> bool:
+            """Whether the share falls from no buffer to the next."""
             return all(one[0] <= other[0] for one, other in itertools.pairwise(rates))
 
         shares = (runs(jittered(scene)).mean[0] / CAPACITY for scene in scenes)
@@ -221,6 +223,7 @@ def _figure_7() -> list[Record]:
     """The records of section 3.3.3: with higher thresholds Vegas is not at a disadvantage."""
 
     def unbiased(rates: Floats) -> bool:
+        """Whether the first law gets at most 10 % more than Vegas."""
         return ratio(rates) <= 1 + LIMIT
 
     claims = {

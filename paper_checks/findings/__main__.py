@@ -27,7 +27,7 @@ def markdown(name: str, made: Page) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns the exit status."""
+    """Write the pages of the findings that ``arguments`` name, or all; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m paper_checks.findings", description=__doc__)
     parser.add_argument("name", nargs="*", choices=[*NAMES, []], default=[])
     parser.add_argument("--live", action="store_true", help="run ns-2 again")

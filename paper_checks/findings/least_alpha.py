@@ -185,6 +185,7 @@ def _fair_alphas(found: FairAlphas) -> str:
     """The table of fair alphas on one link, by buffer."""
 
     def cell(alpha: float) -> str:
+        """A fair alpha as text; NaN means that there is none."""
         return "none" if np.isnan(alpha) else f"{alpha:.1f}"
 
     return table(

@@ -35,6 +35,7 @@ def prose(text: str) -> str:
     """
 
     def wrapped(part: str) -> str:
+        """A paragraph with new line ends; further lines of a list's item are indented."""
         indent = "  " if part.startswith("- ") else ""
         return textwrap.fill(part, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 

@@ -93,6 +93,7 @@ def _least_index(rates: Rates) -> list[float]:
 
 
 def _all_above(limit: float) -> Callable[[Sequence[float]], bool]:
+    """A function that says whether all numbers exceed ``limit``."""
     return lambda x: min(x) > limit
 
 
@@ -312,6 +313,7 @@ def _rounds(scenario: Scenario) -> Floats:
 
 
 def _number(value: float) -> str:
+    """A number of the table as text; large ones without decimals."""
     return f"{value:.0f}" if value == int(value) or abs(value) >= 20 else f"{value:.2f}"
 
 

@@ -210,6 +210,7 @@ def router_ran_all(varied: str) -> bool:
 
 
 def _listed(ratios: Iterable[float]) -> str:
+    """The ratios as text, with commas between them."""
     return ", ".join(f"{ratio:g}" for ratio in ratios)
 
 

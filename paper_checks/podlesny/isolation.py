@@ -261,6 +261,7 @@ def _pairs() -> Any:
 
 @cache
 def _file() -> dict[str, Any]:
+    """The stored runs; empty if there is no file."""
     if not FILE.exists():
         return {}
     runs: dict[str, Any] = json.loads(FILE.read_text(encoding="ascii"))["runs"]
@@ -268,11 +269,12 @@ def _file() -> dict[str, Any]:
 
 
 def _digits(value: float) -> float | None:
+    """The value with nine digits for the file; ``None`` stands for NaN."""
     return None if np.isnan(value) else float(f"{float(value):.9g}")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """``show`` or ``make``; returns the exit status."""
+    """Show the table of the stored runs, or make these runs; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m paper_checks.podlesny.isolation")
     parser.add_argument("what", choices=("show", "make"))
     parser.add_argument("--processes", type=int, default=2)

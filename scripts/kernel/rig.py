@@ -136,6 +136,7 @@ class Network:
         return child
 
     def _has_netem(self) -> bool:
+        """Whether the kernel can delay packets; raises ``RigError`` if it must, but cannot."""
         with contextlib.suppress(RigError):
             run("tc", "-n", self.router, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "0")
             return True

@@ -45,6 +45,7 @@ def end_with_input() -> None:
     """End this process as soon as its parent closes the pipe or ends."""
 
     def watch() -> None:
+        """Wait for the end of standard input, then end the process."""
         while os.read(0, 4096):
             pass
         os._exit(0)
