@@ -147,7 +147,7 @@ def _best(rates: Mapping[str, Floats]) -> int:
 
 # --- table 2: six pairs ----------------------------------------------------------------------
 
-# transmitted packets, retransmitted packets, retransmit ratio in percent
+# of both sources: transmitted packets, retransmitted packets, retransmit ratio in percent
 TABLE_2 = {
     "table2-1-vegas-reno": ((6536, 13337), (0, 273), (0.0, 2.05)),
     "table2-2-reno-vegas": ((13339, 6534), (272, 0), (2.04, 0.0)),

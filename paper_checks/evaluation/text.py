@@ -325,7 +325,7 @@ def _again(vegas: bool) -> list[int]:
     return [
         count
         for name, (_, again, _) in TABLE_2.items()
-        for law, count in zip(name.split("-")[2:], again, strict=True)
+        for law, count in zip(name.split("-")[2:], again, strict=True)  # "table2-1-vegas-reno"
         if (law == "vegas") == vegas
     ]
 
