@@ -14,8 +14,8 @@ RATIO = [
     "vegas:alpha=3,beta=3", "reno",
 ]  # fmt: skip
 RESULT_KEYS = {
-    "model", "applicable", "reason", "flows", "ratios", "jain", "utilization", "queue_mean_pkt",
-    "assumptions", "seconds",
+    "model", "applicable", "reason", "flows", "ratios", "shares", "shares_se", "laws", "jain",
+    "utilization", "queue_mean_pkt", "assumptions", "seconds",
 }  # fmt: skip
 FLOW_KEYS = {
     "name", "law", "throughput_pps", "throughput_bps", "throughput_range_pps", "throughput_se_pps",

@@ -161,3 +161,58 @@ def test_several_models_in_one_option_are_told_how_to_be_written(
     assert run([command, str(path), "--model", "fluid,rounds"]) == 2
     said = "'fluid,rounds' is not allowed; one name; write --model NAME for each model"
     assert capsys.readouterr() == ("", f"vegasmodel: --model: {said}\n")
+
+
+LAWS = """
+packet_size = "1000 B"
+[[link]]
+capacity = "1000 pkt/s"
+buffer = "30 pkt"
+[[flow]]
+name = "near"
+law = "vegas"
+rtt = "40 ms"
+count = 2
+[[flow]]
+name = "far"
+law = "vegas"
+rtt = "40 ms"
+[[flow]]
+law = "reno"
+rtt = "40 ms"
+[run]
+duration = "30 s"
+warmup = "10 s"
+"""
+
+
+def test_totals_of_a_law_count_the_flows_of_all_its_groups(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS)
+    (result,) = document(capsys, ["predict", str(path), "--model", "fluid", "--json"])["results"]
+    assert [(law["name"], law["flows"]) for law in result["laws"]] == [("vegas", 3), ("reno", 1)]
+    law, rates = result["laws"][0], [flow["throughput_bps"] for flow in result["flows"]]
+    assert law["delivered_bps"] == pytest.approx(sum(rates[:3]))
+    assert law["share"] == pytest.approx(sum(rates[:3]) / sum(rates))
+    assert law["utilization"] == pytest.approx(sum(rates[:3]) / 8e6)
+    shares = result["shares"]
+    assert shares["near"] + shares["far"] == pytest.approx(law["share"])
+    assert set(result["shares_se"]) <= {"near", "far", "reno"}
+    assert run(["predict", str(path), "--model", "fluid"]) == 0
+    out, _ = capsys.readouterr()
+    (row,) = (line.split() for line in out.splitlines() if line.split()[:2] == ["vegas", "3"])
+    assert row[2] == "fluid"
+    assert float(row[3]) == pytest.approx(law["delivered_bps"] / 1e6, rel=1e-3)
+    assert float(row[4]) == pytest.approx(100 * law["share"], abs=0.06)
+    assert float(row[6]) == pytest.approx(law["utilization"], abs=6e-4)
+
+
+def test_no_table_of_laws_if_each_law_has_one_group(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS.replace('name = "far"\nlaw = "vegas"', 'name = "far"\nlaw = "newreno"'))
+    assert run(["predict", str(path), "--model", "fluid"]) == 0
+    assert "Laws, all flows together" not in capsys.readouterr().out

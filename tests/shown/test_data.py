@@ -176,6 +176,17 @@ def test_the_json_document_of_an_answer_by_hand() -> None:
     assert document.pop("ratios") == pytest.approx(
         {"v/r": 2.0, "r/v": 0.5, "v/back": 4.0, "back/v": 0.25, "r/back": 2.0, "back/r": 0.5}
     )
+    shares = {"v": 4.0 / 11.0, "r": 6.0 / 11.0, "back": 1.0 / 11.0}  # of 1.1 Mbit/s
+    assert document.pop("shares") == pytest.approx(shares)
+    assert document.pop("shares_se") == {}  # the throughputs of the runs are not known
+    of_laws = zip(("vegas", "reno", "sack"), (4e5, 6e5, 1e5), shares.values(), strict=True)
+    assert document.pop("laws") == [
+        {
+            "name": law, "flows": 1, "delivered_bps": bps, "share": pytest.approx(share),
+            "utilization": None,
+        }
+        for law, bps, share in of_laws
+    ]  # fmt: skip
     assert document.pop("jain") == pytest.approx(175.0**2 / (3.0 * (100**2 + 50**2 + 25**2)))
     assert document == {
         "model": "rounds", "applicable": True, "reason": None, "seconds": 0.5,

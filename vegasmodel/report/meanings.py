@@ -248,10 +248,11 @@ COLUMNS = MappingProxyType(
         "from warm-up to end",
         "load": "the part of the link's capacity that the delivered packets of the forward flows "
         "use; retransmissions and ACKs do not count; if there are several links, a table of its "
-        "own has their loads",
+        "own has their loads; in the table of laws, the part that the flows of a law use",
         "Jain": "Jain's fairness index over the flows: 1 if all get "
         "the same, 1/n if one of n gets all",
-        "share": "the group's part of all bits delivered from warm-up to end",
+        "share": "the group's part of all bits delivered from warm-up to end; in the table of "
+        "laws, the part of all flows of a law",
         "±": "the standard error of the mean over the runs, which may be too small by chance if "
         "there are few runs; for a group, the standard error of the mean over its flows and runs, "
         "which does not tell how the flows differ",

@@ -88,6 +88,8 @@ def print_results(
         left_out = len(grids[0].columns) < 1 + n + n * (n - 1) // 2 + figures
         if n > MAX_GROUP_COLUMNS or (n > 1 and any(width(grid) > out.width for grid in grids)):
             left_out, grids = True, by_groups(scenario, results, out.width)
+        laws = laws_table(scenario, results)
+        grids += [] if laws is None else [laws]
         if left_out:
             grids += ratios_to_first(scenario, results, out.width)
         for i, grid in enumerate(grids):
@@ -205,6 +207,36 @@ def shares_table(scenario: Scenario, results: Sequence[Prediction]) -> Table | N
     ]
     title = "Groups, all flows together"
     return table(["model", *heads], rows, title) if rows else None
+
+
+def laws_table(scenario: Scenario, results: Sequence[Prediction]) -> Table | None:
+    """A table with what all flows of each law (congestion control) deliver together.
+
+    It has a row for each law and each model that gives bit rates: the number of flows, the bit
+    rate in Mbit/s, the share of all that is delivered and, if there is only one link, the part of
+    its capacity. Returns ``None`` if no law has several groups (``[[flow]]`` tables): a group's row
+    then has these figures.
+    """
+    laws = [group.law for group in scenario.flows]
+    if len(set(laws)) == len(laws):
+        return None
+    rows = [
+        [
+            law,
+            str(its["flows"]),
+            result.model,
+            number(None if its["delivered_bps"] is None else its["delivered_bps"] / 1e6),
+            "-" if its["share"] is None else f"{100 * its['share']:.1f} %",
+            number(its["utilization"], 3),
+        ]
+        for law in dict.fromkeys(laws)
+        for result in results
+        if result.applicable and (its := result.laws.get(law)) is not None
+    ]
+    heads = ["law", "flows", "model", "Mbit/s", "share", "load"]
+    if len(scenario.links) > 1:
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    return table(heads, rows, "Laws, all flows together") if rows else None
 
 
 def by_groups(scenario: Scenario, results: Sequence[Prediction], width: int) -> list[Table]:

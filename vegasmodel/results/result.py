@@ -211,6 +211,37 @@ class Result:
         )
 
     @cached_property
+    def laws(self) -> dict[str, dict[str, float | int | None]]:
+        """What all flows of each law (congestion control) deliver together, by the law's name.
+
+        The entry of a law holds the number of its flows (``flows``), the sum of their
+        ``delivered_bps``, and two parts: ``share`` is its share of all bits delivered
+        (``shares``), and ``utilization`` the part of the link's capacity that its forward flows
+        use. ``utilization`` is ``None`` if there are several links. The result is empty if the
+        prediction has no throughputs.
+        """
+        bits, members = self.delivered_bps, self.scenario.members
+        if bits is None:
+            return {}
+        laws = np.array([member.flow.law for member in members])
+        forward = np.array([member.flow.direction == "forward" for member in members])
+        links, total = self.scenario.links, float(bits.sum())
+        found: dict[str, dict[str, float | int | None]] = {}
+        for law in dict.fromkeys(laws.tolist()):
+            its = laws == law
+            part = None
+            if len(links) == 1:
+                capacity = 8.0 * self.scenario.packet_size * links[0].capacity
+                part = finite(bits[its & forward].sum() / capacity)
+            found[law] = {
+                "flows": int(its.sum()),
+                "delivered_bps": finite(bits[its].sum()),
+                "share": finite(bits[its].sum() / total) if total > 0 else None,
+                "utilization": part,
+            }
+        return found
+
+    @cached_property
     def unknown_flows(self) -> tuple[str, ...]:
         """The names of the active flows whose throughput is unknown in a measurement.
 
