@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import vegasmodel as vm
 from tests.commands.scenes import check_result, document
 from tests.helpers import scenario
 from vegasmodel.command_line.commands import run
+from vegasmodel.results.prediction import Prediction
+from vegasmodel.study import requirements
 
 
 def test_predict_lists_every_closed_form(
@@ -216,3 +221,77 @@ def test_no_table_of_laws_if_each_law_has_one_group(
     path.write_text(LAWS.replace('name = "far"\nlaw = "vegas"', 'name = "far"\nlaw = "newreno"'))
     assert run(["predict", str(path), "--model", "fluid"]) == 0
     assert "Laws, all flows together" not in capsys.readouterr().out
+
+
+def test_a_bound_that_a_prediction_misses_ends_the_command_with_1(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS)
+    command = ["predict", str(path), "--model", "fluid", "--require"]
+    assert run([*command, "share:law:vegas>=0.001", "--require", "share:reno<=0.999"]) == 0
+    out, err = capsys.readouterr()
+    assert "share:law:vegas >= 0.001 is met: fluid 0." in out
+    assert not err
+    assert run([*command, "share:law:vegas<=0.001", "--require", "jain>=0.01"]) == 1
+    out, err = capsys.readouterr()
+    assert err.startswith("vegasmodel: share:law:vegas <= 0.001 is missed: fluid 0.")
+    assert err.count("\n") == 1
+    assert "jain >= 0.01 is met" in out
+
+
+def test_a_bound_is_in_the_json_document_whether_it_is_met_or_not(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS)
+    assert run(["predict", str(path), "--model", "fluid", "--json", "--require", "jain<=0.01"]) == 1
+    doc = json.loads(capsys.readouterr().out)
+    (one,) = doc["requirements"]
+    assert one["value"] == pytest.approx(doc["results"][0]["jain"])
+    assert (one["model"], one["met"], one["unit"]) == ("fluid", False, "")
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ("share:reno=0.3", "a bound with >= or <="),
+        ("share:nobody>=0.3", "one of the groups of this scenario: near, far, reno"),
+        ("reno>=0.3", "one of ratio, share"),
+    ],
+)
+def test_a_wrong_bound_is_refused_before_the_models_run(
+    bound: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS)
+    assert run(["predict", str(path), "--require", bound]) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith(f"vegasmodel: --require: '{bound}' is not allowed; ")
+    assert said in err
+
+
+def test_a_bound_of_which_no_model_knows_the_figure_is_missed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS)  # `rate-delay` has no answer for a drop-tail link
+    assert run(["predict", str(path), "--model", "rate-delay", "--require", "jain>=0.1"]) == 1
+    said = "no model asked gives jain, so jain >= 0.1 is not known to hold"
+    assert capsys.readouterr().err == f"vegasmodel: {said}\n"
+
+
+def test_a_miss_by_no_more_than_the_standard_error_is_said() -> None:
+    case = vm.Scenario.from_toml(LAWS)
+    rates = np.array([[100.0, 100, 100, 700], [110, 110, 110, 670], [90, 90, 90, 730]])
+    found = Prediction(
+        "rounds", case, rates.mean(axis=0), extra={"throughput_runs": rates}
+    )  # shares of Reno: 0.70, 0.67 and 0.73, so their mean is 0.70 +- 0.0173
+    for text, within in (("share:reno>=0.71", True), ("share:reno>=0.72", False)):
+        bound = requirements.read(text, case)
+        (one,) = requirements.checked(bound, case, [found])
+        assert one.met is False
+        assert one.se == pytest.approx(0.03 / math.sqrt(3), rel=1e-3)
+        assert one.within_error is within
+        assert ("within the standard error" in requirements.missed(bound, [one])) is within

@@ -22,6 +22,8 @@ from vegasmodel.support.exits import Shortfall
 if TYPE_CHECKING:
     from vegasmodel.results.prediction import Prediction
     from vegasmodel.scenario import Scenario
+    from vegasmodel.study.requirements import Verdict
+    from vegasmodel.study.targets import Target
     from vegasmodel.study.uncertainty_results import Uncertainty
 
 
@@ -94,6 +96,13 @@ def ratio(
 @inputs.of_models
 @inputs.runs
 @inputs.uncertain
+@click.option(
+    "--require",
+    multiple=True,
+    metavar="BOUND",
+    help="Exit with 1 if a model's prediction misses this bound, in the words of `design --for`: "
+    "'share:vegas>=0.25', 'delay<=20ms'. May be repeated.",
+)
 @inputs.laws
 @inputs.as_json
 @inputs.plot
@@ -103,6 +112,7 @@ def predict(
     model: tuple[str, ...],
     runs: int | None,
     uncertain: tuple[str, ...],
+    require: tuple[str, ...],
     laws: tuple[Path, ...],
     json: bool,
     plot: Path | None,
@@ -122,12 +132,24 @@ def predict(
     errors = _errors(uncertain, names)
     case = run_often(inputs.load(scenario, laws), runs)
     _expect_errors(case, errors)
+    bounds = _bounds(require, case)
     results = _asked(case, names)
     if not json:
         results = _worth_showing(results, model)
     hint = _hint(case, results)
-    _show(case, results, json=json, plot=plot, flows=flows, hint=hint, errors=errors)
+    verdicts = _verdicts(bounds, case, results)
+    _show(
+        case,
+        results,
+        json=json,
+        plot=plot,
+        flows=flows,
+        hint=hint,
+        errors=errors,
+        verdicts=verdicts,
+    )
     _tell_of_simulators(results, asked=bool(model) or json)
+    _fall_short(verdicts)
 
 
 @click.command()
@@ -241,6 +263,38 @@ def compare(
             raise Shortfall(f"no model is within --max-error {limit:g}; {best}")
 
 
+def _bounds(texts: Sequence[str], scenario: Scenario) -> list[Target]:
+    """Read the option --require, before the models run."""
+    if not texts:
+        return []
+    from vegasmodel.study import requirements
+
+    try:
+        return [requirements.read(text, scenario) for text in texts]
+    except FieldError as error:
+        raise error.of("--require") from None
+
+
+def _verdicts(
+    bounds: Sequence[Target], scenario: Scenario, results: Sequence[Prediction]
+) -> list[tuple[Target, list[Verdict]]]:
+    """For each bound of --require, whether each prediction meets it."""
+    if not bounds:
+        return []
+    from vegasmodel.study.requirements import checked
+
+    return [(bound, checked(bound, scenario, results)) for bound in bounds]
+
+
+def _fall_short(verdicts: Sequence[tuple[Target, list[Verdict]]]) -> None:
+    """Raise ``Shortfall`` if a bound of --require is missed."""
+    if verdicts:
+        from vegasmodel.study.requirements import missed
+
+        if lines := [line for both in verdicts if (line := missed(*both))]:
+            raise Shortfall("; ".join(lines))
+
+
 def _asked(scenario: Scenario, names: Sequence[str]) -> list[Prediction]:
     """The predictions of the models ``names``.
 
@@ -328,12 +382,14 @@ def _show(
     flows: bool = False,
     hint: str = "",
     errors: Mapping[str, str] | None = None,
+    verdicts: Sequence[tuple[Target, list[Verdict]]] = (),
 ) -> None:
     """Print the results of a command as tables, or as one JSON document if ``json`` is true.
 
     ``plot`` is the file for a picture. With ``flows``, the tables have a row for every flow.
     ``hint`` is printed if no result has throughputs. ``errors`` has the standard deviations of
     uncertain fields. For them the output has the standard deviations (sd) of throughput ratios.
+    ``verdicts`` says which predictions meet the bounds of --require.
     """
     from vegasmodel.report import console, tables
 
@@ -347,9 +403,13 @@ def _show(
         plots.save(plots.throughput_bars(scenario, results), plot)
     if json:
         more = {"uncertainty": [each.to_json() for each in doubts]} if errors else {}
+        if verdicts:
+            more["requirements"] = [one.to_json() for _, each in verdicts for one in each]
         console.print_json({**tables.results_json(scenario, results), **more})
         return
     tables.print_results(scenario, results, per_flow=flows, hint=hint)
+    met = [one for _, each in verdicts for one in each if one.met]
+    console.paragraphs([f"{one.bound} is met: {one}." for one in met])
     for each in doubts:
         rows = [
             [
