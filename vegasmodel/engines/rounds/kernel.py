@@ -340,7 +340,7 @@ def _last_acks(net: Net, f: Sender, holes: Floats, until: float) -> None:
     sent, because they would reach the queue after the run.
     """
     while not f.closed and f.time < until and f.awaits_parcels == 0:
-        if f.event == DATA:
+        if f.event == DATA:  # new packets are counted as sent
             f.high = max(f.high, f.first + f.spread + f.burst)
         elif f.event != REST:
             break

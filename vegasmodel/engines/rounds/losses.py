@@ -392,11 +392,12 @@ def fill(
     f.next = max(f.next, f.acked)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
-    if f.overdue_checks:
+    if f.overdue_checks:  # Vegas of ns-2 and of the papers
         leave_stale(f, before)
         check_at_filled(f, holes, end, again)
         return end
-    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0  # in recovery
+    # whether the sender stays in recovery; these ACKs then are partial ACKs
+    stays = f.phase == RECOVERY and f.acked < f.recover and f.holes > 0
     if f.every_ack_restarts or not stays or f.recovery == ONE_HOLE:
         restart_timer(f, end)
     if stays and f.recovery != ONE_HOLE:

@@ -202,7 +202,8 @@ def _noise(net: Net, f: Sender, h: Hop, back: float, sent_at: float) -> float:
     if h.last:
         arrival = max(h.latest, back + f.queue_wait * np.random.random())
     else:
-        second = sent_at == h.burst_at and math.isnan(h.burst_noise)  # second packet of a burst
+        # the second packet of a burst; it draws the delay of all later ones (NaN: not drawn yet)
+        second = sent_at == h.burst_at and math.isnan(h.burst_noise)
         late = h.burst_noise
         if sent_at != h.burst_at or second:
             late = max(f.noise * np.random.normal(), -f.slack)

@@ -266,6 +266,7 @@ class Simulation:
             Integer(1, MAX_PARTS).check(parts, "parts")
         Integer(0, 2**32 - 1).check(seed, "seed")
         at, begin = _instants(scenario, samples), _starts(scenario, starts)
+        # events in a round trip of a flow near losses, and of any other flow
         near, calm = resolution(scenario) if parts is None else (parts, parts)
         unknown = sorted(set(without) - set(MECHANISMS))
         if unknown:

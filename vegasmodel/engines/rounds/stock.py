@@ -38,6 +38,7 @@ def _whole(link: Queue, row: int) -> float:
     """
     if link.stock[row, DISCRETE] == 0.0:
         return 0.0
+    # a remainder smaller than ``instant`` is a rounding error, not a packet
     return np.ceil(link.stock[row, PACKETS] - link.instant)
 
 

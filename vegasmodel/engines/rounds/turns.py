@@ -288,6 +288,7 @@ def _by_rounds(net: Net, rate: Queue, delay: Queue, now: float) -> Queue:
             chosen.credit -= np.rint(work * rate.packet_bytes)
         again = chosen.credit > 0.0
         _note_use(chosen, rate, work, now)
+    # class R has the next turn if it keeps its turn, or if class D does not keep its own
     chosen_is_rate = chosen.store == rate.store
     rate.turn = int(chosen_is_rate == again)
     return chosen
