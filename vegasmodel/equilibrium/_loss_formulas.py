@@ -82,11 +82,12 @@ def random_factor(decrease: ArrayLike) -> Floats:
 
 @functools.lru_cache(maxsize=2)  # a search for an equilibrium asks for the same again and again
 def _random_factors(decrease: tuple[float, ...]) -> Floats:
-    """``random_factor`` of each number in ``decrease``."""
+    """The factor m(d) for each number d in ``decrease``; ``random_factor`` gives the formulas."""
     d = np.array(decrease, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         L = -2 * np.log(d)[..., None]  # f = ln(1 - exp(-L u)), f' = L/(exp(L u) - 1)
         k = np.arange(1.0, FACTORS)
+        # the logarithm of the factors with k < K, then with the approximation of all others
         first_factors = np.log(np.expm1(-L * (k + 0.5)) / np.expm1(-L * k)).sum(-1)
         LK = L[..., 0] * FACTORS
         slope = np.where(LK < 700, L[..., 0] / np.expm1(np.minimum(LK, 700)), 0.0)  # f'(K)

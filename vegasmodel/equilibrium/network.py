@@ -141,7 +141,7 @@ def certificate(
     for name, array, n in (("rates", r, A.shape[1]), ("prices", price, A.shape[0])):
         if array.shape != (n,):
             raise FieldError(name, f"shape {array.shape}", f"{n} numbers")
-    idle = c - A @ r
+    idle = c - A @ r  # the part of each link's capacity that no flow uses
     return Certificate(
         stationarity=float(np.abs(r * (price @ A - x) / a - 1).max()),
         primal=float(np.maximum(-idle / c, 0).max()),

@@ -379,6 +379,7 @@ class _Run:
             try:
                 piece, new, error = self.stepper.attempt(t, y, h)
                 crossing = self._crossing(piece, new) if math.isfinite(error) else None
+                # a delayed time passes a break within the step: the step must end there
                 if crossing is not None and crossing[0] < h * (1 - 1e-13):
                     h = max(crossing[0], 8 * np.spacing(max(abs(t), abs(self.end))))
                     if crossing[0] > 0.0:
@@ -387,6 +388,7 @@ class _Run:
             except NegativeDelayError as at_a_trial_state:
                 negative, error, crossing = at_a_trial_state, math.inf, None
             if error <= 1.0:
+                # the next length follows from the last two errors (a PI controller)
                 factor = 0.9 * max(error, 1e-10) ** -0.14 * last_error**0.08
                 grown = h * min(max(factor, 0.2), 5.0)
                 if h == remaining:  # the end, at exactly its time

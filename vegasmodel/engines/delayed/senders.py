@@ -69,6 +69,7 @@ def avoid(
         turn = W
     low = lower / g1 if g1 > 0.0 else np.inf
     high = upper / g1 if g1 > 0.0 else np.inf
+    # the rest of the step: the window follows the threshold, but no faster than ``up`` and ``down``
     left = 1.0 - part
     target = min(max(turn, low), high)
     return float(min(max(target, turn - left * (W - down)), turn + left * (up - W)))

@@ -28,6 +28,7 @@ def count_hole(flow: Sender, now: LinkState, ago: float) -> None:
     part = 0.0  # packets sent in this step before it
     if now.step > 0.0:
         part = flow.arrives * min(max(1.0 - ago / now.step, 0.0), 1.0)
+    # ``gap``: packets sent since the last loss. (``sent_since`` gets all of this step at its end.)
     gap, flow.sent_since = flow.sent_since + part, -part
     if flow.detection_in <= 0.0:
         flow.new_in_flight = flow.new_beyond = 0.0

@@ -120,7 +120,7 @@ def few_at_random(flow: Sender, now: LinkState, link: Bottleneck, g: float) -> N
     lost = 0.0
     # whether the first of them was already sent before the timeout
     again = flow.resends - (g if flow.fine_timer else 0.0) > FRESH + WINDOW_ERROR
-    for k in range(int(flow.in_flight - flow.undetected)):
+    for k in range(int(flow.in_flight - flow.undetected)):  # the packets that it sends now
         now.loss_gap += 1.0
         if draw(now) < link.loss and not (flow.fine_timer and again and k > 0):
             lost += 1.0
@@ -152,7 +152,7 @@ def arrive_at_red(flows: Table[Sender], now: LinkState, link: Bottleneck, s: flo
         flow = flows[i]
         if not flow.active:
             continue
-        if flow.bunch_left > 0.0:
+        if flow.bunch_left > 0.0:  # the ACKs of its last burst come later, together
             trips = now.step / (flow.rtt + s)
             flow.arrives = max(flow.arrives - flow.bunch * min(trips, flow.bunch_left), 0.0)
             flow.bunch_left -= trips

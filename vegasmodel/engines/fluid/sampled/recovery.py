@@ -229,7 +229,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
     new = max(cut(flow, now, smooth), flow.min_window)
     if begins and flow.halves_in_slow_start:
         new = min(new, max(np.floor(0.5 * W), flow.min_window))
-    flow.drain = before
+    flow.drain = before  # its ACKs let ``in_flight`` fall to the new window (``growth.send``)
     if smooth:
         flow.cwnd = flow.in_flight = new
         return
@@ -241,7 +241,7 @@ def on_loss(flow: Sender, now: LinkState, c: float, smooth: bool) -> None:
         if fast:  # a fast retransmit came first
             W = 1.0 if flow.recovery == SLOW_START else new
         flow.ssthresh = max(np.floor(0.5 * W), 2.0)
-        flow.heard = flow.heard or before > lost
+        flow.heard = flow.heard or before > lost  # packets that arrive bring ACKs
         # ns-2's Vegas at RED may measure a far too small baseRTT after the timeout
         if flow.loses_base and now.time < now.ordered_until:
             lose_base(flow, c, before, before - lost, fast)
