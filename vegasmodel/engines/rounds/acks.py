@@ -330,7 +330,7 @@ def acknowledge(f: Sender, p: Parcel, packets: float, now: float, samples: float
         f.min_rtt = min(f.min_rtt, p.rtt_min)
         if math.isnan(f.known_base):
             f.base = min(f.base, p.rtt_min)
-    elif f.overdue_checks and f.mean_rtt == 0.0:
+    elif f.overdue_checks and f.mean_rtt == 0.0:  # the first ACK, of Vegas in ns-2
         begin_mean(f, f.rtt_last)
     # the totals, and what is left of the group
     f.rtt_area += share

@@ -114,13 +114,14 @@ def cubic_root(a: int) -> int:
     The kernel looks up a first value and makes one step of Newton's method. The result is off by
     about 0.2 %, which moves the end of CUBIC's plateau by some milliseconds.
     """
-    bits = 0
+    bits = 0  # of ``a``
     while a >> bits > 0:
         bits += 1
     if bits < 7:
         return (ROOTS[a] + 35) >> 6
     b = ((bits * 84) >> 8) - 1
     x = ((ROOTS[a >> (3 * b)] + 10) << b) >> 6
+    # Newton's step x = (2 x + a/x^2)/3; 341/1024 stands for 1/3
     x = 2 * x + a // (x * (x - 1))
     return (x * 341) >> 10
 
@@ -155,7 +156,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
         return
     if f.epoch_start == NEVER or ticks > 0.0 or not f.cnt_once_a_tick:
         f.last_cwnd, f.counted = window, now
-        if f.epoch_start == NEVER:
+        if f.epoch_start == NEVER:  # the first ACKs after a loss: CUBIC's curve begins
             f.epoch_start, f.reno_acks, f.reno_cwnd = now, acks, window
             f.origin_point = max(f.last_max, window)
             f.cubic_k = float(cubic_root(CUBE_FACTOR * int(f.origin_point - window)))
@@ -165,6 +166,7 @@ def _update(f: Sender, acks: float, now: float) -> None:
             f.cnt = np.floor(window / (target - window))
         if f.last_max == 0.0:  # no loss is known
             f.cnt = f.cnt_before_loss or min(f.cnt, CNT_BEFORE_LOSS)
+    # the window of a Reno flow, which has grown since the loss
     acks_per_reno_packet = np.floor(f.reno_windows * window)
     if f.reno_acks > acks_per_reno_packet:
         more = np.ceil(f.reno_acks / acks_per_reno_packet) - 1.0

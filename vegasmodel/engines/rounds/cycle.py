@@ -207,7 +207,7 @@ def _periodic(
         rtt_mean=rtt,
         base_rtt=totals.base,
         queue_mean=_waiting(totals, links, span),
-        losses=0.5 * more("lost"),
+        losses=0.5 * more("lost"),  # in one period
         multipliers=np.empty(0),
         residual=residual,
         status="done",

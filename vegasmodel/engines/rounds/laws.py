@@ -448,6 +448,7 @@ def retransmission_timeout(f: Sender, now: float) -> None:
         f.ssthresh = max(half if f.rules != BY_ADDRESS else np.floor(_window_after_loss(f)), 2.0)
     if f.bictcp:
         reset(f, now)
+    # slow start begins with one packet, with two for Vegas of ns-2 and of the papers
     f.cwnd, f.cwnd_cnt = 2.0 if f.overdue_checks else 1.0, 0.0
     f.deflated, f.changed, f.resent = 0.0, now, f.high
     f.inflated, f.dupacks, f.flight_limit = 0.0, 0.0, 0.0

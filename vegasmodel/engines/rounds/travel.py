@@ -145,7 +145,7 @@ def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     link.arrived += packets * h.work
     link.lost += lost * h.work
     lost = _count_lost(f, h, lost)
-    kept = packets - lost
+    kept = packets - lost  # with lost ACKs, which travel on
     mark, fits = max(mark, int(marks > 0.0)), True
     if link.partner >= 0:
         there = Group(first, stay, lost + behind, spent, least, mark, sent_at)
@@ -297,14 +297,14 @@ def _next_interval(net: Net, e: int, now: float) -> None:
     p.packets -= packets
     p.rtt_sum -= p.rtt_sum * share
     h.ends_parcel, h.lost = 0, 0.0
-    if p.packets <= 1e-9:
+    if p.packets <= 1e-9:  # the rest of the group; the packets that were lost behind it come next
         h.ends_parcel, h.lost = 1, p.lost
         h.head = around(h.head + 1, ring)
         h.count -= 1
     link = net.links[h.link]
     h.since_queue = link.queue
     h.rate = begin_arrivals(link, h.spread - h.silent, h.work, now, h.time)
-    if h.rate == 0.0:
+    if h.rate == 0.0:  # the packets arrive together, at the end of the interval
         h.burst, h.spread = h.spread, 0.0
     schedule(net, e, h.time)
 

@@ -192,7 +192,7 @@ def _go_on(net: Net, store: Hop, packets: float, now: float) -> bool:
     wait, share = now - p.back, packets / p.packets if p.packets > 0.0 else 1.0
     rtt_sum, ends = p.rtt_sum * share, p.packets - packets < NOTHING
     lost, fits = p.lost if ends else 0.0, True
-    if p.hop >= 0:
+    if p.hop >= 0:  # not the packet of a handshake
         spent = rtt_sum / packets + wait if packets > 0.0 else 0.0
         group = Group(p.first, packets, lost, spent, p.rtt_min + wait, p.marked, p.sent_at)
         fits = forward_apart(net, p.hop, now + net.hops[p.hop].to_next, group)
