@@ -102,9 +102,9 @@ def write(
     begin = row * records.width
     for k in range(fields.shape[0]):
         word, form, kind = fields[k, 0], fields[k, 1], fields[k, 2]  # place, type and kind
-        if form > 0:
+        if form > 0:  # a float
             x = records.reals[begin + word]
-        else:
+        else:  # an integer, or a bool, which is one of the eight bytes of a word
             whole = records.integers[begin + word]
             x = float(whole if form == 0 else whole >> (8 * (-1 - form)) & _FLAG)
         if kind == _NUMBER:

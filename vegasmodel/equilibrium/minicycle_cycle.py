@@ -84,6 +84,7 @@ def cycle_of(
     sent_V, sent_R = sums.sent_vegas / n_V, sums.sent_reno / n_R
     # the Vegas windows at the loss, and those with which the backlog is at its upper limit then
     V_N, V_upper = sums.V[..., 6], path.upper.window(path.B)
+    # where the backlog is at the loss: `minicycle.solve` explains the names
     regime = np.select(
         [path.grows, V_upper > V_N, (V_upper < V_N) & (path.floor >= V_N), V_upper < V_N],
         ["loss-limited", "hold", "least-window", "lagging"],

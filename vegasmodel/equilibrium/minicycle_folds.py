@@ -177,7 +177,7 @@ def cycles(
     positive("step", step)
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
-    behind = 1.0 - lag * (n_V + n_R)
+    behind = 1.0 - lag * (n_V + n_R)  # Vegas sees a queue of ``buffer`` + ``behind`` packets
     ends = floats("buffers", buffers).ravel().tolist()
     low = max([*ends[:1], 1e-3 - min(behind, 0.0)])
     if len(ends) != 2 or not low < ends[1] < math.inf:

@@ -304,6 +304,7 @@ class _Run:
             while next_sample < self.grid.size and self.grid[next_sample] <= stop:
                 samples[next_sample] = piece(self.grid[next_sample])
                 next_sample += 1
+            # steps in a row that an event has ended at once
             events_in_row = events_in_row + 1 if happened and stop - t <= 1e-9 * (stop - t0) else 0
             t, y = stop, (piece(stop) if happened else new)
             self.fired = {index for _, index in happened}

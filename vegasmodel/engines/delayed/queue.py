@@ -86,15 +86,15 @@ def queue_step(
     derivative.  A packet of flow i reaches the queue f_i seconds after it is sent.
     """
     t, s = past.time[last], past.delay[last]
-    equal = TINY * h + CLOCK_ERROR * t
+    equal = TINY * h + CLOCK_ERROR * t  # times that differ by less count as equal
     before = 0.0
     for i in range(came.size):
         before += past.came[last, i]
-    free = arrive(y, past, last, t + h, came) - before
+    free = arrive(y, past, last, t + h, came) - before  # packets that arrive in the step
     s1 = s + (1.0 - loss) * free / c - h
-    if s1 > s_max and s >= s_max - equal:
+    if s1 > s_max and s >= s_max - equal:  # the queue stays full
         return h, s_max, c * (s1 - s_max)
-    if s1 < 0.0 and s <= equal:
+    if s1 < 0.0 and s <= equal:  # it stays empty
         return h, 0.0, 0.0
     if 0.0 <= s1 <= s_max:
         return h, s1, 0.0

@@ -168,18 +168,19 @@ def occur(p: Flows, y: Senders, t: float, cuts: np.ndarray) -> float:
     """
     due = np.inf
     for i in range(y.window.size):
-        if not p.start[i] <= t < p.stop[i]:
+        if not p.start[i] <= t < p.stop[i]:  # it is not active
             y.window[i], y.loss_heard[i] = 0.0, np.inf
-        elif y.window[i] == 0.0:
+        elif y.window[i] == 0.0:  # it starts
             y.window[i], y.in_slow_start[i] = p.initial_window[i], p.slow_start_growth[i] > 0.0
             y.over_estimate[i] = np.inf if p.measures_base[i] else p.over_estimate[i]
             y.share[i] = 0.0
-        if t >= y.loss_heard[i]:
+        if t >= y.loss_heard[i]:  # the sender hears of a loss
             y.window[i] = max(y.window[i] * p.decrease[i], p.min_window[i])
             y.in_slow_start[i] = False
             y.recovery_until[i] = t + p.recovery[i] * p.rtt[i]
             y.same_loss_until[i], y.loss_heard[i] = t + y.forward_delay[i], np.inf
             cuts[i] += 1
+        # a step ends at each of these times
         for time in (
             p.start[i], p.start[i] + p.rtt[i], p.stop[i], y.loss_heard[i], y.recovery_until[i],
             y.same_loss_until[i],

@@ -130,6 +130,7 @@ def time_to_change(
     step, f_step = 0.0, 0.0  # from the point before ``low`` to it
     misses = 0  # points in a row that lay beyond the root
     for _ in range(60):
+        # the secant through the last two points before the zero, where it meets the value AIM
         middle = low - (f_low - AIM) * step / f_step if f_step > 0.0 else np.inf
         if not low < middle < high or misses > 1:
             # before the chord's zero, as ``changed`` mostly rises less steeply beyond its own zero

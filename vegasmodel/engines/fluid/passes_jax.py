@@ -273,12 +273,14 @@ def _admit(p: Flows, y: Moving) -> Moving:
     return y._replace(
         active=sends,
         window=jnp.where(fresh, p.initial_window, jnp.where(gone, 0.0, y.window)),
+        # the queueing delay that a new flow finds counts as propagation delay
         over_estimate=jnp.where(
             fresh,
             jnp.where(p.measures_base, jnp.maximum(y.s - p.less_found, 0.0), p.over_estimate),
             y.over_estimate,
         ),
         in_slow_start=jnp.where(fresh, p.slow_start_growth > 0, y.in_slow_start),
+        # slow start in trains: the window and the delay at its first doubling (``_double``)
         doubled=jnp.where(
             fresh, jnp.where(p.in_trains, 2.0 * p.initial_window, jnp.inf), y.doubled
         ),

@@ -283,7 +283,7 @@ def _answer(
         overflows=sections,
         spread=np.zeros(motion.n) if spread is None else spread,
         base_rtt=np.where(motion.delay_based, base, np.nan),
-        losses=np.where(math.isnan(period), math.nan, tally.losses),
+        losses=np.where(math.isnan(period), math.nan, tally.losses),  # in one period
         multipliers=np.empty(0),
         residual=residual,
         status=Status.DONE.reason,

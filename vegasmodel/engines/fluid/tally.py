@@ -60,6 +60,7 @@ def record_samples(
     end (``new`` and ``s1``). ``out`` holds the integrals up to the beginning of the step.
     """
     t, s, n, k = y.clock[0], y.clock[1], new.size, samples.following[0]
+    # the rows of ``values``: n windows, the queueing delay, n numbers of losses, n of packets
     times, values = samples.times, samples.values
     while k < times.size and times[k] <= later:
         part = (times[k] - t) / h if h > 0.0 else 1.0

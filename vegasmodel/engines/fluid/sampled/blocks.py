@@ -100,7 +100,7 @@ def begin_block(flow: Sender, now: LinkState, c: float, queue: float) -> None:
 @rare
 def sends(flow: Sender, now: LinkState, t: float, c: float, queue: float) -> bool:
     """Whether a packet of the flow arrives at the time ``t``; ``queue`` packets wait then."""
-    if flow.block_began < flow.timeout_ends <= t:
+    if flow.block_began < flow.timeout_ends <= t:  # its next block begins at a timeout
         flow.block_next = flow.timeout_ends
     if t >= flow.block_next:
         begin_block(flow, now, c, queue)

@@ -129,7 +129,7 @@ def overflow_of_bursts(flow: Sender, now: LinkState, link: Bottleneck) -> None:
     """
     if link.red and not (flow.in_slow_start and flow.decides_slow_start):
         return
-    if flow.window_sent > 0.0:
+    if flow.window_sent > 0.0:  # one ACK has released a whole window
         over = np.ceil(link.capacity * now.delay + flow.window_sent - link.room - WINDOW_ERROR)
         if over > 0.0:
             flow.at_once -= over
@@ -340,7 +340,7 @@ def drop_in_order(flows: Table[Sender], now: LinkState, link: Bottleneck, over: 
         flow.extra -= sent
         over += sent / (flow.rtt + s_max)
         held = flow.held_back / (flow.rtt + s_max)
-        while over + held > RATE_ERROR * link.capacity:
+        while over + held > RATE_ERROR * link.capacity:  # a packet finds no room
             ago = min(first, now.step)
             loses, delayed = loser(flows, which, now, link, (over + held) * (flow.rtt + s_max), ago)
             if loses < 0:

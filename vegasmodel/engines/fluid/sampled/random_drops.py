@@ -54,12 +54,12 @@ def drop_at_random(
             flow = flows[i]
             g = now.step / (flow.rtt + s)
             retransmits = flow.active and sends_again(flow, now, g, link.capacity)
-            if retransmits and not flow.real_numbers:
+            if retransmits and not flow.real_numbers:  # the retransmission may be lost, too
                 resend_at_random(flow, now, link)
             if flow.active and flow.resends > 0.0:
                 few_at_random(flow, now, link, g)
         now.loss_gap -= packets
-        while now.loss_gap <= 0.0:
+        while now.loss_gap <= 0.0:  # packets are lost in the middle of the step
             now.loss_gap += packets_to_loss(now, link.loss)
             lose(flows[victim(flows, now)], now, link, 1.0, 0.5 * now.step)
     if link.red:
