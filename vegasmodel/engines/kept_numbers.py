@@ -59,6 +59,7 @@ def whole_source(names: tuple[str, ...]) -> Any:
     """
     kind = seen_type(names)
 
+    # for Numba (``intrinsic``, see above): ``typed`` gives the types, ``code`` the instructions
     def code(context: Any, builder: Any, _: Any, args: Any) -> Any:
         plain = [builder.extract_value(args[0], i) for i in range(len(Source._fields))]
         kept = [builder.load(place) for place in _places(builder, args[1], len(names))]

@@ -466,7 +466,7 @@ def _partial(
     if not (deflates and f.partial):
         arm(f, end)
     f.partial = 1
-    if f.counts_places:
+    if f.counts_places:  # ns-2's CUBIC
         if f.timed_out:  # in the state TCP_CA_Loss the window grows (tcp-linux.cc)
             grow(f, acks, end)
         limit_flight(f)
@@ -477,7 +477,7 @@ def _partial(
         f.pipe -= f.partial_in_pipe * acks
         send_lost_or_wait(f, holes, allowed(f, holes, acks, now, 1.0), acks, end)
         return
-    f.retransmit = f.acked
+    f.retransmit = f.acked  # NewReno
     if f.acked > f.timed:
         f.backoff = 1.0
         stop_timing(f)

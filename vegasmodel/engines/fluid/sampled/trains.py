@@ -75,7 +75,7 @@ def begins(flow: Sender, now: LinkState, t: float, wait: float, link: Bottleneck
     nearly J.
     """
     n = flow.in_flight - flow.undetected
-    if n < 0.5:
+    if n < 0.5:  # no packet is in flight: look again a little later
         flow.front += LOOK * flow.rtt
         flow.end, flow.train = flow.front, 0.0
         return False
