@@ -237,6 +237,9 @@ def _data(s, flow, f, k, kind, t, at, to, tcp, size, seq, uid):
     drops (``d``) at any node.  The source is the first node in the trace that sends the flow's
     data.  The packet is on its way from node ``at`` to node ``to``, and has ``size`` bytes.
     ``tcp`` is false if it has no sequence number of TCP.
+
+    ``s`` (``Tables``) holds what is remembered of each flow, such as its source.  ``flow`` has the
+    counts [quantity, flow, interval].
     """
     s.flow[f, EVENTS] = 1
     # Forget the RTTs of smaller packets, such as a SYN: their transmission takes less time.

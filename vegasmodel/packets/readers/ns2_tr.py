@@ -158,8 +158,9 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
     flows, links = int(tables.counts[kernel.N_FLOWS]), int(tables.counts[kernel.N_LINKS])
     if flows == 0:
         source.fail("", "no flow", "data packets or traced variables")
+    # [flow, column]; the columns, such as SIZE, are constants of the module ``ns2_kernel``
     rows, times = tables.flow[:flows], tables.flow_times[:flows]
-    last = float(tables.clock[0])
+    last = float(tables.clock[0])  # the time of the last line, s
     names, order = _names(kernel, rows)
     events = bool(rows[:, kernel.EVENTS].any())
     about = {

@@ -185,6 +185,7 @@ class Snapshots:
         if len(rows) < 2:
             found = "samples at one time" if rows else "no samples"
             self.source.fail("", found, "samples at two times or more")
+        # to save memory, keep fewer samples of each flow
         while self.width and len(rows) * len(names) > 10 * MAX_CELLS and len(rows) > 2:
             self._thin()
             rows = self._joined()
@@ -193,6 +194,7 @@ class Snapshots:
         times = np.array([time for time, _ in rows]) - origin
         keys = sorted({key for _, row in rows for sample in row.values() for key in sample})
         index = {name: i for i, name in enumerate(names)}
+        # by the name of a value, such as rtt: its samples [snapshot, flow]; NaN: none was taken
         grids = {key: np.full((len(rows), len(names)), math.nan) for key in keys}
         for k, (_, row) in enumerate(rows):
             for name, sample in row.items():
