@@ -322,7 +322,8 @@ def _shares(
     """The table of shares that ``_points`` returns, and how many of ``columns`` it leaves out.
 
     An entry of ``columns`` has the column's name and the indices of the flows whose shares the
-    column adds up.
+    column adds up. ``given`` has the user's unit of a field, and ``marks`` a letter for each
+    assumption that does not hold at some point.
     """
     import numpy as np
 
@@ -333,23 +334,35 @@ def _shares(
     rows = []
     for place in np.ndindex(data["status"].shape):
         point = data.isel(dict(zip(dims, place, strict=True)))
-        at = {name: point[name].item() for name in fields}
-        where = [_value(v, units[n], given.get(n)) for n, v in at.items()]
+        # the cells of the row: the values of the fields, then the letters, then the shares
+        values = {name: point[name].item() for name in fields}
+        cells = [_value(value, units[n], given.get(n)) for n, value in values.items()]
+        if marks:
+            letters = [marks[name] for name in point["broken"].item().split() if name in marks]
+            cells.append(" ".join(sorted(letters)) or "-")
+        star = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
         shares = [point["share"].values[i].sum() for _, i in columns[:MAX_FLOWS_SHOWN]]
-        mark = "*" if point["uncertainty"].item() > ENOUGH_PRECISION else ""
-        shown = [f"{100 * x:.1f} %{mark}" if math.isfinite(x) else "-" for x in shares]
-        letters = [marks[name] for name in point["broken"].item().split() if name in marks]
-        rows.append([*where, *([" ".join(sorted(letters)) or "-"] if marks else []), *shown])
+        cells += [f"{100 * x:.1f} %{star}" if math.isfinite(x) else "-" for x in shares]
+        rows.append(cells)
+    first = _heads(units, given) + (["broken"] if marks else [])
+    heads = [*first, *(f"{name}\nshare" for name, _ in columns[:MAX_FLOWS_SHOWN])]
+    grid, narrow = console.fitting(heads, rows, len(first) + 1)
+    return grid, narrow + max(len(columns) - MAX_FLOWS_SHOWN, 0)
+
+
+def _heads(units: Mapping[str, str], given: Mapping[str, tuple[str, float]]) -> list[str]:
+    """The names of the columns with the fields' values, each with its unit and the user's unit.
+
+    ``units`` maps the names of the fields to their own units. An example is ``link.`` above
+    ``buffer, pkt (ms)``. The unit s is left out, because each time in the table has its own unit.
+    """
     heads = []
     for name, unit in units.items():
         part, _, key = name.rpartition(".")
         key += f", {unit}" if unit not in ("", "1", "s") else ""
         key += f" ({given[name][0]})" if name in given else ""
         heads.append(f"{part}.\n{key}" if part else key)
-    first = [*heads, "broken"] if marks else heads
-    heads = [*first, *(f"{name}\nshare" for name, _ in columns[:MAX_FLOWS_SHOWN])]
-    grid, narrow = console.fitting(heads, rows, len(first) + 1)
-    return grid, narrow + max(len(columns) - MAX_FLOWS_SHOWN, 0)
+    return heads
 
 
 def _value(value: str | float, unit: str, given: tuple[str, float] | None) -> str:

@@ -107,6 +107,7 @@ def _kind(hint: Any) -> Kind | None:
             return Kind("an array of complex numbers", lambda x: _is_array(x, "iufc"))
         if np.bool_ in entries:
             return Kind("an array of True and False", lambda x: _is_array(x, "biuf"))
+        # only an argument that is declared as an array of floats is converted to one
         return Kind(_ARRAY.words, _is_array, array=np.float64 in entries)
     if origin is tuple and Ellipsis not in inner:
         return _fixed([_kind(part) for part in inner])

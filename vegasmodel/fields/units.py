@@ -301,7 +301,7 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     if "," in text:  # pint would read "4,32" as 432
         raise FieldError(field, text, "no comma in a number; write a point before the decimals")
     match = _NUMBER_UNIT.fullmatch(text)
-    if match is None and not re.fullmatch("inf[^0-9]*", text):
+    if match is None and not re.fullmatch("inf[^0-9]*", text):  # "inf s" is left to pint
         raise FieldError(field, text, f"a number is needed: {allowed}")
     if match is None or match[2] not in _common():
         if not _readable_for_pint(text):
@@ -343,7 +343,7 @@ def _readable_for_pint(text: str) -> bool:
 
 
 def _by_pint(text: str, kind: str, field: str, allowed: str, packet_size: float | None) -> float:
-    """Convert text by the library pint."""
+    """Convert text by the library pint; the arguments are those of ``parse`` and ``_to_float``."""
     registry = _registry()
     try:
         quantity: Quantity[float] = registry.Quantity(text)

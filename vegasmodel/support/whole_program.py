@@ -181,7 +181,8 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]  # Numba has no types
     def run_pass(self, state: Any) -> Any:
         state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
         marks = state.library.marks = state.pipeline.marks
-        state.flags.noalias = marks.distinct  # so a change of one array leaves the others alone
+        # if set, LLVM assumes that the arrays that Python passes share no memory
+        state.flags.noalias = marks.distinct
         state.library.enable_object_caching()
         return super().run_pass(state)
 
@@ -254,7 +255,8 @@ class _Passes(PassManager):  # type: ignore[misc]  # Numba has no types
 
     def _runPass(self, _: int, one: Any, state: Any) -> None:
         """Run one compiler pass."""
-        # type inference is an exception: it compiles other functions, which may create arrays
+        # A function that creates no arrays (``nrt`` is false) needs no lifetimes of variables. Type
+        # inference is an exception: it compiles other functions, which may create arrays.
         spared = not state.flags.nrt and not isinstance(one, Typing)
         lifetimes: AbstractContextManager[None] = without_lifetimes() if spared else nullcontext()
         with global_compiler_lock, lifetimes:
@@ -307,5 +309,8 @@ class _NumbasPasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
 
 @functools.cache
 def _marked(passes: type[_WholePasses], marks: Marks) -> type[_WholePasses]:
-    """The compiler passes ``passes``, changed as the options ``marks`` of a function say."""
+    """A class like ``passes`` for functions with the options ``marks``.
+
+    Numba makes an object of this class for each function, and ``state.pipeline`` is this object.
+    """
     return type(passes.__name__, (passes,), {"marks": marks})
