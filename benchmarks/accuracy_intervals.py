@@ -18,7 +18,16 @@ The line after it tells how many whole runs the mean of a case would need for in
 s be the standard deviation of a flow's throughput over the 40 runs, divided by the mean. If s were
 known in advance, (1.96 s / 0.1)^2 runs would be needed. The line is for the flow that needs most.
 
-The second table compares the assumption ``phase-effects`` with the truth: the difference between
+The second table tells whether a single run could state its own uncertainty.  It divides the time
+after warm-up of each of the 40 runs into n pieces (``scatter.PIECES``).  If pieces were
+independent, the standard error of a flow's throughput in a run would be s/sqrt(n), where s is the
+standard deviation of its pieces.  The coverage is the part of runs and flows whose 95 % interval
+would then hold the truth: the mean over cases, and the least of a case.  ``ratio`` is the standard
+deviation over the runs, divided by s/sqrt(n): the median over cases, and the largest of a case,
+each for the median flow.  ``lag 1`` is the correlation of successive pieces of a run, by which one
+could notice that they are not independent: the median over cases.
+
+The third table compares the assumption ``phase-effects`` with the truth: the difference between
 those 40 runs and 24 whole runs with the opposite choice of random waits.  There is an effect if a
 flow's two means differ by more than 10 % of the mean throughput.  The cost is that of the
 comparison.
@@ -37,7 +46,7 @@ from benchmarks.cost_beside_ns2 import case
 from vegasmodel.engines.rounds import answers, phases
 from vegasmodel.engines.rounds.run import run
 from vegasmodel.engines.starts import start_times
-from vegasmodel.metrics import ENOUGH_PRECISION, Floats
+from vegasmodel.metrics import ENOUGH_PRECISION, Floats, student_t
 from vegasmodel.results import scatter
 from vegasmodel.scenario import Scenario
 
@@ -60,10 +69,34 @@ class Answered(NamedTuple):
     is_effect: bool  # whether there are phase effects in truth
 
 
-def rates(scenario: Scenario, runs: int) -> Floats:
-    """Throughputs of each run, [run, flow] pkt/s."""
-    made = [run(scenario, starts=start_times(scenario, k), seed=k + 1) for k in range(runs)]
-    return np.array([answers.throughput(one) for one in made])
+class Pieces(NamedTuple):
+    """How the scatter of the pieces of a run compares with that over runs."""
+
+    covered: float  # part of runs and flows whose 95 % interval, by the pieces, holds the truth
+    ratio: float  # standard deviation over the runs over that expected from pieces; median flow
+    lag: float  # correlation of successive pieces of a run; median flow
+
+
+def rates(scenario: Scenario, runs: int) -> tuple[Floats, Floats]:
+    """Throughputs of each run, [run, flow] pkt/s, and of its pieces, [run, piece, flow]."""
+    at = answers.pieces(scenario)
+    made = [
+        run(scenario, starts=start_times(scenario, k), seed=k + 1, samples=at) for k in range(runs)
+    ]
+    parts = [np.diff(one.delivered, axis=0) / np.diff(at)[:, None] for one in made]
+    return np.array([answers.throughput(one) for one in made]), np.array(parts)
+
+
+def of_pieces(whole: Floats, parts: Floats) -> Pieces:
+    """Compare the throughputs of whole runs with those of their pieces (``rates``)."""
+    squares = parts.var(axis=1, ddof=1) / parts.shape[1]  # of standard errors, [run, flow]
+    reach = student_t(parts.shape[1] - 1) * np.sqrt(squares)
+    covered = float(np.mean(np.abs(whole - whole.mean(axis=0)) <= reach))
+    off = parts - parts.mean(axis=1, keepdims=True)
+    both, alone = (off[:, 1:] * off[:, :-1]).sum(axis=(0, 1)), (off**2).sum(axis=(0, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio, lag = np.sqrt(whole.var(axis=0, ddof=1) / squares.mean(axis=0)), both / alone
+    return Pieces(covered, float(np.nanmedian(ratio)), float(np.nanmedian(lag)))
 
 
 def needed(found: Floats) -> float:
@@ -77,8 +110,8 @@ def needed(found: Floats) -> float:
     return max(1.0, float(np.ceil((1.96 * s.max() / ENOUGH_PRECISION) ** 2)))
 
 
-def judged(scenario: Scenario) -> tuple[list[Answered], float]:
-    """The answers to one scenario, each beside the truth; and the result of ``needed``.
+def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
+    """The answers to one scenario, each beside the truth; and ``needed`` and ``of_pieces``.
 
     The truth is the mean of many runs.  ``is_effect`` says whether phase effects decide the
     throughputs, so whether they change if senders that waited do not wait, or the other way round.
@@ -86,11 +119,11 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float]:
     from scipy.special import stdtrit
 
     base = with_seed(scenario, 1000)
-    whole = rates(base, RUNS)
+    whole, parts = rates(base, RUNS)
     truth, is_effect = whole.mean(axis=0), False
     if phases.possible(scenario):
         opposite, _ = next(phases.others(base, base.run))  # the opposite choice of waits
-        other = rates(opposite, OTHER_RUNS).mean(axis=0)
+        other = rates(opposite, OTHER_RUNS)[0].mean(axis=0)
         is_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
     found = []
     for k in range(1, ANSWERS + 1):
@@ -111,7 +144,7 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float]:
                 is_effect=is_effect,
             )
         )
-    return found, needed(whole)
+    return found, needed(whole), of_pieces(whole, parts)
 
 
 def row(name: str, cases: list[list[Answered]]) -> str:
@@ -137,10 +170,12 @@ def main() -> None:
     kinds: dict[str, list[list[Answered]]] = {}
     with_phases: list[Answered] = []  # of scenarios in which phase effects are possible
     runs: list[float] = []
+    single: dict[str, list[Pieces]] = {}
     for i in range(options.cases):
         kind, scenario = case(i, options.seed)
         if scenario.by_chance:
-            found, least = judged(scenario)
+            found, least, pieces = judged(scenario)
+            single.setdefault(kind, []).append(pieces)
             kinds.setdefault(kind, []).append(found)
             runs.append(least)
             with_phases += found if phases.possible(scenario) else []
@@ -154,6 +189,14 @@ def main() -> None:
         f"{np.mean(counts == 1):.0%} of the cases, more than {scatter.MAX_RUNS} in "
         f"{np.mean(counts > scatter.MAX_RUNS):.0%}"
     )
+    print("\n| kind | coverage | least | ratio | largest | lag 1 |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for kind, some in [*single.items(), ("all", [one for each in single.values() for one in each])]:
+        covered, ratios, lags = np.array(some).T
+        print(
+            f"| {kind.replace('_', ' ')} | {covered.mean():.2f} | {covered.min():.2f} "
+            f"| {np.median(ratios):.2g} | {ratios.max():.2g} | {np.median(lags):.2f} |"
+        )
     print("\n| phase effects | answers | said: yes | not known | no |")
     print("| --- | ---: | ---: | ---: | ---: |")
     for is_effect, name in ((True, "yes"), (False, "no")):
