@@ -108,9 +108,9 @@ def _bases_of_equilibria(scenario: Scenario) -> list[Assumption]:
     whether the assumption holds. Returns an empty list if RTTs are equal, or if no such bursts are
     expected.
     """
-    measured = rest.measures(scenario)
-    late = len({m.start for m in scenario.members}) > 1 and bool(measured.all())
-    if not late or len({m.rtt for m in scenario.members}) == 1:
+    measured = rest.measures(scenario)  # [flow] whether it measures its baseRTT
+    several_starts = len({m.start for m in scenario.members}) > 1
+    if not several_starts or not measured.all() or len({m.rtt for m in scenario.members}) == 1:
         return []
     state, path = arrive(scenario)
     if state.status != Status.DONE:

@@ -96,10 +96,10 @@ def _acks(scenario: Scenario) -> list[Assumption]:
     round trip, however many ACKs come.  The equations for the other variants contain delayed ACKs
     for all flows.  The list is empty if the assumption holds.
     """
-    late = [g.name for g in scenario.flows if g.delayed_ack and g.keeps_backlog]
-    if not late or not papers_only(scenario):
+    delayed = [g.name for g in scenario.flows if g.delayed_ack and g.keeps_backlog]
+    if not delayed or not papers_only(scenario):
         return []
-    detail = f"delayed ACKs ({few(late)}) are not in the equations of Vegas; "
+    detail = f"delayed ACKs ({few(delayed)}) are not in the equations of Vegas; "
     detail += 'with variant = "ns2" or "linux" the equations contain them'
     return [Assumption("one-ack-a-packet", False, detail)]
 
@@ -147,16 +147,17 @@ def _of_hosts(scenario: Scenario, run: ContinuousRun) -> list[Assumption]:
     """
     members, losses = scenario.members, run.losses
     limited = _limited_recovery(scenario, run) + _cubic_at_red(scenario, run)
-    hosts = np.array([stack(scenario, member.flow).tail_probe for member in members])
-    if not hosts.any() and not limited:
+    # [flow] whether it has the TCP of a real kernel, which sends tail loss probes
+    kernel = np.array([stack(scenario, member.flow).tail_probe for member in members])
+    if not kernel.any() and not limited:
         return []
     starts = np.array([member.start for member in members])
     delay_based = np.array([member.flow.delay_based for member in members])
-    moved = (starts > starts.min()) | (scenario.run.start_jitter > 0 and len(members) > 1)
-    late = hosts & delay_based & moved
+    beside_others = (starts > starts.min()) | (scenario.run.start_jitter > 0 and len(members) > 1)
+    burst = kernel & delay_based & beside_others
     texts = [
-        *(["the probes, timers and recovery of the flows' TCP"] if losses[hosts].any() else []),
-        *(["the burst with which a Vegas flow begins beside others"] if late.any() else []),
+        *(["the probes, timers and recovery of the flows' TCP"] if losses[kernel].any() else []),
+        *(["the burst with which a Vegas flow begins beside others"] if burst.any() else []),
         *limited,
     ]
     detail = f"the equations lack {' and '.join(texts)}" if texts else ""
@@ -302,13 +303,14 @@ def _spread(scenario: Scenario, run: ContinuousRun) -> Assumption:
     members = scenario.members
     losers = [m for m, losses in zip(members, run.losses, strict=True) if losses > 0.0]
     delay_based = [m for m in losers if m.flow.delay_based]
-    whose, which = losers, "of the flows that lose packets, "
+    # the flows whose RTTs are compared, and how the text about them begins
+    compared, begin = losers, "of the flows that lose packets, "
     if delay_based and len({m.rtt for m in losers}) == 1:
-        whose, which = list(members), f"{delay_based[0].name} loses packets, and "
-    rtts = [m.rtt for m in whose]
+        compared, begin = list(members), f"{delay_based[0].name} loses packets, and "
+    rtts = [m.rtt for m in compared]
     bunches = isinstance(scenario.links[0].queue, DropTail) and len(set(rtts)) > 1
     detail = (
-        f"{which}the longest RTT exceeds the shortest, {format_time(min(rtts))}, by "
+        f"{begin}the longest RTT exceeds the shortest, {format_time(min(rtts))}, by "
         f"{format_time(float(f'{max(rtts) - min(rtts):.3g}'))}; bunches of packets, which the "
         "equations lack, then decide who loses"
         if bunches

@@ -148,16 +148,16 @@ def vegas_acks(scenario: Scenario, run: ContinuousRun) -> Assumption:
     Vegas's window is odd at that time. At a RED queue this matters less, because RED drops packets
     also while the queue is not full.
     """
-    late = [g.name for g in scenario.flows if g.delayed_ack and g.delay_based]
+    delayed = [g.name for g in scenario.flows if g.delayed_ack and g.delay_based]
     prompt = [
         member.name
         for member, losses in zip(scenario.members, run.losses, strict=True)
         if losses > 0.0 and not (member.flow.delayed_ack or member.flow.delay_based)
     ]
     alike = len({member.rtt for member in scenario.members}) == 1
-    fills = isinstance(scenario.links[0].queue, DropTail)
-    holds = papers_only(scenario) or not (late and prompt and alike and fills)
-    detail = f"{late[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
+    drop_tail = isinstance(scenario.links[0].queue, DropTail)
+    holds = papers_only(scenario) or not (delayed and prompt and alike and drop_tail)
+    detail = f"{delayed[0]} has delayed ACKs and {prompt[0]} has none" if not holds else ""
     detail += "; how often Vegas then loses packets is known only roughly" if detail else ""
     return Assumption("vegas-acks-undelayed", holds, detail)
 
@@ -184,13 +184,13 @@ def acts_in_time(scenario: Scenario, run: ContinuousRun) -> Assumption:
     )
     if not (vegas and lost and isinstance(link.queue, DropTail)) or papers_only(scenario):
         return Assumption(name, True)
-    fills = link.room(link_stack(scenario)) / n
-    said = (
-        f"{n} windows that grow by about a packet per round trip fill the buffer in {fills:.2g} "
+    trips = link.room(link_stack(scenario)) / n  # round trips in which the buffer fills
+    detail = (
+        f"{n} windows that grow by about a packet per round trip fill the buffer in {trips:.2g} "
         "round trips, before Vegas reacts; how often Vegas loses packets then is known only roughly"
     )
-    holds = bool(fills >= 2.0 * LAG)
-    return Assumption(name, holds, "" if holds else said)
+    holds = bool(trips >= 2.0 * LAG)
+    return Assumption(name, holds, "" if holds else detail)
 
 
 def base_kept(scenario: Scenario, run: ContinuousRun) -> Assumption:

@@ -41,12 +41,22 @@ def own_growth(
     least = math.nan if base_rtt is None else float(base_rtt[i])
     base = least if least > 0.0 else member.rtt
     backlog = window * max(1.0 - base / rtt, 0.0)
-    at = Source(window, rtt, base, backlog, 1.0, window, flow.alpha, flow.beta, 1.0 / rtt)
+    sender = Source(
+        window,
+        rtt,
+        base,
+        backlog,
+        elapsed=1.0,
+        memory=window,
+        alpha=flow.alpha,
+        beta=flow.beta,
+        round_trips=1.0 / rtt,
+    )
     law = find(flow.law)
     if law.remember is not None and not law.state:
-        at = at._replace(memory=ask(law, "remember", at))
+        sender = sender._replace(memory=ask(law, "remember", sender))
     numbers = None if kept is None else kept[i, : len(law.state)]
-    return ask(law, "drift", law.source(at, numbers)), window
+    return ask(law, "drift", law.source(sender, numbers)), window
 
 
 def own_laws_change(
