@@ -154,14 +154,15 @@ def _of_mean_size(trace: Trace, link: int, rate: Floats) -> tuple[Floats, bool]:
     flows deliver.  Returns the rate and whether it is converted.  It stays as it is if the trace
     does not tell the sizes, or if other packets pass the link, too.
     """
+    # [interval, link] the mean size of the packets sent into each link, B
     served, known = trace.known("served_size"), _sizes(trace)
-    counts = float(np.nansum(rate * np.diff(trace.edges)))
+    counts = float(np.nansum(rate * np.diff(trace.edges)))  # packets in all
     if served is None or known is None or not _only_these_flows(trace, counts):
         return rate, False
     sizes, packets = known
     mean = float(sizes @ packets / packets.sum())
     sent = served[:, link]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # NaN in an interval without packets
         possible = (sent >= sizes.min()) & (sent <= sizes.max())
     return rate * np.where(possible, sent, mean) / mean, True
 

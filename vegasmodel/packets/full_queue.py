@@ -83,8 +83,10 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
     losses = [loss for i in range(len(trace.flows)) for loss in _losses(trace, waits, i)]
     if losses:
         tops = np.array([loss.top for loss in losses])
+        # the times since the losses before, s, at most their median (weighted by themselves)
         spans = np.array([loss.seconds for loss in losses])
         spans = np.minimum(spans, _quantiles(spans, spans)[0])
+        # the median, the upper quartile and the quantile ``MOST`` of the largest delays
         middle, high, most = _quantiles(tops, spans)
         random = len(losses) >= FEW and follows_the_queue(trace) and _at_any_queue(losses)
         if not random and (high - middle <= SPREAD * middle or len(losses) < FEW):

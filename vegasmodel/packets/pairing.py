@@ -194,8 +194,10 @@ def _matched(trace: Trace, scenario: Scenario) -> dict[int, tuple[int, str]]:
                 wrong = f"fits {trace.flows[i]}, which {taken[i]} fits already"
                 raise FieldError(field, group.match, "give each another flow", wrong=wrong)
             taken[i] = group.name
-        mine = [k for k, member in enumerate(scenario.members) if member.group == g]
-        for k, i in zip(_as_they_start(scenario, mine), _as_they_appear(trace, hits), strict=True):
+        # ``k`` is the index of a flow in the scenario, ``i`` that of a flow in the trace
+        members = [k for k, member in enumerate(scenario.members) if member.group == g]
+        starting = _as_they_start(scenario, members)
+        for k, i in zip(starting, _as_they_appear(trace, hits), strict=True):
             found[k] = (i, MATCH)
     return found
 
@@ -286,11 +288,12 @@ def _by_order(
     differ, or if a pair would have different congestion controls.
     """
     members = scenario.members
-    mine = [k for k in range(len(members)) if k not in found]
-    if not mine:
+    # indices of flows in the scenario (``k``) and in the trace (``i``) that have no partner yet
+    unpaired = [k for k in range(len(members)) if k not in found]
+    if not unpaired:
         return
-    if len(free) != len(mine):
-        names, wanted = trace.flows, [members[k].name for k in mine]
+    if len(free) != len(unpaired):
+        names, wanted = trace.flows, [members[k].name for k in unpaired]
         allowed = (
             "name the flows of the scenario as in the trace, or write match = ... for each: "
             f"{few(wanted, 6)}"
@@ -298,8 +301,8 @@ def _by_order(
         counts = f"(flows: {len(names)}) cannot be paired with the scenario (flows: {len(members)})"
         raise FieldError("trace", few(names, 6), allowed, wrong=counts)
     by = ONLY if len(members) == len(trace.flows) == 1 else ORDER
-    theirs = _as_they_appear(trace, list(free.values()))
-    for k, i in zip(_as_they_start(scenario, mine), theirs, strict=True):
+    appearing = _as_they_appear(trace, list(free.values()))
+    for k, i in zip(_as_they_start(scenario, unpaired), appearing, strict=True):
         if not _fits_law(trace, i, members[k]):
             ran, name = trace.controls[trace.flows[i]], members[k].name
             wrong = f"ran {ran}, but {name} of the scenario is {members[k].flow.law}"

@@ -193,14 +193,16 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
     groups = every[:PANELS]
     fig = figure(max(5.0, 3.8 * len(groups)), 3.8)
     axes = list(np.atleast_1d(fig.subplots(1, len(groups), sharey=True)))
+    # ``marks``: whether the results are measurements, which are drawn as markers
     for model, marks in dict.fromkeys((p.model, marks) for p, _, marks in drawn):
-        mine = sorted(
+        of_model = sorted(
             (p for p, _, m in drawn if (p.model, m) == (model, marks)),
             key=lambda p: p.scenario.links[0].buffer,
         )
         for g, ax in enumerate(axes):
-            points = np.array([_part(p, g) for p in mine])
-            buffers = [p.scenario.links[0].buffer for p in mine]
+            # [scenario, 2] the group's part of the capacity, and twice its standard error
+            points = np.array([_part(p, g) for p in of_model])
+            buffers = [p.scenario.links[0].buffer for p in of_model]
             _draw(ax, buffers, points[:, 0], look(model), se=points[:, 1], marks=marks)
     for ax, group in zip(axes, groups, strict=False):
         ax.set_title(plain(group), loc="left")
@@ -235,9 +237,9 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
     dashes: dict[str, Dash] = dict(zip(names, itertools.cycle(DASHES), strict=False))
     # one set of curves for each model with a Rate-Delay queue, and one for each without it
     for model, rd, marks in dict.fromkeys((p.model, _is_rd(p), marks) for p, _, marks in drawn):
-        mine = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
-        # [scenario, 3] the number of flows as above, and the rates of the two classes
-        points = np.array(sorted(_classes(p) for p in mine))
+        of_model = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
+        # [scenario, 3] the place on the x axis, and the rates of the two classes
+        points = np.array(sorted(_classes(p) for p in of_model))
         how, dash = look(model), dashes.get(model, "none")
         name = f"{how.label}, {'RD' if rd else 'no RD'}"
         for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):

@@ -34,7 +34,7 @@ class Panel:
     title: str
     across: str  # the label of the x axis
     scenario: str  # the file's text
-    over: tuple[str, str]  # as ``sweep`` takes them
+    over: tuple[str, str]  # the two fields and their values, as the argument ``over`` of ``sweep``
     model: str
     figure: tuple[str, str]  # ("share", FLOW) or ("ratio", "GROUP/GROUP")
 
@@ -46,9 +46,9 @@ class Panel:
         """
         scenario = Scenario.from_toml(self.scenario)
         data = sweep(scenario, list(self.over), self.model, progress=progress)
-        name, of = self.figure
+        name, label = self.figure  # "share" and a flow, or "ratio" and a pair of groups
         x, y = (each.partition("=")[0] for each in self.over)
-        chosen = data[name].sel({"flow" if name == "share" else "pair": of}, drop=True)
+        chosen = data[name].sel({"flow" if name == "share" else "pair": label}, drop=True)
         chosen.attrs["packet_size"] = scenario.packet_size
         return chosen.transpose(y, x)
 

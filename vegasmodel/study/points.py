@@ -275,11 +275,11 @@ def of_arrays(
     table["queueing_delay"] = table["queue_mean"] / capacity[:, None]
     groups = np.array([member.group for member in scenario.members])
     for g in range(len(scenario.flows)):
-        mine = groups == g  # the flows of the group
-        table["group_mean"][:, g] = known_mean(rates[:, mine].T)
-        table["group_known"][:, g] = np.isfinite(rates[:, mine]).sum(axis=1)
-        table["group_bps"][:, g] = bps[:, mine].sum(axis=1)
-        table["group_share"][:, g] = table["share"][:, mine].sum(axis=1)
+        inside = groups == g  # [flow] whether it belongs to the group
+        table["group_mean"][:, g] = known_mean(rates[:, inside].T)
+        table["group_known"][:, g] = np.isfinite(rates[:, inside]).sum(axis=1)
+        table["group_bps"][:, g] = bps[:, inside].sum(axis=1)
+        table["group_share"][:, g] = table["share"][:, inside].sum(axis=1)
     table["jain"] = jains(rates)
     table["status"][bad] = np.where(table["status"][bad] == OK, NO_ANSWER, table["status"][bad])
     for name in (*PER_FLOW, *PER_LINK, *PER_GROUP, "jain"):
