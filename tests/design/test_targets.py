@@ -192,3 +192,14 @@ def test_a_throughput_is_met_where_it_was_asked_for() -> None:
         rates = np.asarray(vm.predict(each.scenario, "minicycle").throughput)
         assert rates[0] == pytest.approx(540.0, rel=1e-5)
     assert found.solutions
+
+
+def test_a_wrong_name_among_many_groups_says_how_many_names_are_left_out() -> None:
+    """Eight of twenty names were shown, as if there were no others."""
+    base = mixed()
+    flows = [dataclasses.replace(base.flows[1], name=f"f{i}") for i in range(20)]
+    base = dataclasses.replace(base, flows=tuple(flows))
+    said = r"of this scenario: f0, f1, f2, f3, f4, f5, f6, f7 and 12 more"
+    for text in ("share:nobody=0.2", "ratio:nobody=1", "ratio:nobody/f0=1"):
+        with pytest.raises(FieldError, match=said):
+            targets.read(text, base)

@@ -10,6 +10,7 @@ import numpy as np
 
 from vegasmodel.fields import rules
 from vegasmodel.fields.errors import FieldError
+from vegasmodel.fields.lists import few
 from vegasmodel.fields.units import needs_packet_size, parse
 from vegasmodel.metrics import Floats
 
@@ -32,6 +33,7 @@ KINDS = {
 }
 UNITS = {"delay": "s", "throughput": "Mbit/s"}  # of the other quantities: none
 OF_A_LINK = ("delay", "utilization")  # of the first link, if none is named
+NAMED = 8  # names of groups or links that an error lists
 OF_A_LAW = "law:"  # before a law's name: all groups with this law
 
 
@@ -191,7 +193,7 @@ def _link(asked: str | None, scenario: Scenario, text: str) -> tuple[int, str]:
     if asked is not None and asked not in names:
         kind = text.partition(":")[0]
         allowed = f"{kind}=VALUE, or {kind}:LINK=VALUE with a link of this scenario: "
-        allowed += f"{', '.join(names[:8])}{rules.nearest(asked, names)}"
+        allowed += f"{few(names, NAMED)}{rules.nearest(asked, names)}"
         raise FieldError("target", text, allowed)
     number = 0 if asked is None else names.index(asked)
     return number, names[number] if len(names) > 1 else ""
@@ -210,7 +212,7 @@ def _ratio(of_whom: str, scenario: Scenario, text: str) -> tuple[tuple[str, ...]
                 return (a,), (b,)
     first, slash, second = of_whom.partition("/")
     if not slash:
-        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {', '.join(names[:8])}"
+        allowed = f"ratio:a/b=VALUE with two groups of this scenario: {few(names, NAMED)}"
         raise FieldError("target", text, allowed)
     sides = _several(first, scenario, text), _several(second, scenario, text)
     if both := [name for name in sides[0] if name in sides[1]]:
@@ -244,7 +246,7 @@ def _named(part: str, scenario: Scenario, text: str) -> list[str]:
         allowed += " with one of the groups of this scenario: "
         its_law = any(group.law == part for group in scenario.flows)
         hint = f"; {OF_A_LAW}{part} means all flows with this law" if its_law else ""
-        allowed += f"{', '.join(names[:8])}{hint or rules.nearest(part, names)}"
+        allowed += f"{few(names, NAMED)}{hint or rules.nearest(part, names)}"
         raise FieldError("target", text, allowed)
     law, laws = part.removeprefix(OF_A_LAW), sorted({group.law for group in scenario.flows})
     if law not in laws:
