@@ -281,7 +281,7 @@ def test_thresholds_of_red_take_the_units_of_a_buffer(low: str, high: str) -> No
 
 def test_a_list_of_rtts_gets_the_hint_to_write_two_tables() -> None:
     flow = {"law": "vegas", "count": 2, "rtt": ["40 ms", "60 ms"]}
-    with pytest.raises(vm.FieldError, match=r"flow 1, rtt.*write a table for each RTT"):
+    with pytest.raises(vm.FieldError, match=r"flow 1, rtt.*a table for each RTT.* uniform = "):
         vm.Scenario.from_dict({"link": [{"capacity": "100 pkt/s"}], "flow": [flow]})
 
 

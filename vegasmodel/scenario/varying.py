@@ -111,7 +111,8 @@ class ParetoArrivals(Checked):
 RTT = OneOf(
     plain=POSITIVE_TIME,
     tagged={"uniform": _UniformRule(Uniform)},
-    for_list="a time, one for all flows of a [[flow]] table; write a table for each RTT",
+    for_list="a time, one for all flows of a [[flow]] table; write a table for each RTT, or "
+    'draw them at random: rtt = { uniform = ["20 ms", "300 ms"] }',
 )
 START = OneOf(plain=TIME, table=Table(Staggered))
 SIZE = OneOf(
