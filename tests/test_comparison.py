@@ -147,7 +147,8 @@ def test_what_is_not_known_is_said() -> None:
     ]
     assert notes.notes(results) == [
         "ns2: insensitive-to-starts is not known: one run.",
-        "Not known whether this assumption holds: insensitive-to-starts (fluid, rounds).",
+        "Not known whether this assumption holds: insensitive-to-starts (fluid, rounds). "
+        "The command `vegasmodel basins` counts the outcomes of many starts.",
     ]
 
 

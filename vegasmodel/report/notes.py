@@ -292,4 +292,7 @@ def notes(results: Sequence[Prediction]) -> list[str]:
     ]
     named = [f"{name} ({', '.join(models)})" for name, models in unknown.items()]
     holds = "these assumptions hold" if len(named) > 1 else "this assumption holds"
-    return [*sentences, *([f"Not known whether {holds}: {'; '.join(named)}."] if named else [])]
+    text = f"Not known whether {holds}: {'; '.join(named)}."
+    if "insensitive-to-starts" in unknown:
+        text += " The command `vegasmodel basins` counts the outcomes of many starts."
+    return [*sentences, *([text] if named else [])]
