@@ -9,6 +9,7 @@ import pytest
 
 import vegasmodel as vm
 from tests.packets.scenes import LINUX, ROOT, gappy, scenario, small
+from vegasmodel.command_line.commands import run
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.packets import measured, read
 from vegasmodel.packets.estimate import estimate
@@ -244,3 +245,16 @@ def test_linux_files_are_whole():
     assert set(sums) == {path.name for path in LINUX.glob("*.parquet")}
     for name, digest in sums.items():
         assert hashlib.sha256((LINUX / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize(
+    ("times", "length", "said"),
+    [([0.5, 1.0, 1.5, 1.7], 0.5, "4 time bins of 500 ms"), ([1.0, 1.5, 3.0], None, "3 time bins")],
+)
+def test_inspect_says_how_long_time_bins_are(times, length, said, tmp_path, capsys):
+    path = tmp_path / "t.parquet"
+    make("ns2", times, ["a"], {"throughput": np.full((len(times), 1), 9.0)}).write(path)
+    assert inspect(path)["bin_s"] == length
+    assert run(["inspect", str(path)]) == 0
+    first = " ".join(capsys.readouterr().out.partition("busiest link")[0].split())
+    assert first.endswith(said)

@@ -131,6 +131,8 @@ def inspect(
     out = console.console()
     span = f"{found['begin_s']:.6g} to {found['end_s']:.6g} s in {found['bins']}"
     span += " time bin" if found["bins"] == 1 else " time bins"
+    if (length := found["bin_s"]) is not None:
+        span += f" of {format_time(float(f'{length:.4g}'))}"
     by = "" if found["engine"] == found["format"] else f", by {found['engine']}"
     out.print(console.plain(f"{trace}: {found['format']}{by}; {span}"))
     if found["capacity_pps"] is not None:

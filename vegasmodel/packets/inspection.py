@@ -57,6 +57,7 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
         "begin_s": trace.begin,
         "end_s": float(trace.edges[-1]),
         "bins": len(trace.edges) - 1,
+        "bin_s": _bin(trace),
         "variables": [str(name) for name in trace.data.data_vars],
         "links": trace.links,
         "capacity_pps": finite(None if capacity is None else capacity.value),
@@ -65,6 +66,17 @@ def inspect(path: str | Path, format: str = "auto") -> dict[str, Any]:  # noqa: 
         "provenance": dict(trace.provenance),
         "doubts": doubts(trace),
     }
+
+
+def _bin(trace: Trace) -> float | None:
+    """The length in s of the trace's intervals (time bins); ``None`` if they differ.
+
+    Lengths count as equal if they differ by less than a thousandth. The last one may be shorter.
+    """
+    lengths = np.diff(trace.edges)
+    first = float(lengths[0])
+    alike = np.all(np.abs(lengths[:-1] - first) < 1e-3 * first) and lengths[-1] < 1.001 * first
+    return first if alike else None
 
 
 def _bits(trace: Trace, capacity: Estimate) -> float:
