@@ -247,6 +247,35 @@ def test_linux_files_are_whole():
         assert hashlib.sha256((LINUX / name).read_bytes()).hexdigest() == digest
 
 
+@pytest.mark.parametrize(("last", "said"), [(2.9, False), (3.2, True)])
+def test_a_flow_of_the_trace_that_goes_on_after_its_stop_is_said(last, said):
+    """It had no throughput, and no word said why."""
+    seen = scenario()
+    flows = (seen.flows[0], dataclasses.replace(seen.flows[1], stop=2.0))
+    seen = dataclasses.replace(seen, flows=flows)
+    name = seen.flows[1].name
+    lasts = [last if each == name else 6.0 for each in ("a", "b")]
+    trace = small_rates(np.full((6, 2), 100.0), last=lasts)
+    found = [a for a in measured.to_prediction(trace, seen).assumptions if a.name == "same-stops"]
+    assert [(a.holds, a.detail) for a in found] == (
+        [
+            (
+                False,
+                f"{name} stops at 2 s, in the trace at 3.2 s; what it sends after its stop is "
+                "left out",
+            )
+        ]
+        if said
+        else []
+    )
+
+
+def test_a_flow_without_a_stop_may_go_on_after_the_duration():
+    trace = small_rates(np.full((6, 2), 100.0), last=[60.0, 60.0])
+    told = measured.to_prediction(trace, scenario()).assumptions
+    assert "same-stops" not in [a.name for a in told]
+
+
 @pytest.mark.parametrize(
     ("times", "length", "said"),
     [([0.5, 1.0, 1.5, 1.7], 0.5, "4 time bins of 500 ms"), ([1.0, 1.5, 3.0], None, "3 time bins")],

@@ -23,6 +23,7 @@ from vegasmodel.scenario import Scenario
 
 COARSE = 0.1  # a smaller part of an interval, or of the measured time, does not matter
 SAME_START = 1.0  # s: start times closer than this count as the same
+SAME_STOP = 1.0  # s: packets sent before a stop may arrive, or be sent again, for so long after it
 
 
 def warnings(
@@ -38,6 +39,7 @@ def warnings(
     return (
         *_doubts(trace, scenario),
         *_starts(pairing),
+        *_stops(pairing),
         *_delayed_acks(pairing),
         *_coarse(trace, scenario),
         *_whole(trace, scenario),
@@ -69,6 +71,30 @@ def _starts(pairing: Pairing) -> tuple[Assumption, ...]:
     if not differences:
         return ()
     return (Assumption("same-starts", False, few(differences, clauses=True)),)
+
+
+def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
+    """Warn if flows of the trace go on for over ``SAME_STOP`` s after the scenario's ``stop``.
+
+    The throughput of a flow is measured up to its ``stop``, so what the trace has of the flow after
+    this time is left out. A flow that stops before the end of the warm-up has no throughput.
+
+    The warning is the assumption ``same-stops``, marked as not holding.  Without a reason to warn,
+    the result is empty.
+    """
+    lasts, scenario = pairing.trace.get("last"), pairing.scenario
+    if lasts is None:
+        return ()
+    differences = []
+    for member, i in zip(scenario.members, pairing.order, strict=True):
+        last, stop = float(lasts[i]), member.stop
+        if member.flow.stop is not None and last - stop > SAME_STOP:
+            text = f"{member.name} stops at {stop:g} s, in the trace at {last:.4g} s"
+            text += "; what it sends after its stop is left out"
+            differences.append(text)
+    if not differences:
+        return ()
+    return (Assumption("same-stops", False, few(differences, clauses=True)),)
 
 
 def _delayed_acks(pairing: Pairing) -> tuple[Assumption, ...]:
