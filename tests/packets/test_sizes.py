@@ -198,5 +198,39 @@ def test_a_lower_bound_counts_large_packets_by_their_bytes():
     from vegasmodel.packets.completion import complete
 
     found, (capacity,) = complete(table, seen)
-    assert capacity.how == "all bytes that the flows deliver in the trace: a lower bound"
+    assert "a lower bound; counted by bytes, as packets differ in size" in capacity.how
     assert 488.0 <= found.links[0].capacity <= 500.0
+
+
+def test_a_lower_bound_from_throughputs_counts_the_bytes_of_each_flow(tmp_path):
+    """A link of 750 kB/s is busy in half of the time, with 2500 small and 333 large pkt/s.
+
+    The packets have 100 B and 1500 B, so in packets of 1500 B its capacity is 500 pkt/s. If all
+    packets counted as small, the lower bound would be 2833 * 100 / 1500 = 189 pkt/s. All bytes of
+    the trace, divided by its length, are 250 pkt/s.
+    """
+    from vegasmodel.packets.completion import complete
+    from vegasmodel.packets.inspection import inspect
+
+    rates = np.zeros((40, 2))
+    rates[10:30] = [2500.0, 1000.0 / 3.0]
+    figures = {"throughput": rates, "packet_size": [100.0, 1500.0]}
+    figures["rtt"] = np.full((40, 2), 0.05)
+    figures["retransmits"] = np.zeros((40, 2))
+    seen = make("pcap", np.arange(1.0, 41.0), ["vegas", "reno"], figures)
+    table = {
+        "packet_size": "1500 B",
+        "link": [{"buffer": "20 pkt"}],
+        "flow": [
+            {"law": "vegas", "rtt": "50 ms", "alpha": 3, "packet_size": "100 B"},
+            {"law": "reno", "rtt": "50 ms"},
+        ],
+        "run": {"duration": "40 s", "warmup": "2 s"},
+    }
+    found, (capacity,) = complete(table, seen)
+    assert capacity.high == np.inf
+    assert "a lower bound; counted by bytes, as packets differ in size" in capacity.how
+    assert 480.0 < found.links[0].capacity <= 500.0
+    seen.write(tmp_path / "t.parquet")
+    bits = inspect(tmp_path / "t.parquet")["capacity_bps"]
+    assert 480.0 < bits / 12000.0 <= 500.0

@@ -45,7 +45,7 @@ from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.run_times import as_long_as
-from vegasmodel.packets.sizes import in_packets_of
+from vegasmodel.packets.sizes import in_largest, in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Scenario
 from vegasmodel.scenario.placement import work
@@ -222,8 +222,9 @@ def _by_bytes(
     flow's index in the trace.
 
     A lower bound comes from one part of the trace, in which all packets may have been small. So it
-    is converted by the size of the smallest packets. All bytes that the flows deliver, divided by
-    the length of the trace, are a lower bound, too. The result is the larger one of the two.
+    is converted by the size of the smallest packets. Two other lower bounds are the bytes that the
+    flows deliver in the whole trace, divided by its length, and the bound from their throughputs in
+    bytes (``sizes.in_largest``). The result is the largest of the three.
     """
     mean_size = _mean_size(trace, order, draft)
     if found is None or mean_size is None:
@@ -238,6 +239,16 @@ def _by_bytes(
     value, how = by_smallest, f"{found.how}; sizes differ, so each packet counts as the smallest"
     if in_all > value:
         value, how = in_all, "all bytes that the flows deliver in the trace: a lower bound"
+    placed = np.full(len(trace.flows), np.nan)
+    placed[list(order)] = sizes
+    large = in_largest(trace, placed)
+    of_bytes = None if large is None else estimate(large).capacity
+    most = float(sizes[packets > 0].max())
+    if of_bytes is not None and most * of_bytes.low > value:
+        value, how = (
+            most * of_bytes.low,
+            f"{found.how}; counted by bytes, as packets differ in size",
+        )
     return dataclasses.replace(found, value=value, low=value, how=how)
 
 

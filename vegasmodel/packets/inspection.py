@@ -23,7 +23,7 @@ from vegasmodel.packets.gaps import (
 from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
-from vegasmodel.packets.sizes import packet_sizes
+from vegasmodel.packets.sizes import in_largest, packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.support.json_numbers import finite
 
@@ -83,15 +83,22 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
     """A link's estimated capacity in bit/s; NaN if the trace does not show the packets' sizes.
 
     The estimate in packets per second is of packets of their mean size.  If it is a lower bound,
-    all of its packets may have been of the smallest size.
+    all of its packets may have been of the smallest size. But if the trace tells the throughput of
+    each flow in bytes, a lower bound in bytes follows from them (``sizes.in_largest``). The result
+    is then the larger of the two.
     """
     sizes, packets = packet_sizes(trace), packets_in_all(trace)
     known = np.isfinite(sizes) & (np.zeros(1) if packets is None else np.nan_to_num(packets) > 0)
     if packets is None or not known.any():
         return math.nan
     mean = float(sizes[known] @ packets[known] / packets[known].sum())
-    size = mean if math.isfinite(capacity.high) else float(sizes[known].min())
-    return 8.0 * size * capacity.value
+    if math.isfinite(capacity.high):
+        return 8.0 * mean * capacity.value
+    least, large = float(sizes[known].min()) * capacity.value, in_largest(trace, sizes)
+    found = None if large is None else estimate(large).capacity
+    if found is not None:
+        least = max(least, float(np.max(sizes[known])) * found.low)
+    return 8.0 * least
 
 
 def doubts(trace: Trace) -> dict[str, str]:

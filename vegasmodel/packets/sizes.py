@@ -17,7 +17,7 @@ from vegasmodel.packets.trace import Trace
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.scenario.placement import header
 
-__all__ = ["HEADERS", "in_packets_of", "packet_sizes"]
+__all__ = ["HEADERS", "in_largest", "in_packets_of", "packet_sizes"]
 
 HEADERS = 52  # bytes of IPv4 and TCP headers with timestamps
 SAME = 66  # bytes of these headers and Ethernet's: packet sizes that differ by more are not alike
@@ -87,6 +87,33 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     return dataclasses.replace(trace, data=data), (
         Assumption("packet-size", False if sure else None, detail),
     )
+
+
+def in_largest(trace: Trace, sizes: Floats) -> Trace | None:
+    """Convert the flows' numbers of packets to packets of the largest size.
+
+    ``sizes`` are the sizes of the flows' packets, in any unit, [flow]. n packets of the size s are
+    as many bytes as n s/S packets of the largest size S. So a lower bound of the link's capacity C
+    in bytes/s follows from the converted trace in the same way as one in packets/s from a trace
+    with packets of one size. For in a time T a link sends at most C T + S bytes. If the flows
+    deliver B bytes in this time, and at most k further packets have left the link but are not
+    acknowledged yet, the link has sent at most B + k S bytes. So C >= (B - (k + 1) S)/T.
+
+    Returns ``None`` if this cannot be done: the trace has the packets sent into links, and does not
+    tell to which flow they belong; or the size of some flow's packets is not known.
+    """
+    delivered = trace.known("throughput")
+    if delivered is None or trace.known("served") is not None:
+        return None
+    some = np.nansum(delivered, axis=0) > 0
+    if not some.any() or not np.all(np.isfinite(sizes[some])):
+        return None
+    factors = np.where(some, sizes / np.max(sizes[some]), 1.0)
+    data = trace.data.copy()
+    for name in PER_FLOW:
+        if name in data:
+            data[name] = data[name] * factors
+    return dataclasses.replace(trace, data=data)
 
 
 def packet_sizes(trace: Trace) -> Floats:
