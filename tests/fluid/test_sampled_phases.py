@@ -344,6 +344,28 @@ def test_a_packet_of_an_odd_window_waits_at_its_receiver_if_rtts_differ(
     assert found.queue_mean == pytest.approx(packets.queue_mean, abs=1.0)
 
 
+@pytest.mark.parametrize(
+    ("window", "rate"), [(3.0, 11.45), (5.0, 16.93), (7.0, 21.40), (9.0, 26.75)]
+)
+def test_a_limited_window_waits_for_its_receiver_only_in_a_part_of_the_round_trip(
+    window: float, rate: float
+) -> None:
+    """An odd ``max_window`` beside an even one; ``rate`` is that of ns-2 2.35, three runs, pkt/s.
+
+    Without queue the round trip is shorter than the receiver's timer of 100 ms, and the last packet
+    would wait all the time. With 210 to 300 ms of queueing delay its ACK is sent earlier.
+    """
+    limits: dict[str, Any] = {"variant": "ns2", "delayed_ack": True}
+    flows = [
+        Flow("sack", 0.0213, name="odd", max_window=window, **limits),
+        Flow("sack", 0.2, name="even", max_window=40.0, **limits),
+    ]
+    run_ = Run(120.0, 40.0, start_jitter=0.5)
+    found = vm.predict(Scenario((Link(107.0, buffer=49.0),), flows, run=run_), "fluid")
+    assert found.throughput[0] == pytest.approx(rate, rel=0.06)
+    assert found.throughput.sum() == pytest.approx(107.0, rel=1e-3)
+
+
 def test_a_packet_at_its_receiver_brings_no_ack_to_a_growing_window() -> None:
     """An odd window of N packets gets (N - 1)/2 ACKs in a round trip, each of which adds 1/N.
 

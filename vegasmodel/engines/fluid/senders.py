@@ -16,7 +16,7 @@ from vegasmodel.laws import find, foreign
 from vegasmodel.laws.law import FUNCTIONS, Law, Recovery
 from vegasmodel.laws.source import MOST_NUMBERS
 from vegasmodel.scenario import Flow, Red, Scenario
-from vegasmodel.scenario.placement import held_by_receiver, stack
+from vegasmodel.scenario.placement import stack
 from vegasmodel.stacks import STACKS
 from vegasmodel.stacks.stack import Stack
 
@@ -76,7 +76,9 @@ def senders(scenario: Scenario) -> np.ndarray:
             flows[i]["wait_in_host" if fills else "wait"] = 0.5 * scenario.jitter(member.flow)
         flows[i]["rtt"] = member.rtt + flows[i]["wait"]
         flows[i]["start"], flows[i]["stop"] = member.start, member.stop
-        flows[i]["held"] = 0.0 if smooth else held_by_receiver(scenario, member)
+        limit = flow.max_window // 1
+        odd = math.isfinite(limit) and limit % 2 == 1
+        flows[i]["holds_at_limit"] = odd and flow.delayed_ack and not smooth
     decides = flows["once_a_round"] & ~flows["whole_window"]
     together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
     flows["in_train"] = together

@@ -312,6 +312,24 @@ def move(flow: Sender, now: LinkState, g: float, c: float, smooth: bool) -> None
 
 
 @jit
+def held_at_limit(flow: Sender, now: LinkState) -> float:
+    """The mean number of packets whose ACK the receiver delays, if the window is ``max_window``.
+
+    A receiver that delays ACKs acknowledges every second packet. If the window is odd, the ACK of
+    its last packet waits for the first packet of the next window. This takes a round trip with the
+    present queueing delay, but at most ``ack_pause``. A window of one packet waits for
+    ``ack_pause`` each time. If the window is even, the result is 0. (For the closed form ``red``
+    the function ``held_by_receiver`` computes the same without queueing delay.)
+    """
+    if not flow.holds_at_limit:
+        return 0.0
+    trip = flow.rtt + now.delay
+    if flow.max_window < 2.0:
+        return flow.ack_pause / (trip + flow.ack_pause)
+    return min(1.0, flow.ack_pause / trip)
+
+
+@jit
 def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     """Let the packets in flight follow the window, in a step of ``h`` seconds.
 
@@ -320,13 +338,13 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     reduce their number. In a recovery the flow may send less than the window allows. While it waits
     for its retransmission timer, it sends nothing. At the largest window (``max_window``), a packet
     whose ACK the receiver delays takes up room in the window, but is no longer in flight
-    (``held_by_receiver``).
+    (``held_at_limit``).
 
     ``smooth`` says whether windows change at every instant, as in the papers.
     """
     allowed, n = allowed_in_flight(flow, smooth), flow.in_flight
     if flow.cwnd >= flow.max_window:
-        allowed -= flow.held
+        allowed -= held_at_limit(flow, now)
     if flow.timeout_ends > now.time + h:  # it waits for its retransmission timer
         allowed = 0.0
     elif flow.recovery_left > 0.0 and flow.recovery == HOLE_BY_HOLE and not smooth:

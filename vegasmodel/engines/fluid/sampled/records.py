@@ -77,7 +77,7 @@ class Sender:
     decrease: float  # factor on its window at a loss, if its law has no function ``cut``
     min_window: float  # packets
     max_window: float  # packets
-    held: float  # packets of ``max_window`` whose delayed ACK the receiver has not sent yet
+    holds_at_limit: bool  # ``max_window`` is odd and ACKs are delayed (``growth.held_at_limit``)
     initial_window: float  # packets
     starts_slowly: bool  # it begins with slow start; not after probes (``probes_base``)
     measures_base: bool  # baseRTT is measured; else ``over_estimate`` stays
