@@ -148,6 +148,17 @@ def _acks_at_once(f: Sender, acks: float, each: float, untimed: float, once: boo
 
 
 @jit
+def _sent_twice(f: Sender) -> float:
+    """Packets below this number may have been sent twice.
+
+    After a timeout the sender sends all packets again, and ``next`` is the first that it has not
+    sent again yet. If it waits a random time first, the ACKs of their first transmissions may come
+    before.
+    """
+    return min(f.resent, f.next)
+
+
+@jit
 def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> float:
     """Process the next ACKs of new data: those of the first packets of ``p``.
 
@@ -157,7 +168,7 @@ def _new_acks(f: Sender, p: Parcel, first: float, now: float, step: float) -> fl
     ACKs that arrive within about ``step`` seconds from ``now`` on, or fewer (``_acks_at_once``).
     Returns the time at which the last of the ACKs arrives, or would arrive if it were not delayed.
     """
-    untimed = max(f.resent, f.untimed)  # packets below this number give no RTT sample
+    untimed = max(_sent_twice(f), f.untimed)  # packets below this number give no RTT sample
     if f.stale <= f.acked < f.stale_end:
         untimed = max(untimed, f.stale_end)
     once = not f.overdue_checks or f.acked >= untimed  # the first ACK gives an RTT sample
@@ -199,7 +210,7 @@ def _single_ack(f: Sender, holes: Floats, at: float, delay: float) -> float:
     if f.holes > 0 and holes[f.first_hole, FIRST] == f.acked:
         return fill(f, holes, 1.0, 1.0, f.latest, at, at)
     # whether the ACK gives an RTT sample: for ns-2's Vegas only if its packet counts as sent once
-    once = not f.overdue_checks or f.acked >= max(f.resent, f.untimed)
+    once = not f.overdue_checks or f.acked >= max(_sent_twice(f), f.untimed)
     once = once and not f.stale <= f.acked < f.stale_end
     _before_new_data(f)
     decides = f.rounds and f.acked >= f.round_end  # the ACK ends a round trip
