@@ -158,6 +158,27 @@ def test_long_waits_hold_back_senders_whose_round_trip_has_few_intervals() -> No
     assert answer(case).throughput == pytest.approx([362.3, 362.3], abs=1.0)
 
 
+@pytest.mark.parametrize(
+    ("law", "window", "rate", "again"),  # ns-2 2.35: pkt/s, and packets sent again
+    [("reno", 2.0, 7.36, 0.0), ("reno", 8.0, 22.19, 0.0), ("cubic", 5.0, 8.44, 0.0),
+     ("vegas", 5.0, 13.15, 16.1), ("newreno", 5.0, 14.69, 0.0)],
+)  # fmt: skip
+def test_ns2s_timer_expires_in_waits_longer_than_the_timeout(
+    law: str, window: float, rate: float, again: float
+) -> None:
+    """Nothing is in flight then, so nothing is sent again. But the window falls.
+
+    The values are ns-2's means of eight runs; the standard error of a rate is at most 0.3 pkt/s,
+    and that of a number of packets is its root. Only Vegas sends packets again: its timer is not
+    restarted when the first packet is sent after a wait (``VegasTcpAgent::output``).
+    """
+    flow = Flow(law, 0.0389, variant="ns2", max_window=window, send_jitter=0.4)
+    link, span = Link(161.0, buffer=11.0), Run(300.0, 0.0, runs=8, start_jitter=0.5)
+    found = answer(Scenario((link,), (flow,), run=span))
+    assert found.throughput[0] == pytest.approx(rate, rel=0.03)
+    assert found.retransmits[0] == pytest.approx(again, abs=3.0 * np.sqrt(2.0 * again / 8.0))
+
+
 def test_draws_are_the_seeds() -> None:
     one, two, other = (run(two_sacks(5e-4), seed=seed).flows["delivered"] for seed in (1, 1, 2))
     assert np.array_equal(one, two)

@@ -59,6 +59,7 @@ NS2 = Stack(
     sack_exit_rests=True,  # tcp-sack1.cc
     halves_in_slow_start=True,  # tcp.cc: slowdown, "decrease by half even for non-standard values"
     partial_in_pipe=2.0,  # tcp-sack1.cc: pipe_ -= 2 at a partial ACK
+    idle_timer=True,  # tcp.cc: newtimer, slow_start_restart_
     tick=0.1,  # tcpTick_
     first_rto=6.0,  # rtxcur_init_ of 1999
     longest_rto=64.0,

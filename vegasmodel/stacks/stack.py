@@ -77,6 +77,7 @@ class Mechanisms:
     tick: float = 0.1  # tick of the clock that times one packet at a time, seconds
     timestamps: bool = False  # every ACK gives an RTT sample; off: only one packet is timed
     first_deviation: float = 0.25  # mean deviation after the first RTT sample, divided by this RTT
+    idle_timer: bool = False  # the timer also runs, and restarts slow start, with nothing in flight
     every_ack_restarts: bool = False  # duplicate ACKs restart the timer; RTTs are timed in recovery
     first_rto: float = 6.0  # retransmission timeout before the first RTT sample, seconds
     longest_rto: float = 64.0  # longest retransmission timeout, seconds

@@ -5,7 +5,7 @@
 - ``cut`` changes the window at a loss. But for ns-2's Vegas and the Vegas of the papers (variants
   ``ns2`` and ``paper``) the function for losses is ``cut_overdue``.
 - ``enter_cwr`` changes the window when an ACK reports an ECN mark.
-- ``retransmission_timeout`` changes the window at a timeout.
+- ``retransmission_timeout`` and ``idle_timeout`` change the window at a timeout.
 
 All laws of congestion control share these functions. Each law says in its file in ``laws/`` by how
 much the window changes. TCP implementations differ in details. A flow's ``variant`` selects the
@@ -461,3 +461,23 @@ def retransmission_timeout(f: Sender, now: float) -> None:
     stop_timing(f)
     f.timeouts += 1.0
     restart_when_idle(f)
+
+
+@rare
+def idle_timeout(f: Sender, now: float) -> None:
+    """Handle the expiry of ns-2's retransmission timer while no packet is in flight.
+
+    The sender has waited for a random time that is longer than its timeout. It goes on waiting, and
+    then sends no packet again. But its window becomes one packet, or that of its start with CUBIC.
+    ssthresh and the timeout stay (``restart_bugfix_`` in tcp.cc and tcp-linux.cc). Only ns-2's
+    Vegas makes no difference between this timeout and any other (tcp-vegas.cc).
+    """
+    if f.overdue_checks:
+        retransmission_timeout(f, now)
+    elif f.keeps_scoreboard:
+        f.cwnd, f.flight_limit = f.first_window, 0.0
+    else:
+        f.cwnd, f.inflated, f.dupacks = 1.0, 0.0, 0.0
+        f.recover, f.timed_out = f.high, 1
+    stop_timing(f)
+    arm(f, now)

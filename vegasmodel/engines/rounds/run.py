@@ -347,15 +347,17 @@ class Simulation:
         """The fault of the simulator that the state at the run's end shows; ``DONE`` if none.
 
         A sender has stalled if it has data left to send, but no packet in flight and no random wait
-        in progress, and if this has lasted for longer than its retransmission timeout. (The timer
-        is restarted at each ACK of new data, but it does not expire without packets in flight.)
+        in progress, and if this has lasted for longer than its retransmission timeout and its
+        longest random wait. (The timer is restarted at each ACK of new data. A wait that ends after
+        the run may have been simulated already.)
         """
         flows, links = array(self.net.flows), array(self.net.links)
         sums = [flows[name] for name in SUMS] + [links[name] for name in QUEUE_SUMS]
         if np.isnan(np.concatenate(sums)).any():
             return Status.NOT_A_NUMBER
         idle = (flows["high"] <= flows["acked"]) & (flows["wait_ends"] == NEVER)
-        late = flows["deadline"] < np.minimum(flows["stop"], self.duration)
+        due = flows["deadline"] + flows["jitter"]
+        late = due < np.minimum(flows["stop"], self.duration)
         stalled = idle & late & (flows["next"] < flows["size"])
         return Status.STALLED if stalled.any() else Status.DONE
 

@@ -304,9 +304,11 @@ def _armed(f: Sender) -> bool:
 
     It runs if packets are unacknowledged (RFC 6298, 5.2). It also runs if data are left to send,
     but the window is below one packet. The sender can then send again when the timer expires,
-    because the window becomes one or two packets.
+    because the window becomes one or two packets. In ns-2 (``idle_timer``) it also runs while the
+    sender waits a random time with no packet in flight (``laws.idle_timeout``).
     """
-    return f.high > f.acked or (window(f) < 1.0 and f.next < f.size)
+    waits = f.idle_timer and f.wait_ends < NEVER
+    return f.high > f.acked or waits or (window(f) < 1.0 and f.next < f.size)
 
 
 @jit
@@ -351,7 +353,7 @@ def _no_acks_due(f: Sender, holes: Floats, now: float) -> None:
         f.event, f.time = (DATA, max(now, soon)) if soon < due else (TIMER, max(now, due))
         return
     free = np.floor(usable_window(f, now) + 1e-9)
-    if sendable(f, free) >= 1.0:
+    if sendable(f, free) >= 1.0 and f.wait_ends == NEVER:
         send(f, free, 0.0)
         f.time = now
     elif _armed(f):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.rounds.acks import send_nothing, usable_window
-from vegasmodel.engines.rounds.laws import retransmission_timeout, window
+from vegasmodel.engines.rounds.laws import idle_timeout, retransmission_timeout, window
 from vegasmodel.engines.rounds.losses import early_timer_expired
 from vegasmodel.engines.rounds.queue import (
     advance,
@@ -40,6 +40,7 @@ from vegasmodel.engines.rounds.state import (
 from vegasmodel.engines.rounds.timer import arm, syn_acknowledged, syn_lost, time_one_packet
 from vegasmodel.engines.rounds.turns import join
 from vegasmodel.engines.rounds.wait import begin_wait
+from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
 
@@ -124,6 +125,10 @@ def _restart(net: Net, f: Sender, holes: Floats, now: float) -> None:
     if f.event == TIMER:
         if early_timer_expired(f, holes, now):
             f.event = DATA
+            return
+        if f.acked >= f.high and f.wait_ends < NEVER:
+            idle_timeout(f, now)
+            f.event, f.late = DATA, 0.0
             return
         retransmission_timeout(f, now)
         if f.phase == RECOVERY:

@@ -29,6 +29,7 @@ from vegasmodel.engines.rounds.laws import outstanding, window
 from vegasmodel.engines.rounds.repair import send_in_recovery
 from vegasmodel.engines.rounds.scoreboard import forgotten, known_lost
 from vegasmodel.engines.rounds.state import FIRST, FORGOTTEN, NOT_RESENT, RECOVERY, Sender, jit
+from vegasmodel.engines.rounds.timer import arm
 from vegasmodel.laws.packets import NEVER
 from vegasmodel.metrics import Floats
 
@@ -93,6 +94,8 @@ def end_wait(f: Sender, holes: Floats, now: float) -> None:
     limit_flight(f)
     free = _free(f, f.time)
     if _may_send(f, holes, free):
+        if f.acked >= f.high and not f.overdue_checks:  # ns-2's Vegas lets its timer run on
+            arm(f, f.time)  # the first packet in flight (RFC 6298, 5.1; ``output`` in tcp.cc)
         if f.phase == RECOVERY and f.scoreboard:
             before = f.pipe
             send_in_recovery(f, holes, free, 0.0)
