@@ -390,6 +390,7 @@ class ShownAsCall(Checked):
     _texts: ClassVar[Mapping[str, str]] = {}  # of an instance: such texts, by the field's name
 
     def __repr__(self) -> str:
+        """The Python call, such as ``Link(capacity='10 Mbit/s', buffer='20 pkt')``."""
         texts = []
         for field in dataclasses.fields(cast("Any", self)):
             value = getattr(self, field.name)

@@ -31,6 +31,7 @@ class FieldError(ValueError):
         wrong: str = "is not allowed",
         file: str = "",
     ) -> None:
+        """Make the message: ``[FILE, ]FIELD: VALUE WRONG; ALLOWED``."""
         self.field, self.value, self.allowed, self.wrong = field, value, allowed, wrong
         self.file = file
         place = f"{file}, {in_words(field, 'key ')}" if file else in_words(field)

@@ -191,6 +191,7 @@ class EstimateError(FieldError):
     """
 
     def __init__(self, error: FieldError, names: Sequence[str]) -> None:
+        """Make the error from that of the scenario; ``names`` are the trace's flows concerned."""
         self.key = error.field
         who = f", of {names[0]}" if names else ""
         who += f" and {len(names) - 1} more" if len(names) > 1 else ""

@@ -55,6 +55,7 @@ class Result:
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)  # model-specific figures
 
     def __post_init__(self) -> None:
+        """Make the arrays read-only."""
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):

@@ -259,6 +259,7 @@ class Flow(ShownAsCall):
     _filled: ClassVar[Sequence[str]] = ()  # of an instance: the fields whose defaults it filled in
 
     def __post_init__(self) -> None:
+        """Check the fields, and fill in the defaults that depend on the law or the TCP variant."""
         rtt: object = self.rtt  # as the user gave it: text becomes a float in the next line
         super().__post_init__()
         warn_of_ms(rtt, 4)
@@ -360,6 +361,7 @@ class Run(ShownAsCall):
     _filled: ClassVar[Sequence[str]] = ()  # as in ``Flow``
 
     def __post_init__(self) -> None:
+        """Check the fields; the default of ``warmup`` depends on ``duration``."""
         super().__post_init__()
         object.__setattr__(self, "_filled", [k for k in ("warmup",) if getattr(self, k) is None])
         if self._filled:

@@ -60,6 +60,10 @@ class Scenario(Checked):
     _given: ClassVar[tuple[tuple[Link, ...], tuple[Flow, ...]]] = ((), ())
 
     def __post_init__(self) -> None:
+        """Check the fields, and complete the links and flows: text and defaults become numbers.
+
+        For example, a buffer of "1 BDP" becomes a number of packets, by the capacity and the RTTs.
+        """
         super().__post_init__()
         object.__setattr__(self, "_given", (self.links, self.flows))
         links, flows = settle(self.links, self.flows, self.packet_size, self.ack_size, self.run)

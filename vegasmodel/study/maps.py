@@ -102,6 +102,10 @@ def _flow(name: str, law: str, rtt: str, *more: str) -> str:
 
 
 def _starvation() -> Map:
+    """Two Vegas flows, one of which is misled: by an over-estimated baseRTT, or by a jittery path.
+
+    Both panels have the same scenario, except for the name of the first flow.
+    """
     thresholds = ("alpha = 2", "beta = 2", 'variant = "ns2"')
     text = _link("starvation", "10 Mbit/s", 1000, 60)
     text += _flow("plain", "vegas", "50 ms", *thresholds)
@@ -153,7 +157,10 @@ def _starvation() -> Map:
 
 
 def _buffer_alpha() -> Map:
+    """Vegas's share beside Reno and beside CUBIC, over the buffer and over alpha = beta."""
+
     def panel(law: str, law_name: str) -> Panel:
+        """A panel of Vegas beside a flow with the congestion control ``law``."""
         text = _link("buffer and alpha", "5 Mbit/s", 20, runs=5)
         text += _flow("vegas", "vegas", "50 ms", "alpha = 3", "beta = 3", 'variant = "ns2"')
         text += _flow("rival", law, "50 ms")
@@ -185,7 +192,13 @@ def _buffer_alpha() -> Map:
 
 
 def _rtt_bias() -> Map:
+    """Two NewReno flows with different RTTs, over one RTT and over the buffer.
+
+    In the left panel the senders do not wait. In the right panel they wait at random.
+    """
+
     def panel(title: str, wait: str, runs: int) -> Panel:
+        """A panel; ``wait`` is a line with ``send_jitter`` for both flows, or empty."""
         text = _link("RTT bias", "2 Mbit/s", 20, 300, 500, runs)
         text += _flow("short", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
         text += _flow("long", "newreno", "40 ms", 'variant = "ns2"', *([wait] if wait else []))
@@ -224,7 +237,10 @@ def _rtt_bias() -> Map:
 
 
 def _linux_order() -> Map:
+    """Two Linux Vegas flows, over an initial window and over the time between the two starts."""
+
     def panel(title: str, varied: str) -> Panel:
+        """A panel in which the initial window of the flow ``varied`` varies."""
         text = _link("Linux", "10 Mbit/s", 200, 90, 1500, 5)
         text += _flow("early", "vegas", "40 ms", 'variant = "linux"', "initial_window = 10")
         text += _flow("late", "vegas", "40 ms", 'variant = "linux"', "initial_window = 10")

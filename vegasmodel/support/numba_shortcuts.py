@@ -140,7 +140,7 @@ def with_short_indexing() -> Iterator[None]:
         context: Any, builder: Any, kind: Any, array: Any, index_kinds: Any, indices: Any,
         boundscheck: Any = None,
     ) -> Any:  # fmt: skip
-        # the place of an element in memory; all but the simple case is left to Numba
+        """Write code for an element's place in memory; all but the simple case is left to Numba."""
         whole = all(isinstance(one, types.Integer) for one in index_kinds)
         if boundscheck or kind.layout != "C" or len(indices) != kind.ndim or not whole:
             return indexing(context, builder, kind, array, index_kinds, indices, boundscheck)

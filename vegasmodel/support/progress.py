@@ -46,6 +46,7 @@ class Series:
     """
 
     def __init__(self, doing: str = "preparing the first run") -> None:
+        """Begin with one run wanted, and none begun; ``running`` sets the other attributes."""
         self.doing = doing
         self.wanted = 1
         self.length = 0.0  # simulated seconds of the present run, and of those to come

@@ -65,6 +65,10 @@ class WholeProgram(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         negative_indices: bool = True,
         marks: Marks = NO_MARKS,
     ) -> None:
+        """Prepare ``function``; Numba compiles it at its first call.
+
+        ``options`` are those of ``numba.njit``.  ``machine_code.compiled`` explains the others.
+        """
         options = {**options, "nopython": True, "no_cfunc_wrapper": True}
         super().__init__(
             function, targetoptions=options, pipeline_class=_marked(_WholePasses, marks)
@@ -120,6 +124,7 @@ class Part(CPUDispatcher):  # type: ignore[misc]  # Numba has no types
         marks: Marks = NO_MARKS,
         passes: type[CompilerBase] | None = None,
     ) -> None:
+        """Prepare ``function``; ``passes`` replace the usual compiler passes for a ``Part``."""
         super().__init__(
             function, targetoptions=options, pipeline_class=passes or _marked(_PartPasses, marks)
         )
@@ -179,6 +184,7 @@ class _LowerWhole(NativeLowering):  # type: ignore[misc]  # Numba has no types
     _name = "whole_program_lowering"
 
     def run_pass(self, state: Any) -> Any:
+        """Translate the function that ``state`` describes to machine code."""
         state.library = Whole(state.targetctx.codegen(), state.func_id.func_qualname)
         marks = state.library.marks = state.pipeline.marks
         # if set, LLVM assumes that the arrays that Python passes share no memory
@@ -219,6 +225,7 @@ class _LowerPart(NativeLowering):  # type: ignore[misc]  # Numba has no types
     _name = "whole_program_part"
 
     def run_pass(self, state: Any) -> Any:
+        """Translate the function that ``state`` describes, and tell Numba how code calls it."""
         context, flags = state.targetctx, state.flags
         library = state.library = Unfinished(context.codegen(), state.func_id.func_qualname)
         library.marks = state.pipeline.marks
@@ -270,6 +277,7 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     marks = NO_MARKS
 
     def define_pipelines(self) -> list[Any]:
+        """The passes in their order; Numba calls this before it compiles a function."""
         passes = _Passes("whole program")
         for one in (
             TranslateByteCode,
@@ -299,6 +307,7 @@ class _NumbasPasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     marks = NO_MARKS
 
     def define_pipelines(self) -> list[Any]:
+        """Numba's own passes, with ``_LowerPart`` in place of ``NativeLowering``."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [
             (_LowerPart if one is NativeLowering else one, name) for one, name in passes.passes

@@ -88,10 +88,14 @@ class Connections:
     """
 
     def __init__(self, source: Source, *, steady: bool = False) -> None:
-        self.source, self.bins = source, Bins()
-        self.steady = steady  # a time before the latest is an error
-        self.flows: dict[Key, Flow] = {}  # of the connections that are open
-        self.all: list[Flow] = []  # also those of connections that have ended
+        """Begin with no connections; ``source`` is the capture.
+
+        If ``steady``, a packet with an earlier time than the one before is an error.
+        """
+        self.source, self.bins, self.steady = source, Bins(), steady
+        # the flows (directions with data) of open connections, by the pair (sender, receiver)
+        self.flows: dict[Key, Flow] = {}
+        self.all: list[Flow] = []  # all flows, also those of connections that have ended
         self.handshakes: OrderedDict[frozenset[object], Handshake] = OrderedDict()
         # by the two ends: how many connections with data between them have ended
         self.counts: dict[frozenset[object], int] = {}

@@ -70,7 +70,7 @@ def read(source: Source) -> Trace:
         back = by_address.get(_reversed(address)) if address else None
         reverse = flows.get(back) if back is not None else None  # the flow from sink to source
         if reverse is not None and _size(reverse) > _size(stats):
-            continue  # these packets are the ACKs of the reverse flow, whose packets are larger
+            continue  # the reverse flow has larger packets, so this one consists of its ACKs
         chosen.append(key)
         rtts.append(_mean_delay(stats) + _mean_delay(reverse))
         least.append(_first_delay(stats) + _first_delay(reverse))
@@ -84,6 +84,7 @@ def read(source: Source) -> Trace:
     end = float(column("timeLastRxPacket").max())
     if not end > begin:
         source.fail("", end, "a flow that lasts longer than an instant")
+    # the file has totals only, so the trace has a single interval: [None] makes arrays [1, flow]
     variables = {
         "throughput": column("rxPackets")[None] / (end - begin),
         "sent": column("txPackets")[None],
@@ -114,6 +115,7 @@ class _Document:
     """
 
     def __init__(self, source: Source) -> None:
+        """Prepare the parser expat, which calls a method at the begin and end of each element."""
         self.source = source
         self.flows: dict[int, Stats] = {}
         self.addresses: dict[int, Address] = {}
@@ -125,7 +127,8 @@ class _Document:
         self.parser.EntityDeclHandler = self._refuse
 
     def parse(self) -> None:
-        source, fed = self.source, 0
+        """Parse the file in chunks; raise ``TraceError`` if it is not XML of FlowMonitor."""
+        source, fed = self.source, 0  # ``fed``: bytes that the parser has got so far
         source.file.seek(source.start)
         try:
             while chunk := source.file.read(CHUNK):

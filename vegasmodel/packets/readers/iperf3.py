@@ -117,6 +117,7 @@ class _Document:
     """The parsed JSON output of iperf3; each method checks the values that it reads there."""
 
     def __init__(self, source: Source) -> None:
+        """Parse the whole file: one JSON document, or a line of JSON for each event."""
         self.source = source
         source.file.seek(source.start)
         raw = source.file.read(MAX_BYTES + 1)

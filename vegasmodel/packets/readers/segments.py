@@ -105,6 +105,10 @@ class Flow:
     )
 
     def __init__(self, index: int, key: tuple[object, ...], time: float, seq: int) -> None:
+        """What is known of a flow of a capture before its first segment is counted.
+
+        ``time`` is the time of this segment, s, and ``seq`` its sequence number.
+        """
         self.index, self.key = index, key  # index in ``Bins.flow``; the pair (sender, receiver)
         self.number = 1  # 2 for the second connection with the same addresses and ports, ...
         self.first = self.last = time  # s, times of the first and the last segment

@@ -46,6 +46,7 @@ class Snapshots:
     """
 
     def __init__(self, source: Source) -> None:
+        """Begin without samples; ``source`` is the file, which error messages name."""
         self.source = source
         # for each step of time (``_put`` numbers them): its latest time, and its samples by flow
         self.rows: dict[float, tuple[float, dict[str, Sample]]] = {}

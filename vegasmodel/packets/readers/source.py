@@ -27,6 +27,7 @@ class Source:
     """
 
     def __init__(self, path: str | Path) -> None:
+        """Open the file; raise ``TraceError`` if it cannot be read or is not a regular file."""
         self.path, self.cut_short, self.unended = Path(path), False, False
         try:
             regular = stat.S_ISREG(self.path.stat().st_mode)
