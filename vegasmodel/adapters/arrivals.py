@@ -260,6 +260,7 @@ def arrivals_bonald(scenario: Scenario) -> Prediction:
         only_vegas.over_estimates(scenario, alpha)[1],
     )
     x[order], rates[order] = arrival_order.bonald(alpha.size, float(alpha[0]), c)
+    # Bonald's queueing delay of n flows: n S_n alpha/c, where S_n is 1 + 1/2 + ... + 1/n
     delay = alpha.size * float(alpha[0]) / c * float((1.0 / np.arange(1, alpha.size + 1)).sum())
     return Prediction(
         name,

@@ -59,12 +59,12 @@ def narrow_band(scenario: Scenario) -> Assumption:
     """
     flows = scenario.flows
     alike = len({m.rtt for m in scenario.members}) == 1
-    alone = all(g.keeps_backlog for g in flows) and len(scenario.members) > 1
-    alone = alone and not (alike and scenario.run.start_jitter > 0.0)
-    if alone and all_continuous(scenario):
+    tested = all(g.keeps_backlog for g in flows) and len(scenario.members) > 1
+    tested = tested and not (alike and scenario.run.start_jitter > 0.0)
+    if tested and all_continuous(scenario):
         return _narrow_rests(scenario)
     wide = []
-    for g in flows if alone else ():
+    for g in flows if tested else ():
         runs = stack(scenario, g)
         low, high = runs.dead_zone(g.alpha, g.beta)
         high += g.delayed_ack and not (runs.real_numbers or runs.decides_late)

@@ -125,9 +125,10 @@ def _losses(data: xr.Dataset) -> Floats:
     loss is left out, too. The RTT is that of the flow that loses packets now. If several flows do,
     it is the longest of their RTTs.
     """
-    rises = np.diff(data["lost"].values, axis=0) > 0
-    rows = np.flatnonzero(rises.any(axis=1))
-    trip = np.where(rises, data["rtt"].values[1:], 0.0).max(axis=1)[rows]
-    at = data["time"].values[1:][rows]
-    found: Floats = at[np.diff(at, prepend=-np.inf) > trip]
+    loses = np.diff(data["lost"].values, axis=0) > 0  # [interval between samples, flow]
+    rows = np.flatnonzero(loses.any(axis=1))  # the intervals in which a flow loses packets
+    # [loss] the longest RTT of the flows that lose packets, and the time, s
+    rtt = np.where(loses, data["rtt"].values[1:], 0.0).max(axis=1)[rows]
+    time = data["time"].values[1:][rows]
+    found: Floats = time[np.diff(time, prepend=-np.inf) > rtt]
     return found

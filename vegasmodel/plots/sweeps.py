@@ -108,24 +108,24 @@ def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure
     utilization of the first link.
     """
     groups = list(dict.fromkeys(names))
-    load = len(groups) == 1
+    load = len(groups) == 1  # whether the curve shows the utilization
     fig = figure()
     ax = fig.subplots()
     axis = data[field].copy()
     axis.attrs["packet_size"] = _packet_size(data)
     x, label = on_axis(axis, field)
-    words = x.dtype.kind == "U"
+    words = x.dtype.kind == "U"  # such as names of laws, which are drawn at equal distances
     at = np.arange(x.size) if words else x
     if load:
         _line(ax, 0, at, data["utilization"].isel(link=0).values, None, "load", words=words)
     else:
         known = "group_share_se" in data  # a sweep stored by an older version has none
         for i, name in enumerate(groups[:MOST]):
-            its = [k for k, group in enumerate(names) if group == name]
-            share = data["share"].isel(flow=its).sum("flow", min_count=1).values
+            flows = [k for k, group in enumerate(names) if group == name]
+            share = data["share"].isel(flow=flows).sum("flow", min_count=1).values
             error = 2.0 * data["group_share_se"].sel(group=name).values if known else None
-            whole = f"{name}, {len(its)} flows together" if len(its) > 1 else name
-            _line(ax, i, at, share, error, whole, words=words)
+            text = f"{name}, {len(flows)} flows together" if len(flows) > 1 else name
+            _line(ax, i, at, share, error, text, words=words)
     if words:
         ax.set_xticks(at, [plain(str(word)) for word in x])
     elif x.size > 2 and np.allclose(np.diff(x), x[1] - x[0]):

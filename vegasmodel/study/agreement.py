@@ -193,7 +193,7 @@ def _few_together(rates: Floats, label: NDArray[np.intp], least: float) -> NDArr
         filled += size[i]
         if filled >= enough:
             current, filled = current + 1, 0
-    if filled < EXPECTED / least:
+    if filled < EXPECTED / least:  # the last merged outcome is too small: join it to the one before
         merged[merged == current] = max(current - 1, size.size)
     # number the outcomes that are left from 0 on; -1 stays for a start without a result
     together = np.where(label < 0, label, merged[label])

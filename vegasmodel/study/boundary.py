@@ -66,6 +66,7 @@ class StabilityBoundary(Shown):
 
     @property
     def _title(self) -> str:
+        """The scenario, the two fields, and how many curves, points and jumps were found."""
         points = sum(map(len, self.curves))
         every = self.stable + self.unstable + self.without_equilibrium
         parts = [

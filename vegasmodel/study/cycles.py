@@ -82,6 +82,7 @@ class LimitCycles(OfStarts):
 
     @property
     def _shown(self) -> Table:
+        """A row for each steady state: how many starts lead to it, its kind, and throughputs."""
         rows = []
         for cycle, each in zip(self.distinct, self.outcomes, strict=True):
             share, interval, *rates = each.cells(SHOWN)
@@ -155,6 +156,7 @@ def limit_cycles(
     drawn = distribution(scenario, phase, windows, order=order).draw(scenario, starts, seed)
 
     def one(start: Start) -> LimitCycle | str:
+        """The steady state that the scenario reaches from a start, or why there is none."""
         try:
             begun = start.of(scenario)
         except FieldError as error:

@@ -177,24 +177,29 @@ def collected(points: Points, found: Sequence[Prediction | tuple[int, str]]) -> 
         if isinstance(answer, tuple):
             table["status"][i], reasons[i] = answer
             continue
+        # [flow] the index of its group, its throughput, and the bits delivered per second
         groups = np.array([member.group for member in answer.scenario.members])
         scenario, rates = answer.scenario, np.asarray(answer.throughput)
         bits = rates * packet_bits(scenario)
         delivered_bits = np.asarray(answer.delivered_bps)
         runs, share = answer.extra.get("throughput_runs", ()), shares_of(delivered_bits)
+        # results that the prediction has for each flow
         values = {name: getattr(answer, name) for name in PER_FLOW if name not in DERIVED}
         for name, value in {**values, "throughput_bps": bits}.items():
             if value is not None:
                 table[name][i] = _means(value, groups, rates) if points.by_group else value
+        # results for each group of flows
         table["group_mean"][i] = [answer.groups[group.name] for group in answer.scenario.flows]
         table["group_known"][i] = np.bincount(groups, np.isfinite(rates))
         table["group_bps"][i] = [answer.group_bps[group.name] for group in answer.scenario.flows]
         table["group_share"][i] = np.bincount(groups, share)
+        # shares, and their standard errors from the throughputs of several runs
         table["share"][i] = table["group_share"][i] if points.by_group else share
         table["group_share_se"][i] = share_errors(runs, delivered_bits, groups)
         table["share_se"][i] = share_errors(
             runs, delivered_bits, groups if points.by_group else None
         )
+        # results for each link, and for the whole scenario
         for name in ("queue_mean", "utilization"):
             value = getattr(answer, name)
             if value is not None:

@@ -198,6 +198,10 @@ class Design(Shown):
 
     @property
     def _shown(self) -> Table:
+        """A row for each solution: its value, and the quantity at it by each model.
+
+        The title has the notes. If there is no solution, the title says why.
+        """
         own = [each.note for each in self.solutions if each.note]
         notes = "; ".join([*own, *self.no_solutions, *self.notes])
         title = f"{self.field} for {self.asked} by {self.model}"

@@ -42,6 +42,7 @@ def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
             notes.append(f"{tried.aim.name} jumps {texts.step(tried, left, right)}")
     found |= {near: _nearest(tried, near, said) for near, said in steps.items()}
     across = set(found)  # solutions so far: the quantity meets the target or jumps across it
+    # add values at which the quantity may equal the target, as far as the scatter of runs tells
     for i in np.flatnonzero(sides.by_chance(tried)).tolist():
         note = f"the 95 % interval of its {len(run_rates(tried.made.get(tried.x[i])))} runs "
         note += "contains the target"

@@ -67,6 +67,7 @@ def _follow(tried: Tried) -> None:
     if tried.whole:
         _follow_integers(tried)
         return
+    # the indices of two neighbouring values; pairs at which chance decides the side are left out
     chance = sides.by_chance(tried)
     pairs = [pair for pair in sides.crossings(tried) if not chance[list(pair)].any()]
     if not pairs:
@@ -95,8 +96,10 @@ def _follow(tried: Tried) -> None:
         tolerances={"xatol": 0.0, "xrtol": width, "fatol": 0.0, "frtol": 0.0},
         maxiter=100,
     )
+    # [3, pair] each root, and the two ends of the last interval around it; a failed search is left
+    # out
     found = np.stack([root.x, *root.bracket])
-    tried.evaluate(found[:, np.isfinite(root.x)].ravel())  # also at the ends of the last interval
+    tried.evaluate(found[:, np.isfinite(root.x)].ravel())
 
 
 def _follow_integers(tried: Tried) -> None:

@@ -58,6 +58,11 @@ class Tried:
         within: float,
         count: Count,
     ) -> None:
+        """Begin with no values tried; the class explains the arguments.
+
+        ``where`` is the searched field and ``span`` the searched range. Raises ``FieldError`` if
+        the model takes only whole numbers for the field, and the range contains none.
+        """
         self.scenario, self.field, self.aim, self.model = scenario, where, aim, model
         self.within, self.range, self.count = within, span, count
         self.whole = counted(scenario, where, model)  # whether only whole numbers are tried
