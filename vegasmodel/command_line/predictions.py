@@ -393,7 +393,7 @@ def _show(
     """
     from vegasmodel.report import console, tables
 
-    doubts = _doubts(scenario, results, errors) if errors else []
+    uncertainties = _uncertainties(scenario, results, errors) if errors else []
     if plot is not None:
         from vegasmodel import plots
 
@@ -402,7 +402,7 @@ def _show(
             raise FieldError("--plot", str(plot), f"a picture needs an answer ({why})")
         plots.save(plots.throughput_bars(scenario, results), plot)
     if json:
-        more = {"uncertainty": [each.to_json() for each in doubts]} if errors else {}
+        more = {"uncertainty": [each.to_json() for each in uncertainties]} if errors else {}
         if verdicts:
             more["requirements"] = [one.to_json() for _, each in verdicts for one in each]
         console.print_json({**tables.results_json(scenario, results), **more})
@@ -410,7 +410,7 @@ def _show(
     tables.print_results(scenario, results, per_flow=flows, hint=hint)
     met = [one for _, each in verdicts for one in each if one.met]
     console.paragraphs([f"{one.bound} is met: {one}." for one in met])
-    for each in doubts:
+    for each in uncertainties:
         rows = [
             [
                 name,
@@ -468,7 +468,7 @@ def _expect_errors(scenario: Scenario, errors: Mapping[str, str]) -> None:
         raise error.of("--uncertain" if field == "errors" else f"--uncertain, {field}") from None
 
 
-def _doubts(
+def _uncertainties(
     scenario: Scenario, results: Sequence[Prediction], errors: Mapping[str, str]
 ) -> list[Uncertainty]:
     """How uncertain the predicted throughput ratios are, if fields of the scenario are uncertain.

@@ -182,6 +182,10 @@ class _Summary:
         there: int,
         seconds: float,
     ) -> None:
+        """Count the points of the sweep ``data`` by their results.
+
+        ``there`` of them were computed by an earlier sweep, the others in ``seconds``.
+        """
         from vegasmodel.measurement import ENGINES
         from vegasmodel.study.not_held import counted
         from vegasmodel.study.points import STATUS
@@ -194,6 +198,7 @@ class _Summary:
         self.dims = {str(name): int(size) for name, size in data["status"].sizes.items()}
         self.unsure = int((data["uncertainty"].values > ENOUGH_PRECISION).sum())
         self.broken = counted(data["broken"].values.flat)
+        # the number of runs may also be one of the fields that vary
         single = model in ENGINES and case.run.times == 1 and "run.runs" not in data.variables
         self.notes = [ONE_RUN.format(model)] if single and self.answered else []
 
