@@ -51,6 +51,7 @@ def answer(scenario: Scenario) -> Prediction:
         reason = "the equations are for one packet size; some flows have their own"
     if reason is not None:
         return Prediction.not_applicable(NAME, scenario, reason)
+    # one row for each queue that data cross: ``used`` has its link, and whether it is forward
     routing, used = _routing(scenario)
     capacity = np.array([scenario.links[i].capacity for i, _ in used])
     alpha = threshold(scenario)

@@ -89,12 +89,13 @@ def together(scenario: Scenario) -> Assumption:
     if not all(group.keeps_backlog for group in scenario.flows):
         return Assumption(name, True)
     bursts = any(first_window(scenario, group) > FEW for group in scenario.flows)
+    # Linux's Vegas decides on the least RTT of a round, so its slow start fills the queue first
     fills = any(stack(scenario, group).least_of_round for group in scenario.flows)
-    known, when = measures(scenario), starts(scenario)
+    measured, when = measures(scenario), starts(scenario)
     moments, counts = np.unique(when, return_counts=True)
     for moment in moments[counts > 1]:
         newcomers = np.flatnonzero(when == moment)
-        if not known[newcomers].any():
+        if not measured[newcomers].any():  # the scenario gives the baseRTTs of all newcomers
             continue
         if crowded := _crowded(scenario, [scenario.members[i] for i in newcomers]):
             return Assumption(name, False, crowded)

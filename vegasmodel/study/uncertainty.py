@@ -122,10 +122,11 @@ def uncertainty(scenario: Scenario, model: str, errors: Mapping[str, str | float
     """
     inputs = of_errors(scenario, errors)
     slopes, smooth, reason = _slopes(scenario, model, inputs)
+    # [ratio, input] d ln(ratio)/d(input); the rows before these are for the flows' throughputs
     by_ratio = slopes[len(scenario.members) :]
     sds, answer = np.array([each.sd for each in inputs]), predict(scenario, model)
     variances = (by_ratio * sds) ** 2
-    totals = np.asarray(np.sqrt(variances.sum(axis=1)))  # relative standard deviations
+    totals = np.asarray(np.sqrt(variances.sum(axis=1)))  # [ratio] relative standard deviation
     ratios, parts = ByName[tuple[float, float]](), ByName[Floats]()
     for variance, total, name in zip(variances, totals, _pairs(scenario), strict=True):
         value = answer.ratios.get(name)

@@ -46,6 +46,8 @@ def read(source: Source) -> Trace:
         found = _tcp(source, link, frame, orig_len)
         if found is None:
             continue
+        # ``at``, ``ip``: the positions of the TCP and the IP header; ``end``: that of the packet's
+        # end
         addresses, at, end, ip, ident = found
         if len(frame) < at + 20:
             cut += orig_len > len(frame)
