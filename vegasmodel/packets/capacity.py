@@ -31,7 +31,7 @@ from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.gaps import mean_over_time, packets_in_all
 from vegasmodel.packets.trace import Trace
 
-__all__ = ["bottleneck", "capacity_of", "of_flows", "while_queued"]
+__all__ = ["bottleneck", "bound_of_mean_size", "capacity_of", "of_flows", "while_queued"]
 
 PERIODS = 10  # times ``RUN`` packets: with fewer packets, one stall of a host matters too much
 NEARLY = 0.9  # the part of the intervals that counts as nearly all of them
@@ -165,6 +165,19 @@ def _of_mean_size(trace: Trace, link: int, rate: Floats) -> tuple[Floats, bool]:
     with np.errstate(invalid="ignore"):  # NaN in an interval without packets
         possible = (sent >= sizes.min()) & (sent <= sizes.max())
     return rate * np.where(possible, sent, mean) / mean, True
+
+
+def bound_of_mean_size(trace: Trace) -> bool:
+    """Whether a lower bound of the capacity counts packets of the flows' mean size.
+
+    It does if the trace tells the mean size of the packets that each link sends in an interval: n
+    packets of this size are then counted as the number of packets of the mean size that have as
+    many bytes (``_of_mean_size``). Otherwise all packets of the bound may be the smallest.
+    """
+    link, served = bottleneck(trace), trace.known("served")
+    return (
+        link is not None and served is not None and _of_mean_size(trace, link, served[:, link])[1]
+    )
 
 
 def _sizes(trace: Trace) -> tuple[Floats, Floats] | None:

@@ -38,7 +38,7 @@ from vegasmodel.fields.errors import MISSING, FieldError, in_words, printable
 from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
-from vegasmodel.packets.capacity import capacity_of
+from vegasmodel.packets.capacity import bound_of_mean_size, capacity_of
 from vegasmodel.packets.estimate import Estimates, estimate
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.filled import Filled
@@ -223,14 +223,15 @@ def _by_bytes(
     flow's index in the trace.
 
     A lower bound comes from one part of the trace, in which all packets may have been small. So it
-    is converted by the size of the smallest packets. Two other lower bounds are the bytes that the
-    flows deliver in the whole trace, divided by its length, and the bound from their throughputs in
-    bytes (``sizes.in_largest``). The result is the largest of the three.
+    is converted by the size of the smallest packets, unless the trace tells the sizes of the
+    packets that the link sent (``bound_of_mean_size``). Two other lower bounds are the bytes that
+    the flows deliver in the whole trace, divided by its length, and the bound from their
+    throughputs in bytes (``sizes.in_largest``). The result is the largest of the three.
     """
     mean_size = _mean_size(trace, order, draft)
     if found is None or mean_size is None:
         return found
-    if not math.isinf(found.high):
+    if not math.isinf(found.high) or bound_of_mean_size(trace):
         how = f"{found.how}; counted by bytes, as packets differ in size"
         value, low, high = (mean_size * rate for rate in (found.value, found.low, found.high))
         return dataclasses.replace(found, value=value, low=low, high=high, how=how)

@@ -12,6 +12,7 @@ import numpy as np
 from vegasmodel.fields.lists import few
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
+from vegasmodel.packets.capacity import bound_of_mean_size
 from vegasmodel.packets.estimate import estimate
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.gaps import (
@@ -83,7 +84,8 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
     """A link's estimated capacity in bit/s; NaN if the trace does not show the packets' sizes.
 
     The estimate in packets per second is of packets of their mean size.  If it is a lower bound,
-    all of its packets may have been of the smallest size. But if the trace tells the throughput of
+    all of its packets may have been of the smallest size, unless the trace tells the sizes of the
+    packets that the link sent (``bound_of_mean_size``). But if the trace tells the throughput of
     each flow in bytes, a lower bound in bytes follows from them (``sizes.in_largest``). The result
     is then the larger of the two.
     """
@@ -92,7 +94,7 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
     if packets is None or not known.any():
         return math.nan
     mean = float(sizes[known] @ packets[known] / packets[known].sum())
-    if math.isfinite(capacity.high):
+    if math.isfinite(capacity.high) or bound_of_mean_size(trace):
         return 8.0 * mean * capacity.value
     least, large = float(sizes[known].min()) * capacity.value, in_largest(trace, sizes)
     found = None if large is None else estimate(large).capacity
