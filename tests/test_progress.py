@@ -506,3 +506,38 @@ def test_reading_a_trace_and_running_ns_2_show_a_line(monkeypatch: pytest.Monkey
     measurement.run_engine(LONG)
     assert seen == ["reading run.pcap: 5 s", "running ns2: 5 s"]
     assert progress.line(5.0) == ""
+
+
+@pytest.mark.parametrize("kind", [io.StringIO, Terminal])
+@pytest.mark.parametrize("command", [False, True])
+def test_a_command_without_a_terminal_says_once_that_it_compiles(
+    kind: type[io.StringIO], command: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A first command in a script printed nothing for a quarter of a minute."""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "_in_commands", [True] if command else [])
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PACE", 0.001)
+    file = kind()
+    monkeypatch.setattr(sys, "stderr", file)
+    for _ in range(2):
+        with progress.series() as under_way:
+            under_way.compiling = lambda: True
+            time.sleep(0.1)
+    plain = "vegasmodel: compiling, only once after an install\n"
+    assert file.getvalue().count(plain) == (command and kind is io.StringIO)
+    if kind is io.StringIO:
+        assert file.getvalue() == (plain if command else "")
+
+
+def test_the_line_about_compiling_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VEGASMODEL_PROGRESS", "no")
+    monkeypatch.setattr(progress, "_in_commands", [True])
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PACE", 0.001)
+    file = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", file)
+    with progress.series() as under_way:
+        under_way.compiling = lambda: True
+        time.sleep(0.1)
+    assert not file.getvalue()

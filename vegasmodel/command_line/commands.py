@@ -30,7 +30,7 @@ from vegasmodel.command_line import (
 )
 from vegasmodel.fields.errors import MISSING, FieldError
 from vegasmodel.fields.rules import nearest
-from vegasmodel.support import exits
+from vegasmodel.support import exits, progress
 
 NAME = "vegasmodel"
 ONLY_IN_PYTHON = (  # functions without a command of the same name
@@ -117,6 +117,7 @@ for command in (
 
 def main() -> NoReturn:
     """Run the command that the process's arguments name, and exit with its status."""
+    progress.of_a_command()
     exits.main(run)
 
 

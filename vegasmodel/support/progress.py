@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import IO
 
 PATIENCE = 1.0  # s: a shorter computation shows no progress
@@ -76,6 +76,7 @@ class Count(Series):
         self.number, self.done = number, done
 
 
+_in_commands: list[bool] = []  # one entry if this process is a command
 _series: list[Series] = []  # of the ``with`` blocks that run now, the innermost last
 _hidden: list[bool] = []  # one entry for each ``with hidden()`` block that runs now
 
@@ -114,10 +115,27 @@ def _reported(made: Series) -> Iterator[None]:
     alone = not _series and threading.current_thread() is threading.main_thread()
     _series.append(made)
     try:
-        with _shown(sys.stderr) if alone and _seen(sys.stderr) else nullcontext():
+        with _report(sys.stderr) if alone else nullcontext():
             yield
     finally:
         _series.remove(made)
+
+
+def _report(file: IO[str] | None) -> AbstractContextManager[None]:
+    """What to show on ``file`` during a computation: a progress line, one plain line, or nothing.
+
+    A command whose standard error is no terminal, as in a script, has no progress line. It prints
+    one line if a simulator is being compiled, because the user may wonder why nothing happens.
+    """
+    if file is None or _seen(file):
+        return nullcontext() if file is None else _shown(file)
+    plain = _in_commands and not _hidden and not file.isatty() and os.environ.get(OFF) != "no"
+    return _said_once(file) if plain else nullcontext()
+
+
+def of_a_command() -> None:
+    """Tell this module that the process is a command, and not a program that uses the package."""
+    _in_commands.append(True)
 
 
 @contextmanager
@@ -158,12 +176,16 @@ def line(seconds: float) -> str:
         if isinstance(each, Count):
             return f"computed {each.done} of {each.number} scenarios: {seconds:.0f} s"
     if now.compiling():
-        how = "only once after an install" if _kept() else NOT_KEPT
-        return f"compiling, {how}: {seconds:.0f} s"
+        return f"{_of_compiling()}: {seconds:.0f} s"
     if not now.length:
         return f"{now.doing}: {seconds:.0f} s"
     runs = f" in {now.wanted} runs" if now.wanted > 1 else ""
     return f"simulated {now.simulated:.0f} of {now.total:.0f} s{runs}: {seconds:.0f} s"
+
+
+def _of_compiling() -> str:
+    """A text that says how often the simulator is compiled."""
+    return f"compiling, {'only once after an install' if _kept() else NOT_KEPT}"
 
 
 def _seen(file: IO[str] | None) -> bool:
@@ -182,6 +204,33 @@ def hidden() -> Iterator[None]:
         yield
     finally:
         _hidden.pop()
+
+
+@contextmanager
+def _said_once(file: IO[str]) -> Iterator[None]:
+    """Print one line on ``file`` if the ``with`` block compiles for over ``PATIENCE`` seconds.
+
+    The line is printed only once in a process.
+    """
+    began, ended = time.monotonic(), threading.Event()
+
+    def attempt() -> None:
+        """Look again and again until something is compiled or the block has ended."""
+        while _in_commands and not ended.wait(PACE):
+            late = time.monotonic() - began >= PATIENCE
+            if late and _series and _series[-1].compiling():
+                _in_commands.clear()
+                with suppress(OSError, ValueError):  # nobody reads the file
+                    file.write(f"vegasmodel: {_of_compiling()}\n")
+                    file.flush()
+
+    watcher = threading.Thread(target=attempt, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 @contextmanager
