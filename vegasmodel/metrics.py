@@ -82,6 +82,19 @@ def group_means(
 
 
 @kinds.checked
+def loss_rates(lost: ArrayLike, sent: ArrayLike) -> Floats:
+    """Packets lost over packets sent, elementwise, but at most 1; NaN where none was sent.
+
+    Both are numbers of packets in the measured time. A packet that was sent before this time may be
+    lost in it. So more packets may be lost than sent.
+    """
+    sent = np.asarray(sent, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates: Floats = np.where(sent > 0.0, np.minimum(lost / sent, 1.0), np.nan)
+    return rates
+
+
+@kinds.checked
 def known_mean(values: ArrayLike) -> Floats:
     """The mean over the first axis, without entries that are NaN; NaN if all entries are."""
     b = np.asarray(values, dtype=np.float64)

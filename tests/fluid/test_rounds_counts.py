@@ -151,3 +151,20 @@ def test_a_packet_that_arrives_twice_is_acknowledged_once(law: str) -> None:
     np.testing.assert_array_equal(ours.retransmits, theirs.retransmits)
     np.testing.assert_allclose(ours.acks, theirs.acks, atol=1e-6)
     np.testing.assert_allclose(ours.delivered, theirs.acks, atol=1e-6)
+
+
+@pytest.mark.ns2
+def test_packets_sent_in_the_warm_up_and_lost_after_it_make_no_loss_rate_above_one() -> None:
+    """They wait at the first link. Another flow fills the second link's buffer meanwhile."""
+    first = {"initial_window": 60.0, "max_window": 60.0, "stop": 0.8}
+    flows = (
+        exact("tahoe", 0.2, name="late", variant="ns2", **first),
+        exact("reno", 0.1, variant="ns2", start=0.05, initial_window=300.0, path=("second",)),
+    )
+    links = (Link(100.0, "first"), Link(90.0, "second", buffer=5.0))
+    scenario = Scenario(links, flows, run=Run(4.0, 0.3, runs=1))
+    late = run(scenario).flows[0]
+    assert late["last_lost"] - late["mark_lost"] > late["last_sent"] - late["mark_sent"] > 0.0
+    for found in (answer(scenario), ns2.run(scenario, processes=1)):
+        invariants.check(found)
+        assert found.loss_rate[0] == 1.0

@@ -16,7 +16,7 @@ import numpy as np
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
 from vegasmodel.fields.rules import MAX_RUNS, MAX_SAMPLES, Integer, Quantity
-from vegasmodel.metrics import Floats, known_mean, standard_error
+from vegasmodel.metrics import Floats, known_mean, loss_rates, standard_error
 from vegasmodel.packets import run_output
 from vegasmodel.packets.run_output import Output
 from vegasmodel.results.assumption import Assumption, sends_after_warm_up
@@ -252,7 +252,6 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
     dropped, drops_links = _drops(scenario, output)
     with np.errstate(divide="ignore", invalid="ignore"):
         throughput = np.where(active > 0, acks / active, np.nan)
-        loss_rate = np.where(sent > 0, dropped / sent, np.nan)
     # the same for links; ``waited`` is in packets times seconds
     (l0, l1), (d0, d1) = output.links.time, output.links.value
     waited, _, sent_bytes = (d1 - d0).T
@@ -262,7 +261,7 @@ def _measure(scenario: Scenario, output: Output) -> dict[str, Floats]:
         "throughput": throughput,
         "acks": acks,
         "retransmits": retransmits,
-        "loss_rate": loss_rate,
+        "loss_rate": loss_rates(dropped, sent),
         "base_rtt": base_rtt,
         "rtt_mean": rtt_mean,
         "queue_mean": waited / (l1 - l0),

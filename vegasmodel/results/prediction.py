@@ -44,7 +44,8 @@ class Prediction(Result, Shown):
       loss-based flows, and if no baseRTT is known.
     - ``rtt_mean``: mean round-trip time, s.  In the simulators, ns-2 and ns-3 it does not include
       the time for which packets behind a lost one wait for its retransmission.
-    - ``loss_rate``: packets lost over packets sent.
+    - ``loss_rate``: packets lost over packets sent, but at most 1: packets that were sent in the
+      warm-up may be lost after it.
     - ``acks``: number of packets newly acknowledged; if measured from a trace, number of ACKs.
     - ``retransmits``: number of packets that were sent again.
     - ``delivered``: packets delivered from the end of the warm-up to the end of the run.  In ns-2

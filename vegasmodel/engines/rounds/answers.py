@@ -18,7 +18,7 @@ from vegasmodel.engines.starts import start_times
 from vegasmodel.fields import kinds
 from vegasmodel.fields.lists import few
 from vegasmodel.fields.rules import MAX_RUNS, Integer
-from vegasmodel.metrics import Floats, known_mean, percent, standard_error
+from vegasmodel.metrics import Floats, known_mean, loss_rates, percent, standard_error
 from vegasmodel.results import scatter
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
@@ -397,8 +397,7 @@ def _means(scenario: Scenario, outcomes: list[Totals]) -> dict[str, Any]:
 
     with np.errstate(divide="ignore", invalid="ignore"):
         rtt = since_warmup("rtt_area") / since_warmup("rtt_samples")
-        sent = since_warmup("sent")
-        loss = np.where(sent > 0.0, since_warmup("lost") / sent, np.nan)
+    loss = loss_rates(since_warmup("lost"), since_warmup("sent"))
     span = scenario.run.duration - scenario.run.warmup
     spans = np.array([o.scenario.run.duration - o.scenario.run.warmup for o in outcomes])
 
