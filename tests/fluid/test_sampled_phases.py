@@ -366,6 +366,21 @@ def test_a_limited_window_waits_for_its_receiver_only_in_a_part_of_the_round_tri
     assert found.throughput.sum() == pytest.approx(107.0, rel=1e-3)
 
 
+@pytest.mark.parametrize(("rtt", "waits"), [(0.08, 1.0), (0.13, 0.5), (0.25, 1 / 3), (0.31, 0.25)])
+def test_the_last_packet_of_three_meets_a_pair_after_some_round_trips(
+    rtt: float, waits: float
+) -> None:
+    """Its ACK waits for 100 ms in each, so it meets a pair in round trip 1, 2, 3 or 4.
+
+    ``rounds`` moves each packet and agrees. In ns-2 2.35 the parts are 1, 0.506, 0.334 and 0.249.
+    """
+    flow = Flow("sack", rtt, variant="ns2", delayed_ack=True, max_window=3.0, send_jitter=0.0)
+    case = Scenario((Link(2000.0, buffer=100.0),), (flow,), run=Run(100.0, 20.0, runs=1))
+    for model in ("fluid", "rounds"):
+        rate = vm.predict(case, model).throughput[0]
+        assert rate == pytest.approx((3.0 - waits) / rtt, rel=0.01)
+
+
 def test_a_packet_at_its_receiver_brings_no_ack_to_a_growing_window() -> None:
     """An odd window of N packets gets (N - 1)/2 ACKs in a round trip, each of which adds 1/N.
 

@@ -318,14 +318,24 @@ def held_at_limit(flow: Sender, now: LinkState) -> float:
     A receiver that delays ACKs acknowledges every second packet. If the window is odd, the ACK of
     its last packet waits for the first packet of the next window. This takes a round trip with the
     present queueing delay, but at most ``ack_pause``. A window of one packet waits for
-    ``ack_pause`` each time. If the window is even, the result is 0. (For the closed form ``red``
-    the function ``held_by_receiver`` computes the same without queueing delay.)
+    ``ack_pause`` each time.
+
+    A window of three packets is one pair and one packet. Each time the packet has waited for
+    ``ack_pause`` it comes later behind the pair by this time, until it meets the next pair. If the
+    round trip lasts k to k + 1 times ``ack_pause``, this takes k + 1 round trips. The packet waits
+    for one round trip of them in all. Of larger windows pairs come at several times, so the packet
+    meets one of them earlier. This is not known here, and the result is too small at times.
+
+    If the window is even, the result is 0. (``held_by_receiver`` gives such a number to the closed
+    form ``red``, but without the queueing delay and the case of three packets.)
     """
     if not flow.holds_at_limit:
         return 0.0
     trip = flow.rtt + now.delay
     if flow.max_window < 2.0:
         return flow.ack_pause / (trip + flow.ack_pause)
+    if flow.max_window < 4.0:
+        return 1.0 / (float(trip // flow.ack_pause) + 1.0)
     return min(1.0, flow.ack_pause / trip)
 
 
