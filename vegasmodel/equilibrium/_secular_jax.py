@@ -39,27 +39,38 @@ def _real(name: str, value: Any) -> Any:
 
 
 def solve(alpha: Any, x: Any, c: Any, rtt: Any) -> Equilibrium:
-    """The solution of the equations on one link, as by ``secular.balance``, for JAX arrays.
+    """The steady states of Vegas flows on many links, as by ``secular.balance``, for JAX arrays.
 
-    If ``rtt`` is None, the flows compute their backlog as in the papers, otherwise as in Linux.
-    Raises ``FieldError`` if there is no flow. Raises ``ValueError`` if JAX computes with 32-bit
-    floats.
+    In the steady state of a link, the rates of its n flows add up to the capacity ``c`` [...], in
+    pkt/s. Flow i has the threshold ``alpha`` [..., n], in packets, and over-estimates its
+    propagation delay by ``x`` [..., n], in s. The equation for its rate depends on how a sender
+    computes its backlog from its window W: as W (RTT - baseRTT)/RTT, as in the paper of Boutremans
+    and Le Boudec, or as W (RTT - baseRTT)/baseRTT, as in Linux. Only the second equation contains
+    the propagation delay ``rtt`` [..., n], in s. So the first is solved if ``rtt`` is None, and the
+    second otherwise.
+
+    If a link has no valid solution, its delay, rates, gap and residual are NaN, and its status says
+    why (``Equilibrium``). Raises ``FieldError`` if there is no flow, if the shapes do not
+    broadcast, and for values that are not real numbers. Raises ``ValueError`` if JAX computes with
+    32-bit floats.
     """
     linux = rtt is not None
     need_float64()
-    named = {"alpha": alpha, "x": x, "rtt": x if rtt is None else rtt, "c": c}
+    # the solver needs four arrays; without an rtt, x stands in its place, and no equation uses it
+    named = {"alpha": alpha, "x": x, "rtt": rtt if linux else x, "c": c}
     fit({"alpha": alpha, "x": x, "rtt": rtt}, {"c": c})
     some_flow(alpha=alpha, x=x, rtt=rtt)
     args = [
         jnp.asarray(_real(name, a) if is_jax(a) else floats(name, a), dtype=jnp.float64)
         for name, a in named.items()
     ]
+    # c gets an axis for the flows, so that it broadcasts with the other three
     alpha, x, rtt, c = jnp.broadcast_arrays(
         *(jnp.atleast_1d(a) for a in args[:3]), args[3][..., None]
     )
     c = c[..., 0]
-    state = _delay(linux, alpha, x, rtt, c)
-    delay, _, rates, gap, passes, status = state
+    delay, _, rates, gap, passes, status = _delay(linux, alpha, x, rtt, c)
+    # The residual consists of rounding errors. So it counts as a constant in derivatives.
     residual = jax.lax.stop_gradient((rates.sum(-1) - c) / c)
     good = (status == kernel.DONE) & (jnp.abs(residual) <= RESIDUAL)
     status = jnp.where((status == kernel.DONE) & ~good, kernel.ILL_CONDITIONED, status)
