@@ -258,19 +258,22 @@ def _all(scenario: Scenario) -> Iterator[Field]:
     """Yield all fields of the scenario that a study can vary.
 
     For example, the buffers of two links a and b are three fields: ``link.buffer`` sets both
-    buffers, ``link.a.buffer`` and ``link.b.buffer`` set one each.
+    buffers, ``link.a.buffer`` and ``link.b.buffer`` set one each. The same holds for the groups of
+    flows (entries ``[[flow]]`` of the scenario): ``flow.rtt`` sets the RTTs of all groups, and
+    ``flow.NAME.rtt`` that of one group.
     """
-    with_law = with_thresholds(scenario.flows)  # indices of the groups with a delay-based law
     for part, cls in _PARTS.items():
         owners: Sequence[Any] = scenario.links if part == "link" else scenario.flows
-        # the beginning of a field's name, and the indices of the links or groups that it sets
-        sets = [(part, tuple(range(len(owners))))]
-        sets += [(f"{part}.{owner.name}", (i,)) for i, owner in enumerate(owners)]
-        for begin, indices in sets:
+        # pairs: how a field's name begins, and the indices of the links or groups that it sets
+        places = [(part, tuple(range(len(owners))))]
+        places += [(f"{part}.{owner.name}", (i,)) for i, owner in enumerate(owners)]
+        for begin, indices in places:
             for field in _fields(cls, begin, part, indices, queue=False):
-                # flow.alpha, flow.beta and flow.gamma set only the groups that use thresholds
-                fewer = begin == "flow" and field.key in THRESHOLDS
-                yield dataclasses.replace(field, indices=with_law) if fewer else field
+                if begin == "flow" and field.key in THRESHOLDS:
+                    # flow.alpha, flow.beta and flow.gamma do not set the groups with a congestion
+                    # control that has no thresholds, such as Reno
+                    field = dataclasses.replace(field, indices=with_thresholds(scenario.flows))
+                yield field
             if part == "link":
                 disciplines = {type(owners[i].queue) for i in indices}
                 if len(disciplines) == 1:  # all these queues have the same keys

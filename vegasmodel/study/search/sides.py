@@ -27,15 +27,23 @@ def exact(tried: Tried) -> NDArray[np.bool_]:
 
 
 def by_chance(tried: Tried) -> NDArray[np.bool_]:
-    """At which tried values of the field chance may put the model on either side of the target.
+    """For each tried value of the field, whether the quantity may miss the target only by chance.
 
-    At these values the model's quantity, such as a share, differs from the target by at most the
-    fraction ``within``, and its 95 % confidence interval contains the target.
+    If the runs of a simulator are random, the quantity, such as a share, is their mean.  It may
+    then lie above or below the target only by chance.  We say so if two conditions hold: the 95 %
+    confidence interval of the mean contains the target, and the mean differs from the target by at
+    most the part ``tried.within`` of the target.
+
+    Such a value counts as a solution, and the search tries no more values around it.  The result
+    is false where the model has no result, and where there is no interval, because the model is not
+    random or made a single run.
     """
-    half = tried.half
-    near = np.minimum(half, tried.within * tried.aim.value)
+    half = tried.half  # half the width of the interval; 0 where there is none
+    largest = np.minimum(half, tried.within * tried.aim.value)
     with np.errstate(invalid="ignore"):
-        return np.asarray((half > 0) & (np.abs(tried.y) <= near))
+        # ``tried.y`` is the quantity minus the target.  It is NaN where the model has no result;
+        # the comparison with NaN is false.
+        return np.asarray((half > 0) & (np.abs(tried.y) <= largest))
 
 
 def met(tried: Tried) -> list[tuple[int, int]]:
