@@ -2,8 +2,8 @@
 
 The colours are those of Okabe and Ito, which colour-blind readers can tell apart. Grey replaces
 their yellow, which is faint on white. Most figures draw a given model with the same colour, dash
-and marker. Some functions of this module check the arguments of the functions that draw figures.
-Their argument ``where`` is the name of the checked argument, which the error message states.
+and marker. A few functions of this module check what a user has passed to a function that draws a
+figure. They get the name of the checked argument as ``where``, and state it in the error message.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ def attach(
     modules.
 
     ``before`` is an optional function that is called before each import.  Its argument is the full
-    name, ``PACKAGE.NAME``.
+    name, ``PACKAGE.NAME``.  For example, it raises an error if a library that the package needs is
+    not installed.
     """
     sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
@@ -72,12 +73,15 @@ def attach(
     }
 
     def load(name: str) -> Any:
-        """Import the public name ``name``; it stays an attribute of the package."""
+        """Import the public name ``name``, and make it an attribute of the package.
+
+        Python calls this function only for names that are not yet attributes of the package.
+        """
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if before is not None:
             before(f"{package}.{name}")
-        if places[name] == package:
+        if places[name] == package:  # the name is that of a module of the package
             return importlib.import_module(f"{package}.{name}")
         value = getattr(importlib.import_module(places[name]), name)
         setattr(sys.modules[package], name, value)

@@ -4,9 +4,9 @@ With ``--json-stream`` each line is an event: the start, an interval, or the end
 before the JSON are skipped.
 
 If the receiver wrote the file, the bytes of an interval are those that arrived. If the sender wrote
-it, they are the bytes that iperf3 passed to the kernel, and some of these may not have arrived. An
-entry of ``Trace.doubts`` says so. If the file states how many bytes arrived in all, the entry gives
-this number, too.
+it, they are the bytes that iperf3 passed to the kernel, and some of these may not have arrived. In
+this case the trace has a warning (in ``Trace.doubts``). If the file states how many bytes arrived
+in all, the warning gives this number.
 
 The trace leaves out the intervals that iperf3 marks as omitted (its option ``--omit``).
 """
@@ -201,24 +201,25 @@ class _Document:
         return value
 
     def names(self, start: Table) -> dict[tuple[int, bool], str]:
-        """The names ``sender>receiver`` of the streams.
+        """The name ``sender>receiver`` of each stream, such as ``10.0.0.1:5001>10.0.0.2:5201``.
 
-        For each stream, the file's list of connections states the addresses of this host (which
-        wrote the file) and of the other host.  It does not state which of them sends.  So each
-        stream gets two names, one for each direction.  The result is a dictionary of names.  Its
-        keys are pairs: the stream's socket number, and whether this host sends.
+        For each stream, the file states the address and port of the host that wrote the file
+        (local) and of the other host (remote).  The list of connections in ``start`` does not state
+        which of them sends.  So the result has two names of each stream, one for each direction.
+        Its keys are pairs: the stream's socket number, and whether the local host sends.
         """
         found = {}
         for entry in self.tables("start.connected", start.get("connected", [])):
-            ends = []
+            ends = []  # ADDRESS:PORT of the local host, then of the remote host
             for side in ("local", "remote"):
-                host = str(entry.get(f"{side}_host", "?"))[:50].removeprefix("::ffff:")
+                host = str(entry.get(f"{side}_host", "?"))[:50]  # no address is as long as this
+                host = host.removeprefix("::ffff:")  # an IPv4 address, written as one of IPv6
                 port = int(self.number("start.connected", entry, f"{side}_port", 0.0))
                 ends.append(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
             socket = int(self.number("start.connected", entry, "socket"))
-            for sends in (True, False):
-                found[socket, sends] = ">".join(ends if sends else ends[::-1])
-        if len(set(found.values())) < len(found):
+            found[socket, True] = ">".join(ends)
+            found[socket, False] = ">".join(reversed(ends))
+        if len(set(found.values())) < len(found):  # two streams have the same name
             self.source.fail("start.connected", "a pair of ports twice", "each pair once")
         return found
 
