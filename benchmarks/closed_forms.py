@@ -39,25 +39,33 @@ class Claim(NamedTuple):
 
 
 def draw(rng: np.random.Generator) -> Scenario:
-    """A random scenario: up to six Vegas flows, or one Vegas flow beside one Reno flow (mixed)."""
-    capacity = np.exp(rng.uniform(np.log(100), np.log(5000)))
-    mixed, band = rng.random() < 0.3, rng.random() < 0.5  # band: alpha may be below beta
+    """A random scenario for which closed forms are compared with the fluid model.
+
+    It has one Vegas flow and one Reno flow, which have the same RTT and start together; or it has
+    one to six Vegas flows with different RTTs, which start together or one after another.  In half
+    of the scenarios each Vegas flow has alpha = beta.
+    """
+    capacity = np.exp(rng.uniform(np.log(100), np.log(5000)))  # pkt/s
+    with_reno = rng.random() < 0.3
+    two_thresholds = rng.random() < 0.5  # whether beta may be above alpha
     flows: list[dict[str, Any]] = []
-    every = 0.0 if mixed else float(rng.choice([0, 2, 20, 60, 100, 300]))  # s, between starts
-    rtt = rng.uniform(0.02, 0.3)
-    for i in range(1 if mixed else rng.integers(1, 7)):
+    # from the start of one flow to that of the next, in s
+    start_interval = 0.0 if with_reno else float(rng.choice([0, 2, 20, 60, 100, 300]))
+    rtt = rng.uniform(0.02, 0.3)  # s
+    for i in range(1 if with_reno else rng.integers(1, 7)):
         alpha = int(rng.integers(1, 7))
-        rtt = rtt if mixed else rng.uniform(0.02, 0.3)
-        beta = alpha + (int(rng.integers(0, 4)) if band else 0)
+        rtt = rtt if with_reno else rng.uniform(0.02, 0.3)
+        beta = alpha + (int(rng.integers(0, 4)) if two_thresholds else 0)
         flow = {"law": "vegas", "name": f"v{i}", "alpha": alpha, "beta": beta}
-        flow |= {"rtt": f"{rtt:.6f} s", "start": f"{i * every} s"}
-        given = rng.random() < 0.2  # whether the flow knows its true baseRTT
-        flows.append(flow | ({"over_estimate": "0 s"} if given else {}))
+        flow |= {"rtt": f"{rtt:.6f} s", "start": f"{i * start_interval} s"}
+        knows_base_rtt = rng.random() < 0.2  # if not, the flow takes its least RTT as baseRTT
+        flows.append(flow | ({"over_estimate": "0 s"} if knows_base_rtt else {}))
     buffer = "inf" if rng.random() < 0.7 else f"{rng.uniform(1, 60):.2f} pkt"
-    if mixed:
+    if with_reno:
         flows.append({"law": "reno", "rtt": f"{rtt:.6f} s"})
         buffer = f"{rng.uniform(0.5, 10):.2f} pkt"
-    warmup = len(flows) * every + float(rng.choice([20, 100, 400]))
+    # the warm-up ends after the last start
+    warmup = len(flows) * start_interval + float(rng.choice([20, 100, 400]))
     return Scenario.from_dict(
         {
             "link": [{"capacity": f"{capacity:.3f} pkt/s", "buffer": buffer}],
