@@ -10,15 +10,16 @@
   neither do segments that are in flight when a retransmission is sent. An ACK that the receiver may
   have delayed gives no RTT, either, because this delay (in Linux 40 to 200 ms) does not come from
   the network.
-- A capture that was not made at the sender shows only a part of the RTT. The missing part is the
-  round trip from the place of the capture to the sender and back. The reader measures it as the
-  time from an ACK to the data segment that echoes the ACK's timestamp. Before the first such
-  segment it uses the times of the TCP handshake. If the capture has no handshake either, the flow's
-  RTTs are unknown.
+- In a capture that was not made at the sender, the time from a segment to its ACK is only a part of
+  the RTT. The missing part is the round trip from the place of the capture to the sender and back.
+  The reader measures it as the time from an ACK to the data segment that echoes the ACK's
+  timestamp. Before the first such segment it uses the times of the TCP handshake. If the capture
+  has no handshake either, the flow's RTTs are unknown.
 - Only a capture at the sender shows what was sent, what was retransmitted and what is in flight.
-- A new SYN between the same addresses and ports begins a new connection. If the capture lacks this
-  SYN, the new connection begins with its first data. Data count as those of a new connection if the
-  FIN of the old one was acknowledged, and the data cannot be a part of the old one.
+- Two connections may use the same addresses and ports, one after the other. A SYN with a new
+  sequence number begins a new connection. If the capture lacks this SYN, the new connection begins
+  with its first data: these are data that follow the acknowledged FIN of the old connection, and
+  that cannot be a part of it.
 """
 
 from __future__ import annotations
@@ -47,12 +48,15 @@ from vegasmodel.packets.readers.segments import MAX_RECENT, Flow
 from vegasmodel.packets.readers.source import Source
 from vegasmodel.packets.trace_variables import MAX_FLOWS
 
-Key = tuple[object, ...]  # both ends, the sender first
+# Both ends (address and port) of one direction of a connection: the sender of its packets first
+Key = tuple[object, ...]
 MAX_PENDING = 500_000  # segments and ACKs that are not answered yet, of all flows together
-MAX_RECENTS = 200_000  # recent segments, in which copies are looked up, of all flows
-MAX_HANDSHAKES = 100_000  # latest handshakes that are kept, of all connections
+MAX_RECENTS = 200_000  # recent segments of all flows, among which copies are looked up
+MAX_HANDSHAKES = 100_000  # handshakes that are kept: the latest ones
 MAX_SPAN = 1e9  # seconds between the first packet and the last
-STEP = 1e-3  # s; if times go back by more, the clock was set; by less, frames are out of order
+# s: if a packet's time is earlier than the latest so far, by at most this much, the packets are out
+# of order; if it is earlier by more, the clock of the capture was set back
+STEP = 1e-3
 
 
 @dataclass
@@ -60,7 +64,8 @@ class Handshake:
     """What a capture shows of a connection's handshake.
 
     - ``number``: 1 for the first connection between the same two ends, 2 for the next, and so on.
-    - ``syns``: for each end, the sequence number, MSS option and time of its SYN.
+    - ``syns``: for each end whose SYN was captured, in the order of the SYNs: the SYN's sequence
+      number, its MSS option in bytes (0: it has none) and its time, s.
     - ``far``: the time, s, from the first SYN to the second.  It is the round trip from the place
       of the capture to the end that answers, and back.
     - ``near``: the time, s, from the second SYN to the ACK that completes the handshake.  It is the
@@ -107,8 +112,8 @@ class Connections:
         self.time, self.now, self.shift = 0.0, 0.0, 0.0
         self.bin = 0  # index of the bin (interval of time) of ``now``
         self.steps = 0  # how often the clock was set back
-        self.pending = 0  # entries in ``pending`` and ``stamps`` of all flows
-        self.recents = 0  # entries in ``recent`` of all flows
+        self.pending = 0  # how many entries ``Flow.pending`` and ``Flow.stamps`` of all flows have
+        self.recents = 0  # how many entries ``Flow.recent`` of all flows has
 
     def clock(self, time: float, place: str) -> None:
         """Set ``self.time``, the time of the next packet in seconds since the first packet.
@@ -141,9 +146,10 @@ class Connections:
     def syn(self, key: Key, seq: int, *, second: bool, mss: int) -> None:
         """Process a SYN with the sequence number ``seq``.
 
-        The SYN may repeat an earlier one, answer the first SYN of a handshake, or begin a new
-        connection.  ``key`` is the SYN's pair (sender, receiver).  ``second`` is true for a
-        SYN-ACK.  ``mss`` is the value of the MSS option in bytes, or 0 if the SYN has no such
+        The SYN repeats an earlier one if an end has sent a SYN with this number before. A SYN-ACK
+        answers the first SYN of a handshake, if the capture has this first SYN. Every other SYN
+        begins a new connection.  ``key`` is the SYN's pair (sender, receiver).  ``second`` is true
+        for a SYN-ACK.  ``mss`` is the value of the MSS option in bytes, or 0 if the SYN has no such
         option.
         """
         ends = frozenset(key)
@@ -198,9 +204,9 @@ class Connections:
     ) -> Flow | None:
         """Process a segment with ``size > 0`` bytes of data; return its flow.
 
-        The result is ``None`` if the segment is a keep-alive, or if it belongs to a different
-        connection with the same addresses and ports.  A packet that the capture has twice is
-        counted once.
+        The result is ``None`` if the segment is a keep-alive, or if its bytes lie so far from those
+        of the flow that it must belong to another connection with the same addresses and ports
+        (``Flow.strange``).  A packet that the capture has twice is counted once.
 
         - ``key``: the segment's pair (sender, receiver).
         - ``seq``: the sequence number.
@@ -226,19 +232,21 @@ class Connections:
         if flow.strange(start, end):
             return None
         new = start >= flow.high  # all captured bytes lie before it
+        # whether it is a retransmission, as far as one can tell
         repeat = not new and self._repeat(flow, start, end, ident, stamp)
-        if repeat is None:  # the same packet a second time
+        if repeat is None:  # the capture has the same packet twice
             return flow
         # count the segment, and note its largest size and headers
         table[SENT, i, k] += size
-        silent = self.now - flow.last
+        silent = self.now - flow.last  # s since the flow's last segment
         flow.last = self.now
         flow.total += size
         if size > flow.largest:
             flow.largest, flow.headers = size, headers
-        if headers < MTU and size % (MTU - headers) == 0:
+        if headers < MTU and size % (MTU - headers) == 0:  # it would fill Ethernet packets exactly
             flow.regular += size
-        # the time from new data to their ACK gives an RTT, unless a segment is sent again meanwhile
+        # The time from new data to their ACK gives an RTT.  But once a segment is sent again, no
+        # segment that is in flight then gives an RTT.
         if repeat:
             self.pending -= len(flow.pending)
             flow.pending.clear()
@@ -261,10 +269,11 @@ class Connections:
     def _over(self, flow: Flow, seq: int, size: int) -> bool:
         """Whether a segment after the acknowledged FIN of ``flow`` belongs to a new connection.
 
-        The segment belongs to the old connection in two cases: it repeats bytes of that connection,
-        or it is a keep-alive with one byte in the place of the FIN.  (A sender may send keep-alives
-        after its FIN, as long as the other end has sent no FIN.)  In all other cases the segment
-        belongs to a new connection, and the function ends the old one.
+        If so, the function also ends the old connection.  The segment has ``size`` bytes of data
+        from the sequence number ``seq`` on.  It belongs to the old connection in two cases: it
+        repeats bytes of that connection, or it is a keep-alive with one byte in the place of the
+        FIN.  (A sender may send keep-alives after its FIN, as long as the other end has sent no
+        FIN.)  In all other cases it belongs to a new connection.
         """
         offset = signed(seq - flow.high)
         if flow.begin - flow.high <= offset <= -size or (offset, size) == (0, 1):
@@ -275,9 +284,13 @@ class Connections:
     def _before(self, flow: Flow, start: int) -> None:
         """Move ``flow.begin``, the first known byte of the flow, back to ``start``.
 
-        This is needed if a segment that begins at ``start`` is captured after later bytes of the
-        flow. Nothing is done if the capture has the flow's SYN or an ACK of later bytes. Nothing is
-        done either if bytes of the flow are missing in ``MAX_HOLES`` places already.
+        This is needed if the first segments of a flow are captured out of order: a segment that
+        begins at ``start`` then comes after a later one.  The bytes in between count as missing
+        (``flow.holes``) until they are captured.  Nothing is done in three cases:
+
+        - The capture has the flow's SYN, so the first byte is known.
+        - The capture has an ACK of later bytes, which acknowledges those of the segment, too.
+        - Bytes of the flow are missing in ``MAX_HOLES`` places already.
         """
         if flow.opened or flow.acked > flow.begin:
             return
@@ -295,13 +308,15 @@ class Connections:
         - ``None``: the capture has the same packet twice.
         - ``False``: the segment was captured out of order.
         - ``True``: it is a retransmission, or the reason is unknown.
+
+        Its bytes above the highest byte so far, if there are any, are left to the caller.
         """
         table, i, k = self.bins.cells, flow.index, self.bin
         below = min(end, flow.high)
-        filled = flow.fill(start, below)  # bytes seen for the first time
-        old = below - start - filled  # bytes seen before
-        if not old:
-            later = flow.later(ident, stamp)
+        filled = flow.fill(start, below)  # how many of its bytes are seen for the first time
+        old = below - start - filled  # how many were seen before
+        if not old:  # a retransmission of bytes that the capture lacks, or out of order
+            later = flow.later(ident, stamp)  # whether it was sent after them; None: unknown
             flow.unsure += later is None
             table[AGAIN, i, k] += filled if later else 0
             table[ARRIVED, i, k] += filled
@@ -316,10 +331,11 @@ class Connections:
         return True
 
     def _remember(self, flow: Flow) -> None:
-        """Make room for a segment in ``flow.recent``, the flow's latest segments.
+        """Make room for a segment in ``flow.recent``, which has the flow's latest segments.
 
-        The list serves to find segments that the capture has twice.  If this flow, or all flows
-        together, have too many recent segments, the oldest one of this flow is dropped.
+        With these a segment is compared that repeats bytes, to find out whether the capture has the
+        same packet twice.  If this flow has ``MAX_RECENT`` recent segments, or all flows together
+        have ``MAX_RECENTS``, the oldest one of this flow is dropped.
         """
         recent = flow.recent
         if len(recent) >= MAX_RECENT or (self.recents >= MAX_RECENTS and recent):
@@ -333,14 +349,16 @@ class Connections:
         This round trip begins when an ACK passes the capture on its way to the sender.  It ends
         when the first data segment passes that echoes this ACK's timestamp, ``echo``.  A
         retransmission is not used: the sender's timer may send it long after the ACK whose
-        timestamp it echoes.  ``new`` is true if the segment begins after all bytes captured so far.
+        timestamp it echoes.  ``new`` is true if the segment begins after all bytes captured so far,
+        so that it is no retransmission of captured bytes.
 
-        ``new`` is true even for a retransmission if the capture has neither the lost packet nor a
-        later one.  So the measured time is also discarded if it is as long as a retransmission
+        But it may still be a retransmission: of a packet that was lost before it reached the place
+        of the capture.  So the measured time is also discarded if it is as long as a retransmission
         timer waits, and no segment of the flow was captured between the ACK and this segment.
         ``silent`` is the time since the flow's last segment, s.
         """
         stamps = flow.stamps
+        # all stored ACKs whose timestamp is not later than ``echo``; timestamps count modulo 2**32
         while stamps and (echo - stamps[0][0]) & 0xFFFFFFFF < 0x80000000:
             stamp, passed = stamps.popleft()
             self.pending -= 1
@@ -351,13 +369,14 @@ class Connections:
                 if flow.up < flow.least_up:
                     flow.least_up = flow.up
                 flow.stamped = True
-                self._choose_rtt(flow)
+                self._add_up_or_not(flow)
 
     def fin(self, key: Key, seq: int) -> None:
-        """Store the sequence number of a flow's FIN.
+        """Store the sequence number ``seq`` of a flow's FIN: the number after its last byte.
 
         A FIN raises the ACK number by 1, like a byte of data.  The method ``ack`` needs the FIN's
-        sequence number, so that it does not count the FIN as data.
+        sequence number, so that it does not count the FIN as data.  ``key`` is the pair (sender,
+        receiver) of the flow.
         """
         flow = self.flows.get(key)
         if flow is not None:
@@ -410,7 +429,7 @@ class Connections:
             missed = flow.missed
             flow.pass_holes(reached)
             table[ARRIVED, i, k] += flow.missed - missed
-        # the time of the ACK's timestamp, which a data segment may echo (``_echo``)
+        # when this ACK passed: a data segment may echo the ACK's timestamp (``_echo``)
         stamps = flow.stamps
         if stamp >= 0 and self.pending < MAX_PENDING and (not stamps or stamps[-1][0] != stamp):
             stamps.append((stamp, time))
@@ -430,15 +449,16 @@ class Connections:
         """If a packet with an ACK is the third of a handshake, store the handshake's two RTTs.
 
         One is the round-trip time from the place of the capture to the client and back, the other
-        that to the server and back.  They are not stored if a SYN was sent more than once, because
-        it is then unknown which SYN was answered.  ``key`` is the pair (sender, receiver) of the
-        data that the packet acknowledges; the packet itself may hold data, too.
+        that to the server and back (``Handshake.near`` and ``far``).  They are not stored if a SYN
+        was sent more than once, because it is then unknown which SYN was answered, or if the clock
+        was set back in between.  ``key`` is the pair (sender, receiver) of the data that the packet
+        acknowledges; the packet itself may hold data, too.
         """
         handshake = self.handshakes.get(frozenset(key)) if self.handshakes else None
         if handshake is None or handshake.over or len(handshake.syns) < 2:
             return
         client, server = handshake.syns
-        if key[1] == client:
+        if key[1] == client:  # the client acknowledges what the server sent: its SYN
             handshake.over = True
             far = handshake.syns[server][2] - handshake.syns[client][2]
             near = self.time - handshake.syns[server][2]
@@ -449,31 +469,33 @@ class Connections:
     def _rtt(self, flow: Flow, down: float, k: int) -> None:
         """Count an RTT of a flow in the bin (interval of time) with the index ``k``.
 
-        ``down`` is the time from a segment to its ACK, s: the round trip from the place of the
-        capture to the receiver and back.
+        ``down`` is the time, s, from a segment to its ACK, both as they pass the place of the
+        capture.  So it is the round trip from there to the receiver and back.  The RTT is ``down``
+        plus ``flow.up``, the round trip from the place of the capture to the sender and back.  But
+        it is only ``down`` if the capture was made at the sender, or if ``flow.up`` is unknown so
+        far (``_add_up_or_not``).
         """
         if down < flow.least_down:
             flow.least_down = down
-        self._choose_rtt(flow)
+        self._add_up_or_not(flow)
         table, i = self.bins.cells, flow.index
-        rtt = down if flow.alone else down + flow.up
+        rtt = down + flow.up if flow.adds_up else down
         table[RTT_SUM, i, k] += rtt
         table[RTT_N, i, k] += 1
         if rtt < table[RTT_MIN, i, k]:
             table[RTT_MIN, i, k] = rtt
 
-    def _choose_rtt(self, flow: Flow) -> None:
-        """Decide whether the time from a segment to its ACK is taken as the whole RTT of the flow.
+    def _add_up_or_not(self, flow: Flow) -> None:
+        """Decide whether ``flow.up`` is added to the time from a segment to its ACK (``_rtt``).
 
-        If the capture was made at the sender, this time is the whole RTT.  Otherwise the RTT also
-        contains the round trip from the place of the capture to the sender and back.  Once this
-        round trip has been measured, its latest value is added to the time from a segment to its
-        ACK.  Until then, the time from a segment to its ACK alone is taken as the RTT.  If the
-        decision changes, the RTTs measured so far are discarded.
+        ``flow.up`` is the last measured round trip from the place of the capture to the sender and
+        back, s.  It is added unless the capture was made at the sender, or unless no such round
+        trip has been measured yet.  If the decision changes, the RTTs counted so far are discarded,
+        because they were computed in the other way.
         """
-        alone = flow.captured_at_sender or math.isinf(flow.least_up)
-        if alone is not flow.alone:
-            flow.alone = alone
+        adds_up = not (flow.captured_at_sender or math.isinf(flow.least_up))
+        if adds_up is not flow.adds_up:
+            flow.adds_up = adds_up
             self.bins.flow[RTT_SUM : RTT_N + 1, flow.index, :] = 0
             self.bins.flow[RTT_MIN, flow.index, :] = math.inf
 
@@ -484,9 +506,10 @@ class Connections:
             self.bins.flow[LOST, flow.index, self.bin] += size
 
     def _forget_times(self, flow: Flow) -> None:
-        """Drop the stored times of a flow's segments and ACKs, which give no RTT any more.
+        """Drop the stored times of a flow's segments and ACKs, so that none of them gives an RTT.
 
-        This is needed if the capture's clock was set back, or if the connection has ended.
+        This is needed if the capture's clock was set back, because times before and after that
+        cannot be compared.  It is also done when the connection has ended, to free memory.
         """
         self.pending -= len(flow.pending) + len(flow.stamps)
         flow.pending.clear()
@@ -496,9 +519,10 @@ class Connections:
     def _new(self, key: Key, seq: int, place: str) -> Flow:
         """Begin a flow with its first captured segment, whose sequence number is ``seq``.
 
-        If the capture has the sender's SYN, the flow begins with the byte after it.  ``key`` is the
-        pair (sender, receiver).  Raises ``TraceError``, which names the packet by ``place``, if
-        there are too many flows for a trace.
+        If the capture has the sender's SYN, the flow begins with the byte after it.  The round
+        trips of the handshake, if it was captured, are the flow's first values of ``up`` and
+        ``least_down``.  ``key`` is the pair (sender, receiver).  Raises ``TraceError``, which names
+        the packet by ``place``, if there are too many flows for a trace.
         """
         if len(self.all) == MAX_FLOWS:
             self.source.fail(place, f"flow {MAX_FLOWS + 1}", f"at most {MAX_FLOWS} flows")

@@ -61,7 +61,7 @@ class Flow:
     __slots__ = (
         "acked",
         "acks",
-        "alone",
+        "adds_up",
         "at_sender",
         "begin",
         "closed",
@@ -147,7 +147,8 @@ class Flow:
         # receiver and back.
         self.up, self.least_up, self.least_down = 0.0, np.inf, np.inf
         self.stamped = False  # ``up`` was measured by an echoed timestamp, not by the handshake
-        self.alone = True  # an RTT is the time from segment to ACK; False: ``up`` is added
+        # whether an RTT is ``up`` plus the time from a segment to its ACK, or only this time
+        self.adds_up = False
 
     @property
     def captured_at_sender(self) -> bool:
