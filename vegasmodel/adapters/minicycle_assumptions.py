@@ -179,22 +179,23 @@ def _recovery(scenario: Scenario) -> Assumption:
 
 
 def _long_enough(scenario: Scenario, period: float) -> Assumption:
-    """The assumption that the run is much longer than a cycle from one loss to the next.
+    """The assumption that warm-up and run are long enough for averages over equal cycles.
 
-    The prediction is the average over whole cycles that are all alike. In a run the first cycles
-    depend on the windows at the start, and the end of the run cuts the last cycle short. The
-    assumption holds if these first cycles end within the warm-up, and ``CYCLES`` cycles fit into
-    the rest of the run. ``period`` is the duration of the predicted cycle, in s.
+    A cycle lasts from one loss to the next, and ``period`` is its predicted duration in s. The
+    model predicts the average over cycles that are all alike. In a run, the first cycles after the
+    start of the last flow depend on the windows with which the flows started, and the end of the
+    run cuts the last cycle short. The assumption holds if these first cycles end within the
+    warm-up, and ``CYCLES`` cycles fit into the rest of the run.
     """
     first_cycles = minicycle.forgotten_after(
         float(vegas_group(scenario).decrease), *counts(scenario)
     )
-    settle = first_cycles * period
+    settled = max(m.start for m in scenario.members) + first_cycles * period
     holds = bool(_lasts_long_enough(scenario, np.array(period), np.array(first_cycles)))
     detail = (
-        f"losses come every {period:.4g} s, and for {settle:.4g} s after the last start the "
-        "windows depend on how the flows started; the warm-up should end later than that, and the "
-        f"rest of the run should last at least {CYCLES * period:.4g} s ({CYCLES} losses)"
+        f"up to {settled:.4g} s the windows depend on how the flows started, so the warm-up should "
+        f"last longer; the rest of the run should last at least {CYCLES * period:.4g} s, in which "
+        f"{CYCLES} losses come"
     )
     return Assumption("settles-in-time", holds, "" if holds else detail)
 
@@ -205,8 +206,9 @@ def _lasts_long_enough(
     """The test of ``_long_enough``, for arrays with one value per case.
 
     A cycle lasts ``period`` seconds, from one loss to the next. ``first_cycles`` is the number of
-    cycles that depend on the windows at the start (``minicycle.forgotten_after``). These cycles
-    must end within the warm-up, and ``CYCLES`` cycles must fit into the rest of the run.
+    cycles after the start of the last flow that depend on the windows at the start
+    (``minicycle.forgotten_after``). These cycles must end within the warm-up, and ``CYCLES`` cycles
+    must fit into the rest of the run.
     """
     run, last = scenario.run, max(m.start for m in scenario.members)
     settled = last + first_cycles * period <= run.warmup
