@@ -156,7 +156,7 @@ NUMBERS = st.one_of(
     st.floats(0, 1e6).map(repr),
     st.decimals(0, 1e4, places=3).map(str),
 )
-UNITS = [*units._common(), "1/ms", "kB/ms", "packets/min"]  # the last three: pint's alone
+UNITS = [*units._common_units(), "1/ms", "kB/ms", "packets/min"]  # the last three: pint's alone
 
 
 @settings(max_examples=400, derandomize=True, deadline=None)
@@ -177,7 +177,7 @@ def test_the_table_of_units_and_pint_agree_to_the_last_bit(
 
 
 def test_every_unit_of_the_table_is_one_of_pints() -> None:
-    for unit, (scale, base) in units._common().items():
+    for unit, (scale, base) in units._common_units().items():
         found = units._registry().Quantity(f"1 {unit}".strip())
         assert found.to(base.strip("%") or "dimensionless").magnitude == pytest.approx(
             scale, rel=1e-15

@@ -106,7 +106,7 @@ _PARTS = re.compile(  # of a text for pint: spaces, numbers, names of units, ope
 
 
 @functools.cache
-def _common() -> dict[str, tuple[float, str]]:
+def _common_units() -> dict[str, tuple[float, str]]:
     """A table of the common units by name, such as ``"ms"`` or ``"Mbit/s"``.
 
     Each entry gives the unit as a multiple of another unit. For example, the entry of ``"ms"`` is
@@ -236,9 +236,11 @@ def needs_packet_size(text: object, kind: str) -> bool:
 
 
 def write(value: float, kind: str) -> str:
-    """The value as text from which ``parse`` reads exactly the same float.
+    """The value as text that ``parse`` reads as exactly the same float.
 
-    Examples are ``"80 ms"``, ``"1080 pkt/s"`` and ``"inf"``.
+    Examples are ``"80 ms"``, ``"1080 pkt/s"`` and ``"inf"``. A time below 1 s is written in ms or
+    us, with six significant digits, but only if ``parse`` reads this short text as exactly the same
+    float. Otherwise it is written in s, with all digits.
     """
     unit = KINDS[kind].unit
     if math.isinf(value):
@@ -247,7 +249,7 @@ def write(value: float, kind: str) -> str:
     if kind == "time" and 0 < value < 1:
         scale, short = (1e3, "ms") if value >= 1e-3 else (1e6, "us")
         shorter = f"{round(value * scale, 9):g}"
-        if float(shorter) * _common()[short][0] == value:
+        if float(shorter) * _common_units()[short][0] == value:
             return f"{shorter} {short}"
     return f"{text} {unit}".strip()
 
@@ -303,12 +305,12 @@ def _convert(text: str, kind: str, field: str, allowed: str, packet_size: float 
     match = _NUMBER_UNIT.fullmatch(text)
     if match is None and not re.fullmatch("inf[^0-9]*", text):  # "inf s" is left to pint
         raise FieldError(field, text, f"a number is needed: {allowed}")
-    if match is None or match[2] not in _common():
+    if match is None or match[2] not in _common_units():
         if not _readable_for_pint(text):
             raise FieldError(field, text, f"one number and its unit: {allowed}")
         return _by_pint(text, kind, field, allowed, packet_size)
     # ``unit`` is one of s, B, pkt, B/s, pkt/s and so on; ``target`` is the one that the kind needs
-    number, (scale, unit), target = float(match[1]), _common()[match[2]], KINDS[kind].unit
+    number, (scale, unit), target = float(match[1]), _common_units()[match[2]], KINDS[kind].unit
     if unit == target or (kind, unit) in UNITLESS:
         return number * scale
     if unit == "":
