@@ -71,19 +71,20 @@ def cut_windows(
 ) -> bool:
     """Cut the windows of the flows that lose packets when the buffer overflows.
 
-    ``losers`` selects these flows: all flows, the flows whose windows grow, or only the loss-based
-    flows among those. ``moves`` says how each window moves. Each cut adds 1 to the flow's entry of
-    ``lost``.
+    ``losers`` is a number that says which flows these are:
 
-    The usual choice is the flows whose windows grow. If a window is constant or falls, the source
-    sends at most one packet per ACK. This packet takes the place in the buffer that the
-    acknowledged packet has left. If a window grows, the source sends additional packets, and the
-    full buffer has no room for these.
+    - ``GROWING``, the usual choice: the flows whose windows grow. If a window is constant or falls,
+      the source sends at most one packet per ACK. This packet takes the place in the buffer that
+      the acknowledged packet has left. If a window grows, the source sends additional packets, and
+      the full buffer has no room for these.
+    - ``ALL``: all flows, as by hypothesis 5 of De Vendictis and Baiocchi (2002).
+    - ``LOSS_BASED``: the flows whose windows grow, but no Vegas flows, which then never lose.
 
-    Returns false if no window has become smaller.
+    ``moves`` says how each window moves. Each cut adds 1 to the flow's entry of ``lost``. Returns
+    false if no window has become smaller.
     """
     cut = False
-    for i in range(active.size):
+    for i in range(active.size):  # a flow that keeps a backlog, such as Vegas, is not loss-based
         hit = losers == ALL or (moves[i] == UP and (losers == GROWING or not p.keeps_backlog[i]))
         if active[i] and hit:
             new = max(y.window[i] * p.decrease[i], p.min_window[i])

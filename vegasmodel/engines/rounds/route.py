@@ -93,15 +93,18 @@ def _key(link: Link, direction: str, group: Flow) -> Key:
     return link.name, direction, queue_of(link, group)
 
 
-def _back(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
-    """The index of the queue that a flow's ACKs cross at a link on the way back, if there is one.
+def _ack_queue(link: Link, group: Flow, queues: dict[Key, int]) -> int | None:
+    """The index of the queue at ``link`` that the ACKs of the flows of ``group`` join, or ``None``.
 
-    If data packets of other flows cross the link in this direction, the ACKs join their queue. (On
-    a link with Rate-Delay services this is the queue of the flow's class.) Otherwise there may be a
-    queue for ACKs alone. Such a queue has no class, so the class in its key is empty.
+    If data packets of other flows cross the link in the direction of the ACKs, the ACKs join the
+    queue of these packets. (On a link with Rate-Delay services this is the queue of the flow's
+    class.) Otherwise the link may have a queue for ACKs alone. Such a queue has no class, so the
+    class in its key is empty. If the link has no such queue either, the result is ``None``: the
+    link then delays ACKs by a constant time.
     """
     way = other(group.direction)
-    return queues.get(_key(link, way, group), queues.get((link.name, way, "")))
+    acks_alone = queues.get((link.name, way, ""))
+    return queues.get(_key(link, way, group), acks_alone)
 
 
 def _queues(scenario: Scenario) -> dict[Key, int]:
@@ -168,7 +171,7 @@ def _stops(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[t
     keys += [_key(link, group.direction, group) for link in path]
     keys += [(member.name, RECEIVER, "")] if is_slow(scenario, group) else []
     stops = [(queues[key], True) for key in keys]
-    back = (_back(link, group, queues) for link in reversed(path))
+    back = (_ack_queue(link, group, queues) for link in reversed(path))
     return stops + [(k, False) for k in back if k is not None]
 
 
@@ -301,7 +304,7 @@ def _way(scenario: Scenario, member: Member, queues: dict[Key, int], capacity: F
 def live_links(scenario: Scenario, member: Member, queues: dict[Key, int]) -> list[bool]:
     """For each link of a flow's way back, in order: whether it has a queue for the flow's ACKs."""
     path = scenario.path(member.flow)
-    return [_back(link, member.flow, queues) is not None for link in reversed(path)]
+    return [_ack_queue(link, member.flow, queues) is not None for link in reversed(path)]
 
 
 def _last_wires(scenario: Scenario, member: Member, live: list[bool]) -> list[float]:
