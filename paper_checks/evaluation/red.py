@@ -1,12 +1,20 @@
-"""Settings of RED that the paper ``evaluation`` does not state; we try several of them.
+"""Computes a record's value with three settings of RED, because ``evaluation`` does not state any.
 
-If only some of them give the value that the paper prints, its record stays undecided.
+A record compares a value that the paper ``evaluation`` prints with ours.  If some of the settings
+give the printed value, and the others do not, the record is undecided: we cannot tell whether the
+printed value is right.  The three settings are:
 
-ns-2 had a weight of 0.002 until 29 December 2001, and ``gentle_`` was off until 23 April 2001
-(tcl/lib/ns-default.tcl, whose comments date the changes).  ns-2 2.35 computes the weight from the
-link's rate and has ``gentle_`` on.  In both versions every drop comes at least 1/p packets after
-the drop before (``wait_``), where RED computes p from its average queue.  RED as Floyd and Jacobson
-published it in 1993 may drop two packets in a row.
+- The defaults of ns-2 before 23 April 2001: the weight of RED's average queue is 0.002, and
+  ``gentle_`` is off.
+- The defaults of ns-2 2.35: the weight is computed from the link's rate, and ``gentle_`` is on.
+- RED as Floyd and Jacobson published it in 1993: it may drop two packets in a row.  All else is as
+  in the first setting.
+
+With the first two settings at least 1/p packets lie between two drops (ns-2's ``wait_``).  Here p
+is the drop probability that RED computes from its average queue.
+
+The comments in ns-2's tcl/lib/ns-default.tcl date the changes of its defaults: ``gentle_`` on 23
+April 2001, and the weight on 29 December 2001.
 """
 
 from __future__ import annotations
@@ -35,10 +43,10 @@ SETTINGS = (
 
 
 class _Other:
-    """Stored runs, like ``runs``, but those with another setting of RED.
+    """Stored runs of ns-2 with another setting of RED; used in place of ``runs``.
 
-    ``other`` finds the run of a scenario with this setting.  A drop-tail scenario has the same run
-    with every setting.
+    ``other`` finds the stored run of a scenario with this setting.  A scenario without RED has only
+    one run, which ``runs`` finds.
     """
 
     def __init__(self, runs: Runs, other: Callable[[Scenario], Measured]) -> None:

@@ -179,11 +179,14 @@ class Share:
     - ``capacity-limited``: the link is full, and the mean queue is below the buffer;
     - ``buffer-limited``: the buffer stays full, and ``loss`` is more than the random loss.
 
-    ``residual`` is the sum of the rates divided by the capacity, less 1. In the last two regimes it
-    must be almost 0. If it is not, no solution was found: ``status`` is ``NOT_CONVERGED``, and the
-    rates are NaN. This happens if neither losses nor the buffer limits loss-based flows. If a
-    number is too large for a float, such as the square of a window of 1e200 packets, ``status`` is
-    ``INVALID``, ``regime`` is empty, and all numbers are NaN.
+    ``residual`` is the sum of the rates divided by the capacity, less 1. In the regimes
+    ``capacity-limited`` and ``buffer-limited`` it must be almost 0. If it is not, no solution was
+    found: ``status`` is ``NOT_CONVERGED``, and the rates are NaN. For example, there is no solution
+    for loss-based flows without a ``max_window`` if no packet is lost at random and the buffer is
+    infinite: nothing then limits their windows.
+
+    If a number is too large for a float, such as the square of a window of 1e200 packets,
+    ``status`` is ``INVALID``, ``regime`` is empty, and all numbers are NaN.
     """
 
     rates: Floats

@@ -153,14 +153,16 @@ def _double(table: NDArray[Any]) -> NDArray[Any]:
 def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
     """Make a trace of what the function ``scan`` has counted in the whole file.
 
-    ``kernel`` is the module of ``scan``.  Raises ``TraceError`` if the file shows no flow.
+    ``kernel`` is the module of ``scan``, whose constants name the columns of ``tables``.  (It is an
+    argument because ``read`` imports it only when it is needed: its import loads Numba.)  Raises
+    ``TraceError`` if the file shows no flow.
     """
     flows, links = int(tables.counts[kernel.N_FLOWS]), int(tables.counts[kernel.N_LINKS])
-    if flows == 0:
+    if flows == 0:  # the error is about the whole file, so it names no line
         source.fail("", "no flow", "data packets or traced variables")
     # [flow, column]; the columns, such as SIZE, are constants of the module ``ns2_kernel``
     rows, times = tables.flow[:flows], tables.flow_times[:flows]
-    last = float(tables.clock[0])  # the time of the last line, s
+    end = float(tables.clock[0])  # the time of the last line, s
     names, order = _names(kernel, rows)
     events = bool(rows[:, kernel.EVENTS].any())
     about = {
@@ -178,17 +180,18 @@ def _finish(source: Source, kernel: Any, tables: Any, bins: Bins) -> Trace:
         "syn": _syn(kernel, rows)[order],
         "sent_at_acks": _sent_at_acks(kernel, rows, bins)[order],
     }
-    known = ("sent", "retransmits", "loss", "acks") if events else ("retransmits",)
+    # the counts that such a file shows; the trace leaves out the others
+    shown = ("sent", "retransmits", "loss", "acks") if events else ("retransmits",)
     table = tables.link[:links]
     return bins.trace(
         "ns2",
-        last,
+        end,
         names,
         order,
         variables,
         about,
         links=[f"{a}-{b}" for a, b in table[:, [kernel.FROM, kernel.TO]]],
-        known=known,
+        known=shown,
     )
 
 
