@@ -63,8 +63,8 @@ def senders(scenario: Scenario) -> np.ndarray:
     #   stay together as a train. But it needs short time steps. The simulator makes short steps
     #   only while the buffer is nearly full, and the buffer seldom fills if all flows are
     #   delay-based (`fills` is False).
-    # So `samples_train` is True only if all RTTs are equal and some flow is loss-based. In
-    # addition, windows must be whole packets (`smooth` is False).
+    # So `samples_train` is True only if packets stay in order (``_keep_order``) and some flow is
+    # loss-based. In addition, windows must be whole packets (`smooth` is False).
     fills = not all(group.delay_based for group in scenario.flows)
     rows = [_group(scenario, group) for group in scenario.flows]
     for i, member in enumerate(scenario.members):
@@ -80,8 +80,8 @@ def senders(scenario: Scenario) -> np.ndarray:
         odd = math.isfinite(limit) and limit % 2 == 1
         flows[i]["holds_at_limit"] = odd and flow.delayed_ack and not smooth
     decides = flows["once_a_round"] & ~flows["whole_window"]
-    together = bool(np.all(flows["rtt"] == flows["rtt"][0]))
-    flows["in_train"] = together
+    flows["same_rtt"] = np.all(flows["rtt"] == flows["rtt"][0])
+    flows["in_train"] = together = _keep_order(scenario)
     flows["at_red"] = isinstance(scenario.links[0].queue, Red) and not smooth
     resets = [
         member.flow.keeps_backlog and stack(scenario, member.flow).resets_base
@@ -192,12 +192,23 @@ def _law(scenario: Scenario, group: Flow, runs: Stack) -> Law:
     return replace(law, drift=law.kernel_drift(*known))
 
 
+def _keep_order(scenario: Scenario) -> bool:
+    """Whether all flows' packets arrive at the queue in the same order in every round trip.
+
+    Packets leave the link one transmission time apart. Their ACKs release new packets, which arrive
+    at the queue after the RTTs of their flows. So they arrive in the same order if all RTTs are
+    equal, or if they differ by less than one transmission time.
+    """
+    rtts = [member.rtt for member in scenario.members]
+    return (max(rtts) - min(rtts)) * scenario.links[0].capacity < 1.0
+
+
 def _in_line(scenario: Scenario) -> bool:
     """Whether ``line.py`` knows in which order the packets of Linux senders arrive at a full queue.
 
     All of this must hold:
 
-    - All RTTs are equal.
+    - The packets of all flows stay in order (``_keep_order``).
     - No receiver delays ACKs. A delayed ACK would release several packets.
     - Some flow is loss-based. Otherwise the queue seldom fills.
     - There is no random loss and no RED. They drop packets although the queue is not full. While a
@@ -205,7 +216,7 @@ def _in_line(scenario: Scenario) -> bool:
     """
     flows, link = scenario.flows, scenario.links[0]
     fills = not all(group.delay_based for group in flows)
-    alike = len({member.rtt for member in scenario.members}) == 1
+    alike = _keep_order(scenario)
     elsewhere = link.loss > 0.0 or isinstance(link.queue, Red)
     return fills and alike and not elsewhere and not any(group.delayed_ack for group in flows)
 

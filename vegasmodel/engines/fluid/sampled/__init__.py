@@ -30,6 +30,10 @@ Senders may wait a random time before they send a packet, as in ns-2. If all flo
 T_i includes the mean of this wait (``fluid.senders``). The RTT that Vegas measures does not include
 the wait.
 
+In this package RTTs count as equal also if they differ by less than the link takes to send a
+packet. The packets of all flows then arrive in the same order in every round trip, as they do if
+RTTs are equal (``follower``).
+
 The sender sends until floor(W_i) packets are in flight. After a cut of the window it waits until
 ACKs have reduced n_i to floor(W_i):
 

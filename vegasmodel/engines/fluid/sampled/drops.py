@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import comes_in_trains, draw, victim
+from vegasmodel.engines.fluid.sampled.follower import late_acks
 from vegasmodel.engines.fluid.sampled.holes import count_hole
 from vegasmodel.engines.fluid.sampled.line import silence
-from vegasmodel.engines.fluid.sampled.loser import late_acks, loser
+from vegasmodel.engines.fluid.sampled.loser import loser
 from vegasmodel.engines.fluid.sampled.queue import RATE_ERROR, burst, excess_rate, in_network
 from vegasmodel.engines.fluid.sampled.records import (
     DUPLICATES,
@@ -359,8 +360,8 @@ def drop_early(flows: Table[Sender], now: LinkState, link: Bottleneck) -> None:
     by one packet while the flow's train passes (``queue.hold_back_from_train``). If the buffer has
     no room for this packet, the train loses a packet. Which one depends on the sender's random
     waits. A packet is late if its wait delays it until after a departure from the queue. The first
-    packet of the train that is not late is lost (``loser.follower``). If all of them are late, none
-    is lost in this round trip.
+    packet of the train that is not late is lost (``follower.follower``). If all of them are late,
+    none is lost in this round trip.
     """
     for i in range(len(flows)):
         flow = flows[i]

@@ -1,7 +1,7 @@
 """Finds the order in which the packets of Linux senders of equal RTTs arrive at the full queue.
 
 When a window grows at the full queue, a packet is lost soon after. The order of the packets decides
-which flow this packet belongs to (``loser.follower``).
+which flow this packet belongs to (``follower.follower``).
 
 If all RTTs are equal, the packets of a sender follow one another as a train (Jacobson 1988,
 self-clocking). At a full queue the trains of all senders follow one another without a gap. They

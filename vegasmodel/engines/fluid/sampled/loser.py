@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from vegasmodel.engines.fluid.sampled.chance import draw, victim
-from vegasmodel.engines.fluid.sampled.line import line_up, since_begin
-from vegasmodel.engines.fluid.sampled.records import WINDOW_ERROR, Bottleneck, LinkState, Sender
+from vegasmodel.engines.fluid.sampled.follower import follower
+from vegasmodel.engines.fluid.sampled.records import Bottleneck, LinkState, Sender
 from vegasmodel.engines.tables import Table, jit, rare
 
 LONGEST = 1.0 / 3.0  # part of the time in which the queue has its greatest length (``loser``)
@@ -30,137 +30,6 @@ def arrival(flow: Sender, now: LinkState, link: Bottleneck) -> float:
     arrival. It shows which of two packets arrives later (``later``).
     """
     return (flow.rtt - flow.wait) * link.capacity + link.max_wait * draw(now)
-
-
-@jit
-def late_packets(late: float, now: LinkState) -> float:
-    """Draw at random how many packets in a row are late (``follower``).
-
-    A packet is late if its sender's random wait delays it until after a departure from the queue.
-    ``late`` is the probability of this.
-    """
-    packets: float = np.floor(np.log(1.0 - draw(now)) / np.log(late))
-    return packets
-
-
-@jit
-def next_train(
-    flows: Table[Sender], grew: int, now: LinkState, passed: float, total: float, ago: float
-) -> int:
-    """Find the flow whose train is at the queue when ``passed`` more packets have arrived.
-
-    A train is the packets in flight of one flow, which follow one another. The packets are counted
-    from two packets that one ACK to flow ``grew`` has released. These two arrive ``ago`` seconds
-    before the end of this step. ``total`` is the number of packets in flight of all flows: after so
-    many packets a flow's train begins again.
-    """
-    since = since_begin(flows[grew], now, ago)
-    which, least = grew, np.inf
-    for i in range(len(flows)):
-        flow = flows[i]
-        if flow.active and i != grew and flow.in_flight > 0.0:
-            # how much of the flow's round trip is over since its train began
-            begun = flow.place + since if flows[grew].in_line else flow.round_part
-            place = (begun * total + passed) % total - flow.in_flight  # < 0: in its train
-            if place < least:
-                which, least = i, place
-    return which
-
-
-@jit
-def lateness(flow: Sender, link: Bottleneck) -> float:
-    """The probability that a packet is late, because of its sender's random wait (``follower``).
-
-    A packet is late if it would arrive before a certain departure from the queue without the wait,
-    but arrives after it. If no packet can be late, the result is 0 or below.
-    """
-    if link.max_wait == 0.0:
-        return 0.0
-    # transmission times from a departure to the arrival of a packet whose sender does not wait
-    after = (flow.rtt - flow.wait) * link.capacity + WINDOW_ERROR
-    after = max(after % 1.0 - WINDOW_ERROR, 0.0)
-    # the wait is uniform on 0 .. ``max_wait``; the packet is late if the sum of the two exceeds 1
-    return (after + link.max_wait - 1.0) / link.max_wait
-
-
-@jit
-def late_acks(flow: Sender, now: LinkState, link: Bottleneck) -> float:
-    """Draw at random how many ACKs in a row release late packets (``follower``).
-
-    A packet is late if its sender's random wait delays it until after a departure from the queue.
-    """
-    late = lateness(flow, link)
-    return late_packets(late, now) if late > 0.0 else 0.0
-
-
-@rare
-def follower(
-    flows: Table[Sender], grew: int, now: LinkState, link: Bottleneck, over: float, ago: float
-) -> tuple[int, float]:
-    """The flow that loses a packet if all RTTs are equal; -1 if none does.
-
-    The buffer is full, and one ACK to flow ``grew`` has released two packets. They arrive ``ago``
-    seconds before the end of this step. Each departure from the queue makes room for one packet.
-    If senders do not wait at random, each packet arrives equally long after a departure
-    (``arrival``). So the two packets arrive between the same two departures, and the second is
-    lost.
-
-    If senders wait at random, a packet may be late: its sender's wait delays it until after the
-    next departure. The probability of this is ``late``. If the first of the two packets is late,
-    both find room. But then the queue is full, and the next packet that is not late is lost. The
-    number of late packets before it has a geometric distribution. Packets arrive in this order:
-    first those of ``grew`` that come later in this round trip, then those of the other flows, one
-    flow after another.
-
-    There are five further rules:
-
-    - All packets of a round trip may be late, if ``late`` is close to 1. The queue then has room
-      for one packet more. So nothing is lost if there is only one packet too many. If there are
-      more, ``grew`` loses its second packet. ``over`` is the number of packets in flight for which
-      link and buffer have no room. It is a real number, below 1 if one packet is too many.
-    - A receiver that delays its ACKs acknowledges two packets at once, so packets are late in
-      pairs.
-    - Such a receiver may hold back the last packet of a flow's train (the flow's packets in flight,
-      one behind the other). The queue is then longer by one packet while the flow's next train
-      passes (``queue.hold_back_from_train``). If the queue is too long only at that time, other
-      flows lose nothing.
-    - A flow that detects a loss stops sending for a while, which makes room. So nothing is lost if
-      a flow detects an earlier loss before the first packet that is not late arrives.
-    - In Linux each packet waits for a time of its own. So the second of the two packets may be late
-      although the first is not. The order in which the flows' trains arrive tells which packets
-      follow (``line.py``).
-
-    Returns the flow, and the time in seconds from the arrival of the two packets to the loss.
-    """
-    flow = flows[grew]
-    if flow.in_line:
-        line_up(flows, grew, now, link.capacity, ago)
-    late = lateness(flow, link)
-    if late <= 0.0:
-        return grew, 0.0
-    total, until = 0.0, np.inf  # packets in flight; seconds until a flow detects an earlier loss
-    for i in range(len(flows)):
-        if flows[i].active:
-            total += flows[i].in_flight
-            if flows[i].detection_in > 0.0:
-                until = min(until, flows[i].detection_in * (flows[i].rtt + now.delay))
-    passed = late_packets(late, now) * flow.acked_at_once
-    if flow.in_line and passed == 0.0 and draw(now) < late:
-        passed = 1.0 + late_packets(late, now)
-    if passed > total:
-        return (-1 if over < 1.0 else grew), 0.0
-    if passed >= link.capacity * (until - now.step + ago):
-        return -1, 0.0
-    behind = max(flow.spare_acks, 0.0)
-    known = flow.grows_by_acks or flow.once_a_round or flow.in_line
-    if not known:  # the window grows at a random ACK of the train
-        behind = flow.in_flight * draw(now)
-    if passed <= behind:
-        return grew, passed / link.capacity
-    if over <= flow.held_back:
-        return -1, 0.0
-    which = next_train(flows, grew, now, passed, total, ago)
-    return which, passed / link.capacity
 
 
 @jit
@@ -225,6 +94,19 @@ def neighbour(flows: Table[Sender], grew: int, now: LinkState) -> int:
 
 
 @jit
+def differ(a: float, b: float, now: LinkState, link: Bottleneck) -> bool:
+    """Draw whether two RTTs, in seconds, differ so much that packets do not keep their order.
+
+    Let two packets of these RTTs depart one after the other, the one with the longer RTT first. The
+    packets that their ACKs release then arrive closer together, by the difference of the RTTs. If
+    the difference is at least one transmission time, they may arrive in the other order, so the
+    result is True. If it is a part d of a transmission time, it is True with the probability d.
+    """
+    apart = abs(a - b) * link.capacity
+    return apart >= 1.0 or (apart > 0.0 and draw(now) < apart)
+
+
+@jit
 def later(flows: Table[Sender], i: int, j: int, now: LinkState, link: Bottleneck) -> int:
     """Which of two flows' packets arrives later, if both arrive between the same two departures."""
     a, b = arrival(flows[i], now, link), arrival(flows[j], now, link)
@@ -238,8 +120,8 @@ def loser(
     """The flow that loses a packet because flow ``grew`` has sent one too many for a full buffer.
 
     Returns this flow, and how many seconds after the arrival of the additional packet the loss
-    occurs. The flow is -1 if there is room after all. ``follower`` explains when this is so, and
-    what ``over`` and ``ago`` mean.
+    occurs. The flow is -1 if there is room after all. ``follower.follower`` explains when this is
+    so, and what ``over`` and ``ago`` mean.
 
     Each departure from the queue makes room for one packet. If two packets meet, that is, arrive
     between the same two departures, the later one is lost (Floyd and Jacobson 1992, on phase
@@ -250,8 +132,8 @@ def loser(
       is lost.
 
     If all RTTs are equal, packets released by different ACKs arrive about one transmission time
-    apart, so they do not meet. The function ``follower`` then finds the flow. If RTTs differ, a
-    random draw decides whether one ACK or two ACKs released the two packets that meet:
+    apart, so they do not meet. ``follower.follower`` then finds the flow. If RTTs differ, a random
+    draw decides whether one ACK or two ACKs released the two packets that meet:
 
     - Suppose that there are two different RTTs, and that the packets are well mixed (``mixing``).
       Packets with the longer and with the shorter RTT then depart from the queue in a nearly
@@ -272,12 +154,17 @@ def loser(
     L's train and the beginning of S's arrive together, and the queue grows by up to d packets. It
     keeps this length while the rest of S's train arrives. Where L's train follows S's, there is a
     gap, in which the queue gets shorter again. So with the probability 1 - ``mixing`` the buffer
-    overflows where the queue is longest:
+    overflows where the queue is longest. ``follower.follower`` finds the flow, because it knows
+    that L's packets arrive d transmission times later:
 
-    - If S sends an additional packet, S loses this packet.
-    - If L sends an additional packet, the queue is longer from then on. The buffer overflows when
-      the queue has just reached its greatest length. At that time packets of both flows arrive, and
-      the later one is lost.
+    - If S sends an additional packet, S loses this packet, or another one soon after.
+    - If L sends an additional packet, the queue is longer from then on. If L's packets are always
+      late (as they are if d > 1), the buffer overflows when the queue has just reached its greatest
+      length. At that time packets of both flows arrive, and the later one is lost.
+
+    The two RTTs may differ by less than one transmission time (d < 1). Then ``mixing`` is nearly 0,
+    and nearly as many packets of L are late as of S. So the losses of a flow do not jump if RTTs
+    that are equal begin to differ.
     """
     # ``alike`` says whether all flows have the same RTT, and ``two`` whether there are at most two
     # different RTTs. ``other`` is an RTT that differs from that of flow ``grew``. ``growth`` is the
@@ -286,7 +173,7 @@ def loser(
     for i in range(len(flows)):
         flow = flows[i]
         if flow.active and flow.rtt != flows[grew].rtt:
-            two = two and (alike or flow.rtt == other)
+            two = two and (alike or not differ(flow.rtt, other, now, link))
             alike, other = False, flow.rtt
         if flow.active:
             growth += max(flow.growth, 0.0)
@@ -295,8 +182,7 @@ def loser(
     near = neighbour(flows, grew, now)
     mixed = mixing(flows[grew], flows[near], link) if near >= 0 else 1.0
     if draw(now) > mixed:
-        first = flows[grew].rtt < flows[near].rtt
-        return (grew if first else later(flows, grew, near, now, link)), 0.0
+        return follower(flows, grew, now, link, over, ago)
     regular = two and mixed >= 1.0
     if regular and draw(now) < LONGEST:
         return grew, 0.0
@@ -305,7 +191,7 @@ def loser(
         if not regular and draw(now) * (meetings + growth) >= meetings:
             return grew, 0.0
         i, j = victim(flows, now), victim(flows, now)
-        if flows[i].rtt != flows[j].rtt:
+        if differ(flows[i].rtt, flows[j].rtt, now, link):
             if draw(now) < mixing(flows[i], flows[j], link):
                 return later(flows, i, j, now, link), 0.0
             continue

@@ -39,7 +39,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
     applied to 1/R because this function is linear in s if all RTTs are equal, and nearly linear if
     they differ little. If all RTTs are equal, the equation is solved directly.
     """
-    if flows[0].in_train:
+    if flows[0].same_rtt:
         return max(in_network(flows) / c - flows[0].rtt, 0.0)
     s = now.delay
     for _ in range(50):
@@ -69,7 +69,7 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
     the RTTs are those with the full buffer's queueing delay ``s_max``.
     """
     f = -c
-    if flows[0].in_train:
+    if flows[0].same_rtt:
         return in_network(flows) / (flows[0].rtt + s_max) - c
     for i in range(len(flows)):
         flow = flows[i]
