@@ -252,6 +252,28 @@ def test_a_flow_that_remains_takes_the_place_of_one_that_stops(alpha: float, rtt
     np.testing.assert_allclose(run(case).throughput[0], 1250.0, rtol=0.01)
 
 
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+@pytest.mark.parametrize("rtt", [0.08, 0.09])
+def test_the_packets_of_a_flow_that_stops_leave_the_queue_one_by_one(
+    variant: str, rtt: float
+) -> None:
+    """The queue gets shorter by the packets that the flow no longer sends: half the link's rate.
+
+    Two Vegas flows of equal thresholds share the link. A round trip after the second has stopped,
+    only the first has packets in the queue.
+    """
+    flows = (
+        Flow("vegas", 0.08, alpha=8.0, beta=8.0, variant=variant, send_jitter=0.0, name="v0"),
+        Flow("vegas", rtt, alpha=8.0, beta=8.0, variant=variant, send_jitter=0.0, name="v1"),
+    )
+    flows = (flows[0], dataclasses.replace(flows[1], stop=30.0))
+    case = Scenario((Link(1000.0),), flows, run=Run(40.0, 5.0))
+    seen = vm.simulate(case, model="fluid", samples=40001)
+    queue = seen.queue.sel(time=[29.99, 30.015, 30.2], method="nearest").values.ravel()
+    assert 1000.0 * 0.015 * 0.3 < queue[0] - queue[1] < 1000.0 * 0.015 * 0.7 + 1.0
+    assert queue[2] < 0.5 * queue[0]
+
+
 @jit
 def _next_event(flows: Table, state: Table) -> float:
     return next_event(flows[0], state[0], 200.0)

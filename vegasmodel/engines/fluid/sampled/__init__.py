@@ -39,6 +39,8 @@ ACKs have reduced n_i to floor(W_i):
 
     n_i = floor(W_i); after a cut each ACK lowers n_i by one until it is floor(W_i)     (S3)
 
+After a flow has stopped, its n_i falls to 0 within a round trip (``growth.drain_out``).
+
 A round trip lasts until as many packets have been acknowledged as were in flight at its beginning.
 Without losses ACKs arrive at the rate n_i/(T_i + s). So a round trip ends when the integral of
 dt/(T_i + s) over it is 1. An ACK reports the queueing delay at the time when its packet was sent.

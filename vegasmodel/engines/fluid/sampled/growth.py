@@ -20,7 +20,7 @@ from vegasmodel.engines.fluid.sampled.records import (
     LinkState,
     Sender,
 )
-from vegasmodel.engines.tables import Table, jit
+from vegasmodel.engines.tables import Table, jit, rare
 
 
 @jit
@@ -370,6 +370,18 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
         flow.in_flight = max(allowed, left, flow.undetected)  # no ACK comes of a lost packet
 
 
+@rare
+def drain_out(flow: Sender, now: LinkState, h: float) -> None:
+    """Let the packets in flight of a flow that has stopped pass the queue, in ``h`` seconds.
+
+    The sender sends no more packets. The link goes on sending those in the queue at its rate c. So
+    the queue gets shorter by the packets that this flow no longer sends. Within a round trip its
+    last packets have been acknowledged, and its number of packets in flight falls to 0.
+    """
+    left = flow.in_flight - flow.drain * h / (flow.rtt + now.delay)
+    flow.in_flight = max(left, 0.0)
+
+
 @jit
 def decide_within(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     """Let the law change the window within a step, at the time when a round trip ends.
@@ -422,6 +434,9 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
         flow.extra, flow.window_sent, flow.still, flow.interval = 0.0, 0.0, 0.0, NEVER
         flow.train_sent = flow.arrives = 0.0
         if not flow.active:
+            if flow.in_flight > 0.0:
+                drain_out(flow, now, h)
+                moved = True
             continue
         W, n, recovers = flow.cwnd, flow.in_flight, flow.recovery_left > 0.0
         g = growing(flow, now, h, c)

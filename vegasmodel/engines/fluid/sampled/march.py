@@ -35,7 +35,9 @@ from vegasmodel.engines.tables import Table, jit, rare
 from vegasmodel.metrics import Floats
 from vegasmodel.status import Status
 
-TRAIN_STEP = 1.0 / 16.0  # round trips: longest step while trains of a slow start reach RED
+# round trips: longest step while trains of a slow start reach RED, or packets of a flow that has
+# stopped leave the queue
+SHORT_STEP = 1.0 / 16.0
 ROUNDS_AT_REST = 4.0  # if no decision moves a window in 4 round trips, none ever will
 # why a march ended: plain integers for Numba
 DONE, FELL, TOO_MANY = int(Status.DONE), int(Status.FALL), int(Status.TOO_MANY_EVENTS)
@@ -86,7 +88,8 @@ def admit(flows: Table[Sender], now: LinkState, link: Bottleneck) -> float:
         if active and not flow.active:
             begin_flow(flow, now, link)
         elif flow.active and not active:
-            flow.cwnd = flow.in_flight = flow.undetected = 0.0
+            flow.in_flight = flow.drain = moving(flow)  # these still pass the queue (``drain_out``)
+            flow.cwnd = flow.undetected = flow.held_back = 0.0
             flow.arriving = False
         flow.active = active
         flow.rounds_at_rest = 0.0  # a start or stop changes the queue, which may move any window
@@ -105,6 +108,8 @@ def rests(flows: Table[Sender], link: Bottleneck) -> bool:
         return False
     for i in range(len(flows)):
         flow = flows[i]
+        if not flow.active and flow.in_flight > 0.0:  # the queue gets shorter
+            return False
         decided = flow.once_a_round and flow.rounds_at_rest >= ROUNDS_AT_REST
         decided = decided and flow.update_at == 0  # else the law's numbers may change
         if flow.active and (not decided or flow.in_slow_start or flow.detection_in > 0.0):
@@ -227,8 +232,9 @@ def step_length(
         # shorter steps while trains of a slow start reach RED, or if all RTTs are equal
         for i in range(len(flows)):
             waits = flows[i].timeout_ends > now.time
-            if flows[i].active and comes_in_trains(flows[i]) and not waits:
-                fraction = min(fraction, TRAIN_STEP)
+            trains = flows[i].active and comes_in_trains(flows[i]) and not waits
+            if trains or (flows[i].in_flight > 0.0 and not flows[i].active):
+                fraction = min(fraction, SHORT_STEP)
         if not smooth and flows[0].in_train:
             fraction = step_in_train(flows, now, link, fraction)
         for i in range(len(flows)):

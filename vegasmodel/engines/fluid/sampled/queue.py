@@ -26,7 +26,7 @@ def in_network(flows: Table[Sender]) -> float:
     """The packets in flight of all flows, without those lost or held by a receiver (``moving``)."""
     packets = 0.0
     for i in range(len(flows)):
-        if flows[i].active:
+        if flows[i].in_flight > 0.0:
             packets += moving(flows[i])
     return packets
 
@@ -46,7 +46,7 @@ def delay(flows: Table[Sender], now: LinkState, c: float) -> float:
         total, slope = 0.0, 0.0
         for i in range(len(flows)):
             flow = flows[i]
-            if flow.active:
+            if flow.in_flight > 0.0:
                 per = 1.0 / (flow.rtt + s)
                 rate = moving(flow) * per
                 total += rate
@@ -73,7 +73,7 @@ def excess_rate(flows: Table[Sender], s_max: float, c: float) -> float:
         return in_network(flows) / (flows[0].rtt + s_max) - c
     for i in range(len(flows)):
         flow = flows[i]
-        if flow.active:
+        if flow.in_flight > 0.0:
             f += moving(flow) / (flow.rtt + s_max)
     return f
 
