@@ -165,6 +165,10 @@ def loser(
     The two RTTs may differ by less than one transmission time (d < 1). Then ``mixing`` is nearly 0,
     and nearly as many packets of L are late as of S. So the losses of a flow do not jump if RTTs
     that are equal begin to differ.
+
+    In Linux each packet waits for a time of its own. So if RTTs differ by more, the packets of a
+    train do not keep their order, which ``follower`` assumes. If S sends an additional packet, S
+    then loses this packet; if L does, the later of two packets of S and L is lost.
     """
     # ``alike`` says whether all flows have the same RTT, and ``two`` whether there are at most two
     # different RTTs. ``other`` is an RTT that differs from that of flow ``grew``. ``growth`` is the
@@ -182,7 +186,10 @@ def loser(
     near = neighbour(flows, grew, now)
     mixed = mixing(flows[grew], flows[near], link) if near >= 0 else 1.0
     if draw(now) > mixed:
-        return follower(flows, grew, now, link, over, ago)
+        if flows[grew].in_train or not flows[grew].whole_window:
+            return follower(flows, grew, now, link, over, ago)
+        first = flows[grew].rtt < flows[near].rtt
+        return (grew if first else later(flows, grew, near, now, link)), 0.0
     regular = two and mixed >= 1.0
     if regular and draw(now) < LONGEST:
         return grew, 0.0
