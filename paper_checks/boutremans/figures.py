@@ -86,8 +86,8 @@ def _rested(runs: Runs) -> Found:
     """Whether the last source's rate over the first one's is in ns-2 what equation (6) says.
 
     It must be so at each alpha (``by_six``), with the slowest of the arrivals that we ran
-    (``EVERY``).  The note also has the ratio by the paper's window rule (1), with steps of a whole
-    and of half a packet.
+    (``EVERY``).  The result's detail also has the ratio by the paper's window rule (1), with steps
+    of a whole and of half a packet.
     """
     by_ns2 = {alpha: in_ns2(alpha, runs) for alpha in ALPHAS}
     whole = {alpha: by_rule(alpha, step=1.0) for alpha in ALPHAS}

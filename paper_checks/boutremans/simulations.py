@@ -7,9 +7,9 @@ stops the oscillation.
 The paper adds a random part to the delay.  It states a variance of 90, that of an M/M/1 queue at 90
 % load, but no unit: neither the packet size (1000 B here) nor the time that a packet takes.  We run
 standard deviations of 5, 9.5, 20 and 76 ms and none at all.  The verdict is that of 9.5 ms, one of
-the three values that fit the text's "very small variations" beside d = 0.2 s, and the note has the
-results of the others.  If another value agrees with the print and 9.5 ms does not, the record is
-blocked.  The argument ``noise`` is this standard deviation in s.
+the three values that fit the text's "very small variations" beside d = 0.2 s, and the result's
+detail has the results of the others.  If another value agrees with the print and 9.5 ms does not,
+the record is blocked.  The argument ``noise`` is this standard deviation in s.
 """
 
 from __future__ import annotations
@@ -52,13 +52,17 @@ def _at_each_noise(statistic: Statistic, printed: Value = True, tolerance: float
 
     The noise is the random part of the delay, and the paper states no unit for its variance.  So
     the statistic is computed for each standard deviation in ``DEVIATIONS``.  The value is that for
-    ``NOISE``.  The note says for which of the others the statistic has the value ``printed``,
-    within ``tolerance``.  If it has for one of them, a difference shows nothing, since the size of
-    the noise decides.
+    ``NOISE``.  The result's detail says for which of the others the statistic has the value
+    ``printed``, within ``tolerance``.  If it has for one of them, a difference shows nothing, since
+    the size of the noise decides.
     """
 
     def compute(runs: Runs) -> Found:
-        """The statistic for ``NOISE``; the note says for which other noise it agrees, too."""
+        """The statistic with noise of the standard deviation ``NOISE``.
+
+        The result's detail says with which noise the statistic agrees with the print.
+        """
+        # by the standard deviation of the noise, s
         found = {sigma: statistic(sigma, runs) for sigma in DEVIATIONS}
         agreeing, differing = list[str](), list[str]()  # standard deviations, ms
         for sigma in sorted(found):
@@ -89,8 +93,8 @@ def base_rtts(measured: Measured) -> Floats:
 def _pessimistic(alpha: float, noise: float, runs: Runs) -> Found:
     """Whether Bonald's baseRTTs exceed the measured ones, on average and for the last source.
 
-    Bonald's are those of the formula in section 3.1.2, for sources that join one by one.  The note
-    also has the baseRTTs by the exact recursion, which this formula does not solve.
+    Bonald's are those of the formula in section 3.1.2, for sources that join one by one.  The
+    result's detail also has the baseRTTs by the exact recursion, which this formula does not solve.
     """
     theory = D + alpha / CAPACITY * np.array([k * harmonic(k) for k in range(20)])
     exact = D + recursion(20, alpha)
@@ -212,8 +216,9 @@ def _courses(noise: float) -> list[rule.Course]:
 def _use(noise: float, _: Runs) -> Found:
     """The least part of the link that is used at any instant, by rule (1).
 
-    ``noise`` is the standard deviation of the random part of the delay.  The note has the shortest
-    queue, and the queue that there would be if all windows were smallest at the same time.
+    ``noise`` is the standard deviation of the random part of the delay.  The result's detail has
+    the shortest queue, and the queue that there would be if all windows were smallest at the same
+    time.
     """
     courses = _courses(noise)  # arrays are [times, sources]
     used = min(float(course.rates.sum(axis=1).min()) for course in courses) / CAPACITY
@@ -419,8 +424,8 @@ def _by_ratio(noise: float, runs: Runs) -> Found:
 def _still(noise: float, runs: Runs) -> Found:
     """Whether every window oscillates with alpha = beta, and none with alpha < beta, by rule (1).
 
-    A window oscillates if it both grows and shrinks.  The note also has by how much windows move in
-    ns-2.
+    A window oscillates if it both grows and shrinks.  The result's detail also has by how much
+    windows move in ns-2.
     """
 
     def oscillating(pairs: Sequence[tuple[float, float]]) -> Floats:

@@ -138,7 +138,10 @@ def _emptied(runs: Runs) -> Found:
 
 
 def _vegas_losses(B: float, runs: Runs) -> Found:
-    """Whether Vegas loses packets at the buffer ``B``, for each T; the note has Reno's losses."""
+    """Whether Vegas loses packets at the buffer ``B``, for each T.
+
+    T is the round-trip time without queueing.  The result's detail has Reno's losses.
+    """
     lost = [100 * runs(with_room(T, B)).loss_rate for T in TIMES]  # percent of Vegas's, of Reno's
     vegas, reno = (", ".join(f"{percent[i]:.3f}" for percent in lost) for i in (0, 1))
     return Found(
@@ -150,8 +153,8 @@ def _vegas_losses(B: float, runs: Runs) -> Found:
 def _no_timeouts(runs: Runs) -> Found:
     """Whether no source has a timeout, after which it would send more packets again than it lost.
 
-    The note has the packets sent again over those lost, at each buffer and each T, for each source
-    that lost packets.
+    The result's detail has the packets sent again over those lost, at each buffer and each T, for
+    each source that lost packets.
     """
     found: dict[str, list[float]] = {}  # by source and buffer: the quotient at each T
     for B, T in itertools.product(BUFFERS, TIMES):

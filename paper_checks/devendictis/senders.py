@@ -25,7 +25,10 @@ def _steps(runs: Runs) -> Found:
 
 
 def _after_timeout(runs: Runs) -> Found:
-    """Reno's least window after all packets in flight were lost; the note has Vegas's, too."""
+    """Reno's least window after all packets in flight were lost.
+
+    The result's detail has Vegas's least window, too.
+    """
     reno, vegas = (least_after_timeout(runs, BASE, law) for law in ("reno", "vegas"))
     return Found(reno, detail=f"By ns-2 Vegas's least window is {vegas:g}.")
 

@@ -161,8 +161,8 @@ def _nearest(B: float, printed: float) -> Callable[[Runs], Found]:
     """The ``compute`` function for the model's ratio Vegas/Reno at the buffer ``B``.
 
     The paper does not state T.  So the value is the ratio at the T at which it is nearest to
-    ``printed``: if even this ratio differs from the print, no T gives it.  The note has the ratios
-    of the model over all T, and those of ns-2.
+    ``printed``: if even this ratio differs from the print, no T gives it.  The result's detail has
+    the ratios of the model over all T, and those of ns-2.
     """
 
     def compute(runs: Runs) -> Found:

@@ -279,7 +279,7 @@ def _modified(
     """
 
     def both(runs: Runs) -> Found:
-        """The result of ``compute``, with the result for alpha 3 and beta 6 in the note."""
+        """The result of ``compute``, with that for alpha 3 and beta 6 in its detail."""
         found, tried = compute(runs), runs(jittered(trio(B, (3.0, 6.0))))
         rates = ", ".join(f"{r * MBIT:.3f}" for r in tried.mean)
         agree = sum(claim(row) for row in tried.throughput)  # number of seeds

@@ -56,8 +56,8 @@ def holds(
     """The ``compute`` function of a record: whether a claim on throughputs holds for most seeds.
 
     In a run of each seed, the sources' starts move by up to one packet's time.  ``claim`` is a
-    function of the throughputs of one run, in pkt/s.  The note has the throughputs in Mbit/s;
-    ``names`` are the sources' names for it.
+    function of the throughputs of one run, in pkt/s.  The result's detail has the throughputs in
+    Mbit/s; ``names`` are the sources' names for it.
     """
 
     def compute(runs: Runs) -> Found:
@@ -303,15 +303,15 @@ def _almost_twice(runs: Runs) -> Found:
 def _at_once(law: str) -> Callable[[Runs], Found]:
     """The ``compute`` function for figure 3a: the ratio of the rates of two sources of ``law``.
 
-    The second source starts 0.5 s after the first.  The note also has the rates if both start at 0,
-    and the ratios with other buffers.  If another buffer gives the printed ratio, a difference
-    shows nothing, since the paper does not state the buffer.
+    The second source starts 0.5 s after the first.  The result's detail also has the rates if both
+    start at 0, and the ratios with other buffers.  If another buffer gives the printed ratio, a
+    difference shows nothing, since the paper does not state the buffer.
     """
     compute = median_of_seeds(alike(law, 1e-3), ratio, printed=1.0, unit=0.1)
     buffers = (6.0, 8.0, 15.0, 50.0)
 
     def both(runs: Runs) -> Found:
-        """The ratio of the sources' rates; with other starts and buffers in the note."""
+        """The ratio of the sources' rates; the detail has those for other starts and buffers."""
         found = compute(runs)
         rates = ", ".join(f"{r * MBIT:.3f}" for r in runs(pair(law, law)).throughput[0])
         text = (

@@ -56,8 +56,9 @@ def _by_reading(law: str, X: float, printed: float) -> Callable[[Runs], Found]:
 
     The paper does not say when the sources of table 3 start, nor from when on packets count.  A
     reading is a choice of both (``_readings``).  The ratio is that with the first of four readings,
-    and the note has the others.  The result is undecided if one or two of the four readings give
-    the printed ratio.  If none does, the note also has ratios with other settings.
+    and the result's detail has the others.  The result is undecided if one or two of the four
+    readings give the printed ratio.  If none does, the result's detail also has ratios with other
+    settings.
     """
 
     def compute(runs: Runs) -> Found:
@@ -147,12 +148,12 @@ def _counts(scenario: Scenario) -> Callable[[Floats], float]:
 def _with_rule(compute: Callable[[Runs], Found], X: int) -> Callable[[Runs], Found]:
     """``compute``, the function for a cell of Vegas, with a longer note.
 
-    The note also has ACK1/ACK2 by a simulation with Vegas's rule as it is printed.  ns-2 rounds
-    Vegas's backlog, the printed rule does not.  ``X`` is in ms.
+    The result's detail also has ACK1/ACK2 by a simulation with Vegas's rule as it is printed.  ns-2
+    rounds Vegas's backlog, the printed rule does not.  ``X`` is in ms.
     """
 
     def both(runs: Runs) -> Found:
-        """The result of ``compute``; the note also has the ratios without ns-2's rounding."""
+        """The result of ``compute``; its detail also has the ratios without ns-2's rounding."""
         ratios = []
         for later in (0.5, 0.0):
             first, second = replay(X, later_by=later, max_window=1e6)

@@ -52,16 +52,20 @@ NAMES = {"droptail": "DropTail", "red": "RED/ECN", "rd": "RD"}
 
 
 def _indices(kind: Discipline, runs: Runs, with_router: bool = False) -> Floats:
-    """The index in each run and in each interval of time (``INTERVALS``): [runs, intervals].
+    """The relative fairness in each run and in each interval of ``INTERVALS``: [runs, intervals].
 
-    ``kind`` is the kind of queue.  ``with_router``: by ns-3 with the paper's router, not by ns-2
-    with CBQ.
+    The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.  ``kind``
+    is the kind of queue.  The runs are by ns-2; or with ``with_router`` by ns-3, which has the
+    paper's router.
     """
     return np.column_stack([index(runs, sudden(kind, *span), with_router) for span in INTERVALS])
 
 
 def _texts(runs: Runs) -> str:
-    """The mean index with each queue in each interval of time, by ns-2, as text."""
+    """A text with the relative fairness in ns-2: the mean over the runs, by queue and interval.
+
+    The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.
+    """
     rows = [
         f"{NAMES[kind]} {', '.join(f'{v:.2f}' for v in _indices(kind, runs).mean(axis=0))}"
         for kind in reversed(QUEUES)
@@ -70,13 +74,21 @@ def _texts(runs: Runs) -> str:
 
 
 def _settled(runs: Runs) -> Found:
-    """The index with the paper's router before the change, and after rates have settled again."""
+    """The relative fairness with the paper's router before the change and after rates have settled.
+
+    The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.  At the
+    change, the number of Vegas flows rises to 5 times the number before.
+    """
     means = _indices("rd", runs, with_router=True).mean(axis=0)
     return Found([float(means[0]), float(means[2])], detail=_texts(runs))
 
 
 def _at_once(runs: Runs) -> Found:
-    """The index with the paper's router in the first 5 s after the change."""
+    """The relative fairness with the paper's router in the first 5 s after the change.
+
+    The relative fairness is the throughput of a Vegas flow over that of a NewReno flow.  At the
+    change, the number of Vegas flows rises to 5 times the number before.
+    """
     first, later = _indices("rd", runs, with_router=True).mean(axis=0)[1:]
     spans = [end - begin for begin, end in INTERVALS[1:]]
     whole = float(np.average([first, later], weights=spans))
@@ -91,9 +103,10 @@ def _at_once(runs: Runs) -> Found:
 def _order(runs: Runs) -> Found:
     """Whether the index is nearest to 1 with RD, and nearer with RED/ECN than with DropTail.
 
-    The distance of a run's index from 1 is |ln(index)|, as a mean over the intervals of time.
-    Distances must differ by more than two standard errors, for both choices of RED's thresholds,
-    and for RD by CBQ in ns-2 and by the paper's router in ns-3.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  The distance of a
+    run's index from 1 is |ln(index)|, as a mean over the intervals of time.  Distances must differ
+    by more than two standard errors, for both choices of RED's thresholds, and for RD by CBQ in
+    ns-2 and by the paper's router in ns-3.
     """
 
     def distance(kind: Discipline, with_router: bool = False) -> Floats:
@@ -118,13 +131,17 @@ def _order(runs: Runs) -> Found:
 
 
 def _struggles(runs: Runs) -> Found:
-    """Whether the index with DropTail is below 0.5 in each interval of time."""
+    """Whether a Vegas flow gets less than half of a NewReno flow's rate with DropTail.
+
+    The ratio of the two rates must be below 0.5 in each interval of ``INTERVALS``.
+    """
     return Found(bool(_indices("droptail", runs).mean(axis=0).max() < 0.5), detail=_texts(runs))
 
 
 def _advantage_after(runs: Runs) -> Found:
-    """Whether the index with RED is below 0.9 in the last interval, when rates are stable again.
+    """Whether a Vegas flow gets less than 0.9 of a NewReno flow's rate with RED, in the long run.
 
+    The ratio of the two rates is that in the last interval of ``INTERVALS``, after the change.
     The result is open if it depends on RED's thresholds, which the paper does not state.
     """
     low = _indices("red", runs).mean(axis=0)  # in each interval, with ns-2's own thresholds
@@ -380,8 +397,11 @@ def gain(newreno: int, vegas: int, setting: str, runs: Runs) -> tuple[float, str
 def _masked(newreno: int, vegas: int, runs: Runs) -> Found:
     """Whether a wrongly marked flow does not gain with the paper's router.
 
-    ``newreno`` and ``vegas`` are the numbers of wrongly marked flows.  The result is undecided if
-    it depends on whether there are reverse flows.  The note has all settings.
+    A mark tells the router whether the flow is one for throughput (NewReno) or for low delay
+    (Vegas).  ``newreno`` and ``vegas`` are the numbers of wrongly marked flows.  A flow does not
+    gain if its rate is at most that of a flow of its law if all are marked right.  The result is
+    undecided if it depends on whether there are reverse flows.  Its detail has the rates in all
+    settings (``SETTINGS``).
     """
     gains = [gain(newreno, vegas, setting, runs) for setting in SETTINGS]
     with_reverse, without = (ratio <= 1 for ratio, _ in gains[:2])
@@ -403,7 +423,7 @@ def _could_gain(runs: Runs) -> Found:
     """Whether wrong marks let a NewReno flow gain by more than two standard errors.
 
     It must gain in some case with the paper's router: 1 or 10 wrongly marked flows, with or without
-    reverse flows.  The note also has the gains with CBQ.
+    reverse flows.  The result's detail also has the gains with CBQ.
     """
     rows, gains = [], []
     for setting in SETTINGS:

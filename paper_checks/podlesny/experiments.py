@@ -68,8 +68,8 @@ def _share_of_bytes(runs: Runs, buffer: float) -> list[float]:
 def _share(runs: Runs) -> Found:
     """NewReno's share of the bytes, percent, at the one of three RTTs where it is nearest to 92.
 
-    92 % is printed, and the paper states neither the RTT nor the buffer.  So the note has the
-    shares at all RTTs, those of the payload alone, and those with ns-2's default buffer.
+    92 % is printed, and the paper states neither the RTT nor the buffer.  So the result's detail
+    has the shares at all RTTs, those of the payload alone, and those with ns-2's default buffer.
     """
     shares = _share_of_bytes(runs, 62.0)
     rows = {
@@ -159,7 +159,10 @@ def losses(runs: Runs, scenario: Scenario, law: str, with_router: bool = False) 
 def curve(
     runs: Runs, axis: Iterable[float], scenarios: Iterable[Scenario], with_router: bool = False
 ) -> str:
-    """Index and loss rates at each value of ``axis``, the quantity that varies, as text."""
+    """A text with the index and the loss rates at each value of ``axis``, the quantity that varies.
+
+    The index is the throughput of a Vegas flow over that of a NewReno flow.
+    """
     rows = [
         f"{x:g}: {index(runs, s, with_router).mean():.2f}, "
         f"{loss(runs, s, 'vegas', with_router):.2f} %, "
@@ -172,8 +175,9 @@ def curve(
 def _close(varied: str, scenarios: Sequence[Scenario], runs: Runs) -> Found:
     """The index at each ratio of the numbers of flows, one for each of ``scenarios``.
 
-    It is that with the paper's router, in ns-3, if ns-3 ran all ratios.  Else it is that with CBQ,
-    in ns-2; a difference from the print then shows nothing, since the paper did not use CBQ.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  It is that with the
+    paper's router, in ns-3, if ns-3 ran all ratios.  Else it is that with CBQ, in ns-2; a
+    difference from the print then shows nothing, since the paper did not use CBQ.
     """
     by_cbq = [index(runs, s) for s in scenarios]
     in_ns3 = [s for ratio, s in zip(RATIOS, scenarios, strict=True) if ratio in BY_NS3[varied]]
@@ -215,7 +219,11 @@ def _listed(ratios: Iterable[float]) -> str:
 
 
 def _at_three(runs: Runs) -> Found:
-    """The index at a ratio of 3 with the paper's router; the note has it with CBQ."""
+    """The index at three times as many NewReno as Vegas flows, with the paper's router.
+
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  The result's detail
+    also gives it for class-based queueing (CBQ), by which ns-2 imitates the router.
+    """
     scenario = dumbbell(3 * N, N)
     found, by_cbq = index(runs, scenario, with_router=True), index(runs, scenario)
     each = ", ".join(f"{value:.3f}" for value in found)
@@ -248,8 +256,8 @@ def more_vegas() -> list[Scenario]:
 def _use(runs: Runs) -> Found:
     """Percent of the link that NewReno and Vegas flows use in figure 4 (a) at a ratio of 3.
 
-    The value is that with the paper's router, in ns-3.  The note has those with CBQ, in ns-2, at
-    the scale of our runs and at the paper's.
+    The value is that with the paper's router, in ns-3.  The result's detail has those with CBQ, in
+    ns-2, at the scale of our runs and at the paper's.
     """
     scenario = dumbbell(3 * N, N)
     capacity = scenario.links[0].capacity

@@ -50,8 +50,9 @@ def index_range(
 ) -> Found:
     """The least and the largest index of the scenarios, as means over the runs.
 
-    ``printed`` has the two that the paper states.  Without ``with_router`` the runs are by CBQ,
-    which is not the paper's router, so a difference from the print shows nothing.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  ``printed`` has the
+    two that the paper states.  Without ``with_router`` the runs are by CBQ, which is not the
+    paper's router, so a difference from the print shows nothing.
     """
     values = np.array([index(runs, s, with_router) for s in scenarios])  # [scenarios, runs]
     ends = [int(np.argmin(values.mean(axis=1))), int(np.argmax(values.mean(axis=1)))]
@@ -70,8 +71,9 @@ def index_range(
 def _by_scale(runs: Runs) -> str:
     """A text on how much the index of experiment E by CBQ changes with the scale, at most.
 
-    The router has run at a fifth of the paper's scale only.  So the change with CBQ is all that we
-    know about the effect of the scale.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  In ns-2, class-based
+    queueing (CBQ) imitates the paper's router.  The router itself has run at a fifth of the paper's
+    scale only.  So the change with CBQ is all that we know about the effect of the scale.
     """
     changes = [
         float(index(runs, full).mean() - index(runs, fifth).mean())
@@ -89,7 +91,8 @@ def steady(
 ) -> Found:
     """Whether the index varies over the scenarios by no more than the printed ones.
 
-    Its variation is the ratio of the largest index to the least, as means over the runs.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  Its variation is the
+    ratio of the largest index to the least, as means over the runs.
     ``printed`` has the least and the largest printed index.  The question stays open without
     ``with_router``, that is, if only CBQ ran the scenarios.  It also stays open if the difference
     between our variation and the printed one may be chance.
@@ -120,8 +123,11 @@ def steady(
 def _starves(runs: Runs) -> Found:
     """Whether the index with the router is lower at 10 than at 30 Mbit/s, and below 1.
 
-    Both differences must exceed two standard errors.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  Both differences must
+    exceed two standard errors.  The result's detail also gives the index for class-based queueing
+    (CBQ), by which ns-2 imitates the paper's router.
     """
+    # with the router at both capacities; with CBQ, a list of the same
     (at_10, at_30), by_cbq = (
         [index(runs, s, with_router) for s in capacities()[:2]] for with_router in (True, False)
     )
@@ -138,8 +144,9 @@ def _starves(runs: Runs) -> Found:
 def _above_narrowest(runs: Runs) -> Found:
     """The least and the largest index at capacities above 10 Mbit/s, with CBQ.
 
-    The note has the index with the paper's router at 30 Mbit/s, the only such capacity that ns-3
-    ran.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  In ns-2, class-based
+    queueing (CBQ) imitates the paper's router.  The result's detail also gives the index with the
+    router at 30 Mbit/s, the only such capacity that ns-3 ran.
     """
     by_router = index(runs, capacities()[1], with_router=True)
     found = index_range(MBITS[1:], capacities()[1:], (0.72, 0.88), False, runs)
@@ -154,9 +161,11 @@ def _above_narrowest(runs: Runs) -> Found:
 
 
 def _narrowest(runs: Runs) -> Found:
-    """The index at 10 Mbit/s with CBQ at full scale.
+    """The index at 10 Mbit/s with CBQ, with as many flows as the paper has (full scale).
 
-    The note has the index with the router at a fifth of the scale.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  In ns-2, class-based
+    queueing (CBQ) imitates the paper's router.  The result's detail also gives the index with the
+    router at a fifth of the scale.
     """
     full = index(runs, narrow())
     by_router, fifth = index(runs, capacities()[0], with_router=True), index(runs, capacities()[0])
@@ -177,7 +186,7 @@ def _narrowest(runs: Runs) -> Found:
 def _lost_at_narrowest(runs: Runs) -> Found:
     """Vegas's loss at 10 Mbit/s with CBQ at full scale, percent.
 
-    The note has the losses with the router and with CBQ at a fifth of the scale.
+    The result's detail has the losses with the router and with CBQ at a fifth of the scale.
     """
     by_router, by_cbq = (
         loss(runs, capacities()[0], "vegas", with_router) for with_router in (True, False)

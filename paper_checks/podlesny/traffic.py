@@ -51,8 +51,9 @@ LAWS = ("newreno", "vegas")
 def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by CBQ in ns-2, for the cases that ns-3 did not run.
 
-    CBQ is not the paper's router, so a difference from ``printed`` shows nothing.  ``unit`` is that
-    of the last digit of ``printed``.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  CBQ is not the paper's
+    router, so a difference from ``printed`` shows nothing.  ``unit`` is that of the last digit of
+    ``printed``.
     """
     values = index(runs, scenario)
     each = ", ".join(f"{value:.2f}" for value in values)
@@ -63,7 +64,8 @@ def _at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
 def _with_router_at(scenario: Scenario, printed: float, unit: float, runs: Runs) -> Found:
     """The index by the paper's router in ns-3; ``unit`` is that of the last digit of ``printed``.
 
-    A difference from ``printed`` shows nothing if this value lies between the index by the router
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  A difference from
+    ``printed`` shows nothing if this value lies between the index by the router
     and that by CBQ in ns-2.
     """
     values, by_cbq = index(runs, scenario, with_router=True), float(index(runs, scenario).mean())
@@ -109,7 +111,8 @@ def _rises(size: float, runs: Runs) -> Found:
 def _rises_with_web(runs: Runs) -> Found:
     """Whether Vegas's loss grows with the rate of short flows: open, as CBQ alone has run this.
 
-    The note has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by the router.
+    The result's detail has Vegas's loss with short flows, by CBQ, and without them, by CBQ and by
+    the router.
     """
     grows = rises([loss(runs, s, "vegas") for s in webs()])
     without = [losses(runs, dumbbell(), "vegas", with_router) for with_router in (False, True)]
@@ -166,7 +169,8 @@ def web_traffic() -> list[Record]:
 def _explained(runs: Runs) -> Found:
     """Whether the index falls and Vegas's loss grows from 50 to 200 short flows per second.
 
-    Both must hold for each size of short flow and each simulator that ran both rates.
+    The index is the throughput of a Vegas flow over that of a NewReno flow.  Both must hold for
+    each size of short flow and each simulator that ran both rates.
     """
     rows: list[str] = []
     found: list[bool | None] = []  # None where the change of the index may be due to chance

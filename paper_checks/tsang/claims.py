@@ -76,7 +76,7 @@ def _by_backlog(runs: Runs) -> Found:
 def _unlimited(runs: Runs) -> Found:
     """Whether all windows with alpha 1 and beta 3 stay below the advertised window of 30 packets.
 
-    The note has the largest window with each pair of thresholds.
+    The result's detail has the largest window with each pair of thresholds.
     """
     largest = {
         name: max(

@@ -201,7 +201,12 @@ class Connection:
         self.rtts.clear()
 
     def _adjust(self, backlog: float) -> None:
-        """Change the window, or what each ACK of the next round trip adds, by the ``backlog``."""
+        """Change the window, or what each ACK of the next round trip adds, by the ``backlog``.
+
+        In Vegas's slow start the window doubles every second round trip, until the backlog exceeds
+        gamma.  Later the window shrinks by a packet if the backlog is above beta, and grows by a
+        packet in the next round trip if the backlog is below alpha.
+        """
         # section 2.2: if alpha = beta, no backlog lets the window stay, so equality shrinks it
         at_both = backlog == self.beta == self.alpha and not self.round_backlog
         if self.slow_start and self.window < self.max_window:
@@ -245,7 +250,10 @@ def replay(
     max_window: float = MAX_WINDOW,
     known: bool = False,
 ) -> tuple[Connection, Connection]:
-    """Both connections after 60 s: the one with the shorter delay, then the one with the longer.
+    """Simulate two Vegas connections for 60 s in the network of figure 1 of Tsang and Chang.
+
+    Returns both: the one with the shorter delay, then the one with the longer.  They share the link
+    behind the router R1.
 
     ``x2``: delay of the longer connection's last link, ms; ``longer_first``: whether this
     connection's packet is the first at R1; ``rounded``: whether backlogs are rounded as in ns-2;

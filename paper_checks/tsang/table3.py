@@ -121,7 +121,7 @@ def index(
 
 
 def _index(x2: int, runs: Runs) -> Found:
-    """The index of the mean rates; the note has it by other rates and other averages, too."""
+    """Jain's index of the mean rates; the detail has it by other rates and other averages, too."""
     _, first, _, second, *_ = TABLE_3[x2]
     ns2 = rounded(x2, 1.0, 3.0, runs)
     early = index(x2, since=START + 0.01)
@@ -189,8 +189,8 @@ def window_and_base(x2: int) -> tuple[int, float]:
 def _over_estimates() -> Found:
     """Whether the printed expected rates imply no over-estimate of connection 2's baseRTT.
 
-    The note has the over-estimates, in transmission times of a packet: those that the print
-    implies, and those in our simulation.
+    The result's detail has the over-estimates, in transmission times of a packet: those that the
+    print implies, and those in our simulation.
     """
     printed = [(window_and_base(x2)[1] - base_rtt(x2)) / PACKET for x2 in DELAYS]
     simulated = [(replay(x2)[1].base - base_rtt(x2)) / PACKET for x2 in DELAYS]
@@ -220,8 +220,8 @@ def backlogs(x2: int) -> tuple[float, float]:
 def _backlogs() -> Found:
     """Whether the backlogs that the printed rates imply are between Vegas's thresholds, 1 and 3.
 
-    The note has those backlogs of connection 2 that would be outside if its baseRTT were its least
-    RTT.
+    The result's detail has those backlogs of connection 2 that would be outside if its baseRTT were
+    its least RTT.
     """
     every = [backlog for x2 in DELAYS for backlog in backlogs(x2)]
     by_least_rtt = {

@@ -54,8 +54,8 @@ def index(x2: int, name: str, since: float = LATE, longer_first: bool = True) ->
 def _cell(x2: int, name: str, runs: Runs) -> Found:
     """Jain's index of a cell of table 4, by the packet-by-packet simulation.
 
-    The note also has the index if averages begin earlier, if the other connection's packet is first
-    at R1, and by ns-2.
+    The result's detail also has the index if averages begin earlier, if the other connection's
+    packet is first at R1, and by ns-2.
     """
     ns2 = rounded(x2, *VEGAS[name], runs)
     other = index(x2, name, longer_first=False)
@@ -103,9 +103,11 @@ def _agreeing(since: float, longer_first: bool = True) -> int:
 
 
 def _begin(runs: Runs) -> Found:
-    """The beginning of the averages, s after the start of the sources, that reproduces most cells.
+    """Find from when on the paper averages for table 4, in s after the start of the sources.
 
-    The note has the number of cells for each beginning that we tried.
+    The paper states 10 ms.  We tried this and the other times in ``BEGINS``.  The result is the
+    time with which most cells of the table are reproduced; its detail has their number for each
+    time.
     """
     counts = {after: _agreeing(START + after) for after in BEGINS}
     text = ", ".join(f"from {after:g} s {count} of {ROWS.size}" for after, count in counts.items())
