@@ -191,6 +191,9 @@ class Answers(Runs):
 
     ``predicts`` is the function that gives the model's prediction for a scenario, or ``None``.
     ``models`` lists the names of the models whose predictions were used.
+
+    A model has one result, where ns-2 has one for each of several runs. So the result of the model
+    is given as that of ``ROWS`` equal runs.
     """
 
     def __init__(self, predicts: Callable[[Scenario], Prediction | None]) -> None:
@@ -201,14 +204,15 @@ class Answers(Runs):
     def __call__(self, scenario: Scenario) -> Measured:
         """The model's results per flow.  Raises ``NoRun`` if the model gives none."""
         found, rates = self._predicted(scenario)
+        # utilization and queue are those of the slowest link
         slowest = int(np.argmin([link.capacity for link in scenario.links]))
-        spans = np.array(
+        spans = np.array(  # s in which each flow is active after the warm-up
             [max(m.stop - max(m.start, scenario.run.warmup), 0.0) for m in scenario.members]
         )
         results = _Lacking(
             scenario,
             found.model,
-            throughput=np.tile(rates, (ROWS, 1)),  # as of ROWS equal runs
+            throughput=np.tile(rates, (ROWS, 1)),
             mean=rates,
             jain=np.full(ROWS, jain(rates)),
             acks=rates * spans,  # one for each packet delivered

@@ -128,7 +128,10 @@ def _many() -> Found:
 
 
 def _small_buffers(runs: Runs) -> Found:
-    """Whether all sources lose packets at small buffers, and none at an infinite buffer."""
+    """Whether all sources lose packets at small buffers, and none at an infinite buffer.
+
+    This tests the paper's statement that Vegas sources behave like Reno sources at small buffers.
+    """
     losses = {
         (law, buffer): 100 * runs(finite(law, buffer)).loss_rate
         for law in ("vegas", "reno")

@@ -407,11 +407,13 @@ def _close(influence: Floats, late: Floats) -> Found:
 
     Delta is the queueing delay.  Equation (7) is the relative change of the source's rate per
     second of its over-estimate (``sensitivity``); the statement holds if it is large.  Two sources
-    are tested: one whose over-estimate grows alone, and the last of 20 that arrived one by one.
-    ``influence`` has the value of equation (7) for each of these 20, in 1/s, and ``late`` their
-    over-estimates in s.
+    are tested: one of four, whose over-estimate grows while those of the others stay the same, and
+    the last of 20 that arrived one by one.  ``influence`` has the value of equation (7) for each of
+    these 20, in 1/s, and ``late`` their over-estimates in s.  For each of the two sources, we call
+    the value of equation (7) large if it exceeds half the largest of the values compared.
     """
-    values, distances = [], []  # for the source whose over-estimate grows alone
+    # for one source of four: the value of equation (7), and (Delta - x_i)/Delta
+    values, distances = [], []
     for over_estimate in (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0):
         x = X.copy()
         x[1] = over_estimate

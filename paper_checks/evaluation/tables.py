@@ -179,7 +179,13 @@ def _transmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
 
 
 def _retransmitted(scenario: Scenario, i: int, printed: int, runs: Runs) -> Found:
-    """The number of packets that source ``i`` sends again from 14 to 120 s."""
+    """Compare the number of packets that source ``i`` retransmits from 14 to 120 s with the print.
+
+    The result is the median over runs with different seeds, which move the start times a little.
+    Its detail also gives the number in the run with the start times of the paper ("as described").
+    If the median differs from the print and we know no other reason, the reason is ``INFERRED``:
+    the paper does not state all settings.
+    """
     values = [float(runs(one).retransmits[i]) for one in one_scenario_per_seed(scenario)]
     seeds = ", ".join(f"{value:g}" for value in values)
     described = float(runs(scenario).retransmits[i])

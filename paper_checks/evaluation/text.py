@@ -59,7 +59,7 @@ def _losses(runs: Runs) -> Found:
     found = {law: float(runs(jittered(alike(law, 1e-3))).retransmits.sum()) for law in laws}
     text = ", ".join(f"{law} {count:g}" for law, count in found.items())
     return Found(
-        found["reno"] > COUNTED,
+        found["reno"] > COUNTED,  # packets, and the seconds in which they are counted
         detail=f"Packets sent again in {COUNTED:g} s, mean of 5 seeds: {text}.",
     )
 
@@ -107,8 +107,8 @@ def section_2() -> list[Record]:
 def _once(runs: Runs) -> Found:
     """Whether SACK's least window is the same after one loss in a window and after four.
 
-    The note also has Reno's least windows.  The result is undecided if it differs between the
-    buffers, since the paper does not state that of figure 1.
+    The result's detail also has Reno's least windows.  The result is undecided if it differs
+    between the buffers, since the paper does not state that of figure 1.
     """
     stays, texts = [], []  # for each buffer
     for buffer in BUFFERS:

@@ -108,6 +108,8 @@ def page(runs: Runs) -> Page:
     ax = fig.subplots()
     x = DELAYS[:-1]
     for k, name in enumerate(COLUMNS):
+        # there are five dashes; in the second round of them, each curve gets the next dash but one,
+        # so that no two curves look alike
         dash = "none" if name.startswith("ns-2") else DASHES[(k + k // 5) % len(DASHES)]
         color = {NS2: BLACK, LINUX: GREEN}.get(k, COLORS[k])
         ax.plot(x, rows[:, k], ls=dash, color=color, marker=MARKERS[k], ms=5, label=name)
