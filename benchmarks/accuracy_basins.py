@@ -147,7 +147,7 @@ def verdict(p: list[float]) -> str:
 
 
 def main() -> None:
-    """Print a line for each case, then how many cases differ."""
+    """Print whether model and ns-2 agree in each random network, then in how many they do not."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=at_least(1), default=4, help="of each family, multistable")
     parser.add_argument("--starts", type=at_least(1), default=200)

@@ -178,7 +178,7 @@ def by_ns2(rng: np.random.Generator, targets: int) -> int:
 
 
 def main() -> int:
-    """Print a line for each kind of check."""
+    """Print for each kind of check how many answers of ``design`` fail."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--targets", type=at_least(1), default=200)
     parser.add_argument("--ns2", type=at_least(0), default=0)

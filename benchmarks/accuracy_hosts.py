@@ -9,9 +9,10 @@ of 0.1 to 3 ms to the propagation delay, ``small`` has buffers of 2 to 8 packets
 access links that carry from a fifth of the fair share to twice the link's capacity.  ns-2 runs 5
 times with starts jittered by up to 0.5 s.  A model runs as often, with its own random draws.
 
-For each kind the table has the NRMSE of the throughputs, as the mean over the cases and the worst.
-It also has the part of it that exceeds twice the standard error of ns-2's mean. The column "untold"
-has the error of the model if its scenario lacks the feature.
+The error of a model in a case is the NRMSE: the root mean square error of the flows' throughputs,
+divided by their mean.  For each kind the table has the mean error over the cases, and the largest.
+It also has the part of the error that exceeds twice the standard error of ns-2's mean.  The column
+"untold" has the error of a model that does not know what the kind adds, such as delayed ACKs.
 """
 
 from __future__ import annotations
@@ -75,7 +76,12 @@ KINDS: dict[str, Callable[[Rng, Flow, Scenario], Flow]] = {
 
 
 def case(kind: str, family: str, index: int, seed: int) -> Scenario:
-    """The ``index``-th network of the family, changed to the given kind."""
+    """The ``index``-th random network of the family, changed to the given kind.
+
+    A family is a set of networks of one kind of flows (``FAMILY``).  The kind says what is added to
+    such a network, for example delayed ACKs (``KINDS``).  ``seed`` is that of the draw.
+    """
+    # the first generator draws the network as in ``benchmarks.accuracy``, the second what is added
     key = [seed, WITHOUT_WAITS.index(family), index]
     drawn, rng = FAMILIES[family](np.random.default_rng(key)), np.random.default_rng([*key, 1])
     flows = tuple(KINDS[kind](rng, flow, drawn) for flow in drawn.flows)
@@ -123,7 +129,7 @@ def judge(scenario: Scenario) -> tuple[dict[str, float], float]:
 
 
 def main() -> None:
-    """Print a line for each kind, family and model."""
+    """Print the errors of each model against ns-2, for each kind of case and family of networks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kinds", choices=tuple(KINDS), nargs="*", default=tuple(KINDS))
     parser.add_argument("--families", choices=FAMILY, nargs="*", default=FAMILY)

@@ -132,7 +132,11 @@ def one(
 
 
 def main() -> None:
-    """Print each case, then a table."""
+    """Print the model's error in each case, then a table with a row for each family of cases.
+
+    ``sure`` is the uncertainty of the measured runs, and ``beyond`` the part of the error that
+    exceeds it (see the head of this file).
+    """
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--half", choices=(*HALVES, "both"), default="both")
     parser.add_argument("--family", choices=FAMILIES, nargs="*", default=FAMILIES)
@@ -147,7 +151,7 @@ def main() -> None:
     halves = HALVES if options.half == "both" else (options.half,)
     rows: list[tuple[str, Floats]] = []
     for family in options.family:
-        some = []
+        some = []  # by case: error, ``sure`` and ``beyond``
         for scenario in cases(family, halves, options.seed):
             figures, text = one(scenario, options.model, options.starts, extra)
             some.append(figures)

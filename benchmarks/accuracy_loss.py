@@ -67,7 +67,7 @@ def errors(scenario: Scenario) -> dict[str, tuple[float, bool]]:
 
 
 def main() -> None:
-    """Print each case, then a table."""
+    """Print the models' errors against ns-2 in each case, then a table by range of loss."""
     rows = []
     for band, (low, high) in enumerate(BANDS):
         some = [errors(case(band, index)) for index in range(CASES)]

@@ -210,7 +210,7 @@ def error(scenario: Scenario) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Print a line for each kind of network."""
+    """Print for each kind of network the errors of ``rounds`` against ns-2, and times of runs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", type=at_least(1), default=8, help="of each kind")
     parser.add_argument("--kind", choices=tuple(KINDS), action="append")

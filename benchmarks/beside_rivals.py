@@ -54,10 +54,13 @@ def figures(model: str, family: str, seed: int) -> tuple[str, str, str]:
 
 
 def rival(family: str, seed: int) -> float:
-    """The CPU seconds of five runs of ns-2: the median over the first cases."""
+    """The CPU seconds that five runs of ns-2 take: the median over a few cases of the family.
+
+    ``family`` is a kind of random scenarios (``FAMILIES``), and ``seed`` the seed of their draw.
+    """
     from vegasmodel.packets import ns2
 
-    used = []
+    used = []  # CPU s of the ns-2 processes, by case
     for index in range(min(TIMED, CASES)):
         scenario = case(family, index, seed)
         five = dataclasses.replace(scenario, run=dataclasses.replace(scenario.run, runs=5))

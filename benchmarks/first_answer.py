@@ -76,7 +76,10 @@ def loaded(python: str, arguments: list[str], folder: str) -> list[str]:
 
 
 def main() -> None:
-    """Print a line for each of ``CASES``."""
+    """Print for each command in ``CASES`` its CPU seconds, our goal, and slow libraries it imports.
+
+    With ``--other``, the CPU seconds in another checkout of the project stand in a second column.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--other", metavar="PYTHON", help="of another checkout's environment")
@@ -90,7 +93,7 @@ def main() -> None:
         (Path(folder) / "s.toml").write_text(SCENARIO)
         for python in pythons:
             for arguments, _ in CASES.values():
-                cpu(python, arguments, 1, folder)  # compiles, and writes the caches
+                cpu(python, arguments, 1, folder)  # not timed: it compiles, and fills the caches
         print(f"{'CPU seconds':24} {'here':>7} {'other' if options.other else '':>7} {'goal':>6}")
         for name, (arguments, goal) in CASES.items():
             found = [cpu(python, arguments, options.runs, folder) for python in pythons]

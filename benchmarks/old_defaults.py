@@ -45,7 +45,7 @@ runs = 3
 
 
 def main() -> None:
-    """Print both tables."""
+    """Print two tables: how much a result changes if one of ns-2's defaults is that of 2.35."""
     columns = [vm.load(file) for file in sorted(CHECKS.glob("evaluation/table2-*.toml"))]
     old = [acks(column) for column in columns]
     print("| parameter | largest change |\n| --- | ---: |")
