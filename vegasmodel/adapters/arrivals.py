@@ -101,8 +101,12 @@ def arrive(
 
     An exact recursion computes each state from the one before. The list is empty unless
     ``followed`` is true. The flows are in the order of arrival.
+
+    If a flow measures its baseRTT, the recursion computes the over-estimates of all flows. So it is
+    right only if all flows measure their baseRTT, or if the scenario gives all over-estimates.
     """
-    order, unknown = by_start(scenario), rest.measures(scenario)
+    order = by_start(scenario)
+    given = None if rest.measures(scenario).any() else rest.given(scenario)[order]  # s
     alpha, beta = (
         column(scenario, value)[order] for value in (lambda f: f.alpha, lambda f: f.beta)
     )
@@ -116,7 +120,7 @@ def arrive(
         scenario.links[0].capacity,
         beta=beta,
         rtt=rtts(scenario)[order],
-        over_estimate=None if unknown.any() else rest.given(scenario)[order],
+        over_estimate=given,
         variant=scenario.flows[0].variant,
         each=add if followed else None,
     )

@@ -66,7 +66,8 @@ def holding(
     """
     n_vegas, n_reno = counts(scenario)
     shape = np.shape(at["buffer"])
-    # computed once for each value of ``decrease``, because this takes long
+    # For each value of ``decrease``, the number of cycles after which the first window of a flow no
+    # longer matters. It is computed once for each different value, because this takes long.
     decreases, index = np.unique(at["decrease"], return_inverse=True)
     first_cycles = np.array(
         [minicycle.forgotten_after(d, n_vegas, n_reno) for d in decreases.tolist()]
@@ -74,7 +75,7 @@ def holding(
     # the assumptions that do not depend on the values ``at``
     fixed = (
         *left_out(scenario),
-        *_only_growing(scenario, grows=False),  # whether they grow changes only its text
+        *_only_growing(scenario, grows=False),  # ``grows`` changes only a text, not used here
         _recovery(scenario),
         _single(n_vegas, n_reno),
         plain_queue(scenario.links[0]),

@@ -304,13 +304,14 @@ def _first_windows(scenario: Scenario, bandwidth_delay: Floats) -> Floats:
     """
 
     def first(member: Member, product: float) -> float:
-        """The result for one flow, whose bandwidth-delay product is ``product``."""
-        flow, runs = member.flow, stack(scenario, member.flow)
+        """The least window of one flow, whose bandwidth-delay product is ``product``."""
+        flow, runs = member.flow, stack(scenario, member.flow)  # ``runs``: its TCP implementation
         if skips_slow_start(flow, runs):
             return runs.least_window
         buffer = min(room(scenario, link, flow.direction) for link in scenario.path(flow))
-        ends = slow_start_ends(flow, runs, product)
-        # slow start sends at twice the link's rate, so half of its largest burst must wait
+        ends = slow_start_ends(flow, runs, product)  # the window, unless packets are lost before
+        # Slow start sends at twice the link's rate, so half of its largest burst must wait. If the
+        # buffer is too small for this, packets are lost.
         if 2.0 * buffer < min(product, 2.0 * ends):
             return runs.least_window  # after several losses and a timeout
         return ends

@@ -60,7 +60,10 @@ class Chain:
         overflows: bool,
         needed: float,
     ) -> None:
-        """Compute how often a loss occurs at each window, and the packets from loss to loss."""
+        """Compute how often a loss occurs at each window, and the packets from loss to loss.
+
+        The docstring of the class explains the arguments.
+        """
         self.law, self.loss, self.counted_every = law, loss, counted_every
         self.overflows, self.needed = overflows, needed
         self.step = max(1.0, top / GRID)

@@ -323,10 +323,16 @@ def _iterate(
 
     def unfinished(state: Any) -> Any:
         """Whether a link has not converged, and another step is allowed."""
-        return ~state[2].all() & (state[3] < limit)
+        _, _, done, k, _, _ = state
+        return ~done.all() & (k < limit)
 
     def advance(state: Any) -> Any:
-        """Make one step: ``k`` counts the steps, ``lower`` and ``upper`` are bounds of the gaps."""
+        """Make one step for all links.
+
+        The state consists of the gaps, the numbers of steps of each link, whether each link has
+        converged, the number ``k`` of steps in this call, and a lower and an upper bound of each
+        gap.
+        """
         g, used, done, k, lower, upper = state
         rest, slope, f = evaluate(g)
         lower, upper = jnp.where(f > 0, g, lower), jnp.where(f > 0, upper, g)

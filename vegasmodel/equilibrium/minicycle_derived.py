@@ -63,7 +63,7 @@ class Edge:
     def window(self, q: Floats) -> Floats:
         """The sum V of the Vegas windows if ``q`` packets are in the queue, at this edge's backlog.
 
-        If the backlog is 0, V is 0 whatever ``q`` is.
+        If the backlog is 0, both constants of the ``Edge`` are 0, and so is V, even if q is 0.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             return self.shift + np.where(self.pull > 0.0, self.pull / q, 0.0)

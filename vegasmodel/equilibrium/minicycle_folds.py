@@ -152,12 +152,13 @@ def cycles(
     n_reno: int = 1,
     step: float = 0.02,
 ) -> Cycles:
-    """The steady cycles of Vegas and Reno along one curve, which begins at the smallest buffer.
+    """The steady cycles of Vegas and Reno at many buffer sizes, with throughputs.
 
-    A loss multiplies Vegas's window by lambda = ``decrease``, which is below 1. Only a fraction p
-    of the overflows cuts the window, so an overflow multiplies it by lambda^p on average. At the
-    smallest buffer p = 1. Further along the curve p may be smaller. `minicycle.solve`, called with
-    ``decrease`` = lambda^p, gives the throughputs.
+    A cycle lasts from one overflow of the buffer to the next. A loss multiplies Vegas's window by
+    lambda = ``decrease``, which is below 1. Vegas loses a packet at a fraction p of the overflows,
+    so an overflow multiplies its window by lambda^p on average. In the plane of buffer size and p,
+    the steady cycles form a curve. The function follows it from the smallest buffer, where p = 1.
+    `minicycle.solve`, called with ``decrease`` = lambda^p, gives the throughputs.
 
     ``capacity`` is in pkt/s, ``rtt`` in s, and ``alpha``, the lower threshold, in packets.
     ``buffers`` are the least and the greatest buffer in packets. If Vegas would see an empty queue
@@ -177,7 +178,9 @@ def cycles(
     positive("step", step)
     n_V, n_R = float(numbers("n_vegas", n_vegas, 1.0)), float(numbers("n_reno", n_reno, 1.0))
     edge, _ = minicycle_start.edges(np.array(A), np.array(A), variant, np.array(n_V), np.array(M))
-    behind = 1.0 - lag * (n_V + n_R)  # Vegas sees a queue of ``buffer`` + ``behind`` packets
+    # At the overflow the queue has ``buffer`` + 1 packets. It grows by one packet per source and
+    # round trip, and Vegas reacts ``lag`` round trips late: to ``buffer`` + ``behind`` packets.
+    behind = 1.0 - lag * (n_V + n_R)
     ends = floats("buffers", buffers).ravel().tolist()
     low = max([*ends[:1], 1e-3 - min(behind, 0.0)])
     if len(ends) != 2 or not low < ends[1] < math.inf:

@@ -54,7 +54,8 @@ def reckoned(
     W, d = numbers("windows", windows), positive("rtt", rtt)
     x = numbers("over_estimate", over_estimate, -np.inf)
     full = (W / d).sum(axis=-1) > c
-    # the same equation as (6) with poles at -d; a flow without window takes no part in it
+    # The rates W/(d + delay) add up to the capacity. This is the equation of ``balance`` with the
+    # windows in the place of alpha, and -d in that of x. A flow without window has no term in it.
     state = secular.balance(W, -d, c)
     delay = np.where(full, np.maximum(state.delay, 0.0), 0.0)
     # the rate W/RTT, times RTT - baseRTT, times RTT/baseRTT in Linux

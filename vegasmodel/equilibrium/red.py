@@ -331,18 +331,22 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
     Raises ``FieldError`` for a capacity that is not positive.
     """
     positive("capacity", capacity)
+    # A position on RED's curve is a pair: the number ``first`` of a corner, and the distance ``t``
+    # after this corner. The distance between two corners is 1.
 
     def point(first: int, t: float) -> tuple[float, float]:
-        """The queue, and the fraction of packets that RED drops there (``effective``)."""
+        """The queue at a position, and the fraction of packets that RED drops (``effective``)."""
         queue, base = on_curve(corners, first, t)
         return queue, float(effective(base, curve.spacing))
 
     def excess(first: int, t: float) -> float:
+        """The sum of the rates at a position, divided by the capacity, minus 1."""
         q, p = point(first, t)
         return float(rates_at(q, p).sum() / capacity - 1)
 
     rates_at = _demand(flows, curve, capacity)
     corners = curve.corners()
+    # the root of ``excess`` lies between the distances ``low`` and ``high`` after corner ``first``
     first, low, high = 0, 0.0, 0.0
     if excess(0, 0.0) > 0:
         found = crossing(excess, len(corners) - 1)
@@ -355,6 +359,7 @@ def equilibria(flows: Flows, curve: Curve, capacity: float) -> tuple[Equilibrium
         kind, certified = "underloaded", True
     else:
         kind = _kind(curve, q, p)
+        # the ends of the curve, counted from the corner ``first``
         ends = -float(first), float(len(corners) - 1 - first)
         low, high, certified = _certify(
             functools.partial(excess, first), low, high, ends, rates.size

@@ -111,23 +111,26 @@ def solve(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -
 
 
 def balance(alpha: Any, x: Any, c: Any, rtt: Any = None, variant: str = "paper") -> Equilibrium:
-    """The solution of the equations of ``solve``, even if its queueing delay is negative.
+    """The solution of the equations of ``solve``, even if its queueing delay Delta is negative.
 
-    A flow that keeps its window W at the propagation delay d has the rate W/(Delta + d). So it
-    counts as a flow with alpha = W and x = -d.
+    ``solve`` takes a negative Delta for no steady state. But callers also use the equation for
+    flows whose windows do not change. A flow with the constant window W and the propagation delay d
+    has the rate W/(Delta + d). This is alpha/(Delta - x) with alpha = W and x = -d. The arguments,
+    the result and the errors are those of ``solve``.
     """
     word("variant", variant, VARIANTS)
-    linux = find(variant).backlog_over_base
+    linux = find(variant).backlog_over_base  # whether the backlog is W (RTT - baseRTT)/baseRTT
     rtt_of(variant, rtt)
     if any(is_jax(a) for a in (alpha, x, c, rtt)):
         return cast("Equilibrium", _jax().solve(alpha, x, c, rtt if linux else None))
     if rtt is not None:
         rtt = floats("rtt", rtt)
-    # one link for each entry of ``shape``; the solver gets the flows of all links in one row
+    # m links with n flows each; the solver gets the flows of all links in one row
     alpha, x, rtt, c = _broadcast(alpha, x, rtt if linux else None, c)
     shape, n = alpha.shape[:-1], alpha.shape[-1]
     alpha, x, rtt = (np.ascontiguousarray(a).reshape(-1) for a in (alpha, x, rtt))
     m = math.prod(shape)
+    # the solver's results: rates; delay, gap and residual; passes and status
     out = np.empty(m * n)
     reals, integers = np.empty((m, 3)), np.empty((m, 2), dtype=np.int64)
     _run(alpha, x, rtt, linux, np.ascontiguousarray(c).reshape(-1), out, reals, integers)
