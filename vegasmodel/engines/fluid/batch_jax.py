@@ -98,7 +98,11 @@ def _compiled(
     """
 
     def advance(case: Batch, fraction: Array, y: Moving, passes: Array) -> Moving:
-        """Advance one scenario by this number of passes, or to the end of its run."""
+        """Advance one scenario by this number of passes, or to the end of its run.
+
+        ``y`` is its state.  Most passes make one time step (``one_pass``).
+        """
+        # ``a`` is the state, and the number of passes so far
         moved: Moving = jax.lax.while_loop(
             lambda a: runs(case, a[0]) & (a[1] < passes),
             lambda a: (one_pass(losers, case, fraction, a[0]), a[1] + 1),
@@ -106,6 +110,8 @@ def _compiled(
         )[0]
         return moved
 
+    # both functions take all scenarios at once, along the last axis of each array; ``fraction`` and
+    # ``passes`` are one number for all
     each = {"in_axes": -1, "out_axes": -1}
     alike = {"in_axes": (-1, None, -1, None), "out_axes": -1}
     return jax.jit(jax.vmap(begin, **each)), jax.jit(jax.vmap(advance, **alike))

@@ -127,18 +127,23 @@ def time_to_change(
     f_low = changed(p, y, active, 0.0, y.clock[1], c, last)
     if not f_low < 0.0:
         return 0.0
-    step, f_step = 0.0, 0.0  # from the point before ``low`` to it
-    misses = 0  # points in a row that lay beyond the root
+    # from the last but one point before the zero to the last, ``low``: difference in time and value
+    step, f_step = 0.0, 0.0
+    misses = 0  # how many points in a row lay beyond the zero
     for _ in range(60):
-        # the secant through the last two points before the zero, where it meets the value AIM
+        # The secant through the last two points before the zero. It is followed to the value
+        # ``AIM``, a little below 0, so that the next point lies before the zero, too.
         middle = low - (f_low - AIM) * step / f_step if f_step > 0.0 else np.inf
         if not low < middle < high or misses > 1:
-            # before the chord's zero, as ``changed`` mostly rises less steeply beyond its own zero
+            # The chord from ``low`` to ``high``. ``changed`` mostly rises less steeply beyond its
+            # zero, so this zero lies before that of the chord. The factor 4 makes the chord
+            # steeper, so that it meets 0 earlier.
             middle = low + (high - low) * f_low / (f_low - 4.0 * f_high)
         if not low < middle < high or f_step < 0.0 or misses > 3:
             middle = 0.5 * (low + high)
-        if not low < middle < high:
+        if not low < middle < high:  # no float lies between the two
             break
+        # the queueing delay s1 at the time ``middle``, and the value of ``changed``
         guess = extrapolate(y.clock[1], trend, middle)
         s1 = delay_after(p, y, active, guess, middle, c, s_max)
         f = changed(p, y, active, middle, min(s1, s_max), c, last)

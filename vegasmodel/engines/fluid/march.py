@@ -129,7 +129,8 @@ def accept(
     ``moves`` says how each window has moved. Returns whether slow start has ended in this step for
     any flow.
     """
-    # ``least`` is the least queueing delay that flows may measure in this step
+    # ``double`` ends the slow starts in which a window has doubled for the last time in this step,
+    # and reduces these windows. ``least`` is the least queueing delay that flows may measure now.
     ended, least = double(p, y, active, new, moves, s1, c)
     reduced = ended  # the end of a slow start has reduced a window
     for i in range(active.size):

@@ -357,12 +357,17 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
     s, r = y.s + (moved.s - y.s) * part, y.doubling_from
 
     def one_more(a: tuple[Array, Array]) -> tuple[Array, Array]:
-        """Take one flow from ``left``; lower ``least`` to what ``slow_start.shortest`` gives."""
+        """Compute the queueing delay just before the train of one flow arrives, as a candidate.
+
+        ``left`` marks the flows for which this is still to do; the function takes one of them.
+        ``least`` is the least of these delays so far. ``slow_start.shortest`` has the equations.
+        """
         left, least = a
-        i = jnp.argmax(left)
-        trip, others = p.rtt[i] + s[i], p.rtt + s[i]
-        part = others / trip % 1.0
-        come = jnp.minimum(1.0, (1.0 - part) * trip * c / (LENGTH * W[i]))
+        i = jnp.argmax(left)  # the first flow that is left
+        trip, others = p.rtt[i] + s[i], p.rtt + s[i]  # the RTT of flow i, and those of all flows
+        part = others / trip % 1.0  # q - floor(q)
+        come = jnp.minimum(1.0, (1.0 - part) * trip * c / (LENGTH * W[i]))  # of each gap
+        # what is missing in the queue is W/c times the sum of the numbers in ``gap``
         gap = moved.window / others / c * jnp.maximum(part - 1.0 + come, 0.0)
         missing = jnp.sum(jnp.where(y.active & (jnp.arange(gap.size) != i), gap, 0.0))
         return left.at[i].set(False), jnp.minimum(least, s[i] - W[i] / c * missing)

@@ -31,10 +31,12 @@ def ack_queues(scenario: Scenario, queues: dict[Key, int]) -> list[Key]:
 
     A link has such a queue if ACKs may wait there for long (``links_where_acks_wait``), or if ACKs
     of two flows often arrive there at the same time (``_meetings``). At other links ACKs are only
-    delayed by a constant time. ``queues`` has the keys of the queues that data packets cross.
+    delayed by a constant time. ``queues`` has the keys of the queues that data packets cross. The
+    class in a key distinguishes the queues of one link; it is "" for a queue that ACKs have alone.
     """
+    # links and directions whose queue the ACKs share with data packets
     data = {(name, direction) for name, direction, _ in queues}
-    slow = [
+    slow = [  # the ACKs of data packets go the opposite way
         (link.name, other(direction), "")
         for link, direction in links_where_acks_wait(scenario)
         if (link.name, other(direction)) not in data

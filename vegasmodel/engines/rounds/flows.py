@@ -270,10 +270,13 @@ def records(
     flows = np.concatenate(found).repeat(many).view(FLOW)
     flows["member"] = np.arange(len(many)).repeat(many)
     flows["stop"] = np.array([member.stop for member in scenario.members]).repeat(many)
+    # Times are by the clock of the flow's first queue, ``way`` seconds later than at its sender.
+    # ``start`` has been ``way`` so far.
     flows["stop"] += flows["way"]
     flows["start"] += np.concatenate(times)
+    # before the first loss, the time since the last loss counts from the start
     flows["since"] = flows["trips_at"] = flows["start"]
-    flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]
+    flows["size"] = np.concatenate(sizes) + flows["syn_in_window"]  # the SYN delivers no data
     # Two packets of different flows may reach a queue at the same instant. ns-2 first handles the
     # one that entered its flow's access link first. If the two flows cross the same links after
     # their access links, this is the packet of the flow with the longer RTT, because the access

@@ -183,13 +183,16 @@ def effects(scenario: Scenario, found: Prediction) -> Assumption:
 
 
 def _compared(scenario: Scenario, found: Prediction, asked: Scenario, words: str) -> Assumption:
-    """The assumption that ``asked`` has the throughputs of ``found``, and whether it holds.
+    """The assumption that other waits of the senders would not change the throughputs.
 
-    ``found`` is the prediction for ``scenario``. ``asked`` is the same scenario with other waits of
-    the senders, and is simulated here. ``words`` is a text with a place for the throughputs with
-    the longer waits, and one for those with the shorter waits (``others`` has made both). ``asked``
-    is run once if its outcome is not random, and otherwise at least twice. Further runs are made
-    only while a difference may be due to chance.
+    A wait is the random time that a sender lets pass before it sends (``send_jitter``). ``found``
+    is the prediction for ``scenario``. ``asked`` is the same scenario with other waits. It is
+    simulated here, and the assumption holds if its throughputs are those of ``found``. ``words`` is
+    a text for the case that they differ. It has the place ``{0}`` for the throughputs with the
+    longer waits, and ``{1}`` for those with the shorter waits.
+
+    ``asked`` is run once if its outcome is not random, and otherwise at least twice. Further runs
+    are made only while a difference may be due to chance.
     """
 
     def decided(single: Sequence[Prediction]) -> bool:

@@ -131,7 +131,9 @@ def _serve_sizes(link: Queue, work: float, span: float, busy: float, capacity: f
     """
     come = 0.0  # packets that arrive
     if link.packet_rate > 0.0 and link.rate > EMPTY:
-        # arriving packets per work: between those of the largest and of the smallest packets
+        # Arriving packets per unit of work, which is a packet of the scenario's packet size. The
+        # number lies between those of the largest and of the smallest packets; rounding errors
+        # may put the quotient outside this range.
         ratio = min(max(link.packet_rate / link.rate, link.largest), link.smallest)
         append(link, link.rate * span, 1.0 / ratio, 0)
         come = link.rate * span * ratio

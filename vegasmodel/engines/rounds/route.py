@@ -224,7 +224,9 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
     The simulator handles the packets that arrive in an interval as one event; ``step`` is the
     desired length of such an interval, in seconds.
     """
-    # the record of each queue
+    # ``links`` gets the record of each queue. The key of a queue has three parts: the link's name,
+    # the direction, and the class of flows with Rate-Delay services ("" without them). For a queue
+    # of a flow's own access links they are the flow's name, the end of the path, and "".
     queues = _queues(scenario)
     by_name = {link.name: link for link in scenario.links}
     links = np.zeros(len(queues), LINK)
@@ -234,7 +236,7 @@ def routes(scenario: Scenario, members: list[Member], step: float) -> Routes:
             _plain(access[key[0]], math.inf, links[k])
             continue
         _link_record(scenario, by_name[key[0]], key, links[k])
-        if key[2]:
+        if key[2]:  # the link has a second queue, for the other class
             twin = (*key[:2], "delay" if key[2] == "rate" else "rate")
             links[k]["partner"] = queues[twin]
     # The rows of the table of hops, with the columns ``names``. Flows of one group with equal RTTs

@@ -132,6 +132,8 @@ def arrive_at_once(net: Net, e: int, time: float, group: Group) -> bool:
     Hop ``e`` stands for this queue on the path of one flow. Each packet waits behind those before
     it. Returns False if the memory for packets in flight is full; the run then fails.
     """
+    # number of the first packet, number of packets, lost packets behind them, mean and least time
+    # travelled so far, whether one has an ECN mark, and when the last was sent (``state.Group``)
     first, packets, behind, spent, least, mark, sent_at = group
     h = net.hops[e]
     f, link = net.flows[h.flow], net.links[h.link]

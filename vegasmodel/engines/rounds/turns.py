@@ -38,8 +38,11 @@ def join(net: Net, k: int, e: int, time: float, group: Group, work: float, silen
     packets in flight is full; the run then fails.
     """
     link = net.links[k]
-    store, server = net.hops[link.store], net.hops[min(link.store, net.links[link.partner].store)]
-    if store.count == store.places:
+    # Each of the two classes keeps its waiting packets in the ring buffer of a hop. The hop of the
+    # class for a high rate, which has the lower number, also says whether the link is sending.
+    sends = min(link.store, net.links[link.partner].store)
+    store, server = net.hops[link.store], net.hops[sends]
+    if store.count == store.places:  # the ring buffer is full
         store.head = enlarge(net, store, store.head, store.count)
     ring = net.rings[store.ring : store.ring + store.places]
     if push(store, ring, time, 0.0, group) < 0:
@@ -53,7 +56,7 @@ def join(net: Net, k: int, e: int, time: float, group: Group, work: float, silen
         link.waiting += group.packets
     if server.idle:  # the link has no packet in transmission: it sends the next one now
         server.idle, server.time = 0, time
-        schedule(net, min(link.store, net.links[link.partner].store), time)
+        schedule(net, sends, time)
     return True
 
 

@@ -182,15 +182,17 @@ def double_in_trains(flow: Sender, now: LinkState, g: float, c: float) -> None:
         per = trip / flow.round_lasts  # how much of this round passes in ``trip`` seconds
         W, spent = flow.cwnd, min(left, max(1.0 - x, WINDOW_ERROR) / per)
         if flow.round_delay > 0.0 and flow.acks_left > 0.0:
+            # packets waited when the round trip began: ACKs arrive all the time
             acks = (flow.in_flight - flow.undetected) * spent
-        else:
+        else:  # ACKs arrive as a train, at the link's rate
             acks = min(c * trip * spent, flow.acks_left)
             flow.acks_left -= acks
         flow.cwnd = min(W + flow.drift_factor * acks, max(flow.ssthresh, W))
+        # a packet for each ACK, and one for each packet by which the window has grown
         flow.train_sent += acks + flow.cwnd - W
         flow.in_slow_start = flow.cwnd < flow.ssthresh
         x, left = x + per * spent, left - spent
-        if x >= 1.0 - WINDOW_ERROR:
+        if x >= 1.0 - WINDOW_ERROR:  # the next round trip begins
             x, flow.acks_left = 0.0, flow.cwnd
 
 
@@ -362,10 +364,11 @@ def send(flow: Sender, now: LinkState, h: float, smooth: bool) -> None:
     elif flow.recovery_left > 0.0 and flow.recovery == SCOREBOARD and not (flow.rack or smooth):
         allowed = min(allowed, repairing(flow))
     if allowed > n:
-        flow.extra = allowed - n
+        flow.extra = allowed - n  # packets sent in this step in addition to one per ACK
         flow.in_flight = allowed
     elif allowed < n:
-        # a round trip brings the ACKs of as many packets as were in flight before the cut
+        # In a round trip the ACKs of ``flow.drain`` packets come: as many as were in flight before
+        # a loss cut the window.
         left = n - max(flow.drain, n) * h / (flow.rtt + now.delay)
         flow.in_flight = max(allowed, left, flow.undetected)  # no ACK comes of a lost packet
 
@@ -426,7 +429,8 @@ def grow(flows: Table[Sender], now: LinkState, h: float, c: float, smooth: bool)
     - ``still`` is the number of seconds at the end of the step in which the window does not grow.
 
     Returns whether the packets in flight of any flow have changed. ``smooth`` says whether windows
-    change at every instant, as in the papers.
+    change at every instant, as in the papers. The fields of ``flow`` are those of the class
+    ``Sender``, which explains them.
     """
     moved = False
     for i in range(len(flows)):
