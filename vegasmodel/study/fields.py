@@ -270,8 +270,8 @@ def _all(scenario: Scenario) -> Iterator[Field]:
         for begin, indices in places:
             for field in _fields(cls, begin, part, indices, queue=False):
                 if begin == "flow" and field.key in THRESHOLDS:
-                    # flow.alpha, flow.beta and flow.gamma do not set the groups with a congestion
-                    # control that has no thresholds, such as Reno
+                    # beside a group with thresholds, flow.alpha, flow.beta and flow.gamma do not
+                    # set the groups whose congestion control has none, such as Reno
                     field = dataclasses.replace(field, indices=with_thresholds(scenario.flows))
                 yield field
             if part == "link":

@@ -34,9 +34,9 @@ def by_chance(tried: Tried) -> NDArray[np.bool_]:
     confidence interval of the mean contains the target, and the mean differs from the target by at
     most the part ``tried.within`` of the target.
 
-    Such a value counts as a solution, and the search tries no more values around it.  The result
-    is false where the model has no result, and where there is no interval, because the model is not
-    random or made a single run.
+    Such a value counts as a solution.  (If the target is a bound, such as a share of at least 30 %,
+    it counts as a value that may meet the bound.)  The result is false where the model has no
+    result, and where there is no interval, because the model is not random or made a single run.
     """
     half = tried.half  # half the width of the interval; 0 where there is none
     largest = np.minimum(half, tried.within * tried.aim.value)
@@ -61,10 +61,11 @@ def held(tried: Tried) -> list[tuple[int, int]]:
     may miss the bound only by chance, as the function ``by_chance`` decides.
     """
     slack = EXACT * tried.aim.value
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore"):  # ``tried.y``, quantity minus target, may be NaN
         meets = tried.y >= -slack if tried.aim.sense == ">=" else tried.y <= slack
     ranges = []
     for low, high in _runs(meets | by_chance(tried)):
+        # a range begins and ends at values that do meet the bound
         inside = low + np.flatnonzero(meets[low : high + 1])
         ranges += [(int(inside[0]), int(inside[-1]))] if inside.size else []
     return ranges
