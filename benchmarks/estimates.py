@@ -91,7 +91,11 @@ KEYS = ("capacity", "buffer", "rtt", "alpha", "beta")
 
 
 def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], Path]]:
-    """The cases: name, complete table of the scenario file, path of the trace."""
+    """Yield the cases: for each its name, the table of its scenario file, and its trace's path.
+
+    The traces are those that are stored of the Linux kernel, and three that ns-2 makes now, in
+    ``folder``.
+    """
     for trace in sorted(LINUX.glob("*.parquet")):
         yield trace.stem, toml_file.read(ROOT / f"paper_checks/linux/{trace.stem}.toml"), trace
     if not ns2.available():

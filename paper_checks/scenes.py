@@ -69,7 +69,10 @@ def files(found: Sequence[Scenario]) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write or list the files; returns the exit status."""
+    """Write the files of the scenarios that some records run; without --out, list their names.
+
+    Returns the exit status: 2 if an item has no record, or if a file cannot be written.
+    """
     parser = argparse.ArgumentParser(prog="python -m paper_checks.scenes", description=__doc__)
     parser.add_argument("key", choices=PAPERS)
     parser.add_argument("item", nargs="*")

@@ -332,7 +332,11 @@ LESS_AT_FULL_SCALE = f"{SCALE}, in which Vegas loses less."
 
 
 def _low(runs: Runs) -> Found:
-    """Whether Vegas loses less than 1 % with the router at each longest RTT."""
+    """Whether Vegas loses less than 1 % of its packets with the paper's router.
+
+    The RTTs of the flows reach up to a longest RTT, which experiment E varies.  The loss must be
+    below 1 % at each longest RTT.
+    """
     found, text = _losses(runs)
     return Found(
         max(found) < 1.0,
