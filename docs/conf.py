@@ -39,13 +39,17 @@ html_theme_options = {"top_of_page_buttons": []}
 
 suppress_warnings = ["ref.python"]  # a `Flow` of a model beside that of a scenario
 
-BLOCK = re.compile(r"^ +\S")
-BAR = re.compile(r"(``[^`]+``)|\|")
-LITERAL = re.compile(r"(``[^`]+``)(\w?)")
+BLOCK = re.compile(r"^ +\S")  # a line that is indented
+BAR = re.compile(r"(``[^`]+``)|\|")  # a code in backquotes, or a bar, which Sphinx takes for markup
+LITERAL = re.compile(r"(``[^`]+``)(\w?)")  # a code, and a letter right behind it
 
 
 def as_printed(lines: list[str]) -> list[str]:
-    """A docstring in which every indented block, an equation mostly, keeps its lines."""
+    """A docstring in which every indented block, an equation mostly, keeps its lines.
+
+    For this, the line ``::`` is put before the block, unless the block belongs to an item of a
+    list, or the line above it ends with ``::`` already.
+    """
     shown: list[str] = []
     lines = [LITERAL.sub(lambda m: m[1] + (m[2] and "\\ " + m[2]), line) for line in lines]
     lines = [

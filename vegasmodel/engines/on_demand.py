@@ -34,7 +34,9 @@ def address(step: Any, *arguments: Any) -> int:
 def _code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     """Write the LLVM instructions of ``call``, by Numba's calling convention.
 
-    ``values`` are the address of a compiled function and the tuple of its arguments.
+    ``values`` are the address of a compiled function and the tuple of its arguments. By Numba's
+    convention a compiled function has two arguments more, which come first: pointers to the places
+    of its result and of an error. Here the result is nothing, and the error is not read.
     """
     kinds = signature.args[1].types
     kind = context.call_conv.get_function_type(types.none, kinds)

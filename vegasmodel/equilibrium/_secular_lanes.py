@@ -193,6 +193,9 @@ def step_lanes(c: Any, first: int, n: int, width: int, exact: bool, t: Any, coun
     with one float per number, and the last steps with two. If ``exact`` is true, this call selects
     the links for which the next step uses two floats, else those for which it uses one. Returns how
     many of the selected links need another step of this precision.
+
+    ``t`` and ``count`` are tables of floats and of integers, with a column for each of the
+    ``width`` links. Each link has ``n`` flows. ``c[first]`` is the capacity of the first link.
     """
     more = 0
     for k in range(width):

@@ -262,11 +262,16 @@ class Typing(NopythonTypeInference):  # type: ignore[misc]  # Numba has no types
     _known: dict[tuple[Any, ...], Any] = {}  # noqa: RUF012 - one for all functions
 
     def run_pass(self, state: Any) -> Any:
-        """Determine the types of all variables of a function."""
+        """Determine the types of all variables of a function, as Numba does.
+
+        Numba asks its typing context for the signature of each operator and function that is
+        called. In this pass it gets a copy of the context, which looks up a signature that was
+        found before in the table ``_known``.
+        """
         plain = state.typingctx
 
         def resolve(function: Any, arguments: Any, named: Any) -> Any:
-            """The signature of ``function`` for ``arguments``, from the memory if it is there."""
+            """The signature of ``function`` for ``arguments``, from ``_known`` if it is there."""
             if named or not isinstance(function, types.Function | BuiltinFunctionType):
                 return plain.resolve_function_type(function, arguments, named)
             key = (function, *arguments)

@@ -125,6 +125,7 @@ def _bottleneck(scenario: Scenario, smooth: bool) -> Any:
             queue.weight,
             int(queue.gentle),
         )
+    # the two zeros: no addresses of compiled functions yet
     return Bottleneck(link.capacity, room, link.loss, *red, wait, 0, 0)
 
 

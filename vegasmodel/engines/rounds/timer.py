@@ -185,10 +185,11 @@ def stop_timing(f: Sender) -> None:
 
 @jit
 def time_one_packet(f: Sender) -> None:
-    """Begin to measure the RTT of one packet, if no measurement is in progress.
+    """Begin to measure the RTT of one packet that is being sent, if no measurement is in progress.
 
-    The packet must be sent for the first time.
+    The packet must be sent for the first time: its number is at least ``high``.
     """
+    # the packets being sent have the numbers from ``first`` to ``last`` - 1
     last = f.first + f.spread + f.burst
     if f.timed_at < 0.0 and last > f.high:
         f.timed = last - 1.0 if f.spread > 0.0 else max(f.high, f.first)
