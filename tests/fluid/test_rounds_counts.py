@@ -6,6 +6,7 @@ warm-up, may fall between the packets of one event.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -168,3 +169,15 @@ def test_packets_sent_in_the_warm_up_and_lost_after_it_make_no_loss_rate_above_o
     for found in (answer(scenario), ns2.run(scenario, processes=1)):
         invariants.check(found)
         assert found.loss_rate[0] == 1.0
+
+
+def test_the_last_sample_has_what_happens_at_the_end_of_the_run() -> None:
+    """A packet is lost at the instant at which the run ends, 20 s (found by Hypothesis)."""
+    link = Link(669.25, buffer=12.0, delay=0.001, loss=0.01)
+    both = [
+        exact("vegas", rtt, name=name, start=start, alpha=1.0, beta=1.0, variant="linux")
+        for name, rtt, start in (("first", 0.1015625, 0.34375), ("second", 0.125, 0.5))
+    ]
+    flows = tuple(dataclasses.replace(flow, access=400.0) for flow in both)
+    out = run(Scenario((link,), flows, run=Run(20.0, 5.0)), parts=1, samples=101)
+    np.testing.assert_array_equal(out.per_flow[-1, :, 5], out.flows["lost"])

@@ -184,7 +184,10 @@ def take_due_samples(
     for k in range(net.links.shape[0]):
         link = net.links[k]
         until = min(now - link.shift, end)  # by the queue's own clock
+        # samples at ``end`` come last: events at ``end`` itself belong to the run, too
         while link.sampled < times.shape[0] and times[link.sampled] <= until:
+            if times[link.sampled] == end and now < NEVER:
+                break
             _take_sample(net, k, times[link.sampled], out_flow, out_queue)
         if not link.warm and now >= warmup + link.shift:
             advance(net.links, k, warmup)
