@@ -49,7 +49,11 @@ class Case(NamedTuple):
     loss: float
 
     def at(self, x: float, duration: float = 50.0, faster: float = 1.0) -> Scenario:
-        """The scenario for the factor ``x``; ``faster``: another factor, on the capacity only."""
+        """The scenario of this case.
+
+        ``x`` is a factor on the capacity, or with RED on all RTTs.  ``faster`` is another factor on
+        the capacity.
+        """
         by_rtt = self.queue is not None
         flows = [
             flow | {"rtt": f"{flow['rtt'] * (x if by_rtt else 1.0)!r} s"} for flow in self.flows
@@ -61,10 +65,11 @@ class Case(NamedTuple):
         return Scenario.from_dict({"link": [link], "flow": flows, "run": run})
 
     def loop(self, x: float, _: float = 1.0) -> Loop | None:
-        """The linearised control loop at the equilibrium for the factor ``x``.
+        """The control loop of the case with the factor ``x``, linearised at its equilibrium.
 
-        It is ``None`` if there is no equilibrium, and if the packets' transmission times exceed an
-        RTT, so that there is no such scenario.
+        The factor multiplies the capacity, or with RED all RTTs.  The result is ``None`` if there
+        is no equilibrium, and if the packets' transmission times exceed an RTT, so that there is no
+        such scenario.
         """
         try:
             found = place(self.at(x))

@@ -61,7 +61,7 @@ def holds(
     """
 
     def compute(runs: Runs) -> Found:
-        """Whether the claim holds for most seeds."""
+        """Whether ``claim`` holds for the throughputs in the runs of most seeds."""
         values = for_each_seed(runs, [scenario], lambda rates: bool(claim(rates)))
         means = ", ".join(f"{rate * MBIT:.3f}" for rate in runs(jittered(scenario)).mean)
         text = f"{names}: {means} Mbit/s on average."
