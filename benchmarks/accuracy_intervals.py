@@ -8,29 +8,46 @@ their standard errors: this is its default answer.  The cases are random scenari
 out, and those of short flows that arrive at random.  Each case has 8 default answers, with 8 seeds
 of the scenario.  The truth is the mean of 40 whole runs with another seed.
 
-The first table has the mean number of runs of an answer, and its cost: the simulated time over that
-of one whole run.  The coverage is the part of answers and flows whose 95 % interval holds the
-truth, as a mean over cases, and the least of a case.  ``certain`` is the part of answers for which
-``enough-runs`` holds.  Of these, ``right`` is the part in which no flow is off by more than 10 %.
-``error`` is the largest error of a flow, over the mean throughput, as a mean over answers.
+The first table tests the confidence intervals of the answers, for each kind of scenario.  Its
+columns are:
 
-The line after it tells how many whole runs the mean of a case would need for intervals of 10 %. Let
-s be the standard deviation of a flow's throughput over the 40 runs, divided by the mean. If s were
-known in advance, (1.96 s / 0.1)^2 runs would be needed. The line is for the flow that needs most.
+- ``cases``: the number of scenarios.
+- ``runs``: the number of runs of an answer, mean over the answers.
+- ``cost``: the simulated time of an answer, divided by that of one whole run; mean over the
+  answers.
+- ``coverage: mean``, ``least``: the part of the 95 % intervals of a case, of all flows and answers,
+  that contain the truth.  The columns have its mean over the cases, and its least value.
+- ``certain``: the part of the answers for which the assumption ``enough-runs`` holds.
+- ``right``: of these answers, the part in which each flow's throughput is within 10 % of the truth
+  (of a flow that gets almost nothing: within 1 % of the flows' mean throughput).
+- ``error``: the largest error of a flow in an answer, divided by the flows' mean throughput; mean
+  over the answers.
+
+The line after the first table tells how many whole runs a case needs until the 95 % interval of
+each flow is at most 10 % of the mean to either side.  Let s be the standard deviation of a flow's
+throughput over the 40 runs, divided by the mean.  If s is known, (1.96 s / 0.1)^2 runs are needed.
+The line is for the flow that needs most.
 
 The second table tells whether a single run could state its own uncertainty.  It divides the time
 after warm-up of each of the 40 runs into n pieces (``scatter.PIECES``).  If pieces were
 independent, the standard error of a flow's throughput in a run would be s/sqrt(n), where s is the
-standard deviation of its pieces.  The coverage is the part of runs and flows whose 95 % interval
-would then hold the truth: the mean over cases, and the least of a case.  ``ratio`` is the standard
-deviation over the runs, divided by s/sqrt(n): the median over cases, and the largest of a case,
-each for the median flow.  ``lag 1`` is the correlation of successive pieces of a run, by which one
-could notice that they are not independent: the median over cases.
+standard deviation of its pieces.  The columns are:
 
-The third table compares the assumption ``phase-effects`` with the truth: the difference between
-those 40 runs and 24 whole runs with the opposite choice of random waits.  There is an effect if a
-flow's two means differ by more than 10 % of the mean throughput.  The cost is that of the
-comparison.
+- ``coverage: mean``, ``least``: the part of the 95 % intervals by this standard error, of all flows
+  and runs of a case, that contain the truth; its mean over the cases, and its least value.
+- ``ratio: median``, ``largest``: the standard deviation of a flow's throughput over the runs,
+  divided by s/sqrt(n).  Of each case the median flow is taken.  The columns have the median over
+  the cases, and the largest value.
+- ``correlation``: of successive pieces of a run, median over the cases.  If it is not 0, the pieces
+  are not independent.
+
+The third table tests whether the answers are right about phase effects (``phase-effects``).  It has
+the answers for scenarios in which phase effects are possible.  A scenario truly has a phase effect
+if random waits of the senders matter: the 40 runs are compared with 24 whole runs in which senders
+wait only if they do not wait in the 40 runs.  There is an effect if a flow's two means differ by
+more than 10 % of the flows' mean throughput.  The first row is for scenarios that have an effect,
+the second for those that have none.  The last three columns are the parts of the answers that
+report an effect, leave it open, or report none.
 """
 
 from __future__ import annotations
@@ -61,12 +78,12 @@ class Answered(NamedTuple):
 
     covered: float  # part of the flows whose 95 % interval holds the truth
     runs: int
-    cost: float  # simulated time over that of one whole run
+    cost: float  # simulated time, divided by that of one whole run
     certain: bool  # whether ``enough-runs`` holds
-    right: bool  # whether no flow is off by more than 10 %
-    error: float  # the largest of a flow, over the mean throughput
-    effect: bool | None  # whether the answer reports phase effects; None: it does not know
-    is_effect: bool  # whether there are phase effects in truth
+    right: bool  # whether each flow is within 10 % of the truth
+    error: float  # the largest of a flow, divided by the flows' mean throughput
+    said_effect: bool | None  # whether the answer reports phase effects; None: it leaves it open
+    true_effect: bool  # whether there are phase effects in truth
 
 
 class Pieces(NamedTuple):
@@ -100,10 +117,11 @@ def of_pieces(whole: Floats, parts: Floats) -> Pieces:
 
 
 def needed(found: Floats) -> float:
-    """Runs after which each flow's mean is certain to 10 %, if the scatter is known.
+    """How many runs make each flow's 95 % interval at most 10 % of its mean to either side.
 
-    ``found`` has the throughputs of many runs, [runs, flows].  The scatter of a flow that gets
-    almost nothing is taken relative to a tenth of the flows' mean.
+    The standard deviation of the runs counts as known.  ``found`` has the throughputs of many runs,
+    [runs, flows].  For a flow that gets almost nothing, a tenth of the flows' mean takes the place
+    of its own mean.
     """
     mean = found.mean(axis=0)
     s = found.std(axis=0, ddof=1) / np.maximum(mean, 0.1 * mean.mean())
@@ -113,18 +131,18 @@ def needed(found: Floats) -> float:
 def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
     """The answers to one scenario, each beside the truth; and ``needed`` and ``of_pieces``.
 
-    The truth is the mean of many runs.  ``is_effect`` says whether phase effects decide the
-    throughputs, so whether they change if senders that waited do not wait, or the other way round.
+    The truth is the mean of many runs.  ``true_effect`` says whether it changes if senders that
+    waited do not wait, or the other way round.
     """
     from scipy.special import stdtrit
 
     base = with_seed(scenario, 1000)
     whole, parts = rates(base, RUNS)
-    truth, is_effect = whole.mean(axis=0), False
+    truth, true_effect = whole.mean(axis=0), False
     if phases.possible(scenario):
         opposite, _ = next(phases.others(base, base.run))  # the opposite choice of waits
         other = rates(opposite, OTHER_RUNS)[0].mean(axis=0)
-        is_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
+        true_effect = bool(np.any(np.abs(other - truth) > phases.DIFFERENT * truth.mean()))
     found = []
     for k in range(1, ANSWERS + 1):
         asked = with_seed(scenario, k)
@@ -140,15 +158,15 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
                 certain=scatter.certain(by_run),
                 right=bool(np.all(off <= 0.1 * np.maximum(truth, 0.1 * truth.mean()))),
                 error=off.max() / truth.mean(),
-                effect=None if no_effect is None else not no_effect,
-                is_effect=is_effect,
+                said_effect=None if no_effect is None else not no_effect,
+                true_effect=true_effect,
             )
         )
     return found, needed(whole), of_pieces(whole, parts)
 
 
 def row(name: str, cases: list[list[Answered]]) -> str:
-    """A line of the first table."""
+    """A row of the first table: for scenarios of the kind ``name``, the answers to each case."""
     every = [one for some in cases for one in some]
     covered = [np.mean([one.covered for one in some]) for some in cases]
     certain = [one for one in every if one.certain]
@@ -162,7 +180,7 @@ def row(name: str, cases: list[list[Answered]]) -> str:
 
 
 def main() -> None:
-    """Print both tables, and the line between them."""
+    """Print the three tables, and the line after the first."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--cases", type=at_least(1), default=CASES)
@@ -179,17 +197,19 @@ def main() -> None:
             kinds.setdefault(kind, []).append(found)
             runs.append(least)
             with_phases += found if phases.possible(scenario) else []
-    print("| kind | cases | runs | cost | coverage | least | certain | right | error |")
+    print("confidence intervals of the default answers:\n")
+    print("| kind | cases | runs | cost | coverage: mean | least | certain | right | error |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for kind, cases in [*kinds.items(), ("all", [one for some in kinds.values() for one in some])]:
         print(row(kind.replace("_", " "), cases))
     counts = np.array(runs)
     print(
-        f"\nruns for 10 %, scatter known: median {np.median(counts):.0f}, one in "
-        f"{np.mean(counts == 1):.0%} of the cases, more than {scatter.MAX_RUNS} in "
-        f"{np.mean(counts > scatter.MAX_RUNS):.0%}"
+        f"\nwhole runs for a 95 % interval of 10 % to either side: {np.median(counts):.0f} in the "
+        f"median case; one in {np.mean(counts == 1):.0%} of the cases, and more than "
+        f"{scatter.MAX_RUNS} in {np.mean(counts > scatter.MAX_RUNS):.0%}"
     )
-    print("\n| kind | coverage | least | ratio | largest | lag 1 |")
+    print("\nconfidence intervals by the pieces of a single run:\n")
+    print("| kind | coverage: mean | least | ratio: median | largest | correlation |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for kind, some in [*single.items(), ("all", [one for each in single.values() for one in each])]:
         covered, ratios, lags = np.array(some).T
@@ -197,10 +217,11 @@ def main() -> None:
             f"| {kind.replace('_', ' ')} | {covered.mean():.2f} | {covered.min():.2f} "
             f"| {np.median(ratios):.2g} | {ratios.max():.2g} | {np.median(lags):.2f} |"
         )
-    print("\n| phase effects | answers | said: yes | not known | no |")
+    print("\nwhether the scenario has a phase effect, and what the answers say:\n")
+    print("| has an effect | answers | say yes | leave it open | say no |")
     print("| --- | ---: | ---: | ---: | ---: |")
-    for is_effect, name in ((True, "yes"), (False, "no")):
-        said = [one.effect for one in with_phases if one.is_effect == is_effect]
+    for true_effect, name in ((True, "yes"), (False, "no")):
+        said = [one.said_effect for one in with_phases if one.true_effect == true_effect]
         parts = [np.mean([one is answer for one in said]) for answer in (True, None, False)]
         print(f"| {name} | {len(said)} | " + " | ".join(f"{part:.2f}" for part in parts) + " |")
 
