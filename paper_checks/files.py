@@ -159,9 +159,10 @@ def _flow(flow: Flow, size: float) -> dict[str, Any]:
         "send_jitter": text("send_jitter", "time"),
         "delay_noise": text("delay_noise", "time"),
     }
+    # each key's value, default and text, for ``_changed``
     keys = {key: (getattr(flow, key), getattr(default, key), text) for key, text in found.items()}
     changed = _changed(keys)
-    if "service" in changed:
+    if "service" in changed:  # in a file the key is called ``class``
         changed["class"] = changed.pop("service")
     variant = {} if flow.variant == "paper" else {"variant": flow.variant}
     return {"law": flow.law, "rtt": _rtt(flow, size), **variant, **changed}

@@ -47,7 +47,10 @@ MODULES = {"boutremans": "derivations", "devendictis": "formulas", "podlesny": "
 
 
 def inline(text: str) -> markupsafe.Markup:
-    """The text with its symbols as HTML; everything else is escaped."""
+    """A note's text as HTML: each symbol as the page shows it, and all else escaped.
+
+    For example, ``W_V <= 3`` becomes ``<i>W</i><sub>V</sub> ≤ 3``.  ``TOKEN`` matches a symbol.
+    """
     parts, end = [], 0
     for token in TOKEN.finditer(text):
         parts += [markupsafe.escape(text[end : token.start()]), _set(token)]

@@ -30,7 +30,10 @@ __all__ = ["measure", "store"]
 
 
 def store(*, again: bool) -> None:
-    """Write ``reference.json``; with ``again``, all its runs are made anew."""
+    """Make the runs that all records and findings need, and write them to ``reference.json``.
+
+    Runs that are stored already are not made again; with ``again``, all runs are made anew.
+    """
     runs = Runs(live=again, keep=True)
     for paper in PAPERS:
         for record in records(paper):
@@ -43,7 +46,10 @@ def store(*, again: bool) -> None:
 
 
 def measure(paper: str, items: Sequence[str]) -> None:
-    """Simulate the scenarios of ``items`` and print measurements and verdicts."""
+    """Simulate the scenarios that the records ``items`` need, and print what comes out.
+
+    First come the flows' throughputs and losses in each scenario, then each record's verdict.
+    """
     runs = Runs(live=True)
     checks = [judge(paper, record, runs).to_json() for record in matching(paper, items)]
     for key, scenario in runs.scenarios.items():
@@ -51,7 +57,7 @@ def measure(paper: str, items: Sequence[str]) -> None:
         if entry is None:
             continue
         names = [member.name for member in scenario.members]
-        if len(names) != len(entry["loss_rate"]):  # by group
+        if len(names) != len(entry["loss_rate"]):  # the results are by groups of flows
             names = [flow.name for flow in scenario.flows]
         rates = np.mean(np.array(entry["throughput"], dtype=np.float64), axis=0)
         losses = 100 * np.array(entry["loss_rate"], dtype=np.float64)

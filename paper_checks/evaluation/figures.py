@@ -443,9 +443,10 @@ def _near_one(compute: Callable[[Runs], Found]) -> Callable[[Runs], Found]:
 
 
 def buffers_and_delay() -> list[Record]:
-    """The records of section 3.2.3: the ratio ACK1/ACK2 over the buffer, for X = 58 ms.
+    """The records of section 3.2.3: how the ratio ACK1/ACK2 depends on the buffer.
 
-    ACK1 and ACK2 are the numbers of packets acknowledged to the two sources.
+    ACK1 and ACK2 are the numbers of packets acknowledged to the two sources.  The delay X of the
+    second source's last link is 58 ms.
     """
     found = []
     for law in LOSS_BASED:

@@ -203,13 +203,13 @@ def _shorter_queue(runs: Runs) -> Found:
     """Whether RED's mean queue is less than half of DropTail's, at a buffer of 80 packets."""
     queues = [
         tuple(runs(jittered(s)).queue for s in (red(law, 80.0), pair(law, "vegas", buffer=80.0)))
-        for law in LOSS_BASED
+        for law in LOSS_BASED  # for each law: the mean queue with RED, and that with DropTail
     ]
     text = "; ".join(
         f"beside {law} {a:.1f} and {b:.1f}" for law, (a, b) in zip(LOSS_BASED, queues, strict=True)
     )
     return Found(
-        all(early < late / 2 for early, late in queues),
+        all(by_red < by_droptail / 2 for by_red, by_droptail in queues),
         detail=f"Mean queue with a buffer of 80, RED and DropTail: {text}.",
     )
 

@@ -1,4 +1,10 @@
-"""``python -m paper_checks.findings [NAME ...] [--live]``: write the pages."""
+"""Writes the pages in ``docs/findings``; each is on a conclusion of a paper that we tested.
+
+    python -m paper_checks.findings [NAME ...] [--live]
+
+Without a NAME all pages are written, each as Markdown with a picture.  The figures come from stored
+runs of ns-2; with ``--live`` ns-2 runs again.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +23,7 @@ OUT = Path(__file__).parents[2] / "docs" / "findings"
 
 
 def markdown(name: str, made: Page) -> str:
-    """The text of the page's file."""
+    """The page ``made`` as Markdown, with its picture and the command that writes the page."""
     stem = name.replace("_", "-")
     return (
         f"# {made.title}\n\n{prose(made.text)}\n\n![{made.caption}]({stem}.png)\n\n"
@@ -28,7 +34,9 @@ def markdown(name: str, made: Page) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the pages of the findings that ``arguments`` name, or all; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m paper_checks.findings", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m paper_checks.findings", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("name", nargs="*", choices=[*NAMES, []], default=[])
     parser.add_argument("--live", action="store_true", help="run ns-2 again")
     options = parser.parse_args(arguments)

@@ -135,13 +135,18 @@ def _fair(scene: Scene, grid: dict[int, tuple[int, ...]], runs: Runs) -> FairAlp
 
 
 def page(runs: Runs) -> Page:
-    """The page.  Raises ``NoRun`` if a stored run is missing."""
+    """Make the page on the fair alpha.
+
+    Its picture shows, for both links, the fair alpha at each buffer: ns-2's as points, and those of
+    the models as lines.  Raises ``NoRun`` if a stored run of ns-2 is missing.
+    """
     links = [_fair(short, SHORT, runs), _fair(long, LONG, runs)]
     fig = figure(9.0, 4.0)
     axes = fig.subplots(1, 2)
     titles = ("the link holds 2.5 packets", "the link holds 86 packets")
     for ax, found, title in zip(axes, links, titles, strict=True):
         for k, name in enumerate(NAMES):
+            # how to draw it: ns-2, the first of ``NAMES``, as black points
             how = {"ls": "none", "marker": "o", "color": "black"} if k == 0 else {
                 "ls": DASHES[k - 1], "color": COLORS[k - 1], "marker": MARKERS[k], "ms": 4,
             }  # fmt: skip

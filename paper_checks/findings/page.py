@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 __all__ = ["Page", "prose", "table"]
 
-WIDTH = 100
-SENTENCE = 20  # characters that no number has
+WIDTH = 100  # characters in a line of Markdown
+LONGEST_NUMBER = 20  # characters: a table cell with more of them holds a sentence, not a number
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ class Page:
 
 
 def prose(text: str) -> str:
-    """The text with its paragraphs wrapped again, since numbers have different widths.
+    """The text with new line ends in its paragraphs, because numbers were put into them.
 
-    Tables stay.  An item of a list is a paragraph that begins with a dash.  No line ends within a
-    word: if it ended at a word's hyphen, a browser would show a space after the hyphen.
+    Tables stay as they are.  An item of a list is a paragraph that begins with a dash.  No line
+    ends within a word: if it ended at a word's hyphen, a browser would show a space after the
+    hyphen.
     """
 
     def wrapped(part: str) -> str:
@@ -49,7 +50,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     Columns of numbers are right-aligned, columns of sentences left-aligned.
     """
     sides = [
-        "---" if max(map(len, map(str, column))) > SENTENCE else "---:"
+        "---" if max(map(len, map(str, column))) > LONGEST_NUMBER else "---:"
         for column in zip(*rows, strict=True)
     ]
     lines = [head, sides, *rows]
