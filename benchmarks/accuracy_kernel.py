@@ -9,9 +9,12 @@ a case is the largest error of a flow's rate, divided by the link's capacity.  H
 (``--half unseen``) serve only for the final judgement: the model was not changed after a look at
 them.
 
-``sure`` is the uncertainty of the measured runs, two or six of them: the largest standard error
-of a flow's rate, divided by the capacity.  ``beyond`` is the error beyond that uncertainty:
-each flow's standard error is taken from its error before the largest is chosen.
+The program prints a line for each case, and then a table with a row for each family of cases.  Its
+columns ``mean``, ``median`` and ``largest`` have the errors of the family's cases.  ``uncertainty``
+is that of the measured runs, two or six of them: the largest standard error of a flow's rate,
+divided by the capacity; mean over the cases.  The columns ``beyond`` have the error beyond this
+uncertainty: each flow's standard error is subtracted from its error before the largest is chosen.
+The last line says whether the errors meet our goals: one for their mean, one for the largest.
 
 The time at which a Vegas flow starts can decide its rate, because it decides the baseRTT that the
 flow measures.  By default a model averages over random start times.  Those of the first two runs of
@@ -110,11 +113,11 @@ def answered(scenario: Scenario, model: str, starts: str) -> Floats | None:
 def one(
     scenario: Scenario, model: str, starts: str, extra: float
 ) -> tuple[tuple[float, float, float], str]:
-    """The error of a case, its ``sure`` and ``beyond``, and a line of text.
+    """Three figures of a case, and a line of text with the flows' rates.
 
-    ``sure`` is the uncertainty of the measured runs, and ``beyond`` the part of the error that
-    exceeds it (see the head of this file).  ``starts`` says whose start times the model gets.  Its
-    RTTs are longer than the scenario's by ``extra`` seconds.
+    The figures are the case's error, the uncertainty of the measured runs, and the part of the
+    error beyond this uncertainty (see the head of this file).  ``starts`` says whose start times
+    the model gets.  Its RTTs are longer than the scenario's by ``extra`` seconds.
     """
     found = reference.lookup(scenario)
     if found is None:
@@ -132,11 +135,7 @@ def one(
 
 
 def main() -> None:
-    """Print the model's error in each case, then a table with a row for each family of cases.
-
-    ``sure`` is the uncertainty of the measured runs, and ``beyond`` the part of the error that
-    exceeds it (see the head of this file).
-    """
+    """Print a line for each case, the table, and whether the goals are met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--half", choices=(*HALVES, "both"), default="both")
     parser.add_argument("--family", choices=FAMILIES, nargs="*", default=FAMILIES)
@@ -161,7 +160,10 @@ def main() -> None:
     if not rows:
         parser.error(f"no stored runs of seed {options.seed}")
     rows.append(("all", np.concatenate([row for _, row in rows], axis=1)))
-    print(f"\n| {options.half} | cases | mean | median | largest | sure | beyond: mean | largest |")
+    print(
+        f"\n| {options.half} | cases | mean | median | largest | uncertainty "
+        "| beyond: mean | largest |"
+    )
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for family, (errors, sure, beyond) in rows:
         print(

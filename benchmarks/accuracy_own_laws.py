@@ -194,6 +194,7 @@ def main() -> None:
                         raise ValueError(f"{law} beside {rival}: {model} has no share")
                     errors[model].append(abs(share - runs.mean()))
                     said += f", {model} {share:.3f}"
+                # the mean magnitude of a normal error with this variance
                 chances.append(math.sqrt(2.0 / math.pi * variance))
                 print(said, flush=True)
             means = [f"{np.mean(each):.3f}" for each in (*errors.values(), chances)]
