@@ -100,10 +100,11 @@ def search(
 
     The real parts lie in ``left`` .. ``right``, the imaginary parts below ``top``. Of two conjugate
     roots only one is returned. Newton's method starts from each point of a grid. The grid is
-    refined until ``wanted`` roots are found (conjugates counted), but at most three times.
+    refined until ``wanted`` roots are found (conjugates counted), but at most three times. Many
+    roots lie between the function's poles on the imaginary axis, so there the grid has more points.
     """
-    step = 0.25 * math.pi / function.longest
-    poles = np.concatenate([[0.0], function.axis(top), [top]])
+    step = 0.25 * math.pi / function.longest  # between two points of the grid; 1/s, as all these
+    poles = np.concatenate([[0.0], function.axis(top), [top]])  # and ``top``, the last point
     found = np.empty(0, np.complex128)
     for refinement in (1, 2, 4, 8):
         # roots lie between poles, however near to each other these are

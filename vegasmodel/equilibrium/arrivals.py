@@ -242,8 +242,9 @@ def _join(
             variant=variant,
         )
         delay = np.asarray(state.delay)[..., None]
-        # The rate at the edge is edge/(y factor). So W/(Delta + d) is smaller if
-        # W y factor < edge (Delta + d).
+        # A flow measures the queueing delay y = Delta - x. Its rate at the edge is edge/y; if the
+        # backlog is divided by baseRTT (Linux), it is smaller by ``factor`` = RTT/baseRTT. So
+        # W/(Delta + d) is smaller than the rate at the edge if W y factor < edge (Delta + d).
         y = delay - x
         factor = 1.0 + y / (d + x) if find(variant).backlog_over_base else 1.0
         below_edge = (w * (y * factor) < edge * (d + delay)) & loose

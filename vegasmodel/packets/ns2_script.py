@@ -115,12 +115,17 @@ def _words(settings: dict[str, float | int | str]) -> str:
 def _link(scenario: Scenario, i: int, link: Link) -> list[str]:
     """The script's lines for both directions of a link: queues, random losses and forced drops.
 
-    Forced drops are packets that the scenario tells ns-2 to drop.  The scenario names them by flow
-    and sequence number.  If data cross the link in the reverse direction, this direction has the
-    same queue and random losses as the forward one.  If only ACKs cross it, its queue is unlimited,
-    and no packet is lost.
+    Each line calls a procedure of ``ns2.tcl``.  ``link`` makes the link, ``shape`` or ``classes``
+    sets up a queue, ``watch`` records what happens there, ``lossy`` drops packets at random, and
+    ``force`` makes the forced drops: packets of a flow that the scenario names by their sequence
+    numbers.
+
+    If data cross the link in the reverse direction, this direction has the same queue and random
+    losses as the forward one.  If only ACKs cross it, its queue is unlimited, and no packet is
+    lost.
     """
     bits = link.capacity * scenario.packet_size * 8
+    # the directions in which data cross the link; the forward one is always set up
     crossing = {group.direction for group in scenario.flows if link in scenario.path(group)}
     ways = sorted({"forward"} | crossing)
     kind = ns2_support.QUEUES[link.queue.discipline]

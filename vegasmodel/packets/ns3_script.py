@@ -100,11 +100,12 @@ def _flow(scenario: Scenario, f: int, rng: np.random.Generator) -> tuple[str, li
     path = scenario.path(group)
     size = round(scenario.size_of(group))
     segment = size - ns3_support.HEADERS
-    # the propagation delay of the access links; in ns-3 the size of ACKs is fixed, so the
-    # transmission times of a packet and its ACK are multiplied by the quotient of the sizes
-    longer = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
+    # The propagation delay of the access links is what the links of the path and the transmissions
+    # leave of the RTT.  ACKs have a fixed size in ns-3, which may differ from the scenario's.  So
+    # the time to transmit a packet and its ACK is that of the scenario times ``ratio``.
+    ratio = (size + ns3_support.ACK) / (scenario.size_of(group) + scenario.ack_size)
     links = 2 * math.fsum(link.delay for link in path)
-    access = member.rtt - longer * scenario.transmission(group) - links
+    access = member.rtt - ratio * scenario.transmission(group) - links
     begin = arrivals.start(run, member, rng)
     shorts: list[str] = []
     if group.arrivals == "once":

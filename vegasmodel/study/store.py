@@ -174,7 +174,9 @@ def _make(path: Path, layout: Layout, chunks: tuple[int, ...]) -> None:
 def _empty(layout: Layout, chunks: tuple[int, ...]) -> dict[str, bytes]:
     """The files of an empty store: each file's path in the store's folder, and its contents.
 
-    ``chunks`` is the shape of a block of the grid.
+    The coordinates have their values.  Each variable has the value of ``BLANK`` at every point, as
+    nothing is computed yet.  ``chunks`` is the shape of a block of the grid; each file of a
+    variable will hold one block.
     """
     import zarr
     from zarr.abc.buffer import Buffer

@@ -277,7 +277,12 @@ class _WholePasses(CompilerBase):  # type: ignore[misc]  # Numba has no types
     marks = NO_MARKS
 
     def define_pipelines(self) -> list[Any]:
-        """The passes in their order; Numba calls this before it compiles a function."""
+        """The passes in their order; Numba calls this before it compiles a function.
+
+        The first four translate byte code to Numba's own intermediate language, ``Typing`` finds
+        the types, and the next two prepare the last step: ``lowering`` translates the function to
+        LLVM's language.
+        """
         passes = _Passes("whole program")
         for one in (
             TranslateByteCode,

@@ -299,7 +299,8 @@ def _lose(losers: int, p: Flows, warmup: Array, due: Array, y: Moving, grows: Ar
     the warm-up or of the run.
     """
     hit = jnp.ones_like(grows) if losers == 1 else grows & (losers == 0 or ~p.keeps_backlog)
-    spilt = y.full & (y.level > 0)  # the step has ended in an overflow
+    # with ``y.full`` the delay has reached ``level``: at 0 a queue forms, else the buffer overflows
+    spilt = y.full & (y.level > 0)
     hit = hit & y.active & spilt
     cut = jnp.where(hit, jnp.maximum(y.window * p.decrease, p.min_window), y.window)
     lost = y._replace(

@@ -239,9 +239,11 @@ def _most_holes(law: Law, runs: Stack) -> float:
     """How many lost packets a recovery can repair; if there are more, a timeout follows.
 
     Reno repairs the first lost packet only. ns-2's Vegas repairs three: one at the fast retransmit,
-    and one at each of the next two ACKs of new data (``CHECKS``). There it retransmits a packet
-    that is older than Vegas's fine timeout (tcp-vegas.cc: ``v_worried_``; Brakmo and Peterson 1995,
-    3.1).
+    and one at each of the next two ACKs of new data (``CHECKS``). At each of these ACKs it
+    retransmits a packet that was sent longer ago than Vegas's fine timeout (tcp-vegas.cc:
+    ``v_worried_``; Brakmo and Peterson 1995, 3.1). All other flows can repair any number of losses.
+
+    ``law`` is the flow's congestion control, and ``runs`` its TCP implementation.
     """
     if runs.recovery_of(law.recovery) == "one hole":
         return 1.0

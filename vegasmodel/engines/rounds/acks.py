@@ -118,11 +118,11 @@ def add_hole(
         return
     f.received = first + count
     f.missing += count
-    each = 1.0 if f.overdue_checks else count
+    each = 1.0 if f.overdue_checks else count  # packets of a hole
     while count > 0.0:
         joins = not f.overdue_checks and f.holes > 0 and holes[f.holes - 1, AFTER] == first
         joins = joins and holes[f.holes - 1, KNOWN_LOST] == 0.0
-        if not joins and f.holes == holes.shape[0]:
+        if not joins and f.holes == holes.shape[0]:  # use the rows of filled holes again
             move_to_front(f, holes)
         if joins or f.holes == holes.shape[0]:  # extend the last hole
             f.missing += first - holes[f.holes - 1, AFTER]

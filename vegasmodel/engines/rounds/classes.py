@@ -18,10 +18,11 @@ from vegasmodel.scenario import Link, Scenario
 from vegasmodel.scenario.placement import bytes_per_turn, class_shares, link_stack
 
 Key = tuple[str, str, str]  # of a queue: its link, direction and class
-_GAIN = 0.9375**8  # ns-queue.tcl: automaxidle_gain_, to the power of 8 times the class's priority
-# The limits that ``class_record`` explains, in units of the time that a class's turn takes. For a
-# class with the part p of the capacity, ns-queue.tcl takes the larger of (1/p - 1) (1 - G)/G, with
-# G = ``_GAIN``, and 1 - 0.9375. The first number is larger if p = 1/2, the second if p = 1.
+# The limits on idle times that ``class_record`` explains, in units of the time that a class's turn
+# takes. For a class with the part p of the capacity, ns-queue.tcl takes the larger of the numbers
+# (1/p - 1) (1 - G)/G and 1 - g. Here g = 0.9375 is ns-2's automaxidle_gain_, and G = g^8 for a
+# class of priority 1. The first number is larger if p = 1/2, the second if p = 1.
+_GAIN = 0.9375**8
 IDLE_LIMIT, IDLE_LIMIT_OF_ALL = (1.0 - _GAIN) / _GAIN, 1.0 - 0.9375
 
 

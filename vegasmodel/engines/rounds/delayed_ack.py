@@ -201,7 +201,7 @@ def delay_ack(f: Sender, p: Parcel, now: float) -> float:
     gives an RTT sample.
     """
     end = delay_filled(f, p, now)
-    f.received, f.received_at = f.acked + 1.0, p.sent_at
+    f.received, f.received_at = f.acked + 1.0, p.sent_at  # now this packet has arrived, too
     return end
 
 
