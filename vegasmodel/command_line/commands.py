@@ -173,6 +173,7 @@ def _hinted(error: click.NoSuchOption, given: Sequence[str]) -> click.UsageError
 def _missing(error: click.MissingParameter) -> Exception:
     """The error about a missing option or argument, with the help of the option or the usage."""
     if isinstance(error.param, click.Option) and error.param.help:
+        # the help without its full stop, and without the capital letter at its beginning
         first, *words = re.sub(r"(?<!\.)\.$", "", error.param.help).split(" ")
         text = " ".join([first if first.isupper() else first.lower(), *words])
         name = " ".join(filter(None, [error.param.opts[0], error.param.metavar]))
