@@ -102,12 +102,13 @@ def test_an_estimated_capacity_is_in_the_scenarios_packets():
     assert found.links[0].capacity == pytest.approx(3 * 79.5)
 
 
-@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("told", ["none", "all", "all but one", "with a SYN"])
 def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_size(told):
     """A link of 500 kB/s is busy from 5 to 15 s, at first with packets of 500 B, then of 1000 B.
 
     In packets of 500 B its capacity is 1000 pkt/s.  The mean packet in the trace has 769 B. If the
-    trace tells the sizes of the link's packets, the rate is of packets of 769 B.
+    trace tells the sizes of the link's packets in all intervals, the rate is of packets of 769 B.
+    A SYN of 40 B makes the mean of its interval smaller than the smallest full packet.
     """
     rates = np.zeros((20, 2))
     rates[5:8, 0], rates[8:15, 1] = 1000.0, 500.0
@@ -117,8 +118,10 @@ def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_si
         "queue": np.where(rates.sum(axis=1, keepdims=True) > 0, 3.0, 1.0),
         "packet_size": [500.0, 1000.0],
     }
-    if told:
-        figures["served_size"] = np.where(rates[:, :1] > 0, 500.0, 1000.0)
+    if told != "none":
+        served = np.where(rates[:, :1] > 0, 500.0, 1000.0)
+        served[6] = {"all but one": np.nan, "with a SYN": 499.54}.get(told, 500.0)
+        figures["served_size"] = served
     seen = make("ns2", np.arange(1.0, 21.0), ["vegas", "reno"], figures, links=["bottleneck"])
     table = {
         "packet_size": "500 B",
@@ -133,7 +136,8 @@ def test_a_lower_bound_of_the_capacity_is_none_too_large_if_packets_differ_in_si
 
     found, (capacity,) = complete(table, seen)
     assert capacity.high == np.inf
-    how = "counted by bytes" if told else "sizes differ, so each packet counts as the smallest"
+    smallest = "sizes differ, so each packet counts as the smallest"
+    how = smallest if told in ("none", "all but one") else "counted by bytes"
     assert f"a lower bound; {how}" in capacity.how
     assert 990.0 < found.links[0].capacity <= 1000.0
 

@@ -152,7 +152,7 @@ def _of_mean_size(trace: Trace, link: int, rate: Floats) -> tuple[Floats, bool]:
     A link sends more packets per second while only small ones arrive, but not more bytes.  ``rate``
     has the packets per second in each interval.  The mean size is that of all packets that the
     flows deliver.  Returns the rate and whether it is converted.  It stays as it is if the trace
-    does not tell the sizes, or if other packets pass the link, too.
+    does not tell the sizes in each interval, or if other packets pass the link, too.
     """
     # [interval, link] the mean size of the packets sent into each link, B
     served, known = trace.known("served_size"), _sizes(trace)
@@ -162,9 +162,10 @@ def _of_mean_size(trace: Trace, link: int, rate: Floats) -> tuple[Floats, bool]:
     sizes, packets = known
     mean = float(sizes @ packets / packets.sum())
     sent = served[:, link]
-    with np.errstate(invalid="ignore"):  # NaN in an interval without packets
-        possible = (sent >= sizes.min()) & (sent <= sizes.max())
-    return rate * np.where(possible, sent, mean) / mean, True
+    if np.any(np.isnan(sent) & (np.nan_to_num(rate) > 0)):
+        return rate, False
+    # SYNs make the mean size of an interval a bit smaller than the smallest full packets
+    return rate * np.clip(np.nan_to_num(sent, nan=mean), sizes.min(), sizes.max()) / mean, True
 
 
 def bound_of_mean_size(trace: Trace) -> bool:
