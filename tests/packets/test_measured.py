@@ -270,9 +270,11 @@ def test_a_flow_of_the_trace_that_goes_on_after_its_stop_is_said(last, said):
     )
 
 
-def test_a_flow_without_a_stop_may_go_on_after_the_duration():
-    trace = small_rates(np.full((6, 2), 100.0), last=[60.0, 60.0])
-    told = measured.to_prediction(trace, scenario()).assumptions
+@pytest.mark.parametrize("stop", [None, 6.0])
+def test_a_flow_that_stops_at_the_end_of_the_run_may_go_on_after_it(stop):
+    trace, seen = small_rates(np.full((6, 2), 100.0), last=[60.0, 60.0]), scenario()
+    flows = [dataclasses.replace(flow, stop=stop) for flow in seen.flows]
+    told = measured.to_prediction(trace, dataclasses.replace(seen, flows=tuple(flows))).assumptions
     assert "same-stops" not in [a.name for a in told]
 
 

@@ -77,7 +77,8 @@ def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
     """Warn if flows of the trace go on for over ``SAME_STOP`` s after the scenario's ``stop``.
 
     The throughput of a flow is measured up to its ``stop``, so what the trace has of the flow after
-    this time is left out. A flow that stops before the end of the warm-up has no throughput.
+    this time is left out. A flow that stops before the end of the warm-up has no throughput. There
+    is no warning about a ``stop`` at the end of the run, because all averages end then.
 
     The warning is the assumption ``same-stops``, marked as not holding.  Without a reason to warn,
     the result is empty.
@@ -88,7 +89,7 @@ def _stops(pairing: Pairing) -> tuple[Assumption, ...]:
     differences = []
     for member, i in zip(scenario.members, pairing.order, strict=True):
         last, stop = float(lasts[i]), member.stop
-        if member.flow.stop is not None and last - stop > SAME_STOP:
+        if stop < scenario.run.duration and last - stop > SAME_STOP:
             text = f"{member.name} stops at {stop:g} s, in the trace at {last:.4g} s"
             text += "; what it sends after its stop is left out"
             differences.append(text)
