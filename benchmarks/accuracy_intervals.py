@@ -134,8 +134,6 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
     The truth is the mean of many runs.  ``true_effect`` says whether it changes if senders that
     waited do not wait, or the other way round.
     """
-    from scipy.special import stdtrit
-
     base = with_seed(scenario, 1000)
     whole, parts = rates(base, RUNS)
     truth, true_effect = whole.mean(axis=0), False
@@ -152,7 +150,7 @@ def judged(scenario: Scenario) -> tuple[list[Answered], float, Pieces]:
         no_effect = phases.effects(asked, one).holds
         found.append(
             Answered(
-                covered=float(np.mean(off <= stdtrit(n - 1, 0.975) * one.throughput_se)),
+                covered=float(np.mean(off <= student_t(n - 1) * one.throughput_se)),
                 runs=n,
                 cost=sum(one.extra["durations"]) / scenario.run.duration,
                 certain=scatter.certain(by_run),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, student_t
 from vegasmodel.results.prediction import Prediction
 from vegasmodel.study import models, points
 from vegasmodel.study.points import Figures, Points
@@ -117,6 +117,4 @@ def half_interval(error: float, n: int) -> float:
 
     ``error`` is the standard error of the mean.
     """
-    from scipy.special import stdtrit
-
-    return float(stdtrit(n - 1, 0.975)) * error
+    return student_t(n - 1) * error
