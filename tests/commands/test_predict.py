@@ -282,6 +282,31 @@ def test_a_bound_of_which_no_model_knows_the_figure_is_missed(
     assert capsys.readouterr().err == f"vegasmodel: {said}\n"
 
 
+def test_a_model_that_does_not_give_a_bounded_figure_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """`random-loss` has no queues, so it cannot tell a delay."""
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS.replace('buffer = "30 pkt"', 'buffer = "300 pkt"\nloss = 0.05'))
+    models = ["--model", "random-loss", "--model", "fluid"]
+    assert run(["predict", str(path), *models, "--require", "delay<=10s"]) == 0
+    out, err = capsys.readouterr()
+    assert "delay <= 10 s is not known: random-loss does not give it." in out
+    assert "delay <= 10 s is met: fluid " in out
+    assert not err
+
+
+def test_a_bound_on_one_of_several_groups_of_a_law_is_told_of_all_flows_of_the_law(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(LAWS.replace('name = "near"', 'name = "vegas"'))
+    bound = ["--require", "share:vegas>=0.001"]
+    assert run(["predict", str(path), "--model", "fluid", *bound]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "other flows with the law vegas are not counted: far; share:law:vegas has all" in out
+
+
 def test_a_miss_by_no_more_than_the_standard_error_is_said() -> None:
     case = vm.Scenario.from_toml(LAWS)
     rates = np.array([[100.0, 100, 100, 700], [110, 110, 110, 670], [90, 90, 90, 730]])
@@ -294,4 +319,4 @@ def test_a_miss_by_no_more_than_the_standard_error_is_said() -> None:
         assert one.met is False
         assert one.se == pytest.approx(0.03 / math.sqrt(3), rel=1e-3)
         assert one.within_error is within
-        assert ("within the standard error" in requirements.missed(bound, [one])) is within
+        assert ("by no more than the standard error" in requirements.missed(bound, [one])) is within

@@ -408,8 +408,10 @@ def _show(
         console.print_json({**tables.results_json(scenario, results), **more})
         return
     tables.print_results(scenario, results, per_flow=flows, hint=hint)
-    met = [one for _, each in verdicts for one in each if one.met]
-    console.paragraphs([f"{one.bound} is met: {one}." for one in met])
+    not_missed = [one for _, each in verdicts for one in each if one.met is not False]
+    texts = [f"{one.bound} is {'met' if one.met else 'not known'}: {one}." for one in not_missed]
+    warnings = dict.fromkeys(note for bound, _ in verdicts for note in bound.notes(scenario))
+    console.paragraphs([*texts, *(f"{note}." for note in warnings)])
     for each in uncertainties:
         rows = [
             [

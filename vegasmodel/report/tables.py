@@ -64,8 +64,8 @@ def print_results(
     group (entry ``[[flow]]`` of the scenario) and, for each pair of groups, the ratio of their
     throughputs.  Each group has a column or, if the columns do not fit, a row.  If the ratios of
     all pairs do not fit, a second table has the ratio of each group to the first group.  Further
-    tables show the groups' shares, the links if there are several, and, with ``per_flow``, the
-    flows.
+    tables show the groups' shares, what all flows of a law deliver together, the links if there are
+    several, and, with ``per_flow``, the flows.
 
     The notes name the assumptions that the scenario does not meet, and the models that have no
     prediction.  If neither a model nor a measurement has throughputs, a sentence and the text

@@ -42,7 +42,7 @@ class Verdict:
         if self.value is None:
             return f"{self.model} does not give it"
         text = f"{self.model} {with_error(self.value, self.se)} {self.unit}".strip()
-        return f"{text} (within the standard error)" if self.within_error else text
+        return f"{text} (by no more than the standard error)" if self.within_error else text
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain Python types, which can be written as JSON."""

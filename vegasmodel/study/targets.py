@@ -1,4 +1,4 @@
-"""Defines the target of ``design``: a quantity, such as a share or delay, and its wanted value."""
+"""Defines targets of ``design`` and bounds of ``predict``, such as a share of at least 0.3."""
 
 from __future__ import annotations
 
