@@ -326,7 +326,7 @@ def main() -> None:
     parser.add_argument("--ablations", action="store_true", help="switch mechanisms off in turn")
     parser.add_argument("--cases", action="store_true", help="print every case")
     parser.add_argument(
-        "--fresh", type=int, default=SEED, metavar="SEED", help="another seed's cases"
+        "--fresh", type=at_least(0), default=SEED, metavar="SEED", help="another seed's cases"
     )
     parser.add_argument("--same-starts", action="store_true", help="starts as in the runs of ns-2")
     parser.add_argument("--again", nargs="+", metavar=("RUNS", "CASE"), help="runs, then cases")
@@ -339,7 +339,8 @@ def main() -> None:
         possible = {f"{family}/{index}" for family in FAMILIES for index in range(CASES)}
         wrong = [key for key in keys if key not in possible]
         if wrong or not keys:
-            parser.error(f"--again: {wrong or 'no case'}; a case is like mixed/0 or mixed/19")
+            said = f"{wrong[0]!r} is not allowed" if wrong else "no case is named"
+            parser.error(f"--again: {said}; a case is like mixed/0 or mixed/19")
         try:
             again(at_least(2)(runs), keys, options.fresh)
         except argparse.ArgumentTypeError as error:

@@ -151,7 +151,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--cases", type=at_least(1), default=4, help="of each family, multistable")
     parser.add_argument("--starts", type=at_least(1), default=200)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=at_least(0), default=1)
     parser.add_argument("--model", default="rounds", choices=("rounds", "fluid"))
     parser.add_argument("--family", choices=FAMILIES, help="this one alone; default: all")
     parser.add_argument("--threads", type=at_least(1), default=1, help="runs at a time")

@@ -76,7 +76,7 @@ def main() -> None:
     """Print a table with the errors of ``limit_cycle``, for each kind of answer."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--cases", type=at_least(1), default=200)
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=at_least(0), default=SEED)
     options = parser.parse_args()
     errors: dict[str, list[float]] = {"fixed point": [], "periodic": [], "neither found": []}
     far, worst = 0, 0.0  # number of answers further off than FAR; largest residual

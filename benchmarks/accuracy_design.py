@@ -182,7 +182,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--targets", type=at_least(1), default=200)
     parser.add_argument("--ns2", type=at_least(0), default=0)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=at_least(0), default=1)
     options = parser.parse_args()
     rng = np.random.default_rng(options.seed)
     failed = by_form(rng, options.targets)

@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--kinds", choices=tuple(KINDS), nargs="*", default=tuple(KINDS))
     parser.add_argument("--families", choices=FAMILY, nargs="*", default=FAMILY)
     parser.add_argument("--cases", type=at_least(1), default=CASES, help="of each kind and family")
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=at_least(0), default=SEED)
     parser.add_argument(
         "--runs", type=at_least(2), help="of ns-2 and of each model, for every case"
     )

@@ -180,7 +180,7 @@ def row(name: str, cases: list[list[Answered]]) -> str:
 def main() -> None:
     """Print the three tables, and the line after the first."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=at_least(0), default=SEED)
     parser.add_argument("--cases", type=at_least(1), default=CASES)
     options = parser.parse_args()
     kinds: dict[str, list[list[Answered]]] = {}

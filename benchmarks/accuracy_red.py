@@ -68,7 +68,7 @@ def errors(scenario: Scenario) -> tuple[float, float]:
 def main() -> None:
     """Print a table with the errors of the closed form ``red``, for drops and for marks."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=at_least(0), default=SEED)
     parser.add_argument("--cases", type=at_least(2), default=40)
     given = parser.parse_args()
     found = 100.0 * np.array([errors(draw(given.seed, k)) for k in range(given.cases)])

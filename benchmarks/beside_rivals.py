@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.accuracy import judge, outcomes
 from benchmarks.accuracy_cases import CASES, case
 from benchmarks.accuracy_runs import load
+from benchmarks.arguments import at_least
 from vegasmodel.metrics import standard_error
 
 # families of cases (``accuracy_cases``), and their names in the table
@@ -30,7 +31,7 @@ TIMED = 4  # cases of a family that ns-2 runs again, for its time
 def main() -> None:
     """Print the table, with a row for each model and one for ns-2."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=90125)
+    parser.add_argument("--seed", type=at_least(0), default=90125)
     seed = parser.parse_args().seed
     if not load(seed):
         parser.error(f"--seed: no stored runs of seed {seed} (benchmarks/reference)")

@@ -278,7 +278,7 @@ def row(name: str, costs: list[Cost]) -> str:
 def main() -> None:
     """Print a row of the table for each kind of case, one for all, and whether goals are met."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=at_least(0), default=SEED)
     parser.add_argument("--cases", type=at_least(1), default=CASES)
     parser.add_argument("--kind", choices=tuple(KINDS), nargs="+", default=list(KINDS))
     parser.add_argument("--each", action="store_true", help="print each case")

@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.arguments import at_least
+
 SCENARIO = """
 packet_size = "500 B"
 [[link]]
@@ -81,11 +83,9 @@ def main() -> None:
     With ``--other``, the CPU seconds in another checkout of the project stand in a second column.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=at_least(1), default=3)
     parser.add_argument("--other", metavar="PYTHON", help="of another checkout's environment")
     options = parser.parse_args()
-    if options.runs < 1:
-        parser.error(f"--runs: '{options.runs}' is not allowed; 1 or more")
     if options.other and not shutil.which(options.other):
         parser.error(f"--other: '{options.other}' is not allowed; a Python interpreter")
     pythons = [sys.executable] + ([options.other] if options.other else [])

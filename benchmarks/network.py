@@ -16,6 +16,7 @@ import time
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel.equilibrium import network
 from vegasmodel.status import Status
 
@@ -41,11 +42,11 @@ def random_case(rng: np.random.Generator) -> tuple[np.ndarray, ...]:
 def main() -> None:
     """Print how many solutions have a certificate, and the time of a network."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--networks", type=int, default=1000, metavar="N", help="how many to solve")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--networks", type=at_least(1), default=1000, metavar="N", help="how many to solve"
+    )
+    parser.add_argument("--seed", type=at_least(0), default=1)
     options = parser.parse_args()
-    if options.networks < 1:
-        parser.error(f"--networks: '{options.networks}' is not allowed; 1 or more")
     rng = np.random.default_rng(options.seed)
     worst, failed, start = 0.0, 0, time.perf_counter()
     for _ in range(options.networks):

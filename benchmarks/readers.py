@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+from benchmarks.arguments import at_least
 from tests.packets import samples
 
 READ = "from vegasmodel.packets import read; read(path); start(); read({data!r}); stop()"
@@ -94,11 +95,8 @@ def capture(path: Path, size: int) -> None:
 def main() -> None:
     """Make the files, time both ways of reading and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=200)
-    megabytes = parser.parse_args().megabytes
-    if megabytes < 1:
-        parser.error(f"--megabytes: '{megabytes}' is not allowed; 1 or more")
-    size = megabytes * 10**6
+    parser.add_argument("--megabytes", type=at_least(1), default=200)
+    size = parser.parse_args().megabytes * 10**6
     print(f"{'':14}{'MB':>6} {'CPU s':>8} {'MB/s':>7} {'peak MB':>8}")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace"

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from benchmarks.arguments import at_least
 from vegasmodel.equilibrium import secular
 
 Case = tuple[np.ndarray, np.ndarray, float]  # alpha, x (over-estimates), capacity
@@ -196,9 +197,9 @@ def speed() -> None:
 def main() -> None:
     """Time the solver, or with ``--accuracy`` or ``--jax`` compare its results."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--accuracy", type=int, nargs="?", const=100_000, metavar="N")
-    parser.add_argument("--jax", type=int, nargs="?", const=200, metavar="N")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--accuracy", type=at_least(1), nargs="?", const=100_000, metavar="N")
+    parser.add_argument("--jax", type=at_least(1), nargs="?", const=200, metavar="N")
+    parser.add_argument("--seed", type=at_least(0), default=1)
     options = parser.parse_args()
     if options.accuracy:
         begin, found = time.perf_counter(), campaign(options.accuracy, options.seed)

@@ -25,7 +25,8 @@ WRONG = {  # module and options: what the line must say
     "beside_rivals --seed 98": "no stored runs of seed 98",
     "closed_forms some": "'some' is not allowed; a whole number from 1 on",
     "first_answer --other /nowhere": "a Python interpreter",
-    "network --networks 0": "'0' is not allowed; 1 or more",
+    "network --networks 0": "'0' is not allowed; a whole number from 1 on",
+    "network --seed -1": "'-1' is not allowed; a whole number from 0 on",
 }
 
 
