@@ -148,6 +148,16 @@ def test_a_flow_without_any_known_throughput_has_none(tmp_path):
     assert told["flows"][1]["packets"] is None
 
 
+def test_packets_sent_in_the_warm_up_and_lost_after_it_make_no_loss_rate_above_one():
+    """Of 20 packets sent in the first second, the warm-up, ten are lost in the next one."""
+    sent, loss = np.full((6, 2), 2.0), np.zeros((6, 2))
+    sent[0], loss[1] = 20.0, 10.0
+    sent[1:5] = 0.0
+    given = {"throughput": np.full((6, 2), 2.0), "sent": sent, "loss": loss}
+    trace = make("ns2", np.arange(1.0, 7.0), ["a", "b"], given)
+    np.testing.assert_array_equal(measured.to_prediction(trace, scenario()).loss_rate, [1.0, 1.0])
+
+
 def test_counts_and_loss_rates_leave_out_what_is_unknown():
     """A flow sends 100 packets a second and loses 10; another number is unknown in each interval.
 

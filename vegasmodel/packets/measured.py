@@ -12,7 +12,7 @@ import numpy as np
 
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
-from vegasmodel.metrics import Floats
+from vegasmodel.metrics import Floats, loss_rates
 from vegasmodel.packets import trace_warnings
 from vegasmodel.packets.gaps import (
     known_part,
@@ -271,12 +271,13 @@ def _loss(
 ) -> tuple[Floats | None, str]:
     """Each flow's loss rate, and a text on how it was computed.
 
-    The loss rate is dropped packets / sent packets.  If the trace does not record drops,
-    retransmitted packets are counted instead.  If it does not record sent packets, they are taken
-    to be the delivered plus the lost ones.  An interval between two times of the trace is left out
-    if either number is unknown there.  ``delivered`` has the packets delivered, [time, flow of the
-    trace].  For each flow of the scenario, ``order`` has its index in the trace.  ``weights``, from
-    ``_weights``, says which part of each interval lies in the measured time.
+    The loss rate is dropped packets / sent packets, at most 1 (``loss_rates``).  If the trace does
+    not record drops, retransmitted packets are counted instead.  If it does not record sent
+    packets, they are taken to be the delivered plus the lost ones.  An interval between two times
+    of the trace is left out if either number is unknown there.  ``delivered`` has the packets
+    delivered, [time, flow of the trace].  For each flow of the scenario, ``order`` has its index in
+    the trace.  ``weights``, from ``_weights``, says which part of each interval lies in the
+    measured time.
     """
     lost, resent, sent = (trace.known(name) for name in ("loss", "retransmits", "sent"))
     events, how = (lost, "drops") if lost is not None else (resent, "retransmissions")
@@ -287,8 +288,7 @@ def _loss(
     events = np.where(np.isnan(sent), np.nan, events)
     sent = np.where(np.isnan(events), np.nan, sent)
     all_lost, all_sent = (np.nansum(x[:, order] * weights, axis=0) for x in (events, sent))
-    rate = np.divide(all_lost, all_sent, out=np.full(len(order), math.nan), where=all_sent >= 1)
-    return rate, f"{how} over packets sent"
+    return loss_rates(all_lost, np.where(all_sent >= 1, all_sent, 0.0)), f"{how} over packets sent"
 
 
 def _queue(trace: Trace, scenario: Scenario) -> Floats | None:
