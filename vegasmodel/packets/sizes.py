@@ -20,9 +20,15 @@ from vegasmodel.scenario.placement import header
 __all__ = ["HEADERS", "in_largest", "in_packets_of", "packet_sizes"]
 
 HEADERS = 52  # bytes of IPv4 and TCP headers with timestamps
-SAME = 66  # bytes of these headers and Ethernet's: packet sizes that differ by more are not alike
-SLIGHT = 0.01  # part of the scenario's packet size: sizes that differ by less count as equal
-LEAST = 0.2  # part of the scenario's packet size: sizes that differ by more are not alike, either
+# The packet size in a trace is compared with the scenario's packet size in two ways:
+# - The sizes are alike if they differ by at most ALIKE_BYTES bytes, and also by at most the part
+#   ALIKE_PART of the scenario's size. The counts of a flow are converted if its sizes are not
+#   alike.
+# - The sizes are equal if they differ by at most the part EQUAL_PART of the scenario's size. Sizes
+#   that are alike but not equal are not converted, but are named in a warning.
+ALIKE_BYTES = 66  # the headers of Ethernet (14 bytes), IPv4 and TCP: a size may include them or not
+ALIKE_PART = 0.2
+EQUAL_PART = 0.01
 # the variables of a trace that count packets
 PER_FLOW = ("throughput", "sent", "retransmits", "loss", "window")
 PER_LINK = ("queue", "queue_max", "served")
@@ -34,8 +40,8 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     The numbers of bytes stay the same.  The numbers of a flow stay as they are in two cases:
 
     - The trace does not show the flow's packet size.
-    - The packet sizes in the trace and in the scenario differ by at most ``SAME`` bytes (the length
-      of headers), and by at most 20 % (``LEAST``) of the scenario's size.
+    - The packet sizes in the trace and in the scenario differ by at most ``ALIKE_BYTES`` bytes (the
+      length of headers), and by at most 20 % (``ALIKE_PART``) of the scenario's size.
 
     Numbers of packets in queues are converted only if all flows of the trace are converted by the
     same factor.
@@ -47,7 +53,7 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
     assumption is marked as unknown.
 
     The warning also names flows that are not converted, if their sizes differ by more than 1 %
-    (``SLIGHT``): a capacity in bit/s is divided by the scenario's packet size, so a wrong size
+    (``EQUAL_PART``): a capacity in bit/s is divided by the scenario's packet size, so a wrong size
     gives the link another capacity in packets per second.  Headers that ns-2 adds to the scenario's
     packets (``placement.header``) are not counted as a difference.  The warning is empty if it
     names no flow.
@@ -62,8 +68,9 @@ def in_packets_of(pairing: Pairing) -> tuple[Trace, tuple[Assumption, ...]]:
         stated = known is not None and not np.isnan(known[i])
         with_headers = wanted + header(scenario, member.flow)
         text = f"{member.name} has {sizes[i]:g} B, not {wanted:g} B"
-        if np.isnan(sizes[i]) or abs(sizes[i] - wanted) <= min(SAME, LEAST * wanted):
-            if stated and min(abs(sizes[i] - b) for b in (wanted, with_headers)) > SLIGHT * wanted:
+        if np.isnan(sizes[i]) or abs(sizes[i] - wanted) <= min(ALIKE_BYTES, ALIKE_PART * wanted):
+            difference = min(abs(sizes[i] - size) for size in (wanted, with_headers))
+            if stated and difference > EQUAL_PART * wanted:
                 kept.append(text)
             continue
         factors[i] = sizes[i] / with_headers
