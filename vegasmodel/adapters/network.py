@@ -123,15 +123,21 @@ def _over_estimates(
 
 
 def _solver(routing: Floats, capacity: Floats, alpha: Floats) -> rest.Solve:
-    """The function with which ``rest.follow`` solves for the steady state of some of the flows.
+    """A function that computes the steady state of those flows that have started.
 
-    ``alpha`` [n] is the number of packets that each flow keeps queued.
+    Flows start one after another. A flow that starts measures its baseRTT in the steady state of
+    the earlier flows. So ``rest.follow`` and other functions of ``rest`` need the steady state of
+    only some of the flows. ``alpha`` [n] is the number of packets that each flow keeps queued.
     """
 
-    def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
-        """The rates of the flows ``there``, and the delays of all flows' paths."""
-        links = routing[:, there].any(axis=1)
-        state = _solve(routing[links][:, there], capacity[links], alpha[there], x[there])
+    def solve(started: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
+        """The rates (pkt/s) of the flows that have started, and all flows' queueing delays (s [n]).
+
+        ``started`` [n] is true for the flows that have started. ``x`` [n] are the over-estimates of
+        baseRTT, in s. A flow's queueing delay is the sum of the delays of the links on its path.
+        """
+        links = routing[:, started].any(axis=1)
+        state = _solve(routing[links][:, started], capacity[links], alpha[started], x[started])
         return state.rates, state.prices @ routing[links]
 
     return solve

@@ -53,15 +53,21 @@ def over_estimates(
 
 
 def _solver(scenario: Scenario, alpha: Floats) -> rest.Solve:
-    """The function with which ``rest.follow`` solves for the steady state of some of the flows.
+    """A function that computes the steady state of those flows that have started.
 
-    ``alpha`` [n] is the number of packets that each flow keeps queued.
+    Flows start one after another. A flow that starts measures its baseRTT in the steady state of
+    the earlier flows. So ``rest.follow`` and other functions of ``rest`` need the steady state of
+    only some of the flows. ``alpha`` [n] is the number of packets that each flow keeps queued.
     """
     rtt, c, law = rtts(scenario), scenario.links[0].capacity, equation(scenario)
 
-    def solve(there: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
-        """The rates of the flows ``there``, and the delays of all flows' paths."""
-        state = secular.solve(alpha[there], x[there], c, rtt=rtt[there], variant=law)
+    def solve(started: rest.Mask, x: Floats) -> tuple[Floats, Floats]:
+        """The rates (pkt/s) of the flows that have started, and the queueing delays (s [n]).
+
+        ``started`` [n] is true for these flows. ``x`` [n] are the over-estimates of baseRTT, in s.
+        All n flows cross the one link, so they have the same queueing delay.
+        """
+        state = secular.solve(alpha[started], x[started], c, rtt=rtt[started], variant=law)
         return state.rates, np.full(x.size, float(state.delay))
 
     return solve
