@@ -112,7 +112,7 @@ def test_a_place_where_chance_may_hide_a_solution_is_named(
     def scan(values: tried.Tried) -> None:
         values.x = np.array(list(share))
         values.y = np.array(list(share.values())) - 0.3
-        values.made = dict.fromkeys(share, made)
+        values.predictions = dict.fromkeys(share, made)
         values.halves = {buffer: 2.0 * error[buffer] for buffer in share}
 
     monkeypatch.setattr(design, "scan", scan)

@@ -172,7 +172,7 @@ def _in_phase(tried: Tried, solution: Solution) -> Solution:
     If it does not hold, the returned solution has it among its broken assumptions.  The search
     itself does not test it, because the test simulates the scenario again.
     """
-    made = tried.made.get(solution.value)
+    made = tried.predictions.get(solution.value)
     if tried.model != "rounds" or made is None:
         return solution
     from vegasmodel.engines.rounds import phases  # loads its machine code
@@ -202,7 +202,7 @@ def _verified(tried: Tried, solution: Solution, others: Sequence[str]) -> Soluti
     errors: dict[str, float | None] = {}
     notes = [solution.note] if solution.note else []
     notes += texts.idle(tried, solution.value)
-    runs = len(run_rates(tried.made.get(solution.value)))  # 0 if the model makes no runs
+    runs = len(run_rates(tried.predictions.get(solution.value)))  # 0 if the model makes no runs
     doubts = texts.doubts(tried, tried.model, solution.achieved_se, runs)
     against = []  # the models that reject the solution
     for name in others:

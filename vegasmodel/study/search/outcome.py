@@ -44,7 +44,7 @@ def solutions(tried: Tried) -> tuple[list[Solution], list[str]]:
     across = set(found)  # solutions so far: the quantity meets the target or jumps across it
     # add values at which the quantity may equal the target, as far as the scatter of runs tells
     for i in np.flatnonzero(sides.by_chance(tried)).tolist():
-        note = f"the 95 % interval of its {len(run_rates(tried.made.get(tried.x[i])))} runs "
+        note = f"the 95 % interval of its {len(run_rates(tried.predictions.get(tried.x[i])))} runs "
         note += "contains the target"
         found.setdefault(i, dataclasses.replace(_at(tried, i), note=note))
     places = _places(tried, sorted(found))
@@ -94,16 +94,15 @@ def _solution(tried: Tried, low: int, high: int) -> Solution:
 
 
 def _at(tried: Tried, i: int) -> Solution:
-    """The solution at the tried value with the index ``i``."""
+    """The solution at the tried value of the field with the index ``i``."""
     value = float(tried.x[i])
-    made = tried.made.get(value)
     return Solution(
-        value,
-        tried.field.unit,
-        float(tried.y[i] + tried.aim.value),
-        bool(sides.exact(tried)[i]),
-        fields.put(tried.scenario, {tried.field: tried.field.check(value)}),
-        achieved_se=standard_error(tried.aim, made),
+        value=value,
+        unit=tried.field.unit,
+        achieved=float(tried.y[i] + tried.aim.value),  # ``y`` is the quantity minus the target
+        exact=bool(sides.exact(tried)[i]),  # whether both are equal, except for rounding errors
+        scenario=fields.put(tried.scenario, {tried.field: tried.field.check(value)}),
+        achieved_se=standard_error(tried.aim, tried.predictions.get(value)),
         broken=tried.broken.get(value, ()),
         utilization=tried.loads.get(value),
     )

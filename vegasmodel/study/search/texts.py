@@ -177,7 +177,7 @@ def _almost(tried: Tried) -> str:
     near = int(np.nanargmin(np.abs(tried.y)))
     said, half = f"The nearest is {_answer(tried, near)}", float(tried.half[near])
     if abs(tried.y[near]) <= half:
-        runs = len(run_rates(tried.made.get(float(tried.x[near]))))
+        runs = len(run_rates(tried.predictions.get(float(tried.x[near]))))
         half_text, wanted = tried.aim.text(half, 2), tried.aim.text(tried.aim.value)
         said += (
             f". The 95 % interval of its {runs} runs ({half_text} to either side) contains the "
@@ -193,7 +193,7 @@ def _answer(tried: Tried, i: int) -> str:
 
     The number after ``±`` is the standard error.  It is left out if it is unknown.
     """
-    error = standard_error(tried.aim, tried.made.get(float(tried.x[i])))
+    error = standard_error(tried.aim, tried.predictions.get(float(tried.x[i])))
     said = tried.aim.text(tried.y[i] + tried.aim.value)
     said += f" ± {tried.aim.text(error, 2)}" if error else ""
     return f"{said} at {with_unit(tried, tried.x[i])}"

@@ -73,7 +73,7 @@ class Tried:
         self.y: Floats = np.empty(0)  # at each of them, the model's quantity minus the target
         self.rough: set[float] = set()  # values at which only the side of the target is known
         # what the model predicts, by value of the field
-        self.made: dict[float, Prediction] = {}
+        self.predictions: dict[float, Prediction] = {}
         self.halves: dict[float, float] = {}  # half the width of the quantity's 95 % interval
         self.broken: dict[float, tuple[str, ...]] = {}  # the assumptions that do not hold
         self.loads: dict[float, float] = {}  # the utilization of the target's link
@@ -123,14 +123,14 @@ class Tried:
         By default ``rounds`` stops once the runs show whether the mean lies above or below the
         target. With ``all_runs``, it makes all runs.
 
-        What the model predicts at each value is also kept, for example in ``self.made``.
+        What the model predicts at each value is also kept, for example in ``self.predictions``.
         """
         enough = None if all_runs else self._shows_side
         found, made = answered(self.points_at(x, self.scenario), self.model, self.count, enough)
         values, loads = x.tolist(), found.utilization[:, self.aim.link].tolist()
         for value, prediction, load, broken in zip(values, made, loads, found.broken, strict=True):
             if prediction:
-                self.made[value] = prediction
+                self.predictions[value] = prediction
                 error = standard_error(self.aim, prediction)
                 self.halves[value] = half_interval(error, prediction.runs) if error else 0.0
             if not math.isnan(load):
