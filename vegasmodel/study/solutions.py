@@ -85,7 +85,7 @@ class Solution:
     note: str = ""
     interval: tuple[float, float] | None = None  # values in it meet the target, as far as known
     broken: tuple[str, ...] = ()  # names of the model's assumptions that do not hold there
-    rejected_by: tuple[str, ...] = ()  # models that disagree by more than the target
+    rejected_by: tuple[str, ...] = ()  # other models, if they disagree (``Design.rejected``)
     utilization: float | None = None  # of the target's link, else the first; by the model
 
     def to_json(self) -> dict[str, Any]:
@@ -110,6 +110,10 @@ class Solution:
 class Design(Shown):
     """All values of a field that were found to meet a target; if there is none, the reason.
 
+    The model whose name is ``model`` was evaluated to find them: at each tried value of the field
+    it predicts the quantity of the target, such as a share.  Other models may check the values
+    found.
+
     The ``sense`` of the target is ``=``, ``>=`` or ``<=``.  With ``>=`` or ``<=``, ``intervals``
     has the values that meet the target, and ``solutions`` the ends of these intervals.
 
@@ -117,12 +121,17 @@ class Design(Shown):
     title has the notes.
 
     ``wanted`` is the target's value.  ``scanned`` is the range of the field that was searched, and
-    ``tried`` the number of values in it for which the model was evaluated.  ``notes`` say where
-    else the model's quantity jumps across the target, where the scatter of runs may hide another
-    solution, and which assumptions of the model do not hold at a solution.
+    ``tried`` the number of values in it for which ``model`` was evaluated.  ``notes`` say:
 
-    ``rejected`` has the values at which ``model`` meets the target, but another model disagrees by
-    more than the whole target (``Solution.rejected_by``).  They do not count as solutions.
+    - where else the quantity by ``model`` jumps across the target,
+    - where the scatter of runs may hide another solution,
+    - which assumptions of ``model`` do not hold at a solution.
+
+    ``rejected`` has the values at which ``model`` meets the target, but another model predicts
+    a quite different quantity: the quantities by the two models differ by more than the target's
+    value, and by more than the scatter of runs explains.  For example, the target is a share of
+    0.3, and the other model predicts a share of 0.7.  These values do not count as solutions.
+    ``Solution.rejected_by`` names the other models.
     """
 
     field: str
