@@ -119,21 +119,25 @@ def _held_back(scenario: Scenario, link: Link) -> float:
 
 
 def _behind_a_hole(prediction: Prediction, link: Link) -> float:
-    """The most packets that had passed the link when T began but were not counted, due to a loss.
+    """The most packets that the link sent before T began, but that count in T because of a loss.
 
-    Packets are counted in order. So packets behind a lost one count only after it was sent again.
-    The simulator ``rounds`` knows how many packets the receivers have of them
-    (``extra["behind_holes"]``). Without this number, each flow of the link may have as many as its
-    ``max_window``. The result is in packets of the scenario's packet size.
+    T is the time from the end of the warm-up to the end of the run. The throughput of a flow counts
+    packets in order: it counts a packet only when the receiver has all earlier packets. So if a
+    packet is lost before T begins and is sent again in T, the packets behind it count in T,
+    although the link sent them before T. The result is an upper bound for the number of these
+    packets on ``link``, in packets of the scenario's packet size. It is 0 if no link loses packets.
+
+    For each flow, the simulator ``rounds`` has the number of these packets in
+    ``extra["behind_holes"]``. For other predictions, the bound is the flow's ``max_window``.
     """
     scenario = prediction.scenario
-    if all(other.lossless and not other.drops for other in scenario.links):
+    if all(each.lossless and not each.drops for each in scenario.links):
         return 0.0
     flows = [member.flow for member in scenario.members]
-    most: Sequence[float] = prediction.extra.get("behind_holes", [f.max_window for f in flows])
+    behind: Sequence[float] = prediction.extra.get("behind_holes", [f.max_window for f in flows])
     return sum(
         packets * scenario.size_of(flow) / scenario.packet_size
-        for packets, flow in zip(most, flows, strict=True)
+        for packets, flow in zip(behind, flows, strict=True)
         if link in scenario.path(flow)
     )
 
