@@ -30,26 +30,28 @@ BURST = 4.0  # packets of room beyond alpha; with less, one flow of alpha = 1 to
 def answer(scenario: Scenario) -> Prediction:
     """Each flow's rate at a link with Rate-Delay services.
 
-    Such a link has two classes of flows: one for a high rate, and one for a short delay. The model
-    gives the share of the capacity for each class. Flows of one class get equal parts of its share.
+    Such a link has two classes of flows: class R for a high rate, and class D for a short delay.
+    The model gives the share of the capacity for each class. Flows of one class get equal parts of
+    its share.
     """
-    queue = scenario.links[0].queue
-    reason = one_link(scenario)
+    link = scenario.links[0]
+    queue = link.queue
     if not isinstance(queue, RateDelay):
         reason = "the link does not offer Rate-Delay services (queue discipline rd)"
-    if reason or not isinstance(queue, RateDelay):
-        return Prediction.not_applicable("rate-delay", scenario, reason or "")
-    link = scenario.links[0]
-    delayed = np.array([m.flow.service == "delay" for m in scenario.members])
-    n_D, n_R = int(delayed.sum()), int((~delayed).sum())
-    rate, delay = rate_delay.flow_rates(n_R, n_D, link.capacity, queue.k)
-    throughput = np.where(delayed, delay, rate)
+        return Prediction.not_applicable("rate-delay", scenario, reason)
+    if several := one_link(scenario):
+        return Prediction.not_applicable("rate-delay", scenario, several)
+    in_D = np.array([m.flow.service == "delay" for m in scenario.members])  # true for class D
+    n_D, n_R = int(in_D.sum()), int((~in_D).sum())
+    # the throughputs of a flow of class R (high rate) and of one of class D (short delay), pkt/s
+    rate_R, rate_D = rate_delay.flow_rates(n_R, n_D, link.capacity, queue.k)
+    throughput = np.where(in_D, rate_D, rate_R)
     return Prediction(
         "rate-delay",
         scenario,
         throughput,
         assumptions=(
-            *_hypotheses(scenario, queue, delayed),
+            *_hypotheses(scenario, queue, in_D),
             settles(scenario),
             waits.short(scenario, throughput),
             *left_out(scenario),
@@ -58,18 +60,18 @@ def answer(scenario: Scenario) -> Prediction:
 
 
 def _hypotheses(
-    scenario: Scenario, queue: RateDelay, delayed: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    scenario: Scenario, queue: RateDelay, in_D: np.ndarray[tuple[int], np.dtype[np.bool_]]
 ) -> list[Assumption]:
     """The model's assumptions, and whether each holds.
 
-    ``delayed`` [n_flows] is true for flows of class D, whose packets wait in the short queue. Class
+    ``in_D`` [n_flows] is true for flows of class D, whose packets wait in the short queue. Class
     D is meant for Vegas flows, and class R for loss-based flows. Each Vegas flow keeps alpha
     packets in the short queue. So its buffer must have room for all alphas and for a burst.
     """
     vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
-    marked = bool(np.all(vegas == delayed))
+    marked = bool(np.all(vegas == in_D))
     # packets that the Vegas flows of class D keep in its queue, and the room that the queue has
-    wanted = float(column(scenario, lambda flow: flow.alpha)[vegas & delayed].sum())
+    wanted = float(column(scenario, lambda flow: flow.alpha)[vegas & in_D].sum())
     room = scenario.links[0].room(link_stack(scenario), "delay")
     needed = wanted + BURST if wanted > 0.0 else 0.0
     losses = "they lose some" if room < wanted else f"bursts need {needed:g} pkt of room"
@@ -86,7 +88,7 @@ def _hypotheses(
             if room >= needed
             else f"queue D has room for {room:g} pkt, its flows keep {wanted:g} there; {losses}",
         ),
-        _fills(scenario, queue, int((~delayed).sum()), int(delayed.sum())),
+        _fills(scenario, queue, int((~in_D).sum()), int(in_D.sum())),
         _alike(scenario),
         _one_backlog(scenario),
         _same_start(scenario, queue.k),
