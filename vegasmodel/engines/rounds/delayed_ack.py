@@ -135,7 +135,10 @@ def pause_ended(f: Sender) -> None:
 
 @jit
 def _pause(f: Sender) -> float:
-    """The seconds for which the receiver delays an ACK if no second packet arrives."""
+    """The pause: for how many seconds the receiver delays an ACK if no second packet arrives.
+
+    It is the constant ``ack_pause`` unless the receiver adapts it, as Linux does.
+    """
     if not f.adapts_ack_pause:
         return f.ack_pause
     return min(f.ack_ticks * JIFFY, max(f.receiver_rtt, f.ack_pause), LONGEST_PAUSE)
@@ -145,12 +148,22 @@ def _pause(f: Sender) -> float:
 def _set_delack_timer(f: Sender, now: float) -> None:
     """Set the time at which the delayed ACK of a packet is sent if no second packet arrives.
 
-    The packet has arrived at ``now``.
+    The packet has arrived at ``now``. There are two cases:
+
+    - The receiver of Linux (``adapts_ack_pause``) sets a timer for the pause, which it adapts to
+      the flow (tcp_send_delayed_ack). Such a timer expires only at a tick of the host's clock, so
+      the ACK may leave later than after the pause (``timer.expiry``).
+    - Other receivers send the ACK exactly after the constant pause ``ack_pause``.
+
+    The function also stores the delay of this ACK (``delack_delay``). If no second packet arrives,
+    the sender's RTT sample includes this delay (``sample_single``).
     """
-    f.delack_pause, f.delack_expires = f.ack_pause, now + f.ack_pause
-    if f.adapts_ack_pause:  # tcp_send_delayed_ack
+    if f.adapts_ack_pause:
         f.delack_expires = expiry(f, now, _pause(f))
-        f.delack_pause = f.delack_expires - now
+        f.delack_delay = f.delack_expires - now
+    else:
+        f.delack_expires = now + f.ack_pause
+        f.delack_delay = f.ack_pause
 
 
 @jit

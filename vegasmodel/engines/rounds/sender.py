@@ -328,7 +328,7 @@ def _end_first_wait(f: Sender, holes: Floats, now: float) -> None:
         f.duplicate_held, f.time = False, max(now, f.delack_expires)
         f.dupacks += 0.0 if f.scoreboard else 1.0
     elif delack_expiry(f) <= f.wait_ends:
-        f.time = _single_ack(f, holes, max(now, f.delack_expires), f.delack_pause)
+        f.time = _single_ack(f, holes, max(now, f.delack_expires), f.delack_delay)
         pause_ended(f)
     else:
         end_wait(f, holes, now)

@@ -91,7 +91,7 @@ CUBIC = Kinds(
 )  # fmt: skip
 # a receiver in Linux that delays its ACKs
 ACKS = Kinds(
-    ("dups_for",), ("heard_at",), _words("delack_pause receiver_rtt"), (),
+    ("dups_for",), ("heard_at",), _words("delack_delay receiver_rtt"), (),
     _words("ack_ticks dups_sent"),
 )  # fmt: skip
 # a receiver that delays its ACKs, if they meet data in a queue

@@ -194,7 +194,7 @@ class Sender(Mechanisms):
     delack_packets: float  # number of packets, 0 or 1, whose ACK is being delayed
     duplicate_held: bool  # the ACK of a duplicate is being delayed
     delack_expires: float  # time at which this ACK is sent at the latest
-    delack_pause: float  # seconds for which this ACK is delayed at most
+    delack_delay: float  # seconds for which this ACK is delayed at most
     dups_sent: float  # duplicate ACKs sent at once for the packet that is missing now
     dups_for: float  # number of this missing packet
     # a receiver of Linux, which adapts this pause to the gaps between packets
