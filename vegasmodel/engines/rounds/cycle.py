@@ -35,7 +35,7 @@ SETTLED = 0.25  # part of a try that is left out as transient
 SAMPLES = 4  # number of samples per shortest RTT
 STATE_TOLERANCE = 1e-6  # packets: states that differ by less count as equal
 LONGEST_TIMEOUTS = 640.0  # seconds: ten of the longest timeouts
-STATES_PER_KEY = 8  # remembered states that have the same whole numbers, at most
+STATES_PER_KEY = 9  # most remembered states that have the same whole numbers (see ``_repeats``)
 MAX_STORED = 2**24  # numbers in all states that are remembered
 LEAST_TRIPS = 2500  # round trips that a long average needs, at least
 BLOCKS = (16, 8, 4)  # numbers of blocks; the largest standard error counts (blocks may correlate)
@@ -121,35 +121,38 @@ def _repeats(simulation: Simulation, started: float) -> tuple[int, LimitCycle | 
 
     To compare whole states would take long. So the function first looks at a few whole numbers of
     the state for each flow, for example its window in whole packets. It stores and compares the
-    whole state only if the same whole numbers have occurred before.
+    whole state only if the same whole numbers have occurred before. So of a periodic motion the
+    first period only gives the whole numbers, and the state is then stored in the second period. Of
+    the states with the same whole numbers, only the last ``STATES_PER_KEY`` stay stored.
     """
     from vegasmodel.engines.rounds.snapshot import Observer
 
     observer = Observer(simulation.net, simulation.holes, simulation.capacity)
-    seen: dict[bytes, deque[tuple[int, Snapshot]]] = {}  # earlier states, by their whole numbers
-    # The falls of windows are numbered, and ``section`` is the number of the present one. When a
-    # state occurs for the second time, ``first`` is the state of its first occurrence, and
-    # ``period`` the number of falls from there on. If the motion is periodic, the same state occurs
-    # a third time at the fall number ``due``. ``kept`` counts the numbers that are stored.
-    section, due, period, first, kept = 0, -1, 0, None, 0
+    # stored states, each with the number of its fall; the key has the state's whole numbers
+    stored: dict[bytes, deque[tuple[int, Snapshot]]] = {}
+    # The falls of windows are numbered, and ``fall`` is the number of the present one. When a state
+    # occurs for the second time, ``first`` is the state at the first time, and ``period`` is the
+    # number of falls between the two. If the motion is periodic, the same state occurs for the
+    # third time at the fall number ``due``. Until then, no other state is taken as ``first``.
+    fall, due, period, first, n_stored = 0, -1, 0, None, 0  # ``n_stored``: numbers stored
     status, now = simulation.proceed(started)
-    while status == Status.FALL and kept < MAX_STORED:
-        section += 1
+    while status == Status.FALL and n_stored < MAX_STORED:
+        fall += 1
         rough, row = observer.look(now)
-        if rough in seen:
+        if rough in stored:
             state = observer.keep(now, rough, row)
-            if section == due and first is not None:
+            if fall == due and first is not None:
                 residual = observer.apart(first, state, STATE_TOLERANCE)
                 if residual <= STATE_TOLERANCE:
                     return status, _periodic(simulation, observer, first, state, period, residual)
-            for then, one in reversed(seen[rough]):  # the state ``one`` at fall number ``then``
-                if section > due and observer.apart(one, state, STATE_TOLERANCE) <= STATE_TOLERANCE:
-                    first, period, due = one, section - then, 2 * section - then
+            for then, one in reversed(stored[rough]):  # the state ``one`` at fall number ``then``
+                if fall > due and observer.apart(one, state, STATE_TOLERANCE) <= STATE_TOLERANCE:
+                    first, period, due = one, fall - then, fall + (fall - then)
                     break
-            seen[rough].append((section, state))
-            kept += state.state.size
+            stored[rough].append((fall, state))
+            n_stored += state.state.size
         else:
-            seen[rough] = deque(maxlen=STATES_PER_KEY + 1)
+            stored[rough] = deque(maxlen=STATES_PER_KEY)
         status, now = simulation.proceed(started)
     return status, None
 
