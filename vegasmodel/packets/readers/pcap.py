@@ -25,7 +25,8 @@ _ETHERTYPE = {1: 12, 113: 14, 276: 0}
 _BARE = {12: 0, 14: 0, 101: 0, 228: 0, 229: 0, 0: 4, 108: 4}
 _AFTER = {1: 14, 113: 16, 276: 20}
 _VLAN = (0x8100, 0x88A8, 0x9100)  # EtherTypes of a VLAN tag
-_EXTENSIONS = (0, 43, 60)  # IPv6: hop by hop, routing, destination
+_EXTENSIONS = (0, 43, 60)  # types of IPv6's extension headers: hop by hop, routing, destination
+_MOST_EXTENSIONS = 8  # so that a malformed packet does not take long
 _STAMPED = b"\x01\x01\x08\x0a"  # the usual layout of the timestamp option
 FIN, SYN, RST, ACK = 1, 2, 4, 16  # bits of the flags in a TCP header
 Found = tuple[tuple[bytes, bytes], int, int, int, int]  # the result of ``_tcp``
@@ -146,21 +147,27 @@ def _ip_header(source: Source, link: int, frame: bytes) -> int:
 
 
 def _in_ipv6(frame: bytes, ip: int, orig_len: int) -> Found | None:
-    """What ``_tcp`` returns for a frame with an IPv6 header at the position ``ip``.
+    """Find the TCP header in a frame with an IPv6 header at the position ``ip``.
 
-    Extension headers may stand between the IPv6 header and the TCP header. Each begins with the
-    number of the next header, then its own length.
+    The result is as for ``_tcp``: the two IP addresses, the positions of the TCP header, of the end
+    of the IP packet and of the IP header, and -1, because IPv6 has no Identification field. It is
+    ``None`` if the packet is not TCP. ``orig_len`` is the frame's length on the wire, in bytes.
+
+    The IPv6 header has 40 bytes. Up to eight extension headers are skipped that may stand between
+    it and the TCP header. Their first byte is the type of the next header. The second byte is the
+    header's length in units of 8 bytes, without the first 8 bytes.
     """
-    at, following = ip + 40, frame[ip + 6]
-    for _ in range(8):
+    at, following = ip + 40, frame[ip + 6]  # the position and the type of the next header
+    for _ in range(_MOST_EXTENSIONS):
         if following not in _EXTENSIONS or len(frame) < at + 2:
             break
         following, at = frame[at], at + (frame[at + 1] + 1) * 8
     if following != 6:  # not TCP
         return None
-    # the length after the IPv6 header; 0 means that the network card will split the packet
+    # the bytes after the IPv6 header; 0 means that the network card will split the packet
     length = (frame[ip + 4] << 8 | frame[ip + 5]) or orig_len - ip - 40
-    return (frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]), at, ip + 40 + length, ip, -1
+    source, destination = frame[ip + 8 : ip + 24], frame[ip + 24 : ip + 40]
+    return (source, destination), at, ip + 40 + length, ip, -1
 
 
 def _options(frame: bytes, at: int, header: int, kind: int, size: int) -> int:
