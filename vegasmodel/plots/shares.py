@@ -95,10 +95,12 @@ def throughput_bars(scenario: Scenario | Answers, results: Answers | None = None
         # the bars of a group stand beside one another around the group's number
         at = np.arange(len(groups)) + (i - (len(shown) - 1) / 2) * width
         heights = [result.groups.get(g, np.nan) for g in groups]
-        how = look(result.model)
+        style = look(result.model)
         # measurements, which have no line style (``dash``), have bars without hatching
-        hatch = "" if how.dash == "none" else HATCHES[i % len(HATCHES)]
-        ax.bar(at, heights, 0.92 * width, color=how.color, label=how.label, hatch=hatch, ec="white")
+        hatch = "" if style.dash == "none" else HATCHES[i % len(HATCHES)]
+        ax.bar(
+            at, heights, 0.92 * width, color=style.color, label=style.label, hatch=hatch, ec="white"
+        )
         whiskers = [_whisker(result, _rows(result, g)) for g in range(len(groups))]
         if any(w is not None for w in whiskers):
             spans = np.array(
@@ -118,7 +120,8 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     """Plot the throughput of each flow. On the x axis, flows are numbered in the order of arrival.
 
     A dotted line shows the fair share: the first link's capacity divided by the number of flows.
-    Some models give a range for the throughput of each flow; this range is shaded.
+    Some models give a range for the throughput of each flow; this range is shaded. Error bars show
+    two standard errors, if the standard errors are known.
 
     Raises ``FieldError`` if the predictions are for different flows, or if none has throughputs.
     """
@@ -127,7 +130,7 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     fig = figure()
     ax = fig.subplots()
     scenario: Scenario | None = None
-    for result, how, marks in drawn:
+    for result, style, marks in drawn:
         scenario = result.scenario
         order = by_start(scenario)
         assert result.throughput is not None  # noqa: S101 - kinds leaves out the others
@@ -135,9 +138,10 @@ def rate_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
         if result.throughput_range is not None:
             low, high = result.throughput_range[order].T
             span = f"{result.model}: range"
-            ax.fill_between(index, low, high, color=how.color, alpha=0.18, lw=0, label=span)
-        se = None if result.throughput_se is None else 2 * result.throughput_se[order]
-        _draw(ax, index, rates, how, se=se, marks=marks)
+            ax.fill_between(index, low, high, color=style.color, alpha=0.18, lw=0, label=span)
+        se = result.throughput_se
+        bars = None if se is None else 2 * se[order]  # two standard errors
+        _draw(ax, index, rates, style, bars=bars, marks=marks)
     if scenario is not None:
         share = scenario.links[0].capacity / len(scenario.members)
         ax.axhline(share, color=GREY, lw=1, ls=":", label="fair share")
@@ -165,8 +169,8 @@ def base_rtt_by_arrival(models: Answers, measured: Answers = ()) -> Figure:
     ax = fig.subplots()
     scenario, order = drawn[0][0].scenario, by_start(drawn[0][0].scenario)
     flows = np.arange(1, order.size + 1)
-    for result, how, marks in drawn:
-        _draw(ax, flows, 1e3 * np.asarray(result.base_rtt)[order], how, marks=marks)
+    for result, style, marks in drawn:
+        _draw(ax, flows, 1e3 * np.asarray(result.base_rtt)[order], style, marks=marks)
     true = 1e3 * np.array([m.rtt for m in scenario.members])[order]
     ax.plot(flows, true, color=GREY, lw=1, ls=":", label="true RTT")
     ax.set_title(plain(scenario.name), loc="left")
@@ -203,7 +207,7 @@ def throughput_over_buffer(models: Answers, measured: Answers = ()) -> Figure:
             # [scenario, 2] the group's part of the capacity, and twice its standard error
             points = np.array([_part(p, g) for p in of_model])
             buffers = [p.scenario.links[0].buffer for p in of_model]
-            _draw(ax, buffers, points[:, 0], look(model), se=points[:, 1], marks=marks)
+            _draw(ax, buffers, points[:, 0], look(model), bars=points[:, 1], marks=marks)
     for ax, group in zip(axes, groups, strict=False):
         ax.set_title(plain(group), loc="left")
     for ax in axes:
@@ -240,13 +244,13 @@ def class_shares(models: Answers, measured: Answers = ()) -> Figure:
         of_model = [p for p, _, m in drawn if (p.model, _is_rd(p), m) == (model, rd, marks)]
         # [scenario, 3] the place on the x axis, and the rates of the two classes
         points = np.array(sorted(_classes(p) for p in of_model))
-        how, dash = look(model), dashes.get(model, "none")
-        name = f"{how.label}, {'RD' if rd else 'no RD'}"
+        of_all, dash = look(model), dashes.get(model, "none")
+        name = f"{of_all.label}, {'RD' if rd else 'no RD'}"
         for column, color, word in ((1, RED, "rate class"), (2, BLUE, "delay class")):
-            style = Look(f"{name}: {word}", color, dash, how.marker)
-            _draw(upper, points[:, 0], points[:, column], style, marks=marks, hollow=not rd)
-        style = Look(f"{name}: delay / rate", GREEN, dash, how.marker)
-        _draw(lower, points[:, 0], points[:, 2] / points[:, 1], style, marks=marks, hollow=not rd)
+            curve = Look(f"{name}: {word}", color, dash, of_all.marker)
+            _draw(upper, points[:, 0], points[:, column], curve, marks=marks, hollow=not rd)
+        curve = Look(f"{name}: delay / rate", GREEN, dash, of_all.marker)
+        _draw(lower, points[:, 0], points[:, 2] / points[:, 1], curve, marks=marks, hollow=not rd)
     upper.axhline(1.0, color=GREY, lw=1, ls=":")
     lower.axhline(1.0, color=GREY, lw=1, ls=":")
     quotients = [delay / rate for _, rate, delay in map(_classes, (p for p, _, _ in drawn)) if rate]
@@ -273,30 +277,32 @@ def _draw(
     ax: Axes,
     x: ArrayLike,
     y: Floats,
-    how: Look,
+    style: Look,
     *,
-    se: Floats | None = None,
+    bars: Floats | None = None,
     marks: bool,
     hollow: bool = False,
 ) -> None:
     """Draw a curve with markers and error bars; if ``marks`` is True, leave out the curve.
 
-    The error bars reach from y - se to y + se.  There are none if ``se`` is None.  With ``hollow``
+    ``style`` has the colour, the marker, the line style and the label.  The error bars reach from
+    y - bars to y + bars.  There are none if ``bars`` is None or has only zeros.  With ``hollow``
     the markers are white inside.
     """
-    bars = None if se is None or not np.any(np.nan_to_num(se)) else np.nan_to_num(se)
-    face = "white" if hollow else how.color
+    if bars is not None:
+        bars = np.nan_to_num(bars) if np.any(np.nan_to_num(bars)) else None
+    face = "white" if hollow else style.color
     if marks:
         ax.errorbar(
-            x, y, bars, fmt=how.marker, color=how.color, mfc=face, ms=5, capsize=2, lw=1,
-            label=how.label, zorder=4,
+            x, y, bars, fmt=style.marker, color=style.color, mfc=face, ms=5, capsize=2, lw=1,
+            label=style.label, zorder=4,
         )  # fmt: skip
     else:
         if bars is not None:
-            ax.errorbar(x, y, bars, fmt="none", ecolor=how.color, capsize=2, lw=1)
+            ax.errorbar(x, y, bars, fmt="none", ecolor=style.color, capsize=2, lw=1)
         ax.plot(
-            x, y, ls=how.dash, marker=how.marker, ms=4, color=how.color, lw=1.6, label=how.label,
-            mfc=face,
+            x, y, ls=style.dash, marker=style.marker, ms=4, color=style.color, lw=1.6, mfc=face,
+            label=style.label,
         )  # fmt: skip
 
 
