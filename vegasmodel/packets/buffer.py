@@ -18,7 +18,7 @@ from vegasmodel.metrics import Floats
 from vegasmodel.packets.busy_times import carried
 from vegasmodel.packets.capacity import bottleneck, of_flows
 from vegasmodel.packets.estimated import Estimate
-from vegasmodel.packets.full_queue import FEW, longest_wait, noise_of
+from vegasmodel.packets.full_queue import ENOUGH_LOSSES, longest_wait, noise_of
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.trace import Trace
 
@@ -100,8 +100,8 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
     A loss is random if no link had its longest queue in the same interval. Some links are not
     considered here: this link, if its queue was never full, and other links whose queues never have
     more than ``SMALL`` packets. The number of random losses is 0 in three cases: there are fewer
-    than ``FEW`` losses, at most half of the intervals with losses have random ones, or it cannot be
-    told whether the queue was full.
+    than ``ENOUGH_LOSSES`` losses, at most half of the intervals with losses have random ones, or it
+    cannot be told whether the queue was full.
     """
     largest, dropped = trace.get("queue_max"), trace.known("loss")
     largest = np.nan_to_num(np.zeros((1, 1)) if largest is None else largest)  # [interval, link]
@@ -120,7 +120,11 @@ def _of_lengths(trace: Trace, link: int, lost: bool | None) -> tuple[Estimate, i
         counted = tops > SMALL  # the links that may have lost a packet at a full queue
         counted[link] = full  # also if its full queue has at most ``SMALL`` packets
         short = ~np.any(longest[:, counted], axis=1)  # intervals in which no queue was full
-        if drops.sum() >= FEW and np.mean(short[drops > 0]) > 0.5 and overflowed is not None:
+        if (
+            drops.sum() >= ENOUGH_LOSSES
+            and np.mean(short[drops > 0]) > 0.5
+            and overflowed is not None
+        ):
             random = round(float(drops[short].sum()))
         if overflowed is None:
             bound = "packets were lost, but too few, or so many waited too often, to tell whether "

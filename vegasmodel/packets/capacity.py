@@ -35,7 +35,8 @@ __all__ = ["bottleneck", "bound_of_mean_size", "capacity_of", "of_flows", "while
 
 PERIODS = 10  # times ``RUN`` packets: with fewer packets, one stall of a host matters too much
 NEARLY = 0.9  # the part of the intervals that counts as nearly all of them
-LATE = 0.01  # rates that differ by a smaller part count as equal: busy periods may have idle ends
+# Rates that differ by a smaller part count as equal, because busy periods may have idle ends.
+EQUAL_RATES = 0.01
 MOST_PACKETS = 1e15  # of a flow: a larger number is not believed
 POSSIBLE_SIZES = 1.0, 1e6  # B: least and greatest size of a packet that is believed
 # parts of the texts ``how`` of estimates
@@ -108,7 +109,7 @@ def _of_link(trace: Trace, link: int, rate: Floats) -> Estimate | None:
         usual = float(np.median((counts[busy] + 1.0) / lengths[busy]))
         return _of_long_intervals(name, rates, usual, surely, bound)
     mean = float(packets.sum() / seconds.sum()) if packets.size else 0.0
-    if surely > mean * (1 + LATE):  # most intervals were partly idle
+    if surely > mean * (1 + EQUAL_RATES):  # most intervals were partly idle
         return bound
     return _of_busy_periods(name, packets, seconds) if packets.size else None
 
@@ -126,7 +127,7 @@ def _of_long_intervals(
     """
     middle, largest = float(np.median(rates)), max(float(rates.max()), surely)
     how = f"most packets sent into link {name} in an interval"
-    if usual >= largest * (1 - LATE):
+    if usual >= largest * (1 - EQUAL_RATES):
         return Estimate(largest, middle, largest, "pkt/s", how)
     return bound or Estimate(largest, middle, np.inf, "pkt/s", f"{how}: a lower bound")
 

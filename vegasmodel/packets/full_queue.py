@@ -15,8 +15,8 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["Wait", "longest_wait", "noise_of"]
 
-MOST = 0.95  # quantile of RTTs; stalls of hosts make less than the other 5 % too long
-FEW = 10  # with fewer losses, a few stalls of a host may come before a quarter of them
+HIGH_QUANTILE = 0.95  # quantile of RTTs; stalls of hosts make less than the other 5 % too long
+ENOUGH_LOSSES = 10  # with fewer losses, a few stalls of a host may come before a quarter of them
 FEWEST = 30  # least number of a flow's delays from which their noise is computed
 NORMAL = 1.4826  # standard deviation of normal values of mean 0, over their median magnitude
 SPREAD = 0.2  # delays at a full queue differ at most by this part of them
@@ -69,13 +69,13 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
     limit, one flow that seldom loses a packet would decide.
 
     In two cases the result is not the median, but a delay that few of the largest delays exceed
-    (the quantile ``MOST``):
+    (the quantile ``HIGH_QUANTILE``):
 
     - Most packets are lost while the queue is not full (``_at_any_queue``).
     - A quarter of the largest delays are longer than the median by more than the part ``SPREAD``.
 
-    If there are fewer than ``FEW`` losses, a few stalls may make a quarter of the delays too long.
-    So the result is then always the median, and no loss counts as random.
+    If there are fewer than ``ENOUGH_LOSSES`` losses, a few stalls may make a quarter of the delays
+    too long. So the result is then always the median, and no loss counts as random.
 
     If the trace shows no losses, the result is a delay that the flow with the longest delays seldom
     exceeds.
@@ -86,18 +86,18 @@ def longest_wait(trace: Trace, waits: Floats) -> Wait:
         # the times since the losses before, s, at most their median (weighted by themselves)
         spans = np.array([loss.seconds for loss in losses])
         spans = np.minimum(spans, _quantiles(spans, spans)[0])
-        # the median, the upper quartile and the quantile ``MOST`` of the largest delays
+        # the median, the upper quartile and the quantile ``HIGH_QUANTILE`` of the largest delays
         middle, high, most = _quantiles(tops, spans)
-        random = len(losses) >= FEW and follows_the_queue(trace) and _at_any_queue(losses)
-        if not random and (high - middle <= SPREAD * middle or len(losses) < FEW):
+        random = len(losses) >= ENOUGH_LOSSES and follows_the_queue(trace) and _at_any_queue(losses)
+        if not random and (high - middle <= SPREAD * middle or len(losses) < ENOUGH_LOSSES):
             how = f"largest RTT before a loss, median over {len(losses)} losses"
             return Wait(middle, how, 0)
-        how = f"largest RTT before a loss, {MOST:.0%} quantile over {len(losses)} losses"
+        how = f"largest RTT before a loss, {HIGH_QUANTILE:.0%} quantile over {len(losses)} losses"
         part = "most" if random else "many"
         how += f", {part} of which came while the queue was not full"
         return Wait(most, how, len(losses) if random else 0)
-    parts = [np.quantile(w[np.isfinite(w)], MOST) for w in waits.T if np.isfinite(w).any()]
-    return Wait(float(max(parts, default=0.0)), f"RTT, {MOST:.0%} quantile", 0)
+    parts = [np.quantile(w[np.isfinite(w)], HIGH_QUANTILE) for w in waits.T if np.isfinite(w).any()]
+    return Wait(float(max(parts, default=0.0)), f"RTT, {HIGH_QUANTILE:.0%} quantile", 0)
 
 
 def noise_of(trace: Trace, waits: Floats, packet: float) -> float:
@@ -155,7 +155,7 @@ def _losses(trace: Trace, waits: Floats, i: int) -> list[_Loss]:
     order = np.argsort(values)
     ranked = values[order]
     total = np.concatenate([[0.0], np.cumsum(weights[order])]) / weights.sum()
-    full = float(np.quantile(values, MOST))
+    full = float(np.quantile(values, HIGH_QUANTILE))
     result = []
     for first, end in zip([0, *ends], ends, strict=False):
         delays = waits[first:end, i][known[first:end]]
@@ -183,8 +183,8 @@ def _at_any_queue(losses: list[_Loss]) -> bool:
 
 
 def _quantiles(values: Floats, weights: Floats) -> list[float]:
-    """The median, the upper quartile and the quantile ``MOST`` of weighted values."""
+    """The median, the upper quartile and the quantile ``HIGH_QUANTILE`` of weighted values."""
     order = np.argsort(values)
     total = np.cumsum(weights[order])
-    places = np.searchsorted(total, total[-1] * np.array([0.5, 0.75, MOST]), side="right")
+    places = np.searchsorted(total, total[-1] * np.array([0.5, 0.75, HIGH_QUANTILE]), side="right")
     return [float(values[order[place]]) for place in np.minimum(places, len(order) - 1)]

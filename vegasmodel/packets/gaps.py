@@ -25,7 +25,7 @@ __all__ = [
     "unknown_throughputs",
 ]
 
-MOST = 0.1  # part of the time for which a throughput may be unknown without a warning
+MOST_UNKNOWN = 0.1  # part of the time for which a throughput may be unknown without a warning
 
 
 def first_and_last_packets(trace: Trace) -> Floats:
@@ -128,6 +128,6 @@ def unknown_throughputs(names: Sequence[str], delivered: Floats, seconds: Floats
         f"{name}'s throughput is unknown "
         + ("throughout" if not part else f"for {(1.0 - part) * total:.4g} of {total:.4g} s")
         for name, part, total in zip(names, parts, totals, strict=True)
-        if total > 0 and 1.0 - part > MOST
+        if total > 0 and 1.0 - part > MOST_UNKNOWN
     ]
     return few(found, clauses=True)

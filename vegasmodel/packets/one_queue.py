@@ -17,7 +17,7 @@ from vegasmodel.packets.trace import Trace
 
 __all__ = ["apart"]
 
-ENOUGH = 100  # least number of intervals in which the RTTs of both flows are known
+LEAST_INTERVALS = 100  # least number of intervals in which the RTTs of both flows are known
 # RTTs whose standard deviation is at least so many packets do not vary only because packets that
 # arrive together stand in the queue one behind another
 PACKETS = 5.0
@@ -63,6 +63,6 @@ def _pair(rtt: Floats, pair: tuple[int, ...], packet: float) -> float:
     """
     both = rtt[:, list(pair)]
     both = both[np.isfinite(both).all(axis=1)]
-    if len(both) < ENOUGH or not np.all(both.std(axis=0) >= PACKETS * packet):
+    if len(both) < LEAST_INTERVALS or not np.all(both.std(axis=0) >= PACKETS * packet):
         return 1.0
     return float(np.asarray(np.corrcoef(both.T))[0, 1])
