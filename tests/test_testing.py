@@ -129,16 +129,16 @@ def test_a_link_with_delayed_acks_and_slow_receivers_keeps_the_invariants() -> N
 
 
 def test_a_lost_retransmission_holds_back_more_than_the_path_and_its_buffer() -> None:
-    """NewReno's duplicate ACKs release new packets for 25 s, until its timer expires at 61 s.
+    """NewReno's duplicate ACKs release new packets until its timer expires after the warm-up.
 
-    In ns-2 some runs are like this one, too.
+    Of random runs only some are like this; with this seed, at least one of three is.
     """
     flows = [
         vm.Flow("reno", 0.1, count=8, variant="ns2", max_window=7.0, start=vm.Staggered(0.0, 0.5)),
         vm.Flow("newreno", 0.13, variant="ns2"),
     ]
     link = vm.Link(400.0, buffer=100.0, queue=vm.Red(5.0, 15.0))
-    s = vm.Scenario([link], flows, run=vm.Run(90.0, 60.0, runs=3))
+    s = vm.Scenario([link], flows, run=vm.Run(90.0, 60.0, runs=3, seed=10))
     found = vm.predict(s, "rounds")
     assert found.utilization is not None
     behind = sum(found.extra["behind_holes"])
