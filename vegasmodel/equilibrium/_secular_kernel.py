@@ -116,20 +116,27 @@ def survey(
 ) -> tuple[float, float, float, float, float, float]:
     """Check the flows ``low`` to ``high`` - 1, and return six numbers that describe them.
 
-    The iteration for the queueing delay Delta needs these numbers to begin. Each flow has a
-    threshold alpha and an over-estimate x of baseRTT. A flow with alpha = 0 is absent, and is left
-    out. c is the link's capacity. The numbers are, in this order:
+    From these numbers ``first_gap`` computes bounds of the gap g = Delta - max x, and the value of
+    g at which the iteration starts. Delta is the queueing delay. Each flow has a threshold alpha
+    and an over-estimate x of baseRTT. A flow with alpha = 0 is absent, and is left out. c is the
+    link's capacity.
+
+    Linux's bounds use that at the solution no flow has a rate above c. A flow's rate falls as Delta
+    grows. So Delta is at least the value at which the flow's rate alone is c.
+
+    The numbers are, in this order:
 
     - ``top``: the largest x, or NaN if an input is out of range;
-    - ``pole``: the sum of alpha over the flows whose x is the largest;
-    - ``least``, only for Linux: the value of Delta - x at which a flow with the largest x would
-      fill the link alone; if several flows have the largest x, the greatest of their values;
-    - ``total``: the sum of alpha over all flows;
-    - ``moment``: the sum of alpha x over all flows;
-    - ``reach``, only for Linux: the greatest Delta at which any of the flows would fill the link
-      alone.
+    - ``pole``: the sum of alpha over the flows whose x is the largest. By the papers' equation
+      their rates add up to pole/g, a term with a pole at g = 0;
+    - ``gap_bound``, only for Linux: a lower bound of g, the largest one that follows from a single
+      flow with the largest x;
+    - ``total``: the sum of alpha over all flows. Then g is at most total/c;
+    - ``moment``: the sum of alpha x over all flows. It gives the mean of x, weighted by alpha;
+    - ``delay_bound``, only for Linux: a lower bound of Delta, the largest one that follows from a
+      single flow.
     """
-    top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
+    top, pole, gap_bound, total, moment, delay_bound = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     good = True
     for i in range(low, high):
         a, x_i = alpha[i], x[i]
@@ -138,23 +145,23 @@ def survey(
             total += a
             moment += a * x_i
             if x_i > top:
-                top, pole, least = x_i, 0.0, 0.0
+                top, pole, gap_bound = x_i, 0.0, 0.0
             if x_i == top:
                 pole += a
             if linux and rtt[i] + x_i >= TINY:
-                # Let y be Delta - x, and base the flow's baseRTT. In Linux the flow's rate is
-                # alpha/(y (1 + y/base)). It fills the link alone if this is c. So y is the positive
-                # root of y (1 + y/base) = alpha/c.
+                # Let y be Delta - x, and ``base`` the flow's estimate of baseRTT, which is too long
+                # by x. In Linux the flow's rate is alpha/(y (1 + y/base)). This is c if y is the
+                # positive root of y (1 + y/base) = alpha/c.
                 base, k = rtt[i] + x_i, a / c
                 y = 2.0 * k / (1.0 + math.sqrt(max(1.0 + 4.0 * k / base, 0.0)))
-                reach = max(reach, x_i + y)
+                delay_bound = max(delay_bound, x_i + y)
                 if x_i == top:
-                    least = max(least, y)
+                    gap_bound = max(gap_bound, y)
             elif linux:
                 good = False
         elif a != 0.0:  # negative or not a number
             good = False
-    return top if good else math.nan, pole, least, total, moment, reach
+    return top if good else math.nan, pole, gap_bound, total, moment, delay_bound
 
 
 def rough(
@@ -270,19 +277,20 @@ def survey_all(
             alpha, x, rtt, linux, c, first + k * CHUNK, min(last, first + (k + 1) * CHUNK)
         )
         work[k, 0], work[k, 1], work[k, 2], work[k, 3], work[k, 4], work[k, 5] = part
-    # combine the results of the chunks; ``pole`` and ``least`` are of the flows with the largest x
-    top, pole, least, total, moment, reach = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
+    # Combine the results of the chunks: ``pole`` and ``gap_bound`` are only for the flows with the
+    # largest x.
+    top, pole, gap_bound, total, moment, delay_bound = -math.inf, 0.0, 0.0, 0.0, 0.0, -math.inf
     for k in range(chunks):
         largest = float(work[k, 0])
         if largest > top or math.isnan(largest):
-            top, pole, least = largest, 0.0, 0.0
+            top, pole, gap_bound = largest, 0.0, 0.0
         if largest == top:
             pole += float(work[k, 1])
-            least = max(least, float(work[k, 2]))
+            gap_bound = max(gap_bound, float(work[k, 2]))
         total += float(work[k, 3])
         moment += float(work[k, 4])
-        reach = max(reach, float(work[k, 5]))
-    return top, pole, least, total, moment, reach
+        delay_bound = max(delay_bound, float(work[k, 5]))
+    return top, pole, gap_bound, total, moment, delay_bound
 
 
 def rough_all(
@@ -458,17 +466,17 @@ def two_poles(g: float, pole: float, slope: float, bend: float, f: float) -> flo
 
 
 def first_gap(
-    linux: bool, c: float, top: float, pole: float, least: float, total: float,
-    moment: float, reach: float,
+    linux: bool, c: float, top: float, pole: float, gap_bound: float, total: float,
+    moment: float, delay_bound: float,
 ) -> tuple[float, float, float]:  # fmt: skip
     """Where the iteration for the gap starts: a lower bound, an upper bound, and the first value.
 
     The gap is the queueing delay less the largest over-estimate of baseRTT. The three values, in s,
     follow from the capacity ``c`` and the six numbers that ``survey`` returns: ``top``, ``pole``,
-    ``least``, ``total``, ``moment`` and ``reach``, in this order.
+    ``gap_bound``, ``total``, ``moment`` and ``delay_bound``, in this order.
     """
     if linux:
-        g = max(least, reach - top)
+        g = max(gap_bound, delay_bound - top)
     else:
         # With the gap G, the rates of all flows add up to the capacity c. Let x be a flow's
         # over-estimate, and ``top`` the largest x. The flow's rate is alpha/(G + top - x).
@@ -478,15 +486,15 @@ def first_gap(
         # sum of alpha, and ``mean`` the mean of top - x, weighted by alpha. By Jensen's inequality
         # R(G) >= others/(G + mean). So pole/G + others/(G + mean) <= c. The left side falls as G
         # grows. So G is at least the root g of pole/g + others/(g + mean) = c.
-        least, others = pole / c, total - pole
-        g = least
+        gap_bound, others = pole / c, total - pole
+        g = gap_bound
         if others > 0.0:
             mean = max(top * total - moment, 0.0) / others
             g = max(g, root(c, c * mean - total, pole * mean))
-    # At the gap ``least`` a part of the flows fills the link alone, so G is not below it. If all
+    # At the gap ``gap_bound`` one or more flows fill the link alone, so G is not below it. If all
     # flows had the largest x, G would be total/c (in Linux less), so G is not above total/c. The
     # factors 0.5 and 2 leave room for rounding errors.
-    return 0.5 * least, 2.0 * total / c, min(g, total / c)
+    return 0.5 * gap_bound, 2.0 * total / c, min(g, total / c)
 
 
 def advance(
@@ -555,10 +563,12 @@ def find_gap(
     Returns four values: the largest over-estimate in s, the gap in s, the number of passes over the
     flows, and the status.
     """
-    top, pole, least, alphas, moment, reach = survey_all(alpha, x, rtt, linux, c, first, n, work)
+    top, pole, gap_bound, alphas, moment, delay_bound = survey_all(
+        alpha, x, rtt, linux, c, first, n, work
+    )
     if not alphas > 0.0 or math.isnan(top):
         return math.nan, math.nan, 0, INVALID
-    floor, ceiling, g = first_gap(linux, c, top, pole, least, alphas, moment, reach)
+    floor, ceiling, g = first_gap(linux, c, top, pole, gap_bound, alphas, moment, delay_bound)
     lower, upper, exact = floor, ceiling, False
     for passes in range(1, LIMIT):
         head = 0.0 if linux else pole / g  # rate of the flows with the largest over-estimate
