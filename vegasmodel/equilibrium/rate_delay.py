@@ -194,12 +194,14 @@ def needed_delay_buffer(
 ) -> tuple[Floats, Floats]:
     """The packets that n_D Vegas flows keep in the queue of class D: ``(n_D alpha, n_D beta)``.
 
-    Each flow keeps alpha to beta packets in the queue, whatever the service rate. In the steady
-    state a buffer of n_D beta packets never overflows. A buffer of less than n_D alpha packets
-    always overflows.
+    n_D is ``n_delay``. In the steady state each flow keeps at least alpha and at most beta packets
+    in the queue, whatever the service rate. The results are these two numbers for all flows
+    together. A buffer of n_D beta packets or more does not overflow in the steady state. With less
+    than n_D alpha packets the buffer overflows again and again, because a window grows as long as
+    its flow keeps less than alpha packets in the queue.
 
     This holds for flows that know their propagation delays. A flow that over-estimates baseRTT by x
-    seconds keeps more packets: x times its rate in addition.
+    seconds keeps more packets in the queue: x times its rate in addition.
     """
     n_D = numbers("n_delay", n_delay)
     low, high = numbers("alpha", alpha), numbers("beta", beta)
