@@ -401,18 +401,20 @@ class ShownAsCall(Checked):
         return f"{type(self).__name__}({', '.join(texts)})"
 
 
-def keep_texts(settled: Checked, given: Checked) -> None:
-    """Let the ``repr`` of ``settled`` show converted numbers as the texts that a user wrote.
+def keep_texts(converted: Checked, given: Checked) -> None:
+    """Let the ``repr`` of ``converted`` show the texts that a user wrote in place of some numbers.
 
-    ``settled`` is a part of a scenario in which texts such as ``"1 BDP"`` were converted to
-    numbers. ``given`` is the same part before this, so it has the texts.
+    ``given`` is a part of a scenario, such as a link, as the user gave it: some of its fields have
+    texts such as ``"1 BDP"``. ``converted`` is the same part after these texts were converted to
+    numbers. The texts are stored in its attribute ``_texts``, which ``ShownAsCall.__repr__`` reads.
+    Parts inside this part, such as a link's queue, are treated in the same way.
     """
     texts = {}
     for name in _fields(cast("Any", type(given))):
-        before, after = getattr(given, name), getattr(settled, name)
+        before, after = getattr(given, name), getattr(converted, name)
         if isinstance(before, Unresolved):
             texts[name] = str(before)
         elif isinstance(before, ShownAsCall) and after is not before:
             keep_texts(after, before)
     if texts:
-        object.__setattr__(settled, "_texts", texts)
+        object.__setattr__(converted, "_texts", texts)

@@ -250,14 +250,18 @@ class Boolean(AsItIs):
 
 @dataclasses.dataclass(frozen=True)
 class Choice(AsItIs):
-    """The rule for a field whose value is one word out of a few allowed ones."""
+    """The rule for a field whose value must be one of the texts in ``words``.
+
+    For example, a flow's ``direction`` is ``"forward"`` or ``"reverse"``.
+    """
 
     words: tuple[str, ...]
 
     def check(self, value: Any, where: str) -> None:
         """Raise ``FieldError`` unless the value is one of the allowed words.
 
-        The error lists the allowed words, and names the most similar one if there is a similar one.
+        The error lists the allowed words. If one of them is similar to the value, the error also
+        suggests this word (``nearest``).
         """
         if not isinstance(value, str) or value not in self.words:
             raise FieldError(
