@@ -20,7 +20,7 @@ Loader = Callable[[str], Any]  # the name of an attribute -> the attribute, whic
 
 
 class _Package(ModuleType):
-    """A package; for each of its modules, ``dir`` lists only the public names.
+    """The class of a package; for each module of the package, ``dir`` lists only the public names.
 
     When Python has imported a module, it stores the module as an attribute of the package.  At this
     moment the module gets a function ``__dir__`` that lists its public names, unless it has one.
@@ -62,6 +62,9 @@ def attach(
     name, ``PACKAGE.NAME``.  For example, it raises an error if a library that the package needs is
     not installed.
     """
+    # When Python has imported a module of the package, it stores the module as an attribute of the
+    # package, by ``__setattr__``. Python looks for this method only in the class of the package. So
+    # the package gets a class whose ``__setattr__`` also gives the module its ``__dir__``.
     sys.modules[package].__class__ = _Package
     stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
     places = {
