@@ -12,7 +12,7 @@ from vegasmodel.fields.rules import nearest
 __all__ = ["ByName", "UnknownNameError"]
 
 T = TypeVar("T")
-MOST = 10  # names that the error lists
+MOST_NAMES = 10  # names that the error lists
 
 
 class UnknownNameError(FieldError, KeyError):
@@ -23,7 +23,7 @@ class UnknownNameError(FieldError, KeyError):
 
     def __init__(self, name: object, known: Iterable[str]) -> None:
         names = list(known)
-        there = f"the names are {few(names, MOST)}" if names else "there are no results"
+        there = f"the names are {few(names, MOST_NAMES)}" if names else "there are no results"
         super().__init__("name", name, f"{there}{nearest(name, names)}", wrong="is unknown")
 
     def __str__(self) -> str:  # that of KeyError would put the message in quotes

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-MOST = 8  # greatest number of groups that have a curve
+MOST_CURVES = 8  # greatest number of groups that have a curve
 GROUP = re.compile(r"\[\d+\]$")  # the end of a flow's name, in a group of several
 
 
@@ -120,7 +120,7 @@ def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure
         _line(ax, 0, at, data["utilization"].isel(link=0).values, None, "load", words=words)
     else:
         known = "group_share_se" in data  # a sweep stored by an older version has none
-        for i, name in enumerate(groups[:MOST]):
+        for i, name in enumerate(groups[:MOST_CURVES]):
             flows = [k for k, group in enumerate(names) if group == name]
             share = data["share"].isel(flow=flows).sum("flow", min_count=1).values
             error = 2.0 * data["group_share_se"].sel(group=name).values if known else None
@@ -133,7 +133,7 @@ def _lines(data: xr.Dataset, field: str, title: str, names: list[str]) -> Figure
         ax.set_xticks(x[some], [f"{value:.4g}" for value in x[some]])
     elif np.array_equal(x, np.round(x)):
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    more = f", {MOST} of {len(groups)} groups" if len(groups) > MOST else ""
+    more = f", {MOST_CURVES} of {len(groups)} groups" if len(groups) > MOST_CURVES else ""
     ax.set_title(plain(title) + more, loc="left")
     ax.set(xlabel=plain(label), ylim=(0, None))
     ax.set_ylabel("part of the capacity that is used" if load else "part of all bytes delivered")

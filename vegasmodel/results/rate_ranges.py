@@ -14,7 +14,8 @@ from vegasmodel.results.prediction import Prediction
 from vegasmodel.results.texts import mean_range
 
 SHOWN = 6  # groups or flows that a sentence names
-SAME = 1e-9  # part of a range's end: a throughput outside the range by at most this counts as in it
+# Part of a range's end: a throughput outside the range by at most this counts as in it.
+ROUNDING = 1e-9
 
 
 def in_tables(result: Prediction, *, per_flow: bool) -> str:
@@ -52,7 +53,7 @@ def beside(result: Prediction, measured: Prediction) -> str:
     if measured.throughput_se is not None and measured.runs > 1:
         error = student_t(measured.runs - 1) * np.nan_to_num(measured.throughput_se)
     known = np.isfinite(rates)
-    inside = (rates >= low * (1.0 - SAME)) & (rates <= high * (1.0 + SAME))
+    inside = (rates >= low * (1.0 - ROUNDING)) & (rates <= high * (1.0 + ROUNDING))
     near = (rates + error >= low) & (rates - error <= high)
     out = np.flatnonzero(known & ~inside & ~near)
     n = int(known.sum())

@@ -18,7 +18,7 @@ from vegasmodel.scenario.settle import MAX_GROUPS
 
 __all__ = ["Start", "Starts", "starts"]
 
-MOST = 1_000_000  # packets of an initial window
+MOST_PACKETS = 1_000_000  # packets of an initial window
 MAX_STARTS = 5_000  # starts; more would take long, as the outcomes of all pairs are compared
 
 
@@ -121,13 +121,13 @@ def starts(
     Boolean().check(order, "order")
     if windows is None:
         product = min(link.capacity for link in scenario.links) * longest  # bandwidth times delay
-        greatest = int(min(max(2.0, math.ceil(product / len(members))), MOST))
+        greatest = int(min(max(2.0, math.ceil(product / len(members))), MOST_PACKETS))
         return Starts(phase, (1, greatest), order)
     ends = listed(windows, "windows", "two whole numbers")
     if len(ends) != 2:
         raise FieldError("windows", windows, "two whole numbers, (LOW, HIGH)")
     for end in ends:
-        Integer(0, MOST).check(end, "windows")
+        Integer(0, MOST_PACKETS).check(end, "windows")
     low, high = map(int, ends)
     if (low, high) == (0, 0):
         return Starts(phase, None, order)

@@ -21,7 +21,7 @@ from vegasmodel.symbolic.steps import Derivation
 # alpha and beta are Vegas's thresholds, c is the capacity, d the propagation delay, x its
 # over-estimate, Delta the queueing delay, W the window, and n the number of flows.
 alpha, beta, c, d, x, Delta, W, n = sp.symbols("alpha beta c d x Delta W n", positive=True)
-MOST = 100  # flows: SymPy's expressions grow with them
+MOST_FLOWS = 100  # flows: SymPy's expressions grow with them
 # s is a variable of integration, L_n is ln n, and C the constant in the delay n (ln n + C)
 s, L, C = sp.symbols("s L_n C", positive=True)
 
@@ -115,10 +115,10 @@ def sensitivities(flows: int = 3) -> tuple[Derivation, Derivation, Derivation]:
     - with respect to the queueing delay Delta, with x_1 fixed.
 
     In the first two, the change of x_1 or x_2 changes Delta, too: by equation (6) the rates must
-    still add up to the capacity. ``flows`` is the number of flows, 2 to ``MOST``. SymPy needs two
-    minutes for five flows.
+    still add up to the capacity. ``flows`` is the number of flows, 2 to ``MOST_FLOWS``. SymPy needs
+    two minutes for five flows.
     """
-    Integer(2, MOST).check(flows, "flows")
+    Integer(2, MOST_FLOWS).check(flows, "flows")
     xs = sp.symbols(f"x1:{flows + 1}", positive=True)
     rates = [rate().derived.subs(x, x_i) for x_i in xs]
     balance = sum(rates) - c  # equation (6): this is 0
@@ -153,7 +153,7 @@ def cross_corrected(flows: int = 3) -> Any:
     and x_2 is the amount by which flow 2 over-estimates its propagation delay. As corrected, the
     equation agrees with the second result of ``sensitivities``. ``flows`` is the number of flows.
     """
-    Integer(2, MOST).check(flows, "flows")
+    Integer(2, MOST_FLOWS).check(flows, "flows")
     y = [Delta - v for v in sp.symbols(f"x1:{flows + 1}", positive=True)]
     return -1 / (y[0] + sum(y[1] ** 2 * y[0] / v**2 for v in (y[0], *y[2:])))
 
@@ -193,7 +193,7 @@ def arrivals_bonald(flows: int) -> tuple[Any, ...]:
     They are in section 3.1.2 of the paper. In units of the capacity, flow i has the rate
     1/(n S_n - (i-1) S_{i-1}), where S_i is the harmonic sum 1 + 1/2 + ... + 1/i.
     """
-    Integer(1, MOST).check(flows, "flows")
+    Integer(1, MOST_FLOWS).check(flows, "flows")
     total = flows * sp.harmonic(flows)
     return tuple(1 / (total - i * sp.harmonic(i)) for i in range(flows))
 

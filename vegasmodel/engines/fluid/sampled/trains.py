@@ -28,7 +28,7 @@ from vegasmodel.engines.tables import Table, jit, rare
 
 LOOK = 0.1  # round trips: if a flow has no packets in flight, ``begins`` tries again after so long
 FAR = 4.0  # standard deviations: chance does not matter if the buffer is this far from full
-MOST = 64  # flows: trains of more flows overlap so often that packets arrive almost evenly
+MOST_FLOWS = 64  # flows: trains of more flows overlap so often that packets arrive almost evenly
 
 
 def meetings_matter(flows: np.ndarray, room: float, capacity: float) -> bool:
@@ -43,13 +43,13 @@ def meetings_matter(flows: np.ndarray, room: float, capacity: float) -> bool:
     - The buffer holds less than the link sends in the longest RTT. A larger buffer cannot become
       full: it has room for all packets in flight, while the windows do not fill the link.
     - Some flow is not Vegas. Trains of Vegas grow so slowly that they do not fill the buffer.
-    - There are at most ``MOST`` flows. More trains overlap so often that packets arrive almost
-      evenly.
+    - There are at most ``MOST_FLOWS`` flows. More trains overlap so often that packets arrive
+      almost evenly.
     """
     longest = flows["rtt"].max()
     # only Vegas decides once per round trip whether its slow start ends
     differ, grows = flows["rtt"].min() < longest, not np.all(flows["decides_slow_start"])
-    return bool(differ and grows and room < capacity * longest and flows.size <= MOST)
+    return bool(differ and grows and room < capacity * longest and flows.size <= MOST_FLOWS)
 
 
 @rare
