@@ -27,18 +27,25 @@ M = MU * T  # packets that the path holds while none waits
 HERE = f"mu T {M:g} packets (we chose T = 80 ms), alpha {ALPHA:g}."
 
 
-COUNTED = "computed: in a simulation of single packets, in which each ACK releases the next packet."
+SIMULATED = (  # for the note of a record
+    "computed: in a simulation of single packets, in which each ACK releases the next packet."
+)
 
 
-def _counted(item: str, printed: Any, computed: Any, note: str) -> Record:
-    """A record whose computed value comes from ``circulate``, which simulates fixed windows."""
+def _simulated(item: str, printed: Any, computed: Any, note: str) -> Record:
+    """A record of a printed formula, beside a value from the simulation ``circulate``.
+
+    In this simulation packets circulate between sources and a link, and the windows of the sources
+    are constant. ``printed`` is what the printed formula gives for numbers that we chose, and
+    ``computed`` is the value from the simulation.
+    """
     return Record(
         item,
         "equation",
         printed=printed,
-        compute=Known(computed, "replay"),
+        compute=Known(computed, "replay"),  # "replay": the value comes from our own simulation
         tolerance=1e-6,
-        note=f"{note} {COUNTED} {ARITHMETIC}",
+        note=f"{note} {SIMULATED} {ARITHMETIC}",
         prints=FORMULA_AT_OUR_NUMBERS,
     )
 
@@ -73,7 +80,7 @@ def window_rules() -> list[Record]:
     W, mu = 12.0, 120.0  # packets; pkt/s
     alone = circulate([int(W)], mu, T)
     return [
-        _counted(
+        _simulated(
             "equation 1",
             printed=(W / T - W / alone.RTT) * T,
             computed=alone.waiting,
@@ -177,13 +184,13 @@ def equilibrium() -> list[Record]:
     ends = zip(from_starts.min(axis=0), from_starts.max(axis=0), strict=True)
     spans = [f"{low:.2f} to {high:.2f}" for low, high in ends]
     return [
-        _counted(
+        _simulated(
             "equation 4",
             printed=W_V / (W_R + W_V) * MU,
             computed=both.rates[0],
             note=f"{HERE} Windows 16 and 90.",
         ),
-        _counted(
+        _simulated(
             "equation 5",
             printed=W_V + W_R,
             computed=M + both.waiting,
@@ -291,7 +298,7 @@ def phases() -> list[Record]:
             note=f"{where} printed: (11) solved for the windows of mini-cycle a, with the counted "
             f"a; computed: each ACK adds 1/W. {SLACK}",
         ),
-        _counted(
+        _simulated(
             "equation 12",
             printed=V_a + R_a,
             computed=_most_without_wait(pipe),
@@ -327,20 +334,20 @@ def phases() -> list[Record]:
             note=f"{where} Computed: the sum of the RTTs, each the sum of both windows over mu, "
             "or T.",
         ),
-        _counted(
+        _simulated(
             "equation 13",
             printed=vegas[b - 1] / (vegas[b - 1] + reno[b - 1]) * MU,
             computed=at_b.rates[0],
             note=f"{where} The windows stay as in mini-cycle b;",
         ),
-        _counted(
+        _simulated(
             "equation 14",
             printed=vegas[b - 1] / at_b.rates[0],
             computed=at_b.RTT,
             note=f"{where} Mini-cycle b lasts an RTT, which is the window over the rate by "
             "Little's law. Rate and RTT come from the simulation;",
         ),
-        _counted(
+        _simulated(
             "equation 15",
             printed=[s / MU for s in sums],
             computed=[circulate([int(s)], MU, pipe_T).RTT for s in sums],
