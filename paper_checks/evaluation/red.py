@@ -2,16 +2,20 @@
 
 A record compares a value that the paper ``evaluation`` prints with ours.  If some of the settings
 give the printed value, and the others do not, the record is undecided: we cannot tell whether the
-printed value is right.  The three settings are:
+printed value is right.
 
-- The defaults of ns-2 before 23 April 2001: the weight of RED's average queue is 0.002, and
-  ``gentle_`` is off.
-- The defaults of ns-2 2.35: the weight is computed from the link's rate, and ``gentle_`` is on.
-- RED as Floyd and Jacobson published it in 1993: it may drop two packets in a row.  All else is as
-  in the first setting.
+By default, RED in ns-2 waits after a drop: at least 1/p packets must pass before the next drop,
+where p is the drop probability that RED computes from its average queue.  ns-2's parameter
+``wait_`` switches this on.  RED as Floyd and Jacobson published it in 1993 does not wait, so it may
+drop two packets in a row.
 
-With the first two settings at least 1/p packets lie between two drops (ns-2's ``wait_``).  Here p
-is the drop probability that RED computes from its average queue.
+The three settings are:
+
+- The defaults of ns-2 before 23 April 2001: the weight of RED's average queue is 0.002,
+  ``gentle_`` is off, and ``wait_`` is on.
+- The defaults of ns-2 2.35: the weight is computed from the link's rate, ``gentle_`` is on, and
+  ``wait_`` is on.
+- RED of 1993: ``wait_`` is off.  All else is as in the first setting.
 
 The comments in ns-2's tcl/lib/ns-default.tcl date the changes of its defaults: ``gentle_`` on 23
 April 2001, and the weight on 29 December 2001.
