@@ -1,8 +1,11 @@
 """Table 3 of Tsang and Chang: each cell, and relations between the cells of a row.
 
-Each row of the table is for a value of x2, the delay of connection 2's last link in ms; connection
-1 has the shorter delay.  The index is Jain's index of both rates.  R1 is the router before the link
-that both share.
+Two Vegas connections share a link; R1 is the router before it.  Each row of the table is for one
+value of x2, the delay in ms of the last link of connection 2.  For connection 1 this delay is 1 ms.
+
+Vegas computes two rates in each round trip: the expected rate is the data in transit divided by
+baseRTT, and the actual rate is the data sent in the round trip divided by its mean RTT.  A row has
+both rates of both connections, the ratio of the two actual rates, and Jain's index of these.
 """
 
 from __future__ import annotations
