@@ -57,18 +57,22 @@ def to_toml(scenario: Scenario) -> str:
 
 
 def _quantity(value: float, kind: str, size: float) -> str:
-    """A text with a unit that reads back as exactly ``value``.
+    """A text with a unit, such as ``"80 ms"``, from which exactly ``value`` is read again.
 
-    ``kind`` is the kind of quantity, a key of ``UNITS``, and ``size`` is that of a packet in bytes.
-    Of the units of this kind it takes the first that gives the same float; if none does, all digits
-    of the float with the last unit, which is the package's own.
+    ``value`` is in the package's own unit, for example in s for a time. ``kind`` is the kind of the
+    quantity, a key of ``UNITS``. ``size`` is the packet size in bytes.
+
+    The function tries the units of this kind in their order, with 12 digits. It returns the first
+    text from which the same float is read. If there is none, the text has all digits of the float
+    and the package's own unit. An infinite value has the text ``"inf"``.
     """
     if math.isinf(value):
         return "inf"
     for unit, factor in UNITS[kind]:
-        if kind == "time" and unit == "ms" and value >= 1.0:
+        if kind == "time" and unit == "ms" and value >= 1.0:  # from 1 s on, times are in s
             continue
-        per_packet = 8 * size if unit == "Mbit/s" else 1.0  # bits of a packet
+        # a rate in packets per second times the bits of a packet is a rate in bits per second
+        per_packet = 8 * size if unit == "Mbit/s" else 1.0
         text = f"{value * per_packet / factor:.12g} {unit}"
         if parse(text, kind, field=kind, packet_size=size) == value:
             return text
