@@ -274,6 +274,15 @@ def test_the_packets_of_a_flow_that_stops_leave_the_queue_one_by_one(
     assert queue[2] < 0.5 * queue[0]
 
 
+@pytest.mark.parametrize("variant", ["ns2", "linux"])
+def test_the_queue_is_empty_soon_after_the_last_flow_has_stopped(variant: str) -> None:
+    """A window of 150 packets keeps 70 in the queue, and the link sends these in 70 ms."""
+    flow = Flow("reno", 0.08, variant=variant, max_window=150.0, send_jitter=0.0, stop=30.0)
+    case = Scenario((Link(1000.0, buffer=100.0),), (flow,), run=Run(400.0, 20.0, runs=1))
+    found = vm.predict(case, "fluid").queue_mean
+    assert found == pytest.approx((70.0 * 10.0 + 0.5 * 70.0 * 0.07) / 380.0, rel=1e-3)
+
+
 @jit
 def _next_event(flows: Table, state: Table) -> float:
     return next_event(flows[0], state[0], 200.0)

@@ -239,9 +239,9 @@ def step_length(
             fraction = step_in_train(flows, now, link, fraction)
         for i in range(len(flows)):
             flow = flows[i]
-            if flow.active:
+            if flow.active or flow.in_flight > 0.0:
                 h = min(h, fraction * (flow.rtt + now.delay))
-                if comes_in_trains(flow):
+                if flow.active and comes_in_trains(flow):
                     h = min(h, to_train_end(flow, link.capacity))
     return h
 
