@@ -87,6 +87,15 @@ def test_without_counts_of_sent_packets_these_are_the_delivered_and_the_lost_one
         assert found.extra["loss_rate"] == f"{how} over packets sent"
 
 
+def test_packets_sent_in_the_warm_up_and_lost_after_it_make_no_loss_rate_above_one():
+    """Of 100 packets sent in the first second, 60 are lost in the second one, in which 40 are."""
+    rates, sent, lost = (np.zeros((6, 2)) for _ in range(3))
+    sent[0], sent[1], lost[1] = 100.0, 40.0, 60.0
+    trace = gappy(rates, slice(0), sent=sent, loss=lost)
+    found = measured.to_prediction(trace, scenario(warmup=1.0, duration=6.0))
+    np.testing.assert_array_equal(found.loss_rate, 1.0)
+
+
 def test_the_mean_queue_leaves_out_the_warm_up_and_what_follows_the_run():
     """Of 4 s measured, the queue has 2 packets for half a second, then 4, 6, 8 and 10."""
     queue = np.array([[100.0], [100.0], [2.0], [4.0], [6.0], [8.0], [10.0], [100.0]])
@@ -146,16 +155,6 @@ def test_a_flow_without_any_known_throughput_has_none(tmp_path):
     told = inspect(tmp_path / "t.parquet")
     assert told["doubts"] == {"known-throughput": "b's throughput is unknown throughout"}
     assert told["flows"][1]["packets"] is None
-
-
-def test_packets_sent_in_the_warm_up_and_lost_after_it_make_no_loss_rate_above_one():
-    """Of 20 packets sent in the first second, the warm-up, ten are lost in the next one."""
-    sent, loss = np.full((6, 2), 2.0), np.zeros((6, 2))
-    sent[0], loss[1] = 20.0, 10.0
-    sent[1:5] = 0.0
-    given = {"throughput": np.full((6, 2), 2.0), "sent": sent, "loss": loss}
-    trace = make("ns2", np.arange(1.0, 7.0), ["a", "b"], given)
-    np.testing.assert_array_equal(measured.to_prediction(trace, scenario()).loss_rate, [1.0, 1.0])
 
 
 def test_counts_and_loss_rates_leave_out_what_is_unknown():

@@ -49,10 +49,10 @@ def to_prediction(trace: Trace, scenario: Scenario) -> Prediction:
     - ``base_rtt``, for Vegas only, s: the value that the sender itself uses, at the end of the
       measured time.  If the trace has no such values, it is the flow's smallest RTT until then.
       ``extra["base_rtt"]`` says which of the two it is.
-    - ``loss_rate``: dropped packets / sent packets.  If the trace does not record drops, it is
-      retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it is.  If
-      the trace does not record sent packets, their number is taken to be the sum of the delivered
-      packets and the dropped or retransmitted packets.
+    - ``loss_rate``: dropped packets / sent packets, at most 1.  If the trace does not record drops,
+      it is retransmitted packets / sent packets.  ``extra["loss_rate"]`` says which of the two it
+      is.  If the trace does not record sent packets, their number is taken to be the sum of the
+      delivered packets and the dropped or retransmitted packets.
     - ``queue_mean``: the mean number of waiting packets at each link from ``warmup`` to
       ``duration``.
 

@@ -73,7 +73,7 @@ def run(
     - ``throughput``: packets per second delivered for the first time (counted by cumulative ACKs);
     - ``throughput_se``: the standard error of ``throughput`` over the runs, if there are several;
     - ``acks`` and ``retransmits``: the numbers of packets acknowledged and retransmitted;
-    - ``loss_rate``: dropped packets / sent packets;
+    - ``loss_rate``: dropped packets / sent packets, at most 1;
     - ``rtt_mean``: the mean RTT, s, if RTTs are recorded;
     - ``base_rtt``, for Vegas: the flow's smallest RTT, s, from its start on, if RTTs are recorded.
 

@@ -43,7 +43,7 @@ class Result:
     throughput_se: Floats | None = None  # [n_flows] standard error over runs, pkt/s
     base_rtt: Floats | None = None  # [n_flows] s; NaN for loss-based flows
     rtt_mean: Floats | None = None  # [n_flows] s
-    loss_rate: Floats | None = None  # [n_flows] lost packets / sent packets
+    loss_rate: Floats | None = None  # [n_flows] lost packets / sent packets, at most 1
     acks: Floats | None = None  # [n_flows] packets newly acknowledged; from a trace, ACKs
     retransmits: Floats | None = None  # [n_flows] packets sent again
     delivered: Floats | None = None  # packets from warm-up to end; None: throughput x active time
