@@ -114,3 +114,25 @@ def test_utilization_with_small_buffers(
     found = predict(Scenario((Link(capacity, buffer=buffer),), groups, run=run), "fluid")
     assert found.throughput is not None
     assert found.throughput.sum() / capacity == pytest.approx(measured, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "buffer", "rtts", "measured"),
+    [
+        (1000.0, 8.0, [0.05] * 3 + [0.1] * 3, [224.0] * 3 + [51.2] * 3),
+        (2000.0, 10.0, [0.04] * 4 + [0.12] * 4, [352.9] * 4 + [53.9] * 4),
+    ],
+)
+def test_flows_of_two_rtts_lose_as_in_ns2_if_several_have_each_of_them(
+    capacity: float, buffer: float, rtts: list[float], measured: list[float]
+) -> None:
+    """Trains of one RTT lose packets, too, while one of another RTT passes between them.
+
+    ``measured``: packets per second in ns-2, means over the flows of an RTT and three runs.
+    """
+    flows = tuple(Flow("newreno", rtt, name=f"f{i}", variant="ns2") for i, rtt in enumerate(rtts))
+    run = Run(160.0, 40.0, start_jitter=0.5, runs=10)
+    found = predict(Scenario((Link(capacity, buffer=buffer),), flows, run=run), "fluid").throughput
+    assert found is not None
+    error = np.sqrt(np.mean((found - measured) ** 2)) / np.mean(measured)
+    assert error < 0.12

@@ -109,14 +109,18 @@ def drop_where_trains_meet(
     queue makes room for one packet. One packet of each of the two flows arrives before the next
     departure, and the later of them is lost.
 
-    Trains of equal RTTs keep their distance and do not meet. So nothing is lost if the drawn trains
-    have the same RTT, and seldom if their RTTs hardly differ (``loser.differ``).
+    Trains of equal RTTs keep their distance and do not meet. So nothing is lost if all trains that
+    arrive have the same RTT, and seldom if their RTTs hardly differ (``loser.differ``).
     """
+    low, high = np.inf, 0.0  # least and greatest RTT of the trains that arrive
+    for i in range(len(flows)):
+        if flows[i].active and flows[i].arriving:
+            low, high = min(low, flows[i].rtt), max(high, flows[i].rtt)
+    if not differ(low, high, now, link):
+        return
     for _ in range(int(over + draw(now))):
         i = arriving(flows, now, -1)
         j = arriving(flows, now, i)
-        if j >= 0 and not differ(flows[i].rtt, flows[j].rtt, now, link):
-            continue
         if j >= 0 and place(flows[j], now, link) > place(flows[i], now, link):
             i = j
         if flows[i].in_flight - flows[i].undetected >= 1.0:
