@@ -44,7 +44,7 @@ class Sender:
     grows_if_few: bool  # Linux's Vegas: in a round trip of at most two ACKs it counts packets
     acked_at_once: float  # packets that an ACK acknowledges
     samples_train: bool  # it samples the delay, and grows, only while its train passes the queue
-    same_rtt: bool  # all RTTs are equal
+    same_rtt: bool  # all RTTs are exactly equal
     in_train: bool  # all RTTs are so alike that its packets follow one another
     in_trains: bool  # RED: in slow start its window grows only while a train of ACKs arrives
     at_red: bool  # the queue is RED, and windows are whole packets
