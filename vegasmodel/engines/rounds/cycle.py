@@ -230,19 +230,26 @@ def _waiting(totals: Totals, links: NDArray[np.void], span: float) -> float:
 
 
 def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCycle:
-    """The steady state if no state returns: means from the end of warm-up to the end of the run.
+    """The result if the motion is not periodic: means over the run after its warm-up.
 
-    In the result, ``spread`` is the standard error of the throughputs. It is 0 if the windows are
-    constant, and NaN if the run has too few samples. The arguments ``kind``, ``period`` and
-    ``residual`` become fields of the result.
+    ``LimitCycle`` is the class of all results of ``steady``, also of those without a cycle. Here
+    ``kind`` is "fixed point" if all windows are constant. It is "neither found" if the search found
+    neither a fixed point nor a periodic motion. ``kind``, ``period`` and ``residual`` become fields
+    of the result.
+
+    In the result, ``spread`` is the standard error of the throughputs. It is 0 at a fixed point,
+    and NaN if the run has too few samples. ``losses`` and ``overflows`` count events in one period.
+    At a fixed point there are none, so both are 0. Otherwise the period is unknown, so ``losses``
+    is NaN; ``overflows`` is an integer, which cannot be NaN, and stays 0.
     """
     times, delivered = totals.times, totals.per_flow[:, :, 3]
     first, last = _settled(totals), len(times) - 1
     rates = (delivered[last] - delivered[first]) / (times[last] - times[first])
     spread = np.zeros_like(rates)
-    # The time is divided into n blocks, and the standard error follows from the blocks' means. If
-    # the means of successive blocks correlate, the error comes out too small; longer blocks
-    # correlate less. So the largest of the errors for several n counts.
+    # The time is divided into n blocks, and the standard error is computed from the blocks' means.
+    # If the means of successive blocks correlate, the computed error is too small. Longer blocks
+    # correlate less. So the error is computed for several n, and ``spread`` is the largest of these
+    # errors.
     for n in BLOCKS if kind == "neither found" else ():
         if last - first < n:
             spread[:] = math.nan
@@ -254,6 +261,8 @@ def _means(totals: Totals, kind: str, period: float, residual: float) -> LimitCy
     packets = np.diff(delivered[first : last + 1], axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
         rtt = (totals.per_flow[part, :, 2] * packets).sum(axis=0) / packets.sum(axis=0)
+    # The queue is summed up from the end of warm-up on, which is the time ``mark_now``. The flows
+    # are known only at samples, so their means begin at the first sample at or after this time.
     span = float(times[-1] - totals.link["mark_now"])
     window, queue = totals.per_flow[part, :, 0], _waiting(totals, totals.routes.links, span)
     losses = np.full_like(rates, math.nan if kind == "neither found" else 0.0)
