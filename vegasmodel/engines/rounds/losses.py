@@ -50,8 +50,8 @@ from vegasmodel.engines.rounds.repair import (
     allowed,
     find_lost_again,
     more_known_lost,
+    record_first_resent,
     reenter_recovery,
-    retransmit_first,
     send_lost_or_wait,
 )
 from vegasmodel.engines.rounds.scoreboard import (
@@ -221,36 +221,47 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
     The receiver sends a duplicate ACK for each packet that arrives while an earlier one is missing,
     and for each packet that it already has. ``p`` is the group of packets that travel together and
     cause these ACKs. This function processes the ACKs that arrive within about ``step`` seconds
-    from ``now`` on, or fewer (``_acks_alike``). If a timer of the sender expires before the last of
-    them arrives, none of them is processed, and the result is the time at which the timer expires.
+    from ``now`` on. It processes fewer if a later one of them may have another effect on the sender
+    than the first ones (``_acks_alike``). The other ACKs are left for further calls.
+
+    A timer of the sender may expire before the last of these ACKs arrives. Then this call processes
+    none of them, and returns the time of the expiry. The simulator handles the expiry first, and
+    the ACKs after it, even those that would arrive earlier.
 
     What an ACK does depends on the sender. ns-2's CUBIC (``counts_places``) and the Vegas of ns-2
-    and of the papers (``overdue_checks``) have functions of their own. For all others, an ACK
-    in recovery releases packets, or enlarges the window without SACK. Outside a recovery the third
-    duplicate ACK (``enough``; in Linux sometimes an earlier one) signals a loss.
+    and of the papers (``overdue_checks``) have functions of their own. For all other senders there
+    are two cases:
+
+    - In a recovery, a sender with SACK sends the packets that the ACK allows. For a sender without
+      SACK, the ACK enlarges the window by a packet.
+    - Outside a recovery, the duplicate ACK number ``enough`` signals a loss. This is usually the
+      third one, in Linux sometimes an earlier one.
     """
     acks = _acks_alike(f, p, portion(p, now, step), f.dup_thresh)
-    bare = now + (p.back - now) * acks / p.packets  # when the last would arrive without SACK blocks
+    # SACK blocks make an ACK longer, so it arrives later. ``bare`` is when the last of these ACKs
+    # would arrive without SACK blocks. ``p.back`` is this time for the last ACK of the whole group.
+    bare = now + (p.back - now) * acks / p.packets
     end = max(bare, now)
     if f.deadline < end:
         f.event = TIMER
         return max(now, f.deadline)
     first = p.first
     acknowledge(f, p, acks, now, acks if f.scoreboard else 0.0)
-    _restart_at_duplicate(f, end)
+    _restart_at_duplicate(f, end)  # of all senders only ns-2's CUBIC restarts its timer here
     new = _receive(f, holes, first, acks, p.sent_at)
     f.arrived += new
     count_flight(f, holes)
+    # Linux's receiver may delay duplicate ACKs; for others ``hold_duplicate`` returns 0
     end = max(bare + sack_seconds(f, holes), now) + hold_duplicate(f, acks)
     if f.hystart:
         sample(f, f.rtt_last, end, f.acked, acks)
     f.dupacks += acks
-    if f.counts_places:
+    if f.counts_places:  # ns-2's CUBIC: how far a packet is below the highest SACKed one decides
         _count_places(f, holes, now, end)
         return end
     later = p.sent_at - holes[f.first_hole, SENT_AT]  # seconds after the first missing packet
     enough = dupack_threshold(f, later)
-    if f.overdue_checks:
+    if f.overdue_checks:  # Vegas of ns-2 and of the papers: the age of the missing packet decides
         check_at_duplicate(f, holes, acks, end)
     elif f.phase == RECOVERY:
         if f.scoreboard:  # SACK: these packets are no longer in the network
@@ -260,7 +271,7 @@ def duplicate_acks(f: Sender, p: Parcel, holes: Floats, now: float, step: float)
         f.inflated += acks
     elif f.dupacks == enough:  # the last of these ACKs signals a loss
         if cut(f):  # a recovery begins
-            retransmit_first(f, holes)
+            record_first_resent(f, holes)
             fast_retransmit(f, end)
             if not f.scoreboard:
                 _send_new_data(f, now, 1.0)
@@ -315,11 +326,15 @@ def _send_new_data(f: Sender, now: float, acks: float) -> None:
 def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
     """Handle the expiry of a timer, unless it is the retransmission timer.
 
-    Linux has two timers that expire before the retransmission timer. When the reordering timer
-    expires, the first missing packet counts as lost and is retransmitted. (This is not done while a
-    packet that was sent before the last cut of cwnd is unacknowledged.) When the timer of the tail
-    probe expires, the sender sends one new packet or, if it has none, its last packet again. If the
-    retransmission timer has expired, the function returns False, and the caller handles the
+    Linux has two timers that expire before the retransmission timer:
+
+    - When the reordering timer expires, the first missing packet counts as lost. A recovery begins,
+      and the packet is retransmitted. Neither happens if a loss has cut the window before, and a
+      packet that was sent before this cut is not yet acknowledged (``cut``).
+    - When the timer of the tail probe expires, the sender sends one new packet or, if it has none,
+      its last packet again.
+
+    If the retransmission timer has expired, the function returns False, and the caller handles the
     timeout. Otherwise it returns True.
     """
     send_nothing(f)
@@ -327,8 +342,8 @@ def early_timer_expired(f: Sender, holes: Floats, now: float) -> bool:
         return False
     f.early_timers += 1.0
     if f.timer_kind == REORDERING and cut(f):  # a recovery begins
-        retransmit_first(f, holes)
-        fast_retransmit(f, now)
+        record_first_resent(f, holes)  # in the table of holes
+        fast_retransmit(f, now)  # sends the packet
     elif f.timer_kind == TAIL_PROBE:  # a new packet, even beyond the window
         f.deadline, f.timer_kind = expiry(f, now, f.rto), RETRANSMIT
         if f.next < f.size:
@@ -380,7 +395,7 @@ def fill(
     Returns the time at which the last ACK arrives. Without SACK blocks, which make the ACK longer,
     this would be ``bare``. The result is at least ``now``.
     """
-    alone = in_flight(f) <= packets  # nothing else is in flight
+    none_left = in_flight(f) <= packets  # after these ACKs no packet is in flight
     again, before = min(f.resent, f.next), f.acked  # packets below ``again`` were sent twice
     f.delack_packets = 0.0
     f.arrived += _receive(f, holes, before, packets, sent_at)
@@ -403,30 +418,35 @@ def fill(
     if stays and f.recovery != ONE_HOLE:
         _partial(f, holes, now, end, acks, f.acked - before)
     else:
-        _leave_recovery(f, holes, now, end, acks, alone)
+        _leave_recovery(f, holes, now, end, acks, none_left)
     return end
 
 
 @rare
 def _leave_recovery(
-    f: Sender, holes: Floats, now: float, end: float, acks: float, alone: bool
+    f: Sender, holes: Floats, now: float, end: float, acks: float, none_left: bool
 ) -> None:
     """Process ACKs of new data that end a recovery, or that arrive outside a recovery.
 
-    The window grows, and the sender sends what the window allows. In ns-2 the window of a sender
-    with SACK does not grow at the end of a recovery, unless a timeout began it
-    (``sack_exit_rests``). If further packets are lost, Linux begins another recovery at once
-    (``more_known_lost``), and ns-2's CUBIC at the next duplicate ACK.
+    The ``acks`` ACKs arrive between the times ``now`` and ``end``. The window grows, and the sender
+    sends what the window allows. In ns-2 the window of a sender with SACK does not grow at the end
+    of a recovery, unless a timeout began it (``sack_exit_rests``).
 
-    ``alone`` is True if these ``acks`` ACKs acknowledge all packets that were in flight. Linux's
-    Vegas then begins a new round trip with its next packets (``restart_when_idle``).
+    At the end of a recovery the sender may know that further packets are lost. Linux then begins
+    another recovery at once (``more_known_lost``). ns-2's CUBIC begins it only when the next
+    duplicate ACK arrives (``_count_places``).
+
+    ``none_left`` is True if no packet is in flight after these ACKs, before the sender sends again.
+    Linux's Vegas then begins a new round trip with its next packets (``restart_when_idle``).
     """
     grows, lost_more = True, False
     if f.phase == RECOVERY:
         if f.restarts_rounds:
             f.round_end, f.round_start = f.next, end  # Vegas begins a new round trip after the loss
             f.rtt_count, f.rtt_min = 0.0, NEVER
-        if f.sack_exit_rests:  # with -1 the next loss may cut the window at once
+        if f.sack_exit_rests:
+            # ``cut`` does not cut the window until ``acked`` is above ``recover``. With -1 it is:
+            # the next loss cuts the window.
             f.recover, grows = -1.0, f.timed_out == 1
         if f.clears_scoreboard:
             f.pipe, f.timed_out = in_flight(f), 0
@@ -435,13 +455,15 @@ def _leave_recovery(
     if lost_more:
         reenter_recovery(f, holes, acks)
         return
-    swell = in_slow_start(f)  # each ACK may then release more packets than it acknowledges
+    swell = in_slow_start(f)  # so each ACK may release more packets than it acknowledges
     if grows:
         grow(f, acks, end)
-    if alone:
+    if none_left:
         restart_when_idle(f)
     limit_flight(f)
     free = usable_window(f, now)
+    # If several ACKs arrive in slow start, all packets leave evenly between ``now`` and ``end``.
+    # Otherwise at most one packet for each ACK does, and the others leave with the last ACK.
     send_or_wait(f, free, free if swell and acks > 1.0 else acks)
 
 

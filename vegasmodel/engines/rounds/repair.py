@@ -188,7 +188,7 @@ def allowed(f: Sender, holes: Floats, acks: float, now: float, advanced: float) 
 
 
 @rare
-def retransmit_first(f: Sender, holes: Floats) -> None:
+def record_first_resent(f: Sender, holes: Floats) -> None:
     """Record that the first missing packet is retransmitted at the beginning of a recovery.
 
     All other missing packets then count as not retransmitted. A Linux sender also marks the packets
