@@ -34,9 +34,17 @@ _LIKE_DROPTAIL = " The paper: 'The conclusion is similar to DropTail queue.'"
 
 
 def competition() -> list[Record]:
-    """The records of sources of different laws that share one link, at different buffers.
+    """The records for two or three sources that share one link, each with a law of its own.
 
-    Section 3.3 of the paper says which law gets more, and at which buffer two laws get the same.
+    Section 3.3 of the paper says which law gets more at which buffer, and at which buffer Vegas and
+    another law get the same.
+
+    The paper does not say when the sources start.  So each simulated value is computed twice
+    (``with_both_starts``): with all starts at 0, and with starts 0.5 s apart.
+
+    The notes of several records share some texts.  ``STARTS`` explains the two start times.
+    ``SOURCE_WORD`` and ``MAJORITY_NOTE`` say how a value is computed from runs with five seeds.
+    ``NO_PICTURE`` says that we do not have the paper's picture.
     """
     return [
         Record(
@@ -44,6 +52,7 @@ def competition() -> list[Record]:
             "figure",
             printed=1.0,
             compute=with_both_starts(
+                # "half and half" is read as the ratio 1.0 with one decimal: ``unit`` is 0.1
                 median_of_seeds(pair("reno", "sack", buffer=15.0), ratio, printed=1.0, unit=0.1),
                 printed=1.0,
             ),
@@ -71,8 +80,8 @@ def competition() -> list[Record]:
                 printed=printed,
                 compute=with_both_starts(_crossing(law, printed), printed),
                 note="The buffer at which the throughputs of both are equal, interpolated linearly "
-                f"between the chart's buffers. {MAJORITY_NOTE} Computed: their median. "
-                f"Tolerance: 10 %, since the print says 'about'. {STARTS}",
+                f"between the chart's buffers. {MAJORITY_NOTE} The computed buffer is the median "
+                f"over the seeds. Tolerance: 10 %, since the print says 'about'. {STARTS}",
             )
             for law, printed in (("reno", 8), ("sack", 10))
         ),
