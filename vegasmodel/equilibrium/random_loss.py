@@ -100,18 +100,24 @@ def throughput(
     """Rate of one flow on a lossy link, pkt/s.
 
     ``p`` is the loss probability, ``capacity`` is in pkt/s, and ``buffer`` in packets. ``queueing``
-    is the delay in s that other flows' packets cause. All methods limit the window to the flow's
-    ``max_window``, and for Vegas also to the window at which it stops growing (``hold_window``).
+    is the delay in s that other flows' packets cause. In all methods the window is at most the
+    flow's ``max_window``. A Vegas flow's window also stops growing when its backlog is ``alpha``
+    (``hold_window``), so the lesser of the two windows limits it.
+
+    The methods ``pftk`` and ``square-root`` give the sending rate, which includes lost packets. The
+    method ``rounds`` gives the goodput, which does not:
+
+    - ``rounds``: by the Markov chain of ``loss_rounds``. A large window fills the buffer with the
+      flow's own packets; if the buffer overflows, the window is cut.
+    - ``pftk``: by the function ``pftk``, at most the capacity.
+    - ``square-root``: by the function ``square_root``, at most the capacity.
+
+    These two functions were derived for loss-based laws. For Vegas they get its factor ``decrease``
+    at a loss, and the limit of its window. Samios and Vernon, too, express Vegas's throughput by
+    the loss probability and the RTT, but the formulas here are not theirs.
+
     For p = 1 the rate is 0. If p is so small that a window exceeds the range of floats, the rate
-    may be NaN. There are three methods:
-
-    - ``rounds``: the goodput by the Markov chain of ``loss_rounds``. A large window fills the
-      buffer with the flow's own packets; if the buffer overflows, the window is cut.
-    - ``pftk``: the sending rate by the function ``pftk``, at most the capacity.
-    - ``square-root``: the sending rate by the function ``square_root``, at most the capacity.
-
-    For Vegas the last two methods follow the approach of Samios and Vernon, but the formulas are
-    our own. Raises ``FieldError`` for arguments out of range.
+    may be NaN. Raises ``FieldError`` for arguments out of range.
     """
     _check_link(p, capacity, buffer, method)
     numbers("queueing", queueing)
@@ -120,7 +126,7 @@ def throughput(
     source, law = _source(flow, p, capacity, buffer, queueing)
     if method == "rounds":
         return loss_rounds.goodput(source, law)
-    R, hold = source.rtt, source.hold
+    R, hold = source.rtt, source.hold  # ``hold``: the limit of the window, packets
     if method == "pftk":
         rate = pftk(p, R, source.timeout, flow.counted_every, hold, law.decrease)
     else:
