@@ -50,8 +50,11 @@ INSTANT = 1e9  # pkt/s of the flows' own access links, which here are links of t
 def shared(scenario: Scenario) -> Scenario:
     """The scenario with the shared link only, for models that have only one link.
 
-    The other links are left out if each of them serves one flow and is faster than the shared link:
-    in the fluid limit no packet waits there.  Otherwise the scenario is unchanged.
+    The first link of the scenario is taken for the shared one.  The other links are left out if
+    three conditions hold: all flows cross the first link, each other link serves one flow only, and
+    each other link is faster than the first.  Then no packet waits at the other links in a fluid
+    model.  If a condition does not hold, or if there is only one link, the result is the scenario
+    itself.
     """
     first, *others = scenario.links
     paths = [flow.path or () for flow in scenario.flows]
