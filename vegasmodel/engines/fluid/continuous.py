@@ -101,6 +101,8 @@ def unsupported(
     queues = DropTail | Red if red else DropTail
     other = "a queue other than drop-tail or RED" if red else "a queue other than drop-tail"
     link, flows = scenario.links[0], scenario.flows
+    # Without ``red``, any RED queue is one of the reasons below. With ``red``, only RED that marks
+    # packets is a reason. The text then names this reason only, not those that may come on top.
     if red and isinstance(link.queue, Red) and link.queue.ecn:
         return f"{name} does not simulate RED that marks packets (ecn)"
     reasons = {
@@ -118,6 +120,8 @@ def unsupported(
     }
     found = [reason for reason, present in reasons.items() if present]
     said = [f"{name} does not simulate {' or '.join(found)}"] if found else []
+    # The equations of this module are for Vegas, Reno, NewReno, SACK and Tahoe. ``foreign`` returns
+    # a text if there are other laws, else None.
     if not any_law and foreign(group.law for group in flows):
         names = sorted({group.law for group in flows if foreign((group.law,))})
         said.append(f"{name} does not know the law {', '.join(names)}")
