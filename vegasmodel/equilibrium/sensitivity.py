@@ -79,16 +79,16 @@ def delay(alpha: Any, x: Any, c: Any) -> Floats:
 
 @same_kind
 def own_printed(y: Any) -> Floats:
-    """Equation (7) of Boutremans and Le Boudec as printed: (dr_i/dx_i)/r_i, in 1/s.
+    """Equation (7) of Boutremans and Le Boudec as printed: (dr_i/dx_i)/r_i, per second.
 
-    r_i is flow i's rate and x_i its over-estimate of baseRTT. The argument is y_i = Delta - x_i,
-    where Delta is the queueing delay. The equation is y_i s/(1 + y_i^2 s), where s is the sum of
-    1/y_k^2 over all k other than i. It holds if all flows have the same alpha. Then it agrees with
-    ``own``.
+    r_i is flow i's rate and x_i its over-estimate of baseRTT. The argument is y_i = Delta - x_i in
+    seconds, where Delta is the queueing delay. The equation is y_i S/(1 + y_i^2 S), where S is the
+    sum of 1/y_k^2 over all k other than i. It holds if all flows have the same alpha. Then it
+    agrees with ``own``.
     """
     y = np.atleast_1d(positive("y", y))
-    s = sum_of_others(1.0 / y**2, np)
-    return np.asarray(y * s / (1.0 + y**2 * s))
+    S = sum_of_others(1.0 / y**2, np)
+    return np.asarray(y * S / (1.0 + y**2 * S))
 
 
 @same_kind
