@@ -43,6 +43,8 @@ def settle(
     links, flows = _numbers(links, flows, packet_size)
     each = members(flows, run)
     links = _buffers(links, each, packet_size)
+    # A group ``a`` of several flows has the flows ``a[0]``, ``a[1]``, ... So two flows may have the
+    # same name although the names of the groups, checked above, differ.
     _unique("flow", [member.name for member in each])
     _times(each, run)
     _drops(links, each)
