@@ -1,6 +1,6 @@
 """Table 6 of Tsang and Chang, and section 4: many Vegas and Reno flows at a RED link.
 
-Our text of the paper lacks the numbers of the table, and does not state the network; we test what
+Our copy of the paper lacks the numbers of the table, and does not state the network; we test what
 the text says about the table.  Each part of the table, "6a" to "6d", has thresholds of Vegas and of
 RED.  A mix is a part of the table with a number ``n`` of flows.  x or x2 is the delay of figure 1's
 last link in ms, and sets the RTT.  The index is Jain's.
@@ -49,9 +49,10 @@ WINNERS = (
     ("6d", 100, True),
 )
 LINK = (
-    "ns-2 2.35 with RED's defaults of before April 2001. The network is missing from our text. We "
-    "take one link of 10 Mbit/s, which the printed goodputs imply, windows of at most 30 (section "
-    "3.1), a buffer of 250 packets and starts within 0.5 s, which we chose, and RTTs of "
+    "ns-2 2.35 with RED's defaults of before April 2001. The network is missing from our copy of "
+    "the paper. We take one link of 10 Mbit/s, which the printed goodputs imply, windows of at "
+    "most 30 (section 3.1), a buffer of 250 packets and starts within 0.5 s, which we chose, and "
+    "RTTs of "
 )
 RTTS = {30: "71.2 ms", 1: "13.2 ms"}  # by x2 in ms: those of figure 1's two connections
 RUN = f"{LINK}71.2 and of 13.2 ms, those of figure 1's two connections (x2 = 30 ms)."
@@ -61,12 +62,12 @@ RUN_ONE = (
 )
 LAWS = ("Vegas", "Reno")
 GUESSED = (
-    "The network is not in our text, and these runs are of a network that we inferred. So this "
-    "network may be the reason for a difference."
+    "The network is not in our copy of the paper, and these runs are of a network that we "
+    "inferred. So this network may be the reason for a difference."
 )
 RED_DECIDES = (
-    "The network is not in our text, and RED's settings decide: the statement holds with ns-2's "
-    "defaults of before April 2001, and not with those of 2.35."
+    "The network is not in our copy of the paper, and RED's settings decide: the statement holds "
+    "with ns-2's defaults of before April 2001, and not with those of 2.35."
 )
 LATER = "With RED's defaults of 2.35 (gentle_, weight from the link's rate)"
 
@@ -154,7 +155,7 @@ def clear(leads: Floats, names: tuple[str, str]) -> str:
 def _winner(n: int, table: str, printed: str, runs: Runs) -> Found:
     """The law whose flows get more, in a part ``table`` of table 6 with ``n`` flows.
 
-    ``printed`` is the law whose flows get more by the paper.  Our text of the paper states neither
+    ``printed`` is the law whose flows get more by the paper.  Our copy of the paper states neither
     the RTTs nor RED's settings.  So the result is undecided unless ``printed`` leads with each of
     two RTTs and each of two settings of RED.
     """
@@ -226,8 +227,9 @@ def _tenth(
 ) -> Found:
     """The mean of ``statistic`` for 200 flows, 10 % of them Vegas, with one of two RTTs.
 
-    Our text of the paper lacks the RTT.  We take the one whose mean is further from the printed
-    value: if this mean agrees with the print, so does that with the other RTT.  ``statistic`` has
+    The RTTs are those of ``RTTS``, since our copy of the paper lacks the one that it had.  We take
+    the one whose mean is further from the printed value.  With the other RTT the mean is
+    at least as near to the print.  ``statistic`` has
     the arguments runs and x, which sets the RTT, and returns a value for each run.  ``unit`` is
     that of the last printed digit.
     """
@@ -277,9 +279,10 @@ def _many_drops(runs: Runs) -> Found:
 def table_6() -> list[Record]:
     """The records of table 6: Vegas and Reno flows share a RED link.
 
-    Our text lacks the numbers of the table. It says which law's flows get more in eight cases, and
-    quotes one cell. A case is a part of the table, "6a" to "6d", with thresholds of Vegas and of
-    RED, and a number of flows.
+    Our copy of the paper lacks the numbers of the table. Its text says which law's flows get more
+    in eight cases (``WINNERS``), and quotes the three numbers of one cell. The table has four
+    parts, "6a" to "6d". Each part sets alpha and beta of Vegas, and the thresholds of RED. A case
+    is one part of the table, with one number of flows.
     """
     found = [
         Record(
@@ -287,16 +290,17 @@ def table_6() -> list[Record]:
             "table",
             printed="Vegas" if vegas else "Reno",
             compute=partial(_winner, n, table, "Vegas" if vegas else "Reno"),
-            note="Goodput of a Vegas flow over that of a Reno flow, geometric mean over the shares "
-            "of Vegas, 30, 50 and 70 %, 7 runs each, as printed. A law leads only if it leads by "
-            "more than two standard errors. Our text lacks the table's numbers, so printed is what "
-            f"the text says{MAY if TABLES[table][1] == LOW else ''}. {RUN}",
+            note="The goodput of a Vegas flow is divided by that of a Reno flow. In the paper 30, "
+            "50 or 70 % of the flows are Vegas, with 7 runs each, and so in ours. We take the "
+            "geometric mean of the ratios of the three. A law leads only if it leads by more than "
+            "two standard errors. Our copy of the paper lacks the table's numbers, so printed is "
+            f"what the text says{MAY if TABLES[table][1] == LOW else ''}. {RUN}",
         )
         for table, n, vegas in WINNERS
     ]
     spread = (
-        "Tolerance: rounding of the print and two standard errors of the difference of two means, "
-        "but at most 10 %."
+        "Tolerance: rounding of the print and two standard errors of the difference between our "
+        "mean and the paper's, which is of 7 runs, too, but at most 10 %."
     )
     quoted: tuple[tuple[str, Callable[[Runs, int], Floats], float, float], ...] = (
         ("index", _index, 0.919, 0.001),
@@ -309,8 +313,8 @@ def table_6() -> list[Record]:
             "table",
             printed=printed,
             compute=partial(_tenth, statistic, printed, unit),
-            note=f"{RUN} Mean of 7 runs, with the RTT whose mean is further from the print. "
-            f"{spread}",
+            note=f"{RUN} Computed: mean of 7 runs with one of the two RTTs, the one with which "
+            f"the mean is further from the print. {spread}",
         )
         for name, statistic, printed, unit in quoted
     ]
