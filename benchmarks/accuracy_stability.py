@@ -140,22 +140,30 @@ def swing(queue: Floats, time: Floats, period: float, begin: float, end: float) 
 
 
 def measured(case: Case, x: float) -> tuple[bool, float, float]:
-    """Whether the equilibrium is stable, and the predicted and the measured growth rate, 1/s.
+    """Predict whether an equilibrium is stable, and compare the growth rate with a simulation.
 
-    The measured one is that of an oscillation in a run that begins near the equilibrium.
+    ``x`` is the free factor of the case: on its capacity, or with RED on all its RTTs.  The result
+    is three values: whether the equilibrium is stable by the model, the growth rate of the queue's
+    oscillation by the model, and the growth rate in a run of the simulator, both in 1/s.  The run
+    begins at the equilibrium of a link whose capacity is larger by the part ``NUDGE``.
+
+    Raises ``ValueError`` if either link has no equilibrium.
     """
     rest, near = place(case.at(x)), place(case.at(x, faster=1.0 + NUDGE))
     if isinstance(rest, str) or isinstance(near, str):
         raise ValueError(f"no equilibrium beside the boundary: {rest}, {near}")
     predicted = assess(rest.loop)
     root, R = predicted.root, rest.loop.rtt
-    # s, over which an amplitude is taken; s, of the run: growth, settling, first and last amplitude
+    # an amplitude is that over ``span`` seconds
     span = max(1.5 * predicted.period, 2.0 * float(R.max()))
+    # the run's length in s: FOLDS e-folds, the time to settle, and a first and a last amplitude
     length = FOLDS / abs(root.real) + 8.0 * float(R.max()) + 2.0 * span
-    # the simulator's interpolation damps an oscillation of frequency w by about (w h)^2/8 per round
-    # trip; with this step h it is a tenth of the growth rate
+    # With steps of h seconds, the simulator's interpolation damps an oscillation of frequency w by
+    # the part (w h)^2/8 per round trip, that is at a rate of (w h)^2/(8 rtt). With this h the rate
+    # is a tenth of the predicted growth rate, for the shortest RTT and if ``clip`` keeps h.
     h = math.sqrt(0.8 * abs(root.real) * float(R.min())) / max(abs(root.imag), 1e-9)
-    least = float((R - rest.delay).min())  # the shortest propagation RTT, in which step is given
+    least = float((R - rest.delay).min())  # the shortest RTT with an empty queue, s
+    # the simulator takes its step as a part of this RTT
     step = float(np.clip(h / least, 1 / 512, 1 / 32))
     length = min(length, MOST * step * least)
     scenario = case.at(x, length)
