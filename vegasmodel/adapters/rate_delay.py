@@ -23,7 +23,9 @@ from vegasmodel.stacks import dead_zone
 
 MOST_IDLE = 0.05  # part of the rate of class R: if more is idle, predicted rates are too high
 MOST_UNEQUAL = 0.1  # part of a rate: if over-estimates change it by more, flows are not equal
-MAX_STARTS = 100  # start times of Vegas flows; for more, their rates take too long to compute
+# The greatest number of start times for which ``_late_rates`` is called. It solves the rates of
+# all flows that have started, once for each start time, so the work grows with both numbers.
+MAX_STARTS = 100
 BURST = 4.0  # packets of room beyond alpha; with less, one flow of alpha = 1 to 3 loses packets
 
 
@@ -64,17 +66,18 @@ def _hypotheses(
 ) -> list[Assumption]:
     """The model's assumptions, and whether each holds.
 
-    ``in_D`` [n_flows] is true for flows of class D, whose packets wait in the short queue. Class
-    D is meant for Vegas flows, and class R for loss-based flows. Each Vegas flow keeps alpha
-    packets in the short queue. So its buffer must have room for all alphas and for a burst.
+    Class D is meant for Vegas flows, and class R for loss-based flows. Each class has a queue of
+    its own, and queue D is the one with the short delay. Each Vegas flow of class D keeps alpha
+    packets in queue D. So queue D must have room for all these alphas and for a burst. ``queue``
+    is the link's queue discipline, and ``in_D`` [n_flows] is true for flows of class D.
     """
     vegas = np.array([m.flow.keeps_backlog for m in scenario.members])
     marked = bool(np.all(vegas == in_D))
-    # packets that the Vegas flows of class D keep in its queue, and the room that the queue has
+    # the packets that the Vegas flows of class D keep in queue D, and the packets it has room for
     wanted = float(column(scenario, lambda flow: flow.alpha)[vegas & in_D].sum())
     room = scenario.links[0].room(link_stack(scenario), "delay")
     needed = wanted + BURST if wanted > 0.0 else 0.0
-    losses = "they lose some" if room < wanted else f"bursts need {needed:g} pkt of room"
+    lacks = "they lose some" if room < wanted else f"bursts need {needed:g} pkt of room"
     return [
         Assumption(
             "proper-marking",
@@ -86,12 +89,12 @@ def _hypotheses(
             room >= needed,
             ""
             if room >= needed
-            else f"queue D has room for {room:g} pkt, its flows keep {wanted:g} there; {losses}",
+            else f"queue D has room for {room:g} pkt, its flows keep {wanted:g} there; {lacks}",
         ),
         _fills(scenario, queue, int((~in_D).sum()), int(in_D.sum())),
         _alike(scenario),
         _one_backlog(scenario),
-        _same_start(scenario, queue.k),
+        _true_base_rtts(scenario, queue.k),
     ]
 
 
@@ -152,16 +155,23 @@ def _one_backlog(scenario: Scenario) -> Assumption:
     return Assumption("single-threshold", True)
 
 
-def _same_start(scenario: Scenario, k: float) -> Assumption:
-    """The assumption that Vegas flows of a class know their true baseRTTs.
+def _true_base_rtts(scenario: Scenario, k: float) -> Assumption:
+    """The assumption ``base-rtt-is-the-rtt``: Vegas flows know their RTTs without queueing.
 
-    Earlier Vegas flows keep packets in the queue of their class. A flow that measures its baseRTT
-    counts the queueing delay of these packets as propagation delay, as on a link with one queue
-    (Boutremans and Le Boudec, section 3). So it keeps more packets queued, and gets more than the
-    earlier flows. In class D the assumption fails if this changes some rate by more than the
-    fraction ``MOST_UNEQUAL`` (``_late_rates``).
-    It fails if any flow starts after another one in class R, where Vegas does not belong, and in
-    class D if there are more than ``MAX_STARTS`` start times.
+    Earlier Vegas flows keep packets in the queue of their class. A late flow that measures its
+    baseRTT counts the queueing delay of these packets as propagation delay, as on a link with one
+    queue (Boutremans and Le Boudec, section 3). So it keeps more packets queued, and gets more than
+    the earlier flows. A late flow is one that starts after the first Vegas flow of its class.
+
+    The assumption holds if no late flow measures its baseRTT. Otherwise the class decides:
+
+    - Class R: it fails. Vegas does not belong there, and we do not compute by how much its rates
+      change.
+    - Class D with at most ``MAX_STARTS`` start times: it fails if the measured baseRTTs change some
+      rate by more than the fraction ``MOST_UNEQUAL``, or if the rates are not found
+      (``_late_rates``).
+    - Class D with more start times: it fails, as we do not compute the rates.
+
     ``k`` is the wanted rate of a flow of class R over that of a flow of class D.
     """
     name = "base-rtt-is-the-rtt"
@@ -173,7 +183,7 @@ def _same_start(scenario: Scenario, k: float) -> Assumption:
             continue
         detail = (
             f"{late[0].name} starts after another Vegas flow of class {letter}, counts the "
-            "queueing delay of its packets as propagation delay, and may get more"
+            "queueing delay of that flow's packets as propagation delay, and may get more"
         )
         if letter == "D" and len({m.start for m in vegas}) <= MAX_STARTS:
             late_rates, known = _late_rates(scenario, vegas, k)
@@ -204,7 +214,7 @@ def _late_rates(scenario: Scenario, vegas: Sequence[Member], k: float) -> tuple[
     new flow meets only the packets that remain. If none remain, its baseRTT is right.
 
     Equations (3) to (6) of Boutremans and Le Boudec, with the rate of the class in place of the
-    capacity, give the rates and the queue. ``k`` is as in ``_same_start``.
+    capacity, give the rates and the queue. ``k`` is as in ``_true_base_rtts``.
     """
     capacity = scenario.links[0].capacity
     # the start times of the flows of class R, which set the rate S of class D at each time
