@@ -25,13 +25,14 @@ Place = tuple[str | int, ...]  # ("flows", 0, "alpha"): attributes, and indices 
 class _Change(NamedTuple):
     """A new value of an attribute, and the key (``name``) for which the user gave it.
 
-    ``own`` is false if the key changes all links or all groups of flows, as ``flow.rtt`` does. It
-    is true if the key changes a single one, as ``flow.NAME.rtt`` does.
+    ``single`` is false if the key changes all links or all groups of flows, as ``flow.rtt`` does.
+    It is true for all other keys: those that change one link or group, as ``flow.NAME.rtt`` does,
+    and those of the scenario itself, such as ``run.seed``.
     """
 
     name: str
     value: Any
-    own: bool = True
+    single: bool = True
 
 
 class _Tree(dict[Any, Any]):
@@ -92,10 +93,10 @@ def _wanted(
         head, _, rest = name.partition(".")
         if head in ("link", "flow") and rest:
             parts = given[0] if head == "link" else given[1]
-            indices, key, own = _addressed(parts, rest, name)
+            indices, key, single = _addressed(parts, rest, name)
             for i in indices:
                 path: Place = (f"{head}s", i, *_attributes(parts[i], key, name, value))
-                _put(wanted, path, _Change(name, value, own))
+                _put(wanted, path, _Change(name, value, single))
         else:
             _put(wanted, _attributes(scenario, name, name, value), _Change(name, value))
     for key, value in fields.items():
@@ -114,17 +115,17 @@ def with_thresholds(groups: Sequence[Any]) -> tuple[int, ...]:
 
 
 def _put(wanted: dict[Place, _Change], path: Place, change: _Change) -> None:
-    """Add a change to ``wanted``, the changes that the user wants.
+    """Add ``change`` to ``wanted``, the changes that the user wants.
 
     ``path`` leads to the attribute that changes: ``("flows", 0, "alpha")`` is the alpha of the
-    first group.  A key of one link or group, such as ``flow.NAME.rtt``, overrides the key of all of
-    them, such as ``flow.rtt``, in whatever order the two are given.  Raises ``FieldError`` if any
-    other two keys set the same attribute.
+    first group.  ``wanted`` may have a change of this attribute already.  Then a key of one link or
+    group, such as ``flow.NAME.rtt``, overrides a key of all of them, such as ``flow.rtt``, in
+    whatever order the two are given.  Raises ``FieldError`` if neither key overrides the other.
     """
-    other = wanted.get(path)
-    if other is not None and other.own == change.own:
-        raise FieldError("changes", change.name, f"{other.name} sets it, too", wrong=TWICE)
-    if other is None or change.own:
+    earlier = wanted.get(path)
+    if earlier is not None and earlier.single == change.single:
+        raise FieldError("changes", change.name, f"{earlier.name} sets it, too", wrong=TWICE)
+    if earlier is None or change.single:
         wanted[path] = change
 
 
