@@ -211,15 +211,19 @@ def _rtts(trace: Trace, bases: Mapping[str, Estimate], near: float) -> dict[str,
 def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]:
     """Give one RTT to flows whose RTTs the trace does not tell apart.
 
-    ``found`` are the estimated RTTs of the flows. Those of two flows become one if two conditions
-    hold:
+    ``found`` are the estimated RTTs of the flows, each with a range from ``low`` to ``high``. The
+    flow with the smallest estimate takes with it each flow for which two conditions hold:
 
-    - The ranges of the two estimates have a value in common, so their difference may be chance.
-    - The estimates differ by at most ``packet`` seconds, the time in which the bottleneck sends one
-      packet. So the difference changes a window by at most one packet.
+    - Its range begins at or below the end of the range of the smallest estimate. So the difference
+      of the two estimates may be chance.
+    - Its estimate is at most ``packet`` seconds above the smallest one. In this time the bottleneck
+      sends one packet, so the difference changes a window by at most one packet.
 
-    The common RTT is the smallest estimate, or, if that is outside of some flow's range, the
-    nearest value within all ranges.
+    These flows get one RTT: the smallest estimate, or the greatest ``low`` of their ranges if that
+    is larger. The range of the common RTT goes from this greatest ``low`` to the least ``high``,
+    but at least to the RTT. The ranges of three or more flows may have no value in common. Then the
+    common RTT lies above the range of some flow. The same is repeated with the flows left, until
+    none is.
     """
     result = dict(found)
     left = sorted(found, key=lambda name: found[name].value)
@@ -231,8 +235,11 @@ def _as_one(found: Mapping[str, Estimate], packet: float) -> dict[str, Estimate]
             low = max(found[name].low for name in alike)
             value = max(first.value, low)
             high = max(min(found[name].high for name in alike), value)
-            how = f"one RTT for {len(alike)} flows, as the trace does not tell theirs apart: the "
-            one = Estimate(value, low, high, "s", how + LEAST_OF_BASE)
+            how = (
+                f"one RTT for {len(alike)} flows, as the trace does not tell theirs apart: the "
+                f"{LEAST_OF_BASE}"
+            )
+            one = Estimate(value, low, high, "s", how)
             result |= dict.fromkeys(alike, one)
         taken = set(alike)
         left = [name for name in left if name not in taken]
