@@ -271,7 +271,9 @@ def _small_buffer() -> dict[Expr, Expr]:
 def appendix_a() -> tuple[Derivation, ...]:
     """The cycle of appendix A: buffers so small that Vegas never reaches equilibrium.
 
-    A cycle lasts from one loss to the next. Returns formulas for
+    A cycle lasts from one loss to the next. W_V and W_R are the windows of Vegas and of Reno. After
+    a loss they grow by one packet per mini-cycle. Each formula that we derived stands beside the
+    one that the paper prints. The formulas give
 
     - N, the number of its mini-cycles (round trips);
     - P_Reno and P_Vegas, the packets that Reno and Vegas send in it;
@@ -281,7 +283,8 @@ def appendix_a() -> tuple[Derivation, ...]:
     As in the paper, P_Reno, P_Vegas and a are functions of N. Delta is a function of N and a.
     """
     at = _small_buffer()
-    # the windows after the loss in terms of N: W_V (1 - lambda) = N - 1 and W_R/2 = N - 1
+    # The first windows W_V1 and W_R1 after a loss, in terms of N. The last ones are N - 1 larger.
+    # The loss multiplies these by lambda (Vegas) and by 1/2 (Reno).
     [start] = sp.solve(
         [sp.Eq(W_V1 / lam, W_V1 + N - 1), sp.Eq(2 * W_R1, W_R1 + N - 1)], [W_V1, W_R1], dict=True
     )
@@ -309,9 +312,10 @@ def appendix_a() -> tuple[Derivation, ...]:
             premises,
             time,
             a * T + (share + N - a + 1) * (N - a) / mu,
-            "the windows of mini-cycle i add up to (N-1)/(1-lambda) + 2 (i-1), so the bracket is "
-            "(N-1)/(1-lambda) + N + a - 1, which equals mu T + N - a + 1; the printed bracket has "
-            "the beginning of the first form and the end of the second",
+            "the bracket is the printed factor of (N-a)/mu; the windows of mini-cycle i add up to "
+            "(N-1)/(1-lambda) + 2 (i-1); so by our derivation the bracket is "
+            "(N-1)/(1-lambda) + N + a - 1; with the formula for a this equals mu T + N - a + 1; "
+            "the printed bracket has the beginning of the first form and the end of the second",
         ),
     )
 
