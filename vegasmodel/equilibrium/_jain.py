@@ -91,8 +91,9 @@ def jain_range(
     propagation delays in s. ``variant`` names the TCP implementation.
 
     Raises ``ValueError`` if an entry of a is 0, or if there are too many flows for ``_paths``.
-    Raises ``RuntimeError`` if the search for the least or the greatest index must halve more than
-    ``_OPEN`` intervals of the queueing delay at once.
+    The search for the least or the greatest index divides the range of the queueing delay into
+    intervals, and halves those that may hold it. Raises ``RuntimeError`` if it must halve more than
+    ``_OPEN`` of them in one step.
     """
     if np.any(a == 0.0):
         raise ValueError(
@@ -100,6 +101,7 @@ def jain_range(
             "index has no least value; a larger alpha gives it one"
         )
     boxes, n = _Boxes(a, b, x, c, rtt, find(variant).backlog_over_base), x.size
+    # Jain's index is (sum r)^2/(n sum r^2), and the rates r add up to the capacity c
     greatest = 1.0 if _fair(boxes) else c * c / (n * _least_squares(boxes))
     return c * c / (n * _most_squares(boxes)), greatest
 
