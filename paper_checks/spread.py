@@ -1,8 +1,13 @@
-"""How far a simulated value may be from a printed one, and whether phase effects decide it.
+"""How far a simulated value may be from a printed one, and whether phase effects decide.
 
-The papers ran each case once, with sources that start at the same instant.  If every start moves by
-up to one packet's transmission time, a different packet meets a full queue, and the value may
-differ.  So the majority of several seeds decides whether such a case agrees.
+The papers ran most cases once, with sources that start at the same instant.  By phase effects the
+exact start times decide which packet meets a full queue, and so may decide the value.  So we run
+such a case with several seeds.  Each seed moves the start of every flow by up to one packet's
+transmission time.  The case agrees with the paper if the values of most seeds do.
+
+Other values are means over the runs of a case.  Their tolerance is the rounding of the print plus
+two standard errors of the difference from the paper's value or mean.  In each case the tolerance
+is at most ``LIMIT`` times the printed value, but at least the rounding.
 """
 
 from __future__ import annotations
