@@ -104,6 +104,11 @@ FILES = {
         '+[[flow]]\nlaw = "vegas"\nrtt = "80 ms"',
         "'vegas' is the name of two flows; give",
     ),
+    "name of a flow of a group": (
+        "flow",
+        '+count = 3\n[[flow]]\nname = "vegas[1]"\nlaw = "vegas"\nrtt = "80 ms"',
+        "flow 2, key name: 'vegas[1]' is the name of two flows; give",
+    ),
     "same link name twice": (
         "link",
         '+[[link]]\nname = "L"\ncapacity = "5 pkt/s"',

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from vegasmodel.fields import checked, rules
@@ -36,8 +36,8 @@ def settle(
     a delay get their default delay. Raises ``FieldError`` if values contradict one another.
     """
     _count(links, flows)
-    _unique("link", [link.name for link in links])
-    _unique("flow", [group.name for group in flows])
+    _unique("link", enumerate(link.name for link in links))
+    _unique("flow", enumerate(group.name for group in flows))
     _pairs([group.name for group in flows])
     _paths(links, flows)
     links, flows = _numbers(links, flows, packet_size)
@@ -45,7 +45,7 @@ def settle(
     links = _buffers(links, each, packet_size)
     # A group ``a`` of several flows has the flows ``a[0]``, ``a[1]``, ... So two flows may have the
     # same name although the names of the groups, checked above, differ.
-    _unique("flow", [member.name for member in each])
+    _unique("flow", ((member.group, member.name) for member in each))
     _times(each, run)
     _drops(links, each)
     return _delays(links, each, packet_size, ack_size), flows
@@ -67,10 +67,13 @@ def _count(links: Links, flows: Flows) -> None:
         raise FieldError("flow.count", total, f"at most {MAX_FLOWS} flows in all")
 
 
-def _unique(what: str, names: list[str]) -> None:
-    """Check that no two links, or no two flows (``what``), have the same name."""
+def _unique(what: str, names: Iterable[tuple[int, str]]) -> None:
+    """Check that no two links, or no two flows (``what``), have the same name.
+
+    Beside each name stands the index of its entry (``[[link]]`` or ``[[flow]]``) in the scenario.
+    """
     seen: set[str] = set()
-    for i, name in enumerate(names):
+    for i, name in names:
         if name in seen:
             text = f"is the name of two {what}s"
             raise FieldError(f"{what}[{i}].name", name, "give each a name of its own", wrong=text)
