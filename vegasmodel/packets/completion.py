@@ -39,13 +39,13 @@ from vegasmodel.laws import find, names
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.buffer import lost_packets
 from vegasmodel.packets.capacity import bound_of_mean_size, capacity_of
-from vegasmodel.packets.estimate import Estimates, estimate
+from vegasmodel.packets.estimate import Estimates, bound_by_bytes, estimate
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.filled import Filled
 from vegasmodel.packets.gaps import packets_in_all
 from vegasmodel.packets.pairing import Pairing, pair
 from vegasmodel.packets.run_times import as_long_as
-from vegasmodel.packets.sizes import in_largest, in_packets_of
+from vegasmodel.packets.sizes import in_packets_of
 from vegasmodel.packets.trace import Trace
 from vegasmodel.scenario import DropTail, Flow, Scenario
 from vegasmodel.scenario.placement import work
@@ -226,7 +226,7 @@ def _by_bytes(
     is converted by the size of the smallest packets, unless the trace tells the sizes of the
     packets that the link sent (``bound_of_mean_size``). Two other lower bounds are the bytes that
     the flows deliver in the whole trace, divided by its length, and the bound from their
-    throughputs in bytes (``sizes.in_largest``). The result is the largest of the three.
+    throughputs in bytes (``bound_by_bytes``). The result is the largest of the three.
     """
     mean_size = _mean_size(trace, order, draft)
     if found is None or mean_size is None:
@@ -243,14 +243,8 @@ def _by_bytes(
         value, how = in_all, "all bytes that the flows deliver in the trace: a lower bound"
     placed = np.full(len(trace.flows), np.nan)
     placed[list(order)] = sizes
-    large = in_largest(trace, placed)
-    of_bytes = None if large is None else estimate(large).capacity
-    most = float(sizes[packets > 0].max())
-    if of_bytes is not None and most * of_bytes.low > value:
-        value, how = (
-            most * of_bytes.low,
-            f"{found.how}; counted by bytes, as packets differ in size",
-        )
+    if (of_bytes := bound_by_bytes(trace, placed)) > value:
+        value, how = of_bytes, f"{found.how}; counted by bytes, as packets differ in size"
     return dataclasses.replace(found, value=value, low=value, how=how)
 
 

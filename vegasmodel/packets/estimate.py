@@ -18,6 +18,7 @@ from vegasmodel.packets.activity import idle_flows
 from vegasmodel.packets.buffer import buffer_of, loss_of
 from vegasmodel.packets.capacity import bottleneck, capacity_of, while_queued
 from vegasmodel.packets.estimated import Estimate
+from vegasmodel.packets.sizes import in_largest
 from vegasmodel.packets.trace import Trace
 from vegasmodel.stacks import STACKS
 
@@ -111,6 +112,19 @@ def estimate(
     buffer, random = buffer_of(trace, capacity, {name: rtts[name] for name in busy})
     loss = loss_of(trace, random) if random else None
     return Estimates(capacity, buffer, rtts, bases, alphas, loss)
+
+
+def bound_by_bytes(trace: Trace, sizes: Floats) -> float:
+    """A lower bound of the link's capacity by the bytes that the flows deliver (``in_largest``).
+
+    ``sizes`` are the sizes of the flows' packets, in any unit, [flow]. The bound is in this unit
+    per second. It is 0 if the trace does not tell the bytes.
+    """
+    large, delivered = in_largest(trace, sizes), trace.known("throughput")
+    found = None if large is None else estimate(large).capacity
+    if found is None or delivered is None:
+        return 0.0
+    return float(np.max(sizes[np.nansum(delivered, axis=0) > 0])) * found.low
 
 
 def _bases(trace: Trace) -> list[Estimate | None]:

@@ -13,7 +13,7 @@ from vegasmodel.fields.lists import few
 from vegasmodel.metrics import Floats
 from vegasmodel.packets.activity import idle_flows, windows_a_round_trip
 from vegasmodel.packets.capacity import bound_of_mean_size
-from vegasmodel.packets.estimate import estimate
+from vegasmodel.packets.estimate import bound_by_bytes, estimate
 from vegasmodel.packets.estimated import Estimate
 from vegasmodel.packets.gaps import (
     first_and_last_packets,
@@ -24,7 +24,7 @@ from vegasmodel.packets.gaps import (
 from vegasmodel.packets.one_queue import apart
 from vegasmodel.packets.pairing import match_texts
 from vegasmodel.packets.reading import format_of, read
-from vegasmodel.packets.sizes import in_largest, packet_sizes
+from vegasmodel.packets.sizes import packet_sizes
 from vegasmodel.packets.trace import Trace
 from vegasmodel.support.json_numbers import finite
 
@@ -86,7 +86,7 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
     The estimate in packets per second is of packets of their mean size.  If it is a lower bound,
     all of its packets may have been of the smallest size, unless the trace tells the sizes of the
     packets that the link sent (``bound_of_mean_size``). But if the trace tells the throughput of
-    each flow in bytes, a lower bound in bytes follows from them (``sizes.in_largest``). The result
+    each flow in bytes, a lower bound in bytes follows from them (``bound_by_bytes``). The result
     is then the larger of the two.
     """
     sizes, packets = packet_sizes(trace), packets_in_all(trace)
@@ -96,11 +96,8 @@ def _bits(trace: Trace, capacity: Estimate) -> float:
     mean = float(sizes[known] @ packets[known] / packets[known].sum())
     if math.isfinite(capacity.high) or bound_of_mean_size(trace):
         return 8.0 * mean * capacity.value
-    least, large = float(sizes[known].min()) * capacity.value, in_largest(trace, sizes)
-    found = None if large is None else estimate(large).capacity
-    if found is not None:
-        least = max(least, float(np.max(sizes[known])) * found.low)
-    return 8.0 * least
+    smallest = float(sizes[known].min())
+    return 8.0 * max(smallest * capacity.value, bound_by_bytes(trace, sizes))
 
 
 def doubts(trace: Trace) -> dict[str, str]:
