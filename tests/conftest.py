@@ -38,7 +38,7 @@ ENGINES = ("ns", "g++", "c++", "gcc", "cc", "qemu-system-x86_64")  # programs
 @pytest.fixture(autouse=True)
 def no_own_laws(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each test begins without user-defined laws, and leaves none behind."""
-    monkeypatch.setattr(laws, "_outside", {})
+    monkeypatch.setattr(laws, "_registered", {})
     monkeypatch.setattr(laws, "_files", {})
 
 

@@ -395,7 +395,7 @@ def test_the_page_on_laws_of_your_own_prints_what_it_shows(
     (scenario,) = re.findall(r"```toml\n# fast.toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "fast.toml").write_text(scenario)
     told = vm.predict(vm.load("fast.toml"), "fluid").throughput
-    laws._outside.clear()
+    laws._registered.clear()
     monkeypatch.setattr(laws, "_files", {})
     (tmp_path / "fast.py").write_text(f"import vegasmodel as vm\n\n\n{law}\n")
     (commands,) = re.findall(r"```sh\n(vegasmodel .*?)\n```", page, re.DOTALL)

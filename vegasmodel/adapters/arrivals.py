@@ -26,7 +26,7 @@ from vegasmodel.adapters.common import (
 )
 from vegasmodel.equilibrium import arrivals as arrival_order
 from vegasmodel.equilibrium import settling
-from vegasmodel.laws.vegas import LEFT
+from vegasmodel.laws.vegas import PART_KEPT
 from vegasmodel.metrics import Floats
 from vegasmodel.results.assumption import Assumption
 from vegasmodel.results.prediction import Prediction
@@ -237,7 +237,9 @@ def _passes_edge(
     # the flow is alone: its bandwidth-delay product and the queue afterwards, packets
     capacity, delay = others[-1], between[1]
     product, queue = capacity * np.array([[rtt], [delay]])
-    end = np.minimum(settling.slow_start_ends(np.array([gamma]), product), LEFT * (product + gamma))
+    end = np.minimum(
+        settling.slow_start_ends(np.array([gamma]), product), PART_KEPT * (product + gamma)
+    )
     return bool(2.0 * end > product + queue)
 
 

@@ -15,7 +15,7 @@ from vegasmodel.equilibrium import secular
 from vegasmodel.equilibrium._checks import floats, numbers, positive, same_size
 from vegasmodel.fields import kinds
 from vegasmodel.fields.errors import FieldError
-from vegasmodel.laws.vegas import LEFT
+from vegasmodel.laws.vegas import PART_KEPT
 from vegasmodel.metrics import Floats
 
 __all__ = [
@@ -81,7 +81,7 @@ def slow_start_ends(gamma: Floats, bandwidth_delay: Floats) -> Floats:
     same_size(gamma=gamma, bandwidth_delay=bandwidth_delay)
     _expect(gamma=gamma, bandwidth_delay=bandwidth_delay)
     g, B = (np.asarray(values, dtype=np.float64) for values in (gamma, bandwidth_delay))
-    return np.asarray(LEFT * (g + np.sqrt(g * g + 16.0 * g * B)) / 2.0)
+    return np.asarray(PART_KEPT * (g + np.sqrt(g * g + 16.0 * g * B)) / 2.0)
 
 
 @kinds.checked
@@ -254,7 +254,7 @@ def overstep(
     new_x, d, gamma = newcomer
     windows, new_y = new_rate * (d + delay[:, 0]), delay[:, 0] - new_x
     slow_start = new_rate * new_y <= gamma
-    return float(2.0 * LEFT * windows[slow_start].max(initial=0.0) / max(windows[-1], 1e-300))
+    return float(2.0 * PART_KEPT * windows[slow_start].max(initial=0.0) / max(windows[-1], 1e-300))
 
 
 def _growth(

@@ -38,36 +38,37 @@ __all__ = [
     "register_file", "register_law", "registered",
 ]  # fmt: skip
 
-_OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # what closed forms know
+_OF_THE_PAPERS = ("vegas", "reno", "newreno", "sack", "tahoe")  # those that closed forms predict
 
 # By default a flow has its law's name, and texts such as ratio:a/b=1 contain it: no "/", no "="
 NAMES = "a name of at most 60 letters, digits, hyphens and underscores, such as my-law"
 
-# what ``register_law`` takes beside the name and the function
+# the arguments of ``register_law`` other than the name and the function ``drift``
 PROPERTIES = (
     "cut", "decrease", "delay_based", "once_a_round", "recovery", "remember", "slow_start",
     "state", "update",
 )  # fmt: skip
 
-# the state of the sender with which a law's functions are tested when it is registered
+# When a law is registered, its functions are called once with each of these states of a sender.
 _USUAL = Source(20.0, 0.11, 0.1, 1.8, 1.0, 30.0, 2.0, 4.0, 9.1)
-# a larger window: if ``cut`` returns less than a packet for both states, it returns a factor
+# The same with a larger window. If ``cut`` returns less than a packet for both states, its author
+# has returned a factor by mistake, not a window (``add``).
 _LARGE = _USUAL._replace(window=200.0, backlog=18.0, memory=300.0)
 TESTED = (_USUAL, _LARGE)
-_outside: dict[str, Law] = {}
-_files: dict[Path, tuple[str, ...]] = {}  # files that were run, and the laws of each
+_registered: dict[str, Law] = {}  # the laws of users and of other packages, by name
+_files: dict[Path, tuple[str, ...]] = {}  # the users' files that were run, and the laws of each
 
 
 def names() -> tuple[str, ...]:
     """The names of all laws of congestion control that a scenario may use at present."""
-    ours = (*(law.name for law in BUILT_IN), *_outside)
-    return (*ours, *sorted(set(discovery.installed()) - set(ours)))
+    loaded = (*(law.name for law in BUILT_IN), *_registered)
+    return (*loaded, *sorted(set(discovery.installed()) - set(loaded)))
 
 
 def known(name: object) -> bool:
     """Whether there is a law of congestion control with this name."""
-    registered_here = any(law.name == name for law in BUILT_IN) or name in _outside
-    return registered_here or name in discovery.installed()
+    loaded = any(law.name == name for law in BUILT_IN) or name in _registered
+    return loaded or name in discovery.installed()
 
 
 def find(name: str) -> Law:
@@ -77,13 +78,13 @@ def find(name: str) -> Law:
     ``FieldError`` if that module fails or does not register the law. If no law has this name, the
     ``FieldError`` lists the names of all laws.
     """
-    for law in (*BUILT_IN, *_outside.values()):
+    for law in (*BUILT_IN, *_registered.values()):
         if law.name == name:
             return law
     if name in discovery.installed():
         discovery.load(name)
-        if name in _outside:
-            return _outside[name]
+        if name in _registered:
+            return _registered[name]
         where = f"its entry point in the group {discovery.GROUP} names this module"
         said = f"{discovery.should_register(name)}, and does not ({where})"
         raise FieldError("law", name, said, wrong=discovery.NOT_LOADED)
@@ -95,7 +96,7 @@ def registered(laws: Iterable[str]) -> list[Law]:
 
     A user or another package has registered them. Each is returned once, sorted by name.
     """
-    return [_outside[name] for name in sorted(set(laws) & set(_outside))]
+    return [_registered[name] for name in sorted(set(laws) & set(_registered))]
 
 
 def foreign(laws: Iterable[str]) -> str | None:
@@ -129,7 +130,7 @@ def register_law(
     not the name of a law of the package, such as "reno", in small or capital letters.
 
     The law's function ``drift`` takes a ``Source``, which is the state of the sender. It returns
-    the change of the window in packets per round trip. ``register_law`` can decorate it:
+    the change of the window in packets per round trip. Use ``register_law`` as its decorator:
 
         @vm.register_law("my-law", delay_based=True)
         def drift(f):
@@ -154,8 +155,8 @@ def register_law(
     - ``slow_start``: when slow start ends: "until loss"; "gamma", at a loss or at a backlog of
       gamma; or "none", without slow start at the beginning. The default is "gamma" for a law with
       ``delay_based``, and "until loss" for others.
-    - ``recovery``: how the sender repairs losses: "scoreboard" (as SACK), "hole by hole" (NewReno),
-      "one hole" (Reno) or "slow start" (Tahoe).
+    - ``recovery``: how the sender repairs losses: "scoreboard" (as SACK does), "hole by hole" (as
+      NewReno), "one hole" (as Reno) or "slow start" (as Tahoe).
 
     Numba compiles these functions and the Python functions that they call. Numba
     knows arithmetic, ``math`` and functions of NumPy. If the name is registered twice, the second
@@ -215,7 +216,6 @@ def add(law: Law) -> None:
     fails, or if its result is not a number from -1e9 to 1e9 (for ``cut`` from 0 to 1e9). Raises it
     also if ``cut`` seems to return a factor: less than a packet, whatever the window is.
     """
-    # the state of a sender with a usual window, and of one with a large window
     usual, large = law.source(_USUAL), law.source(_LARGE)
     for each in FUNCTIONS:
         if getattr(law, each) is not None:
@@ -223,12 +223,12 @@ def add(law: Law) -> None:
             if each == "cut" and 0.0 < found < 1.0 and 0.0 < ask(law, each, large) < 1.0:
                 said = f"the window after a loss, packets, not a factor: {found:.3g} * f.window"
                 raise FieldError(f"law {law.name}: cut", found, f"{said} ({place(law.cut)})")
-    if law.update is not None:  # test all functions with the numbers after a round trip, too
+    if law.update is not None:  # test all functions with the numbers that ``update`` returns, too
         later = law.source(_USUAL, ask_all(law, "update", usual))
         for each in FUNCTIONS:
             if getattr(law, each) is not None:
                 ask(law, each, later)
-    _outside[law.name] = law
+    _registered[law.name] = law
 
 
 def register_file(path: str | Path) -> None:
@@ -240,14 +240,14 @@ def register_file(path: str | Path) -> None:
     path = Path(path)
     if path.absolute() in _files:
         return
-    before = dict(_outside)
-    discovery.run(path)
-    new = tuple(name for name, law in _outside.items() if before.get(name) is not law)
+    before = dict(_registered)
+    discovery.run(path)  # adds the file's laws to ``_registered``
+    new = tuple(name for name, law in _registered.items() if before.get(name) is not law)
     if not new:
         raise FieldError("laws", str(path), discovery.ALLOWED)
-    for other, theirs in _files.items():
-        if both := set(theirs) & set(new):
-            said = f"laws of other names than those of {other}: {', '.join(sorted(both))}"
+    for other_file, its_laws in _files.items():
+        if in_both := set(its_laws) & set(new):
+            said = f"laws of other names than those of {other_file}: {', '.join(sorted(in_both))}"
             raise FieldError("laws", str(path), said)
     _files[path.absolute()] = new
 

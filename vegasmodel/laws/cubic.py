@@ -14,7 +14,7 @@ from vegasmodel.laws.source import Source
 
 C = 0.4  # packets per second cubed
 BETA = 0.7  # factor on the window at a loss
-COMPARED_LATE = 0.5  # round trips after which Linux notices that Reno's window has grown
+COMPARED_LATE = 0.5  # round trips, on average, until Linux uses the growth of Reno's window
 SAME_WINDOW = 1.0 / 32.0  # s, HZ/32: Linux computes a constant window's growth once in this time
 ALPHA = 3.0 * (1.0 - BETA) / (1.0 + BETA)  # of an AIMD(alpha, beta) that is fair to Reno
 
@@ -35,11 +35,12 @@ def remember(f: Source) -> float:
 # - The cubic function is C (t - K)^3 + W_max (equations (1) and (2)), where
 #   K = cbrt((W_max - W_epoch)/C). So it is W_epoch at t = 0, and W_max at t = K. W_max is the
 #   window just before the loss, or a smaller value after fast convergence (`remember`).
-# - The second function estimates the window of a Reno flow (section 4.3). It is also W_epoch at
-#   t = 0. By RFC 9438 it grows by ALPHA = 0.53 packets per RTT until it reaches the window before
-#   the loss, and then by 1 packet per RTT. In Linux it always grows by 0.53 packets per RTT, and in
-#   ns-2 always by 0.35. A ``Stack`` (``stacks/``) describes such a TCP implementation, and its
-#   ``reno_windows`` is the inverse of this growth: 1/0.53 RTTs per packet in Linux.
+# - The second function estimates the window that a Reno flow would have (section 4.3). It is also
+#   W_epoch at t = 0. By RFC 9438 it grows by ALPHA = 0.53 packets per RTT until it reaches the
+#   window before the loss, and then by 1 packet per RTT. In Linux it always grows by 0.53 packets
+#   per RTT, and in ns-2 always by 0.35. A ``Stack`` (``stacks/``) describes such a TCP
+#   implementation, and its ``reno_windows`` is the inverse of this growth: 1/0.53 RTTs per packet
+#   in Linux.
 def _at_loss(f: Source) -> float:
     """The window at the last loss, before the cut."""
     highest = abs(f.memory)
@@ -47,12 +48,13 @@ def _at_loss(f: Source) -> float:
 
 
 def _growth(f: Source, reno: float) -> float:
-    """Growth in packets per round trip.
+    """Growth of the window in packets per round trip, towards CUBIC's target window.
 
     The result is the target window less the present window, and at least 0. The target is the
     larger of two windows one round trip ahead: the value of the cubic function, and ``reno``, the
     window that a Reno flow would have then. The target is at most 1.5 times the present window.
-    Until the first loss the growth is 1.
+
+    Before the first loss there is no W_max, so no cubic function. The growth is then 1, as Reno's.
     """
     if f.memory == 0.0:  # slow start has ended without a loss
         return 1.0
@@ -79,7 +81,8 @@ def drift(f: Source) -> float:
     begin = BETA * before
     rounds = max(f.round_trips, 1.0)
     climb = (before - begin) / ALPHA  # round trips until Reno's window is the one at the loss
-    return _growth(f, begin + ALPHA * rounds if rounds < climb else before + rounds - climb)
+    reno = begin + ALPHA * rounds if rounds < climb else before + rounds - climb
+    return _growth(f, reno)
 
 
 @functools.cache  # the simulator compiles each function that it gets
@@ -88,7 +91,8 @@ def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False
 
     It differs from RFC 9438 in the growth of the window that Reno would have. This window always
     grows by one packet in ``reno_windows`` round trips, even above the window at the last loss.
-    With ``whole_window``, as in Linux, there are three more differences (``bictcp_update``):
+    ``whole_window`` is True for Linux. Then there are three more differences, which the kernel's
+    function ``bictcp_update`` shows:
 
     - Windows and the target are whole numbers. The window after a loss is rounded down, and the
       cubic function and Reno's window begin at the rounded window. The target is rounded up below
@@ -99,8 +103,9 @@ def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False
       of a round trip usually arrive together, within less time. So the windows are compared at the
       first of these ACKs, half a round trip late on average (``COMPARED_LATE``).
 
-    If all RTTs are equal (``together``), the simulator ``fluid`` knows when these first ACKs
-    arrive, and calls the function only then. Reno's window then counts in whole packets.
+    ``together`` is True if the RTTs of all flows are equal. The simulator ``fluid`` then knows when
+    these first ACKs arrive, and calls the function only then. So the window is not compared late,
+    and Reno's window is rounded down to whole packets.
     """
 
     def drift(f: Source) -> float:
@@ -114,7 +119,8 @@ def kernel_drift(reno_windows: float, whole_window: bool, together: bool = False
         begin = np.floor(BETA * _at_loss(f) + SLACK)
         highest = max(np.floor(abs(f.memory) + SLACK), begin)
         k = ((highest - begin) / C) ** (1.0 / 3.0)
-        offset = max(f.elapsed - f.rtt, 0.0) + f.base_rtt - k  # t - K, one least RTT from now
+        ahead = max(f.elapsed - f.rtt, 0.0) + f.base_rtt  # t, one least RTT from now
+        offset = ahead - k
         moved = np.floor(C * abs(offset) ** 3)
         target = highest + moved if offset > 0.0 else highest - moved
         window = np.floor(f.window + SLACK)

@@ -18,6 +18,7 @@ import numpy as np
 from vegasmodel.laws.law import Law
 from vegasmodel.laws.reads import read_by
 
+# types of values that their ``repr`` describes completely
 _PLAIN = (str, bytes, int, float, complex, np.generic, enum.Enum, type(None))
 
 
@@ -35,10 +36,10 @@ def of(*values: Any) -> str:
     on comments, on names of local variables, or on the place of the code in a file.  But with
     another version of Python the digest may differ, because that compiles the code differently.
     """
-    return hashlib.sha256(_told(values, []).encode()).hexdigest()[:16]
+    return hashlib.sha256(_described(values, []).encode()).hexdigest()[:16]
 
 
-def _told(value: Any, seen: list[FunctionType]) -> str:
+def _described(value: Any, seen: list[FunctionType]) -> str:
     """A text that describes a value, for ``of`` to hash.
 
     Equal values have the same text in every process; different values have different texts.
@@ -49,12 +50,12 @@ def _told(value: Any, seen: list[FunctionType]) -> str:
         if value in seen:
             return f"function {seen.index(value)}"
         seen.append(value)
-        outside = [(name, _told(found, seen)) for name, found in read_by(value)]
+        outside = [(name, _described(found, seen)) for name, found in read_by(value)]
         return f"function {_code(value.__code__, value.__doc__, seen)} reads {outside}"
     if isinstance(value, CodeType):  # of a function inside a function
         return _code(value, None, seen)
     if isinstance(value, tuple | list | frozenset):
-        parts = [_told(each, seen) for each in value]
+        parts = [_described(each, seen) for each in value]
         return f"{type(value).__name__} {sorted(parts) if isinstance(value, frozenset) else parts}"
     if isinstance(value, np.ndarray):
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
@@ -69,4 +70,4 @@ def _code(code: CodeType, doc: str | None, seen: list[FunctionType]) -> str:
     """A text that describes a function's code without its docstring ``doc``, for ``of`` to hash."""
     constants = code.co_consts[1:] if doc and code.co_consts[0] == doc else code.co_consts
     parts = (code.co_code, code.co_exceptiontable, code.co_names, code.co_freevars, constants)
-    return _told(parts, seen)
+    return _described(parts, seen)

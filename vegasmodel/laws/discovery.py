@@ -93,7 +93,7 @@ def run(path: Path) -> None:
         raise FieldError("laws", str(path), ALLOWED)
     try:
         runpy.run_path(str(path), run_name=path.stem)
-    except FieldError as error:  # as ``register_law`` says it
+    except FieldError as error:  # by ``register_law``: add the line of the file to its message
         raise error.of(f"{_place(path, error)}: {error.field}") from error
     except (Exception, SystemExit) as error:  # whatever the user's file raises
         raise CodeError(_place(path, error), error, ALLOWED) from error

@@ -17,7 +17,7 @@ import numpy as np
 
 from vegasmodel.fields.errors import FieldError
 
-ROWS = 10_001  # the main thread, and the most threads that a user may ask for
+ROWS = 10_001  # of a table: for the main thread, and for the most threads that a user may ask for
 
 
 class LawFault(FieldError):  # noqa: N818 - the name says it
@@ -48,14 +48,15 @@ class Record:
         """Begin a run on the present thread, so the fault of its previous run is deleted."""
         with self._lock:
             owners = self.table[:, 0]
-            mine = owners == threading.get_ident()
-            if not mine.any():  # take a free row, or that of a thread that has ended
+            usable = owners == threading.get_ident()  # the row of this thread
+            if not usable.any():  # or a free row, or that of a thread that has ended
                 alive = [thread.ident for thread in threading.enumerate()]
-                mine = ~np.isin(owners, np.array(alive, np.float64))
-            self.table[mine.argmax(), 1:] = math.nan
-            owners[mine.argmax()] = threading.get_ident()
+                usable = ~np.isin(owners, np.array(alive, np.float64))
+            row = usable.argmax()
+            self.table[row, 1:] = math.nan
+            owners[row] = threading.get_ident()
 
     def fault(self) -> list[float] | None:
         """The arguments of the first call with an unusable result in this thread's run, or None."""
-        mine = self.table[self.table[:, 0] == threading.get_ident(), 1:]
-        return None if np.isnan(mine).all() else mine[0].tolist()
+        arguments = self.table[self.table[:, 0] == threading.get_ident(), 1:]
+        return None if np.isnan(arguments).all() else arguments[0].tolist()

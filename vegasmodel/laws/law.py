@@ -73,10 +73,10 @@ class Law:
     """
 
     name: str
-    drift: Rule  # packets per round trip by which the window moves outside slow start
+    drift: Rule  # the growth of the window outside slow start, packets per round trip
     decrease: float = 0.5  # factor on the window at a loss; Vegas has ``Stack.decrease`` instead
     cut: Rule | None = None  # the window after a loss, in place of ``decrease``
-    remember: Numbers | None = None  # what to keep at a loss; by default it is the window then
+    remember: Numbers | None = None  # what to keep at a loss; without it, the window at the loss
     state: State = ()  # names and first values of the numbers that the law keeps
     update: Numbers | None = None  # the new values of these numbers after a round trip
     # ``per_ack`` says how the simulator ``rounds`` moves the window W in congestion avoidance:
@@ -88,7 +88,7 @@ class Law:
     #   Vegas does.
     per_ack: PerAck = "drift"
     packets: PacketRules | None = None  # the functions for ``per_ack``; None for "drift"
-    once_a_round: bool = False  # it decides once per round trip, by what it measured in this time
+    once_a_round: bool = False  # it decides once per round trip, by what it measured in this round
     delay_based: bool = False  # it reads the round-trip time or a quantity computed from it
     overdue_checks: bool = False  # at ACKs it checks for overdue packets, if ``Stack`` says so
     slow_start: SlowStart = "until loss"  # "gamma": slow start also ends at a backlog of gamma
@@ -172,10 +172,10 @@ class Law:
 
 
 def place(rule: Any, error: Exception | None = None) -> str:
-    """A text for error messages: where a congestion control's function is, or empty if not known.
+    """A text for error messages that says where a congestion control's function is in its file.
 
     An example is "my_law.py, line 7".  If ``error`` is given, the line is the one in the function
-    at which this error occurred.
+    at which this error occurred.  The text is empty if Python does not know the file.
     """
     code = getattr(rule, "__code__", None)
     if code is None:
@@ -204,7 +204,7 @@ def _takes_one(rule: Any, where: str) -> None:
     """Raise ``FieldError`` unless a congestion control's function takes one argument."""
     try:
         takes = inspect.signature(rule)
-    except (TypeError, ValueError):  # Python does not know it; the call will tell
+    except (TypeError, ValueError):  # Python does not know the arguments; the test call will fail
         return
     try:
         takes.bind(None)
@@ -238,11 +238,11 @@ def ask_all(law: Law, name: str, source: Source) -> tuple[float, ...]:
     where, rule = f"law {law.name}: {name}", getattr(law, name)
     allowed, least = must_return(law, name, source), least_answer(name)
     _takes_one(rule, where)
-    seen = tested(with_numbers(law.names))(*source)
+    argument = tested(with_numbers(law.names))(*source)
     try:
-        found: Any = rule(seen)
+        found: Any = rule(argument)
     except Exception as error:
-        raise _of_raised(law, name, seen, error, allowed) from error
+        raise _of_raised(law, name, argument, error, allowed) from error
     # the function returns one number, or in a tuple all numbers that the law keeps
     several = law.returns_state(name) and isinstance(found, tuple)
     all_found = found if several else (found,)
@@ -252,12 +252,12 @@ def ask_all(law: Law, name: str, source: Source) -> tuple[float, ...]:
     return tuple(map(float, all_found))
 
 
-def _of_raised(law: Law, name: str, seen: Any, error: Exception, allowed: str) -> FieldError:
+def _of_raised(law: Law, name: str, source: Any, error: Exception, allowed: str) -> FieldError:
     """The error for a user whose congestion control's function ``name`` has raised ``error``.
 
-    ``seen`` is the ``Source`` with which the function was called, and ``allowed`` says what it must
-    return. Two mistakes are frequent, so the message says what to do: the function assigns a value
-    to a field of its ``Source``, or reads a field that a ``Source`` does not have.
+    The function was called with ``source``, and ``allowed`` says what it must return. Two mistakes
+    are frequent, so the message says what to do: the function assigns a value to a field of its
+    ``Source``, or reads a field that a ``Source`` does not have.
     """
     where, at = f"law {law.name}: {name}", place(getattr(law, name), error)
     if isinstance(error, StoreError):
@@ -266,7 +266,7 @@ def _of_raised(law: Law, name: str, seen: Any, error: Exception, allowed: str) -
         if law.state:
             kept = f"update and remember return the new {', '.join(law.names)}"
         return FieldError(where, f"a new value of {error.name}", f"{reads}; {kept} ({at})")
-    if isinstance(error, AttributeError) and error.obj is seen:
+    if isinstance(error, AttributeError) and error.obj is source:
         fields = with_numbers(law.names)._fields
         allowed = f"a Source has {', '.join(fields)}{nearest(error.name, fields)}"
     said = f"{type(error).__name__}: {error}"

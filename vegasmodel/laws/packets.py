@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-NEVER = 1e300
+NEVER = 1e300  # a number of ACKs, or a time, that is never reached
 SLACK = 1e-9  # packets by which rounding errors may put a window below a whole number
 
 
@@ -51,8 +51,8 @@ class Round(NamedTuple):
     rtt: float  # mean RTT in it, s
     outstanding: float  # packets in flight as it ends
     length: float  # packets sent in it
-    opens: bool  # no loss is being repaired
-    exact: bool  # the backlog is not rounded, in a run that tests the effect of rounding
+    no_recovery: bool  # no loss is being repaired
+    exact: bool  # True only in an experiment on the effect of rounding: the backlog is not rounded
     acked: float = 1.0  # packets that its last ACK acknowledges
 
 
@@ -62,17 +62,22 @@ class PacketRules(NamedTuple):
     There is no function for a loss: a loss multiplies the window by a factor (``Law.decrease``).
     """
 
-    acks_to_change: Callable[[Any], float]  # ACKs until the window is at its next whole number
-    upon_acks: Callable[[Any, float], None]  # at ACKs of new data, ``acks_to_change`` at most
-    upon_round: Callable[[Any, Round], None]  # called once a round trip
-    upon_each: Callable[[Any, bool], None]  # in experiments, at every ACK instead of upon_round
+    # (sender) -> the number of ACKs until the window reaches the next whole number of packets
+    acks_to_change: Callable[[Any], float]
+    # (sender, ACKs): called when ACKs of new data arrive, at most ``acks_to_change`` of them
+    upon_acks: Callable[[Any, float], None]
+    # (sender, round): called at the end of each round trip
+    upon_round: Callable[[Any, Round], None]
+    # (sender, exact): in an experiment, called at every ACK instead of ``upon_round``
+    upon_each: Callable[[Any, bool], None]
 
 
 def cwnd_packets(f: Window) -> float:
     """The window rounded down to whole packets.
 
     Rounding errors may put a window just below a whole number. The result is then this whole
-    number. Only for ns-2 (``plain_sums``) it is the next smaller one, as in ns-2 itself.
+    number. But ns-2 would round such a window down to the next smaller whole number. So for ns-2
+    (``plain_sums``) this function does the same.
     """
     whole_packets: float = np.floor(f.cwnd if f.plain_sums else f.cwnd + SLACK)
     return whole_packets
@@ -82,6 +87,7 @@ def keeps_up(f: Window, acks: float) -> bool:
     """Whether the ``acks`` ACKs that have just arrived may enlarge the window.
 
     For Vegas with the variants ``ns2`` and ``paper``, ACKs enlarge the window only if the packets
-    in flight nearly fill it. For all other senders the result is True.
+    in flight nearly fill it: they are at most 2 + ``acks`` packets fewer than the window. For all
+    other senders the result is True. Only Vegas with these variants has ``overdue_checks``.
     """
     return not f.overdue_checks or f.cwnd - (f.next - f.acked) <= 2.0 + acks

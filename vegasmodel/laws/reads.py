@@ -21,7 +21,7 @@ import numpy as np
 
 from vegasmodel.laws.law import FUNCTIONS, Law
 
-_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD")  # instructions of Python that read an attribute
 
 
 def read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -32,7 +32,7 @@ def read_by(function: FunctionType) -> Iterator[tuple[str, Any]]:
     code, known = function.__code__, function.__globals__
     # variables of enclosing functions, by name; all others are global
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    for name, *attributes in _outside(code):
+    for name, *attributes in _read_from_outside(code):
         value = _content(cells[name]) if name in cells else known.get(name)
         yield name, value
         for each in attributes:
@@ -68,7 +68,7 @@ def _all_read_by(function: Any, seen: set[FunctionType]) -> Iterator[Any]:
 
     ``seen`` has the functions that were searched before. They are not searched again.
     """
-    function = getattr(function, "py_func", function)  # not compiled by Numba
+    function = getattr(function, "py_func", function)  # the Python function that Numba compiled
     if isinstance(function, FunctionType) and function not in seen:
         seen.add(function)
         for _, value in read_by(function):
@@ -89,18 +89,19 @@ def _hashed(value: Any) -> Hashable:
 
 
 @functools.cache
-def _outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
+def _read_from_outside(code: CodeType) -> tuple[tuple[str, ...], ...]:
     """The outside variables that the code reads, such as ``("np", "random", "normal")``.
 
     Each result is a variable's name, followed by the names of the attributes that the code reads.
     Functions inside the code count, too.
     """
-    found, steps = dict[tuple[str, ...], None](), list(dis.get_instructions(code))
+    found = dict[tuple[str, ...], None]()  # only its keys matter: a set that keeps the order
+    steps = list(dis.get_instructions(code))
     for i, step in enumerate(steps):
         if step.opname in ("LOAD_GLOBAL", "LOAD_DEREF"):
-            after = itertools.takewhile(lambda x: x.opname in _ATTRIBUTE, steps[i + 1 :])
-            found[(step.argval, *(each.argval for each in after))] = None
-    inside = (_outside(each) for each in code.co_consts if isinstance(each, CodeType))
+            attributes = itertools.takewhile(lambda x: x.opname in _ATTRIBUTE, steps[i + 1 :])
+            found[(step.argval, *(each.argval for each in attributes))] = None
+    inside = (_read_from_outside(each) for each in code.co_consts if isinstance(each, CodeType))
     return tuple(found | dict.fromkeys(itertools.chain(*inside)))
 
 

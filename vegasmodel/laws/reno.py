@@ -8,7 +8,10 @@ from vegasmodel.laws.law import Law
 from vegasmodel.laws.packets import SLACK, PacketRules, Round, Window, cwnd_packets
 from vegasmodel.laws.source import Source
 
-DIVISIONS = 8.0  # greatest number of ACKs that are added one by one; for more, a formula is faster
+# Up to this number of ACKs, the increments 1/W are added one by one. For more ACKs the following
+# approximation is faster: the square of the window grows by 2 + 1/W^2 per ACK, because
+# W_{n+1} = W_n + 1/W_n, so W_{n+1}^2 = W_n^2 + 2 + 1/W_n^2.
+ADDED_SINGLY = 8.0
 
 
 # dW/dt = 1/RTT, and W -> W/2 at a loss (Jacobson 1988; De Vendictis and Baiocchi, equation (4))
@@ -27,17 +30,17 @@ def acks_to_change(f: Window) -> float:
     square = f.cwnd * f.cwnd
     if f.whole_window:
         acks = (target - f.cwnd) * (target - 1.0)
-    else:
+    else:  # W^2 grows by 2 + 1/W^2 per ACK (see ``ADDED_SINGLY``)
         acks = (target * target - square) / (2.0 + 1.0 / square)
-    least: float = max(1.0, np.ceil(acks - SLACK))
-    return least
+    whole_acks: float = max(1.0, np.ceil(acks - SLACK))
+    return whole_acks
 
 
 def upon_acks(f: Window, acks: float) -> None:
     """Congestion avoidance: let the window grow when ``acks`` ACKs of new data arrive."""
     if f.whole_window:  # counts W ACKs for one packet more
         f.cwnd += acks / cwnd_packets(f)
-    elif acks > DIVISIONS:  # W_{n+1} = W_n + 1/W_n, whose square grows by 2 + 1/W^2
+    elif acks > ADDED_SINGLY:
         f.cwnd = math.sqrt(f.cwnd * f.cwnd + acks * (2.0 + 1.0 / (f.cwnd * f.cwnd)))
     else:
         for _ in range(int(acks)):
@@ -49,7 +52,7 @@ def upon_round(f: Window, over: Round) -> None:
 
 
 def upon_each(f: Window, exact: bool) -> None:
-    """Do nothing more at each ACK: ``upon_acks`` has already changed the window."""
+    """Do nothing: ``upon_acks`` has already changed the window."""
 
 
 ONE_A_WINDOW = PacketRules(acks_to_change, upon_acks, upon_round, upon_each)

@@ -61,16 +61,20 @@ def with_numbers(names: tuple[str, ...]) -> Any:
 
 @functools.cache
 def tested(kind: Any) -> Any:
-    """A class like the ``Source`` class ``kind``, whose errors name what a law cannot do with it.
+    """A class like the ``Source`` class ``kind``, for the test calls of a law's functions.
 
-    ``law.ask`` calls a law's function with it. A ``Source`` is a tuple, so Python finds a method
-    ``count`` in it, and the error that follows would not say that a ``Source`` has no such field.
+    ``law.ask`` makes these calls. If a function reads a field that does not exist, or assigns a
+    value to a field, the error says so. With a plain ``Source`` it would not always: because a
+    ``Source`` is a tuple, ``f.count`` is a method of it, and the error would come later.
     """
     return type("Source", (_Tested, kind), {"__slots__": ()})
 
 
 class _Tested:
-    """Makes errors of a ``Source`` that name what a law cannot do with it (``tested``)."""
+    """Lets a law only read the fields of its ``Source``; the errors name what is not allowed.
+
+    ``tested`` combines this class with a class of ``Source``.
+    """
 
     __slots__ = ()
 

@@ -16,9 +16,9 @@ from vegasmodel.laws.packets import (
 )
 from vegasmodel.laws.source import Source
 
-LEFT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
-LEAST = 2.0  # packets, the least window after a reduction
-SUMMED_SINGLY = 32.0  # greatest number of ACKs whose increments are added one by one
+PART_KEPT = 7.0 / 8.0  # part of its window that Vegas keeps when slow start ends
+LEAST_WINDOW = 2.0  # packets, the least window after a reduction
+SUMMED_SINGLY = 32.0  # greatest number of ACKs whose increments are added one by one (``add``)
 
 
 # Vegas's rule for its window W (Boutremans and Le Boudec, equation (1)) is: W grows by one packet
@@ -59,7 +59,7 @@ def upon_acks(f: Window, acks: float) -> None:
     if f.growth < 0.0 or (f.growth > 0.0 and keeps_up(f, acks)):
         add(f, acks)
         if f.growth < 0.0:
-            f.cwnd = max(f.cwnd, 2.0)
+            f.cwnd = max(f.cwnd, LEAST_WINDOW)
 
 
 def add(f: Window, acks: float) -> None:
@@ -85,7 +85,7 @@ def upon_round(f: Window, over: Round) -> None:
     function also updates the baseRTT, ``f.base``.
     """
     if f.whole_window:
-        if over.opens:
+        if over.no_recovery:
             decide_whole(f, over.acked)
         return
     if over.rtt <= 0.0:
@@ -116,20 +116,20 @@ def decide(f: Window, diff: float, delta: float) -> None:
     compared with gamma. If ``delta`` is larger, slow start ends and the window is cut to 7/8 at
     once. No reduction makes the window smaller than two packets.
     """
-    if f.cwnd < f.ssthresh:  # slow start: doubles every other round
+    if f.cwnd < f.ssthresh:  # slow start: the window doubles in every other round trip
         f.grow_next = 1 - f.grow_next
         if f.grow_next == 0:
             f.growth = 0.0
         elif delta > f.gamma:
-            f.ssthresh = 2.0
-            f.cwnd = max(LEFT * f.cwnd, LEAST)
+            f.ssthresh = 2.0  # so slow start does not begin again
+            f.cwnd = max(PART_KEPT * f.cwnd, LEAST_WINDOW)
             f.growth = 0.0
         else:
             f.growth = 1.0
-    elif f.real_numbers:  # boutremans (1): one packet a round, up or down
+    elif f.real_numbers:  # the papers' Vegas, equation (1) of Boutremans and Le Boudec
         f.growth = 1.0 / f.cwnd if diff < f.alpha else (-1.0 / f.cwnd if diff > f.beta else 0.0)
-    elif delta > f.beta:
-        f.cwnd = max(f.cwnd - 1.0, 2.0)
+    elif delta > f.beta:  # ns-2
+        f.cwnd = max(f.cwnd - 1.0, LEAST_WINDOW)
         f.growth = 0.0
     else:
         f.growth = 1.0 / f.cwnd if delta < f.alpha else 0.0
@@ -144,7 +144,7 @@ def count_acked(f: Window, packets: float, acked: float) -> None:
     reached ``packets``. Then the window grows by one packet, and the count is set to 0 before
     ``acked`` is added.
     """
-    if f.cwnd_cnt >= packets:  # from a larger window
+    if f.cwnd_cnt >= packets:  # the window was larger at the last call
         f.cwnd_cnt = 0.0
         f.cwnd += 1.0
     f.cwnd_cnt += acked
@@ -169,7 +169,7 @@ def decide_whole(f: Window, acked: float) -> None:
     minus 1, so that slow start does not begin again.
     """
     packets = cwnd_packets(f)
-    if f.rtt_count <= 2.0:  # too few samples: like Reno
+    if f.rtt_count <= 2.0:  # too few samples for Vegas's decision
         if f.cwnd >= f.ssthresh:
             count_acked(f, packets, acked)
         return
@@ -197,7 +197,7 @@ def upon_each(f: Window, exact: bool) -> None:
     function instead, to show how much that matters. With ``exact`` the backlog is not rounded. In
     slow start, and while no baseRTT is known, the function does nothing.
     """
-    if f.cwnd < f.ssthresh or f.base > 1e9:
+    if f.cwnd < f.ssthresh or f.base > 1e9:  # no baseRTT is known: ``f.base`` is ``NEVER``
         return
     diff = f.cwnd * (1.0 - f.base / f.rtt_last)
     delta = diff if exact else np.trunc(diff + 0.5)

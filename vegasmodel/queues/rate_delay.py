@@ -47,11 +47,11 @@ def split(buffer: ArrayLike, delay_buffer: ArrayLike) -> tuple[Floats, Floats]:
 
     Numbers and arrays are allowed; NumPy's broadcasting rules apply.
     """
-    B, part = np.broadcast_arrays(
+    B, fraction = np.broadcast_arrays(
         np.asarray(buffer, dtype=np.float64), np.asarray(delay_buffer, dtype=np.float64)
     )
     with np.errstate(invalid="ignore"):  # 0 of an infinite buffer
         B_whole = np.floor(B)
-        B_D = np.where(part == 0.0, 0.0, np.rint(B_whole * part))
-        B_R = np.where(part == 1.0, 0.0, np.where(np.isinf(B), B, B_whole - B_D))
+        B_D = np.where(fraction == 0.0, 0.0, np.rint(B_whole * fraction))
+        B_R = np.where(fraction == 1.0, 0.0, np.where(np.isinf(B), B, B_whole - B_D))
     return B_R, B_D

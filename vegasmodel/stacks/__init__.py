@@ -27,7 +27,8 @@ STACKS = MappingProxyType({stack.name: stack for stack in (PAPER, NS2, LINUX)})
 """The stacks by name: what a scenario's ``variant`` may be."""
 Variant = Literal["paper", "ns2", "linux"]
 """The names of the stacks, for type annotations."""
-# stacks whose defaults depend on the release: by name, and the set of defaults of the scenario
+# Stacks with several sets of defaults. The keys are the stack's name and a value of the scenario's
+# key ``ns2_defaults``.
 _EDITIONS = MappingProxyType({(NS2.name, "2.35"): NS2_2_35})
 
 
@@ -85,8 +86,8 @@ def of_links(laws: Iterable[str], variants: Iterable[str], running: Iterable[str
     In a scenario without Vegas flows, they do so if a group runs ns-2's implementation. In all
     other cases the links behave as in ``paper``.
     """
-    own = any(law in (PAPER.laws or ()) for law in laws)
-    return NS2 if NS2.name in (variants if own else running) else PAPER
+    has_vegas = any(law in (PAPER.laws or ()) for law in laws)
+    return NS2 if NS2.name in (variants if has_vegas else running) else PAPER
 
 
 def __dir__() -> list[str]:

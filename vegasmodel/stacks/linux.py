@@ -1,7 +1,9 @@
 """Describes how the TCP of the Linux kernel differs from the one in papers and RFCs.
 
 Windows are whole packets. Every flow has SACK, RACK and proportional rate reduction.
-``docs/linux.md`` describes all differences.
+``docs/linux.md`` describes all differences, and ``stack.py`` says what each field means. The
+comment beside a field names what it follows: an RFC, or a function, variable or setting of the
+kernel.
 """
 
 from vegasmodel.stacks.stack import Stack

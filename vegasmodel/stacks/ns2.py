@@ -2,7 +2,8 @@
 
 ``NS2`` has the default parameters that ns-2 had from 1999 to 2001, when most papers on which this
 package is based were written. ``NS2_2_35`` has those of its last release, 2.35. ``docs/ns2.md``
-describes both.
+describes both, and ``stack.py`` says what each field means. The comment beside a field names what
+it follows in ns-2: a source file, a function, a variable or a line of code.
 """
 
 from dataclasses import replace

@@ -3,7 +3,8 @@
 The papers are those on which this package is based, such as Boutremans and Le Boudec (2000). They
 do not describe timers and loss recovery, so this TCP has the timers and the loss recovery of ns-2.
 Where the papers describe a mechanism and ns-2 differs from them, this TCP follows the papers.
-``Stack`` (``stack.py``) says what each field means.
+``Stack`` (``stack.py``) says what each field means. A comment such as "boutremans (1)" names a
+paper, by its first author, and the number of an equation in it.
 """
 
 from dataclasses import replace

@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 MIN_RTO = 0.2  # seconds: ns-2's least timeout (minrto_), and Linux's least deviation (TCP_RTO_MIN)
-TICKS = 3.0  # ticks by which BSD's timeout exceeds a steady RTT, as its integer rttvar stays 3
+# BSD's timeout exceeds a steady RTT by this many ticks of its clock. It is computed with integers,
+# and at a steady RTT the integer rttvar stays 3.
+TICKS = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,7 @@ class Mechanisms:
     backlog_over_base: bool = False  # the backlog is W (RTT - baseRTT)/baseRTT; off: divided by RTT
     real_numbers: bool = False  # no rounded backlogs after slow start; windows shrink gradually
     whole_window: bool = False  # cwnd counts whole packets; ACKs are counted until it grows by one
-    plain_sums: bool = False  # cwnd keeps the rounding errors of its sum, as ns-2's does
+    plain_sums: bool = False  # cwnd is summed ACK by ACK, with the same rounding errors as in ns-2
     decides_late: bool = False  # the RTT of the ACK that ends a round trip belongs to that round
     restarts_rounds: bool = False  # recovery or idleness ends a round; idleness also resets baseRTT
     resets_base: bool = False  # baseRTT becomes the mean RTT of a round in which one packet is sent
@@ -42,10 +44,11 @@ class Mechanisms:
     # CUBIC
     bictcp: bool = False  # CUBIC counts ACKs until the window grows by a packet, as in Linux
     hystart: bool = False  # CUBIC measures the least RTT, and HyStart may end its slow start
-    reno_windows: float = 1.875  # windows of ACKs until CUBIC's Reno-like window grows by a packet
+    reno_windows: float = 1.875  # round trips in which CUBIC's Reno window grows by one packet
     packets_per_ack: float = 1.0  # CUBIC's estimate of the packets that an ACK acknowledges
-    least_cnt: float = 2.0  # least number of ACKs per packet of growth
-    cnt_before_loss: float = 0.0  # ACKs per packet of growth before a loss; 0: as CUBIC computes
+    # ``cnt`` is CUBIC's number of ACKs for which the window grows by one packet
+    least_cnt: float = 2.0  # least value of ``cnt``
+    cnt_before_loss: float = 0.0  # value of ``cnt`` before the first loss; 0: as CUBIC computes it
     cnt_once_a_tick: bool = True  # ``cnt`` changes at most once per tick of CUBIC's clock
     acks_before_growth: bool = False  # after ``cnt`` ACKs the window grows only at the next ACK
     grows_when_full: bool = False  # an ACK grows cwnd only if at least cwnd packets are in flight

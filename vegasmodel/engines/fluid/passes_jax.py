@@ -27,9 +27,9 @@ import jax
 import jax.numpy as jnp
 
 from vegasmodel.engines.fluid.repeats import REPEATS
-from vegasmodel.engines.fluid.slow_start import LENGTH
+from vegasmodel.engines.fluid.slow_start import TRAIN_LENGTH
 from vegasmodel.engines.fluid.windows import STEP_ERROR
-from vegasmodel.laws.vegas import LEAST, LEFT
+from vegasmodel.laws.vegas import LEAST_WINDOW, PART_KEPT
 
 if TYPE_CHECKING:
     from vegasmodel.engines.fluid.records import Batch, Flows
@@ -367,7 +367,7 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
         i = jnp.argmax(left)  # the first flow that is left
         trip, others = p.rtt[i] + s[i], p.rtt + s[i]  # the RTT of flow i, and those of all flows
         part = others / trip % 1.0  # q - floor(q)
-        come = jnp.minimum(1.0, (1.0 - part) * trip * c / (LENGTH * W[i]))  # of each gap
+        come = jnp.minimum(1.0, (1.0 - part) * trip * c / (TRAIN_LENGTH * W[i]))  # of each gap
         # what is missing in the queue is W/c times the sum of the numbers in ``gap``
         gap = moved.window / others / c * jnp.maximum(part - 1.0 + come, 0.0)
         missing = jnp.sum(jnp.where(y.active & (jnp.arange(gap.size) != i), gap, 0.0))
@@ -380,7 +380,7 @@ def _double(p: Flows, c: Array, y: Moving, moved: Moving) -> Moving:
     ends = due & (jnp.floor(backlog + 0.5) > p.gamma)
     low = jnp.minimum(moved.over_estimate, jnp.maximum(least - p.less_found, 0.0))
     return moved._replace(
-        window=jnp.where(ends, jnp.maximum(LEFT * W, LEAST), moved.window),
+        window=jnp.where(ends, jnp.maximum(PART_KEPT * W, LEAST_WINDOW), moved.window),
         in_slow_start=moved.in_slow_start & ~ends,
         doubled=jnp.where(due, 2.0 * W, y.doubled),
         doubling_from=jnp.where(due, s, r),

@@ -31,10 +31,12 @@ import numpy as np
 from vegasmodel.engines.fluid.records import Flows, State
 from vegasmodel.engines.fluid.windows import REST
 from vegasmodel.engines.tables import jit
-from vegasmodel.laws.vegas import LEAST, LEFT
+from vegasmodel.laws.vegas import LEAST_WINDOW, PART_KEPT
 from vegasmodel.metrics import Floats
 
-LENGTH = 2.0  # a train lasts so many times as long as the link needs for its packets (``shortest``)
+# A train of packets takes so many times as long to arrive as the link needs to send its packets
+# (``shortest`` explains the number).
+TRAIN_LENGTH = 2.0
 
 
 @jit
@@ -77,7 +79,7 @@ def end_doubling(p: Flows, i: int, y: State, s: float, c: float) -> float:
     y.doubled[i], y.doubling_from[i] = 2.0 * W, s
     if np.floor(backlog + 0.5) > p.gamma[i]:
         y.in_slow_start[i] = False
-        W = max(LEFT * W, LEAST)
+        W = max(PART_KEPT * W, LEAST_WINDOW)
     return W
 
 
@@ -113,8 +115,8 @@ def shortest(
         if active[j] and j != i:
             other = p.rtt[j] + s
             part = other / trip % 1.0  # q - floor(q)
-            come = min(1.0, (1.0 - part) * trip * c / (LENGTH * W))  # part of the gap that has come
-            missing += windows[j] / other / c * max(part - 1.0 + come, 0.0)
+            arrived = min(1.0, (1.0 - part) * trip * c / (TRAIN_LENGTH * W))  # part of the gap
+            missing += windows[j] / other / c * max(part - 1.0 + arrived, 0.0)
     return max(s - W / c * missing, 0.0)
 
 
@@ -146,7 +148,7 @@ def double(
             least = min(least, shortest(p, active, i, y.doubled[i], new, at, c))
     for i in range(active.size):
         if active[i] and y.in_slow_start[i] and new[i] >= y.doubled[i]:
-            left = end_doubling(p, i, y, _delay_at_doubling(y, i, new, s), c)
+            window = end_doubling(p, i, y, _delay_at_doubling(y, i, new, s), c)
             if not y.in_slow_start[i]:
-                new[i], moves[i], ended = left, REST, True
+                new[i], moves[i], ended = window, REST, True
     return ended, least

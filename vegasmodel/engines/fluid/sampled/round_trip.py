@@ -43,6 +43,7 @@ from vegasmodel.engines.fluid.sampled.recovery import (
     too_few,
 )
 from vegasmodel.engines.tables import Table, jit
+from vegasmodel.laws.vegas import PART_KEPT
 
 
 @jit
@@ -124,7 +125,7 @@ def _decide_in_slow_start(flow: Sender, now: LinkState, smooth: bool) -> None:
         reduced = max(min(W, np.floor(W * f.base_rtt / f.rtt) + 1.0), 2.0)
     else:
         ends = flow.doubles == 1 and np.floor(f.backlog + 0.5) > flow.gamma
-        reduced = max(flow.cwnd * (1.0 if smooth else 7.0 / 8.0), flow.min_window)
+        reduced = max(flow.cwnd * (1.0 if smooth else PART_KEPT), flow.min_window)
     if ends:
         flow.cwnd, flow.in_slow_start = reduced, False
     elif flow.doubles == 1 and flow.doubling > 1:
