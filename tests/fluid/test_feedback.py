@@ -231,7 +231,7 @@ def balance(run, flows, way, c):
     head = np.interp(t, past.exit, past.time)  # when what leaves the queue now came
     rows = []
     for i in range(len(flows)):
-        came = past.came[:, i]
+        came = past.arrived[:, i]
         parts = (
             past.sent[-1, i] - came[-1],  # on the way to the queue
             came[-1] - np.interp(head, past.time, came),  # in it, or dropped there
@@ -240,7 +240,7 @@ def balance(run, flows, way, c):
         )
         heard = np.interp(u[i], past.time, past.lost[:, i])
         rows.append(past.sent[-1, i] - heard - sum(parts))
-    kept = past.came - past.lost
+    kept = past.arrived - past.lost
     waiting = sum(kept[-1, i] - np.interp(head, past.time, kept[:, i]) for i in range(len(flows)))
     return np.array([*rows, waiting - c * past.delay[-1]])
 

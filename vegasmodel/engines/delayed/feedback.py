@@ -47,8 +47,8 @@ After a loss at the full buffer a sender cuts its window once, however many pack
 were lost. The cut multiplies the window by the factor ``decrease``. After the cut the window stays
 constant while the sender recovers from the loss. Random loss and RED reduce the window smoothly, by
 the mean effect of their drops: dW_i = -p (1 - decrease) W_i dN_i. In slow start the window is not
-reduced in this way. Instead, slow start ends with one cut as soon as the expected number of drops
-reaches 1.
+reduced in this way. Instead, slow start ends with one cut as soon as the expected number
+of drops reaches 1.
 
 RED computes its drop probability from its average queue v. The present queue has c s packets. Each
 packet that reaches the queue moves v towards c s, by the fraction w of the difference, where w is
@@ -74,8 +74,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vegasmodel.engines.delayed.march import march
-from vegasmodel.engines.delayed.queue import dropped
-from vegasmodel.engines.delayed.state import Chance, Past, Senders, Totals
+from vegasmodel.engines.delayed.queue import drop_probability
+from vegasmodel.engines.delayed.state import DropParameters, Past, Senders, Totals
 from vegasmodel.engines.fluid import continuous
 from vegasmodel.engines.fluid.pauses import running
 from vegasmodel.engines.fluid.records import Flows
@@ -89,10 +89,11 @@ from vegasmodel.support.threads import check
 
 __all__ = ["DelayedRun", "Equilibrium", "run", "unsupported"]
 
-STEP = 1.0 / 32.0  # length of a step, as a part of the shortest round trip
-ROOM = 1 << 14  # past steps that can be stored at first, summed over all flows
-LEAST_ROOM = 256  # past steps that can be stored at first, even if there are many flows
-STEP_LIMIT = 3e9  # most steps, summed over all flows; they take half an hour
+STEP = 1.0 / 32.0  # greatest length of a step, as a part of the shortest propagation RTT
+# The history has room for ``ROOM`` / (number of flows) past steps at first, but at least for
+# ``LEAST_ROOM``. The function ``room`` makes it larger when it is full.
+ROOM, LEAST_ROOM = 1 << 14, 256
+STEP_LIMIT = 3e9  # greatest number of steps times flows; so many take half an hour
 
 
 @kinds.checked
@@ -115,15 +116,15 @@ class DelayedRun:
     time: Floats  # [t] s
     window: Floats  # [t, flow] packets, 0 while inactive
     rtt: Floats  # [t, flow] s, of the packet whose ACK arrives now
-    sent: Floats  # [t, flow] packets, those sent again among them
-    delivered: Floats  # [t, flow] packets, once their ACKs are back
-    lost: Floats  # [t, flow] packets, at the queue
+    sent: Floats  # [t, flow] packets sent so far; retransmissions count, too
+    delivered: Floats  # [t, flow] packets whose ACKs have arrived at the sender so far
+    lost: Floats  # [t, flow] packets dropped at the queue so far
     queue: Floats  # [t, link] packets that wait
     throughput: Floats  # [flow] pkt/s
     base_rtt: Floats  # [flow] s; NaN if not Vegas
     rtt_mean: Floats  # [flow] s, mean over the packets
     queue_mean: Floats  # [link] packets
-    cuts: Floats  # [flow] of the window, after warmup
+    cuts: Floats  # [flow] number of cuts of the window after warmup
     past: Past  # the curves over the last round trips
 
 
@@ -180,34 +181,36 @@ def run(
             f"{scenario.run.duration:g} s at round trips of {flows.rtt.min():g} s are more"
         )
     # the propagation delay from each sender to the queue
-    way = np.array([to_first_link(scenario, member) for member in scenario.members])
-    way, chance = np.clip(way, longest, flows.rtt - longest), chances(scenario)
+    forward_delay = np.array([to_first_link(scenario, member) for member in scenario.members])
+    forward_delay = np.clip(forward_delay, longest, flows.rtt - longest)
+    drops = drop_parameters(scenario)
     if begin is None:
         flows = flows._replace(start=start_times(scenario, 0))
-        y, past = at_rest(flows, way)
+        senders, past = empty_network(flows, forward_delay)
     else:
         flows = flows._replace(start=np.full(n, -np.inf))
-        y, past = resting(flows, way, begin, limits[0], chance)
+        senders, past = in_equilibrium(flows, forward_delay, begin, limits[0], drops)
     time = np.linspace(0.0, scenario.run.duration, samples)
     record = np.full((samples, 5 * n + 1), np.nan)
     totals, past = _simulate(
-        flows, y, past, limits, chance, continuous.LOSERS.index(losers),
+        flows, senders, past, limits, drops, continuous.LOSERS.index(losers),
         (scenario.run.warmup, scenario.run.duration), longest, time, record,
     )  # fmt: skip
     # a row of ``record`` has five numbers for each flow, and then the queueing delay
-    window, seen, sent, delivered, lost = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
+    of_flows = np.moveaxis(record[:, :-1].reshape(samples, n, 5), 2, 0)
+    window, reported_delay, sent, delivered, lost = of_flows
     with np.errstate(invalid="ignore", divide="ignore"):
         throughput, rtt_mean = totals.delivered / totals.active, totals.seconds / totals.acked
     return DelayedRun(
         time=time,
         window=window,
-        rtt=flows.rtt + seen,
+        rtt=flows.rtt + reported_delay,
         sent=sent,
         delivered=delivered,
         lost=lost,
         queue=limits[0] * record[:, -1:],
         throughput=throughput,
-        base_rtt=np.where(flows.keeps_backlog, flows.rtt + y.over_estimate, np.nan),
+        base_rtt=np.where(flows.keeps_backlog, flows.rtt + senders.over_estimate, np.nan),
         rtt_mean=rtt_mean,
         queue_mean=totals.queue[:1] / totals.queue[1],
         cuts=totals.cuts.astype(np.float64),
@@ -216,89 +219,91 @@ def run(
 
 
 def _simulate(
-    flows: Flows, y: Senders, past: Past, limits: tuple[float, float], chance: Chance, losers: int,
-    ends: tuple[float, float], longest: float, time: Floats, record: Floats,
+    flows: Flows, senders: Senders, past: Past, limits: tuple[float, float], drops: DropParameters,
+    losers: int, ends: tuple[float, float], longest: float, time: Floats, record: Floats,
 ) -> tuple[Totals, Past]:  # fmt: skip
     """Simulate from time 0 to ``ends[1]``, the end of the run; the warm-up ends at ``ends[0]``.
 
     Returns the time integrals since the warm-up, from which averages are computed, and the history
-    of the queue and of the flows (``Past``) that a further simulation would need. ``y`` and
+    of the queue and of the flows (``Past``) that a further simulation would need. ``senders`` and
     ``past`` are the senders' state and the history at time 0. ``limits`` are the capacity in pkt/s
     and the queueing delay of a full buffer in s. ``losers`` says which flows lose packets at an
     overflow (``queue.drop``). A step lasts at most ``longest`` seconds. ``record`` receives the
     state at each of the times ``time`` (``march`` describes its rows).
     """
-    n, last, k = flows.rtt.size, 1, 0
+    n = flows.rtt.size
+    last = 1  # index of the latest entry of the history
+    k = 0  # index of the first of the times ``time`` without a sample
     with running(lambda: max(float(past.time[last]), 0.0), ends[1]):
-        for end in ends:
+        for end in ends:  # the totals begin anew when the warm-up ends
             totals = Totals(
                 np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n, np.int64),
                 np.zeros(2),
             )  # fmt: skip
             while past.time[last] < end:
-                check()
+                check()  # lets Ctrl-C end the run
                 if last + 1 == past.time.size:
-                    past, last = room(y, past, last)
+                    past, last = room(senders, past, last)
                 last, k = march(
-                    flows, y, past, last, *limits, chance, losers, end, longest, totals, time,
+                    flows, senders, past, last, *limits, drops, losers, end, longest, totals, time,
                     record, k,
                 )  # fmt: skip
-    past, last = room(y, past, last)  # the result keeps no more than is needed
+    past, last = room(senders, past, last)  # the result keeps no more than is needed
     return totals, Past(*(curve[: last + 1] for curve in past))
 
 
-def at_rest(flows: Flows, way: Floats) -> tuple[Senders, Past]:
+def empty_network(flows: Flows, forward_delay: Floats) -> tuple[Senders, Past]:
     """The senders' state and the history (``Past``) at time 0, if the network is empty until then.
 
-    ``way`` [flow] is the propagation delay from each sender to the queue, in seconds.
+    ``forward_delay`` [flow] is the propagation delay from each sender to the queue, in seconds.
     """
     n = flows.rtt.size
     size = max(ROOM // n, LEAST_ROOM)
-    y = Senders(
-        forward_delay=way,
+    senders = Senders(
+        forward_delay=forward_delay,
         window=np.zeros(n),
         over_estimate=np.full(n, np.inf),
         in_slow_start=np.zeros(n, np.bool_),
         recovery_until=np.zeros(n),
         loss_heard=np.full(n, np.inf),
         same_loss_until=np.zeros(n),
-        expected=np.zeros(n),
+        expected_drops=np.zeros(n),
         acked=np.zeros(n),
-        missed=np.zeros(n),
-        early=np.zeros(n),
-        seen=np.zeros(n),
-        share=np.zeros(n),
-        outward=np.zeros(n, np.int64),
-        inward=np.zeros(n, np.int64),
+        known_lost=np.zeros(n),
+        known_random_drops=np.zeros(n),
+        reported_delay=np.zeros(n),
+        backlog_share=np.zeros(n),
+        sent_index=np.zeros(n, np.int64),
+        arrived_index=np.zeros(n, np.int64),
     )
     past = Past(
         time=np.zeros(size),
         delay=np.zeros(size),
         exit=np.zeros(size),
         sent=np.zeros((size, n)),
-        came=np.zeros((size, n)),
+        arrived=np.zeros((size, n)),
         lost=np.zeros((size, n)),
-        early=np.zeros((size, n)),
+        random_drops=np.zeros((size, n)),
         mean=np.zeros(size),
         growing=np.zeros((size, n), np.bool_),
     )
     # the history begins before all times at which a sender may look back from time 0
     past.time[0] = past.exit[0] = -2.0 * float(flows.rtt.max())
-    return y, past
+    return senders, past
 
 
-def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
+def room(senders: Senders, past: Past, last: int) -> tuple[Past, int]:
     """Make room for more entries in the arrays of the history (``past``).
 
     Its latest entry has the index ``last``.  Entries that no flow needs any more are removed.  If
     the other entries fill more than half of the arrays, the arrays become twice as long.  Returns
     the new arrays and the index of the latest entry in them.
     """
-    oldest = min(last, int(y.outward.min()), int(y.inward.min()))
+    oldest = min(last, int(senders.sent_index.min()), int(senders.arrived_index.min()))
     kept = last + 1 - oldest
     size = past.time.size * (2 if kept > past.time.size // 2 else 1)
-    y.outward[:] -= oldest
-    y.inward[:] -= oldest
+    senders.sent_index[:] -= oldest
+    senders.arrived_index[:] -= oldest
 
     def moved(old: NDArray[Any]) -> NDArray[Any]:
         """An array of the new size, which begins with the entries of ``old`` that are needed."""
@@ -309,39 +314,44 @@ def room(y: Senders, past: Past, last: int) -> tuple[Past, int]:
     return Past(*map(moved, past)), kept - 1
 
 
-def chances(scenario: Scenario) -> Chance:
+def drop_parameters(scenario: Scenario) -> DropParameters:
     """The scenario's parameters of random loss and RED, by which the link drops packets."""
     link, queue = scenario.links[0], scenario.links[0].queue
     if not isinstance(queue, Red):
-        return Chance(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
+        return DropParameters(link.loss, False, 0.0, 1.0, 0.0, False, 1.0)
     low, high, top = queue.min_threshold, queue.max_threshold, queue.max_probability
-    return Chance(
+    return DropParameters(
         link.loss, True, float(low), float(high), float(top), queue.gentle, float(queue.weight)
     )
 
 
-def resting(
-    flows: Flows, way: Floats, rest: Equilibrium, c: float, chance: Chance
+def in_equilibrium(
+    flows: Flows, forward_delay: Floats, rest: Equilibrium, c: float, drops: DropParameters
 ) -> tuple[Senders, Past]:
     """The senders' state and the history (``Past``) at time 0, if a run begins in equilibrium.
 
     ``rest`` is the equilibrium.  All rates were constant before time 0, so two points in time
-    describe the whole past.  ``way`` [flow] is the propagation delay from each sender to the queue
-    in seconds, ``c`` the capacity in pkt/s, and ``chance`` has the parameters of random loss and
-    RED.
+    describe the whole past.  ``forward_delay`` [flow] is the propagation delay from each sender to
+    the queue in seconds, ``c`` the capacity in pkt/s, and ``drops`` has the parameters of random
+    loss and RED.
     """
-    y, past = at_rest(flows, way)
+    senders, past = empty_network(flows, forward_delay)
     s, W = rest.delay, np.asarray(rest.window, dtype=np.float64)
     rtt, x = flows.rtt + s, np.where(flows.measures_base, 0.0, flows.over_estimate)
-    rate, p = W / rtt, float(dropped(chance, c * s))
-    share = np.maximum(s - x, 0.0) / np.where(flows.backlog_over_base, flows.rtt + x, rtt)
+    rate, p = W / rtt, float(drop_probability(drops, c * s))
+    backlog_share = np.maximum(s - x, 0.0) / np.where(flows.backlog_over_base, flows.rtt + x, rtt)
     time = np.array([-4.0 * float(rtt.max()), 0.0])
-    came = rate * (time[:, None] - way)
+    arrived = rate * (time[:, None] - forward_delay)
     past.time[:2], past.delay[:2], past.exit[:2], past.mean[:2] = time, s, time + s, c * s
-    past.sent[:2], past.came[:2] = rate * time[:, None], came
-    past.lost[:2], past.early[:2] = p * came, p * came
+    past.sent[:2], past.arrived[:2] = rate * time[:, None], arrived
+    past.lost[:2], past.random_drops[:2] = p * arrived, p * arrived
     past.growing[:2] = ~flows.keeps_backlog
-    y.window[:], y.over_estimate[:], y.seen[:], y.share[:] = W, x, s, share
+    (
+        senders.window[:],
+        senders.over_estimate[:],
+        senders.reported_delay[:],
+        senders.backlog_share[:],
+    ) = W, x, s, backlog_share
     # W packets are in flight, so N = A - W; and A(0) = 0
-    y.acked[:], y.missed[:], y.early[:] = -W, -p * W, -p * W
-    return y, past
+    senders.acked[:], senders.known_lost[:], senders.known_random_drops[:] = -W, -p * W, -p * W
+    return senders, past

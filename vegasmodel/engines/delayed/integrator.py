@@ -54,12 +54,13 @@ from vegasmodel.metrics import Floats
 
 Right = Callable[[float, Floats, Floats], Floats]  # f(t, y [n], z [lag, n]) -> [n]
 
-# Dormand and Prince's coefficients and Shampine's dense output, from SciPy
+# Coefficients of Dormand and Prince's method, from SciPy: A, B and C of its stages, E of its error
+# estimate, and P of Shampine's dense output
 A, B, C, E, P = (np.asarray(getattr(RK45, name), dtype=np.float64) for name in "ABCEP")
 ORDER = 5  # of the Runge-Kutta method; breaks of a higher order are ignored
-SUBSAMPLES = 8  # parts of a step, between which an event's sign is compared
-ITERATIONS = 12  # times that a step longer than a delay is computed, at most
-AFTER = 1e-3  # of a step: from here on, an event at its start can occur again
+SUBSAMPLES = 8  # parts of a step; an event is sought by its sign at the ends of each part
+ITERATIONS = 12  # how often a step longer than a delay is computed, at most
+AFTER = 1e-3  # part of a step after which an event that occurred at its start can occur again
 
 
 @kinds.checked
@@ -137,7 +138,10 @@ class _Stepper:
         return np.asarray(self.f(t, y, self.memory.past(t, y)), dtype=np.float64)
 
     def norm(self, x: Floats, y: Floats, new: Floats) -> float:
-        """The size of x over the tolerance at the states y and ``new``: a root mean square."""
+        """The root mean square of x / tolerance over the unknowns; 1 is the greatest error allowed.
+
+        The tolerance of an unknown depends on its values in the states y and ``new``.
+        """
         scale = self.atol + self.rtol * np.maximum(np.abs(y), np.abs(new))
         return float(np.sqrt(np.mean((x / scale) ** 2)))
 
@@ -270,7 +274,7 @@ class _Run:
         """Store the arguments of ``integrate``; ``grid`` are the sample times in rising order."""
         self.stepper, self.memory, self.events = stepper, stepper.memory, events
         self.grid, self.end, self.keep, self.max_step = grid, end, keep, max_step
-        self.fired: set[int] = set()  # events at the start of this step
+        self.fired: set[int] = set()  # indices of the events that occurred at the start of the step
         self.rejected = 0
 
     def go(self, t: float, y: Floats, max_steps: int) -> Solution:
@@ -281,7 +285,7 @@ class _Run:
         samples = np.full((self.grid.size, y.size), np.nan)
         next_sample = int(np.searchsorted(self.grid, t))
         memory.pass_now(t, y)
-        # ``h`` is the length of the step that is tried next, or 0 if it is to be chosen anew
+        # ``h`` is the length of the step that is tried next; 0 means that ``first_step`` chooses it
         h, last_error, status, events_in_row = 0.0, 1.0, "done", 0
         while t < self.end:
             if len(times) > max_steps:
@@ -304,7 +308,7 @@ class _Run:
             while next_sample < self.grid.size and self.grid[next_sample] <= stop:
                 samples[next_sample] = piece(self.grid[next_sample])
                 next_sample += 1
-            # steps in a row that an event has ended at once
+            # number of successive steps that an event has ended almost at their start
             events_in_row = events_in_row + 1 if happened and stop - t <= 1e-9 * (stop - t0) else 0
             t, y = stop, (piece(stop) if happened else new)
             self.fired = {index for _, index in happened}
@@ -389,10 +393,10 @@ class _Run:
             except NegativeDelayError as at_a_trial_state:
                 negative, error, crossing = at_a_trial_state, math.inf, None
             if error <= 1.0:
-                # the next length follows from the last two errors (a PI controller)
+                # a PI controller chooses the next length from the errors of the last two steps
                 factor = 0.9 * max(error, 1e-10) ** -0.14 * last_error**0.08
                 grown = h * min(max(factor, 0.2), 5.0)
-                if h == remaining:  # the end, at exactly its time
+                if h == remaining:  # rounding errors must not move the end of the run
                     piece = piece._replace(end=self.end)
                 return piece, new, error, crossing and crossing[1], grown
             self.rejected += 1
@@ -423,7 +427,7 @@ class _Run:
             end = beyond(h)
             if end >= -rounding(t + h):  # it reaches the break by the end of the step
                 root = h
-                if end > rounding(t + h):  # it does so before the end
+                if end > rounding(t + h):  # it reaches the break before the end
                     root = 0.0 if beyond(0.0) >= 0.0 else float(brentq(beyond, 0.0, h, xtol=1e-15))
                 if first is None or root < first[0]:
                     first = (root, order)
@@ -457,7 +461,7 @@ class _Run:
             u = piece.end if part == 1.0 else piece.start + part * piece.h
             return float(event.function(u, piece(u)))
 
-        # the points of the step between which the signs are compared
+        # the points of the step at which the function's sign is compared with that before
         parts = [AFTER if index in self.fired else 0.0]
         parts += [i / SUBSAMPLES for i in range(1, SUBSAMPLES + 1)]
         low, before = parts[0], value(parts[0])

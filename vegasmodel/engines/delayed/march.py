@@ -6,43 +6,42 @@ between a sender and the queue. So the packets that arrive in a step were sent i
 step ends early if the queue becomes empty, if the buffer becomes full, if a flow starts or stops,
 or if a sender detects a loss.
 
-Many functions have the same arguments. ``p`` holds the properties of the flows (``Flows``), ``y``
-holds the state of the senders, and ``past`` is the history of queue and flows. ``last`` is the
-index of the latest entry of the history. ``c`` is the capacity in pkt/s.
+Many functions have the same arguments. ``flows`` holds the properties of the flows (``Flows``),
+``senders`` holds the state of the senders, and ``past`` is the history of queue and flows. ``last``
+is the index of the latest entry of the history. ``c`` is the capacity in pkt/s.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.delayed.queue import TINY, averaged, drop, dropped, queue_step
-from vegasmodel.engines.delayed.senders import loss_report, may_send, occur
-from vegasmodel.engines.delayed.state import Chance, Past, Senders, Totals, index
+from vegasmodel.engines.delayed.queue import TINY, drop, drop_probability, queue_step, red_average
+from vegasmodel.engines.delayed.senders import apply_due_events, process_reports, sent_so_far
+from vegasmodel.engines.delayed.state import DropParameters, Past, Senders, Totals, index
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
 
 @jit
-def note(
-    y: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
+def store_samples(
+    senders: Senders, past: Past, last: int, before: Floats, k: int, grid: Floats, record: Floats
 ) -> int:
     """Store the samples of the step that ends at entry ``last`` of the history.
 
     A sample is taken at each time of ``grid`` within the step, by linear interpolation between the
-    step's two ends.  ``before`` has the flows' values at the beginning of the step, and ``k`` is
-    the index of the first time of ``grid`` without a sample.  Returns the index of the first time
-    of ``grid`` after the step.  A row of ``record`` receives a sample: for each flow the window,
-    the queueing delay that the latest ACK reports, and the packets sent, delivered and lost so far;
-    then the queueing delay of the link.
+    step's two ends.  It is a row of ``record``: for each flow the window, the queueing delay that
+    the latest ACK reports, and the packets sent, delivered and lost so far; then the queueing delay
+    of the link.  ``before`` has these five values of each flow at the beginning of the step.  ``k``
+    is the index of the first time of ``grid`` without a sample; the result is its new value.
     """
-    n, end = y.window.size, past.time[last]
+    n, end = senders.window.size, past.time[last]
     while k < grid.size and grid[k] <= end:
         part = (grid[k] - past.time[last - 1]) / (end - past.time[last - 1])
         for i in range(n):
             now = (
-                y.window[i], y.seen[i], past.sent[last, i], y.acked[i] - y.missed[i],
-                past.lost[last, i],
+                senders.window[i], senders.reported_delay[i], past.sent[last, i],
+                senders.acked[i] - senders.known_lost[i], past.lost[last, i],
             )  # fmt: skip
             for j in range(5):
                 record[k, 5 * i + j] = before[5 * i + j] + part * (now[j] - before[5 * i + j])
@@ -52,10 +51,32 @@ def note(
     return k
 
 
+@jit
+def sender_step(
+    flows: Flows, senders: Senders, past: Past, new: int, i: int, totals: Totals
+) -> None:
+    """Advance the sender of flow i to the end of the step, and add the step to the totals.
+
+    The sender processes the reports of ACKs and losses that arrive in the step, and sends packets.
+    ``new`` is the index of the step's entry in the history.
+    """
+    now, W, acked = past.time[new], senders.window[i], senders.acked[i]
+    newly_lost = process_reports(flows, senders, past, new, i, now)
+    acks = senders.acked[i] - acked
+    past.sent[new, i] = sent_so_far(flows, senders, i, now, past.sent[new - 1, i])
+    past.growing[new, i] = senders.window[i] > W
+    sent_at = now - senders.forward_delay[i]  # when the packets that reach the queue now were sent
+    senders.sent_index[i] = index(past.time, senders.sent_index[i], new, sent_at)
+    totals.delivered[i] += acks - newly_lost
+    totals.acked[i] += acks
+    totals.seconds[i] += acks * (flows.rtt[i] + senders.reported_delay[i])
+    totals.active[i] += now - past.time[new - 1] if W > 0.0 else 0.0
+
+
 @making
 def march(
-    p: Flows, y: Senders, past: Past, last: int, c: float, s_max: float,
-    chance: Chance, losers: int, end: float, longest: float, out: Totals, grid: Floats,
+    flows: Flows, senders: Senders, past: Past, last: int, c: float, s_max: float,
+    drops: DropParameters, losers: int, end: float, longest: float, totals: Totals, grid: Floats,
     record: Floats, k: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Integrate the equations up to time ``end`` by steps of at most ``longest`` seconds.
@@ -68,60 +89,52 @@ def march(
     Row k of ``record`` receives the state at the time ``grid[k]``.  For each flow a row contains
     five numbers: the window, the queueing delay that the latest ACK reports, and the packets sent,
     delivered and lost so far.  The last number of a row is the queueing delay of the link.  The
-    sums and integrals over the steps are added to ``out``.
+    sums and integrals over the steps are added to ``totals``.
 
     ``losers`` says which flows lose packets at an overflow (``drop``).  ``s_max`` is the queueing
-    delay of a full queue in s, and ``chance`` has the parameters of random loss and RED.
+    delay of a full queue in s, and ``drops`` has the parameters of random loss and RED.
     """
-    n = y.window.size
-    came, before = np.empty(n), np.zeros(5 * n)
-    due = occur(p, y, past.time[last], out.cuts)
+    n = senders.window.size
+    arrived, before = np.empty(n), np.zeros(5 * n)
+    due = apply_due_events(flows, senders, past.time[last], totals.cuts)  # the next event's time
     while past.time[last] < end and last + 1 < past.time.size:
         t = past.time[last]
-        left = min(due, end) - t
-        wanted = left if left <= longest * (1.0 + TINY) else longest
+        remaining = min(due, end) - t
+        wanted = remaining if remaining <= longest * (1.0 + TINY) else longest
         mean = past.mean[last]
-        if last and chance.red:  # extrapolate RED's average to the middle of the step
-            before_that = t - past.time[last - 1]
-            if before_that > TINY * longest:
-                mean += 0.5 * wanted * (mean - past.mean[last - 1]) / before_that
-        # the queue: a step of ``h`` seconds to the delay ``s1``, in which ``excess`` packets
-        # overflow; it becomes entry ``new`` of the history
-        loss = dropped(chance, mean)
-        h, s1, excess = queue_step(y, past, last, wanted, c, s_max, loss, came)
-        now = min(due, end) if h == left else t + h
+        if last and drops.red:  # extrapolate RED's average to the middle of the step
+            last_step = t - past.time[last - 1]
+            if last_step > TINY * longest:
+                mean += 0.5 * wanted * (mean - past.mean[last - 1]) / last_step
+        # a step of ``h`` seconds, after which the queueing delay is ``s1``; ``excess`` packets find
+        # the buffer full; the step becomes entry ``new`` of the history
+        loss = drop_probability(drops, mean)
+        h, s1, excess = queue_step(senders, past, last, wanted, c, s_max, loss, arrived)
+        now = min(due, end) if h == remaining else t + h
         new = last + 1
         past.time[new], past.delay[new], past.exit[new] = now, s1, now + s1
-        past.came[new] = came
-        arrived = came.sum() - past.came[last].sum()
-        # packets that the link could have sent in addition while the queue was empty
-        idle = max(c * (h + s1 - past.delay[last]) - (1.0 - loss) * arrived, 0.0)
+        past.arrived[new] = arrived
+        # RED's average queue, moved by the arrivals and by ``idle``, the packets that the link
+        # could have sent in addition while the queue was empty
+        arrivals = arrived.sum() - past.arrived[last].sum()
+        idle = max(c * (h + s1 - past.delay[last]) - (1.0 - loss) * arrivals, 0.0)
         halfway = 0.5 * c * (past.delay[last] + s1)
-        past.mean[new] = averaged(chance, past.mean[last], arrived + idle, halfway)
+        past.mean[new] = red_average(drops, past.mean[last], arrivals + idle, halfway)
+        # the drops, and the flows' values at the beginning of the step (``store_samples``)
         for i in range(n):
-            tossed = loss * (came[i] - past.came[last, i])
-            past.lost[new, i] = past.lost[last, i] + tossed
-            past.early[new, i] = past.early[last, i] + tossed
-            before[5 * i], before[5 * i + 1] = y.window[i], y.seen[i]
+            random_drops = loss * (arrived[i] - past.arrived[last, i])
+            past.lost[new, i] = past.lost[last, i] + random_drops
+            past.random_drops[new, i] = past.random_drops[last, i] + random_drops
+            before[5 * i], before[5 * i + 1] = senders.window[i], senders.reported_delay[i]
             before[5 * i + 2], before[5 * i + 4] = past.sent[last, i], past.lost[last, i]
-            before[5 * i + 3] = y.acked[i] - y.missed[i]
+            before[5 * i + 3] = senders.acked[i] - senders.known_lost[i]
         if excess > 0.0:
-            drop(p, y, past, last, excess, s_max, losers, came, past.lost[new])
-        # the senders: reports of ACKs and losses, the packets that they send, and the totals
+            drop(flows, senders, past, last, excess, s_max, losers, arrived, past.lost[new])
         for i in range(n):
-            W, acked = y.window[i], y.acked[i]
-            missed = loss_report(p, y, past, new, i, now)
-            acks = y.acked[i] - acked
-            past.sent[new, i] = may_send(p, y, i, now, past.sent[last, i])
-            past.growing[new, i] = y.window[i] > W
-            y.outward[i] = index(past.time, y.outward[i], new, now - y.forward_delay[i])
-            out.delivered[i] += acks - missed
-            out.acked[i] += acks
-            out.seconds[i] += acks * (p.rtt[i] + y.seen[i])
-            out.active[i] += now - t if W > 0.0 else 0.0
-        out.queue[0] += 0.5 * (now - t) * c * (s1 + past.delay[last])
-        out.queue[1] += now - t
+            sender_step(flows, senders, past, new, i, totals)
+        totals.queue[0] += 0.5 * (now - t) * c * (s1 + past.delay[last])
+        totals.queue[1] += now - t
         last = new
-        k = note(y, past, last, before, k, grid, record)
-        due = occur(p, y, now, out.cuts)
+        k = store_samples(senders, past, last, before, k, grid, record)
+        due = apply_due_events(flows, senders, now, totals.cuts)
     return last, k

@@ -73,8 +73,8 @@ class Memory:
         self.pieces: list[Piece] = []
         self.starts: list[float] = []
         self.breaks: list[tuple[float, int]] = [(start, order)]
-        self.passed = [0] * len(lags)  # number of breaks that t - tau_k has passed
-        self.current: Piece | None = None  # the step that is being made
+        self.passed = [0] * len(lags)  # for each delay, the number of breaks passed by t - tau_k
+        self.current: Piece | None = None  # a first result for the step that is being made
         self.used_current = False  # whether ``at`` has returned a state within this step
 
     def add(self, piece: Piece, keep: float) -> None:
@@ -85,7 +85,7 @@ class Memory:
         self.pieces.append(piece)
         self.starts.append(piece.start)
         cut = bisect_left(self.starts, piece.end - keep) - 1
-        if cut > 64:  # not every time: removal from a list's head costs its length
+        if cut > 64:  # seldom, because each removal from a list's head takes time
             del self.pieces[:cut], self.starts[:cut]
 
     def at(self, u: float, low: float = -math.inf, high: float = math.inf) -> Floats:
@@ -136,7 +136,8 @@ class Memory:
             tau = self.delay(k, t, y)
             if self.pieces and self.t0 <= t - tau < self.starts[0]:
                 raise ForgottenError(k, tau, float(t))
-            # tau = 0 is the present, which may differ from the past's end where an event jumped
+            # tau = 0 is the present; if an event has just changed it, it differs from the past's
+            # end
             z[k] = y if tau == 0.0 else self.at(t - tau, low, high)
         return z
 

@@ -1,43 +1,44 @@
 """Simulates the queue of ``delayed``: how packets arrive, and which flows lose packets.
 
-Many functions have the same arguments. ``p`` holds the properties of the flows (``Flows``), ``y``
-holds the state of the senders, and ``past`` is the history of queue and flows. ``last`` is the
-index of the latest entry of the history. ``chance`` holds the parameters of random loss and RED.
+Many functions have the same arguments. ``flows`` holds the properties of the flows (``Flows``),
+``senders`` holds the state of the senders, and ``past`` is the history of queue and flows. ``last``
+is the index of the latest entry of the history. ``drops`` holds the parameters of random loss and
+RED.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from vegasmodel.engines.delayed.state import Chance, Past, Senders, between, index
+from vegasmodel.engines.delayed.state import DropParameters, Past, Senders, between, index
 from vegasmodel.engines.fluid.march import ALL, GROWING
 from vegasmodel.engines.fluid.records import Flows
 from vegasmodel.engines.tables import jit, making
 from vegasmodel.metrics import Floats
 
-TINY = 1e-12  # of a step: times that differ by less are equal
-CLOCK_ERROR = 8.0 * 2.0**-52  # of the time: rounding error of a clock
+TINY = 1e-12  # part of a step: times that differ by less count as equal
+CLOCK_ERROR = 8.0 * 2.0**-52  # rounding error of a time, as a part of this time
 SEARCH = 60  # most iterations that find when the queue becomes empty or the buffer full
 
 
 @jit
-def arrive(y: Senders, past: Past, last: int, t: float, came: Floats) -> float:
+def count_arrivals(senders: Senders, past: Past, last: int, t: float, arrived: Floats) -> float:
     """Compute how many packets of each flow have reached the queue up to time t.
 
     ``past`` is the history of the simulation: how many packets each flow had sent by earlier times.
-    ``last`` is the index of its last entry. Writes the number of each flow into ``came`` [flow],
+    ``last`` is the index of its last entry. Writes the number of each flow into ``arrived`` [flow],
     and returns their sum over the flows.
     """
     total = 0.0
-    for i in range(came.size):
-        k = index(past.time, y.outward[i], last, t - y.forward_delay[i])
-        came[i] = between(past.time, past.sent[:, i], k, last, t - y.forward_delay[i])
-        total += came[i]
+    for i in range(arrived.size):
+        k = index(past.time, senders.sent_index[i], last, t - senders.forward_delay[i])
+        arrived[i] = between(past.time, past.sent[:, i], k, last, t - senders.forward_delay[i])
+        total += arrived[i]
     return total
 
 
 @jit
-def dropped(chance: Chance, mean: float) -> float:
+def drop_probability(drops: DropParameters, mean: float) -> float:
     """Probability that random loss or RED drops a packet at an average queue of ``mean`` packets.
 
     RED computes a base probability p_b from the average queue.  With the option ``wait_`` of ns-2,
@@ -45,39 +46,46 @@ def dropped(chance: Chance, mean: float) -> float:
     distances in this range are equally likely.  The mean distance is (3/p_b - 1)/2 packets, so RED
     drops the fraction 2 p_b/(3 - p_b) of the packets.
     """
-    if not chance.red or mean <= chance.low:
-        return chance.loss
-    base = chance.top * (mean - chance.low) / (chance.high - chance.low)
-    if mean > chance.high:
-        over = (mean - chance.high) / chance.high
-        base = min(chance.top + (1.0 - chance.top) * over, 1.0) if chance.gentle else 1.0
-    return 1.0 - (1.0 - chance.loss) * (1.0 - 2.0 * base / (3.0 - base))
+    if not drops.red or mean <= drops.low:
+        return drops.loss
+    base = drops.top * (mean - drops.low) / (drops.high - drops.low)
+    if mean > drops.high:
+        over = (mean - drops.high) / drops.high
+        base = min(drops.top + (1.0 - drops.top) * over, 1.0) if drops.gentle else 1.0
+    return 1.0 - (1.0 - drops.loss) * (1.0 - 2.0 * base / (3.0 - base))
 
 
 @jit
-def averaged(chance: Chance, mean: float, came: float, queue: float) -> float:
-    """RED's average queue, in packets, after ``came`` more packets have arrived.
+def red_average(drops: DropParameters, mean: float, arrived: float, queue: float) -> float:
+    """RED's average queue, in packets, after ``arrived`` more packets have arrived.
 
-    ``mean`` is the average before they arrive.  Each packet moves the average towards the present
-    queue (``queue``), by the fraction ``weight`` of the difference between the two.  The average
-    also falls while the queue is empty, as in ns-2.  So ``came`` then also counts the packets that
-    the link could have sent.
+    ``mean`` is the average before they arrive, and ``queue`` the present queue.  Each packet moves
+    the average towards the present queue, by the fraction ``weight`` of the difference between the
+    two.  The average also falls while the queue is empty, as in ns-2.  So ``arrived`` then also
+    counts the packets that the link could have sent.
     """
-    if chance.weight >= 1.0:
+    if drops.weight >= 1.0:
         return queue
-    left: float = np.exp(np.log1p(-chance.weight) * came)
-    return queue + (mean - queue) * left
+    decay: float = np.exp(np.log1p(-drops.weight) * arrived)  # (1 - weight)^arrived
+    return queue + (mean - queue) * decay
 
 
 @jit
 def queue_step(
-    y: Senders, past: Past, last: int, h: float, c: float, s_max: float, loss: float, came: Floats
+    senders: Senders,
+    past: Past,
+    last: int,
+    h: float,
+    c: float,
+    s_max: float,
+    loss: float,
+    arrived: Floats,
 ) -> tuple[float, float, float]:
     """Advance the queue by h seconds, or less if it becomes empty or full before.
 
     Returns the length of the step in seconds, the queueing delay s at its end, and the number of
-    packets that overflow.  Writes into ``came`` [flow] how many packets of each flow have reached
-    the queue by the end of the step.  The delay stays within 0 .. s_max and follows
+    packets that overflow.  Writes into ``arrived`` [flow] how many packets of each flow have
+    reached the queue by the end of the step.  The delay stays within 0 .. s_max and follows
 
         c ds/dt = (1 - p) sum_i A_i'(t - f_i) - c.
 
@@ -88,24 +96,25 @@ def queue_step(
     t, s = past.time[last], past.delay[last]
     equal = TINY * h + CLOCK_ERROR * t  # times that differ by less count as equal
     before = 0.0
-    for i in range(came.size):
-        before += past.came[last, i]
-    free = arrive(y, past, last, t + h, came) - before  # packets that arrive in the step
-    s1 = s + (1.0 - loss) * free / c - h
+    for i in range(arrived.size):
+        before += past.arrived[last, i]
+    more = count_arrivals(senders, past, last, t + h, arrived) - before  # arrivals in the step
+    s1 = s + (1.0 - loss) * more / c - h
     if s1 > s_max and s >= s_max - equal:  # the queue stays full
         return h, s_max, c * (s1 - s_max)
     if s1 < 0.0 and s <= equal:  # it stays empty
         return h, 0.0, 0.0
     if 0.0 <= s1 <= s_max:
         return h, s1, 0.0
-    # the false-position method (Illinois) finds when the delay reaches 0 or s_max
+    # The queue becomes empty or full within the step, so the step ends there. The false-position
+    # method (Illinois) finds when the delay reaches ``edge``, which is 0 or s_max.
     edge = 0.0 if s1 < 0.0 else s_max
     low, high, f_low, f_high = 0.0, h, s - edge, s1 - edge
     side, middle = 0, h
     for _ in range(SEARCH):
         middle = low + (high - low) * f_low / (f_low - f_high)
-        free = arrive(y, past, last, t + middle, came) - before
-        f = s + (1.0 - loss) * free / c - middle - edge
+        more = count_arrivals(senders, past, last, t + middle, arrived) - before
+        f = s + (1.0 - loss) * more / c - middle - edge
         if abs(f) <= equal or high - low <= equal:
             break
         if f * f_low > 0.0:
@@ -121,15 +130,15 @@ def queue_step(
 
 @making
 def drop(
-    p: Flows, y: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
-    came: Floats, lost: Floats,
+    flows: Flows, senders: Senders, past: Past, last: int, excess: float, s_max: float, losers: int,
+    arrived: Floats, lost: Floats,
 ) -> None:  # fmt: skip
     """Decide which flows lose the packets that overflow in a step, and when their senders learn it.
 
-    ``excess`` is the number of these packets, ``came`` [flow] counts all packets that have arrived
-    at the queue so far, and ``s_max`` is the queueing delay of a full queue in s.  Each flow's part
-    of the excess is added to ``lost`` [flow].  A loss makes a sender cut its window once.  Further
-    losses of packets that it sent before this cut do not make it cut again.
+    ``excess`` is the number of these packets, ``arrived`` [flow] counts all packets that have
+    arrived at the queue so far, and ``s_max`` is the queueing delay of a full queue in s.  Each
+    flow's part of the excess is added to ``lost`` [flow].  A loss makes a sender cut its window
+    once.  Further losses of packets that it sent before this cut do not make it cut again.
 
     ``losers`` selects the flows that can lose packets: ``ALL`` flows; those whose windows grew when
     they sent the packets (``GROWING``); or the loss-based flows among these (``LOSS_BASED``).  The
@@ -140,21 +149,24 @@ def drop(
     per ACK, so it does not make the queue longer.  Only a source whose window grows sends
     additional packets, for which the full buffer has no room.
     """
-    n, t = came.size, past.time[last]
-    mine = np.zeros(n, np.bool_)
+    n, t = arrived.size, past.time[last]
+    can_lose = np.zeros(n, np.bool_)
     total = 0.0
     for i in range(n):
-        k = min(index(past.time, y.outward[i], last, t - y.forward_delay[i]) + 1, last)
+        k = min(
+            index(past.time, senders.sent_index[i], last, t - senders.forward_delay[i]) + 1, last
+        )
         grew = past.growing[k, i]
-        mine[i] = losers == ALL or (grew and (losers == GROWING or not p.keeps_backlog[i]))
-        total += came[i] - past.came[last, i] if mine[i] else 0.0
-    every = total < excess
-    if every:
-        total = came.sum() - past.came[last].sum()
+        can_lose[i] = losers == ALL or (grew and (losers == GROWING or not flows.keeps_backlog[i]))
+        total += arrived[i] - past.arrived[last, i] if can_lose[i] else 0.0
+    all_lose = total < excess
+    if all_lose:
+        total = arrived.sum() - past.arrived[last].sum()
     for i in range(n):
-        flow = came[i] - past.came[last, i]
-        if (every or mine[i]) and flow > 0.0:
-            lost[i] += excess * flow / total
-            # the loss shows in the ACK of a packet that has waited behind the full queue
-            if y.loss_heard[i] == np.inf and t >= y.same_loss_until[i]:
-                y.loss_heard[i] = t + s_max + p.rtt[i] - y.forward_delay[i]
+        arrivals = arrived[i] - past.arrived[last, i]
+        if (all_lose or can_lose[i]) and arrivals > 0.0:
+            lost[i] += excess * arrivals / total
+            # The sender learns of the loss by the ACK of a packet that waited behind the full
+            # queue. It learns of no second one before, and not of one that belongs to its last cut.
+            if senders.loss_heard[i] == np.inf and t >= senders.same_loss_until[i]:
+                senders.loss_heard[i] = t + s_max + flows.rtt[i] - senders.forward_delay[i]

@@ -23,12 +23,12 @@ class Past(NamedTuple):
 
     time: Floats  # t, seconds
     delay: Floats  # s(t), the queueing delay
-    exit: Floats  # t + s(t): when what arrives at t leaves the queue; it never falls
+    exit: Floats  # t + s(t): when a packet that arrives at t leaves the queue; it never falls
     sent: Floats  # A_i(t): packets sent by time t
-    came: Floats  # A_i(t - f_i): packets that have reached the queue by time t
-    lost: Floats  # packets of ``came`` that were dropped
-    early: Floats  # packets of ``lost`` that random loss or RED dropped, although there was room
-    mean: Floats  # v(t), RED's average of the packets that wait
+    arrived: Floats  # A_i(t - f_i): packets that have reached the queue by time t
+    lost: Floats  # packets of ``arrived`` that were dropped
+    random_drops: Floats  # packets of ``lost`` that random loss or RED dropped, not a full buffer
+    mean: Floats  # v(t), RED's average queue, packets
     growing: np.ndarray  # bool: the window grew in the step that ends at t
 
 
@@ -40,19 +40,19 @@ class Senders(NamedTuple):
     over_estimate: Floats  # x_i, seconds by which its baseRTT exceeds the propagation delay
     in_slow_start: np.ndarray  # bool: in slow start
     recovery_until: Floats  # time until which the window stays constant
-    loss_heard: Floats  # when the sender hears of a loss, inf: none is on its way
-    same_loss_until: Floats  # losses at the queue before this time belong to the last cut
-    expected: Floats  # mean number of drops by random loss and RED so far in slow start
-    acked: Floats  # N_i: packets of whose fate the sender has heard
-    missed: Floats  # packets of ``acked`` that were lost
-    early: Floats  # packets of ``missed`` that random loss or RED dropped
-    seen: Floats  # s_i: queueing delay of the packet whose ACK arrives now
-    share: Floats  # backlog over window at that delay: Diff = share W
-    outward: np.ndarray  # index of the past step whose sent packets reach the queue now
-    inward: np.ndarray  # index of the past step whose arrived packets are acknowledged now
+    loss_heard: Floats  # time at which the sender learns of a loss; inf: there is none to learn of
+    same_loss_until: Floats  # losses at the queue before this time cause no further cut
+    expected_drops: Floats  # mean number of drops by random loss and RED so far in slow start
+    acked: Floats  # N_i: packets that the sender knows to be delivered or lost
+    known_lost: Floats  # packets of ``acked`` that were lost
+    known_random_drops: Floats  # packets of ``known_lost`` that random loss or RED dropped
+    reported_delay: Floats  # s_i: queueing delay of the packet whose ACK arrives now, seconds
+    backlog_share: Floats  # part of the window that is backlog at this delay: Diff_i / W_i
+    sent_index: np.ndarray  # index of the past step whose sent packets reach the queue now
+    arrived_index: np.ndarray  # index of the past step whose arrived packets are acknowledged now
 
 
-class Chance(NamedTuple):
+class DropParameters(NamedTuple):
     """The parameters of random loss and RED, which drop packets although the buffer has room."""
 
     loss: float  # probability that a packet is lost at random
@@ -77,10 +77,10 @@ class Totals(NamedTuple):
 
 @jit
 def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float:
-    """The value at time t of a curve: straight lines join the points (``times``, ``values``).
+    """The value at time t of a curve of the history, by linear interpolation.
 
-    ``times[k]`` is the last of the times up to t.  ``last`` is the index of the last point; after
-    it the curve is constant.
+    Straight lines join the points (``times``, ``values``).  ``times[k]`` is the last of the times
+    up to t.  ``last`` is the index of the last point; after it the curve is constant.
     """
     if k >= last:
         return float(values[last])
@@ -92,7 +92,8 @@ def between(times: Floats, values: Floats, k: int, last: int, t: float) -> float
 def index(times: Floats, k: int, last: int, t: float) -> int:
     """The index of the last entry of ``times`` that is not after t.
 
-    Only the entries from index k to index ``last`` are searched.
+    Only the entries from index k to index ``last`` are searched.  The caller knows k from its last
+    search: t grows from step to step, so the result never falls.
     """
     while k < last and times[k + 1] <= t:
         k += 1
